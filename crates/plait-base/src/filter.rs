@@ -1,0 +1,73 @@
+use crate::{Span, Time};
+
+/// The least value seen within a window of time, from three samples (the first, second and third
+/// best of ever later parts of the window): constant space, no allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowedMin {
+    window: Span,
+    best: [(Time, Span); 3],
+}
+
+impl WindowedMin {
+    /// A filter over `window`; [`Span::MAX`] keeps the least value for ever.
+    #[must_use]
+    pub const fn new(window: Span) -> WindowedMin {
+        WindowedMin { window, best: [(Time::ZERO, Span::MAX); 3] }
+    }
+
+    /// The least value, if there is any.
+    #[must_use]
+    pub fn value(&self) -> Option<Span> {
+        (self.best[0].1 != Span::MAX).then_some(self.best[0].1)
+    }
+
+    /// Takes in a value seen at `now`.
+    pub fn update(&mut self, now: Time, value: Span) {
+        let sample = (now, value);
+        if value <= self.best[0].1 || now.since(self.best[2].0) > self.window {
+            self.best = [sample; 3];
+            return;
+        }
+        if value <= self.best[1].1 {
+            self.best[1] = sample;
+            self.best[2] = sample;
+        } else if value <= self.best[2].1 {
+            self.best[2] = sample;
+        }
+        self.expire(now, sample);
+    }
+
+    fn expire(&mut self, now: Time, sample: (Time, Span)) {
+        let age = now.since(self.best[0].0);
+        if age > self.window {
+            self.best = [self.best[1], self.best[2], sample];
+            if now.since(self.best[0].0) > self.window {
+                self.best = [self.best[1], self.best[2], sample];
+            }
+        } else if self.best[1].0 == self.best[0].0 && age > self.window.over(4) {
+            self.best[1] = sample;
+            self.best[2] = sample;
+        } else if self.best[2].0 == self.best[1].0 && age > self.window.over(2) {
+            self.best[2] = sample;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_minimum_is_forgotten_and_a_new_one_taken_at_once() {
+        let ms = Span::from_millis;
+        let at = |millis| Time::ZERO + ms(millis);
+        let mut filter = WindowedMin::new(ms(100));
+        filter.update(at(0), ms(10));
+        filter.update(at(50), ms(20));
+        assert_eq!(filter.value(), Some(ms(10)));
+        filter.update(at(120), ms(30));
+        assert_eq!(filter.value(), Some(ms(20)));
+        filter.update(at(130), ms(5));
+        assert_eq!(filter.value(), Some(ms(5)));
+    }
+}

@@ -1,0 +1,27 @@
+//! Floor 0: what every other crate of plait shares, and nothing that knows about a protocol.
+//!
+//! Time is an integer count of nanoseconds, data an integer count of bytes, randomness a stream
+//! that is derived from a seed and a purpose. No clock, no thread, no unordered container.
+#![no_std]
+
+extern crate alloc;
+
+mod chance;
+mod digest;
+mod filter;
+mod ids;
+mod ranges;
+mod rate;
+mod seq;
+mod stream;
+mod time;
+
+pub use chance::Chance;
+pub use digest::RunningHash;
+pub use filter::WindowedMin;
+pub use ids::{ConnId, PathId, SubflowId, SubflowSet};
+pub use ranges::{ByteRange, RangeSet};
+pub use rate::Rate;
+pub use seq::unwrap32;
+pub use stream::Stream;
+pub use time::{Span, Time};

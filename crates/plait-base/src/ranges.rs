@@ -1,0 +1,291 @@
+use alloc::collections::VecDeque;
+
+/// The bytes from `start` up to, not including, `end`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ByteRange {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+impl ByteRange {
+    /// The range from `start` up to `end`; empty when `end` is not above `start`.
+    #[must_use]
+    pub const fn new(start: u64, end: u64) -> ByteRange {
+        ByteRange { start, end: if end > start { end } else { start } }
+    }
+
+    /// `len` bytes from `start`.
+    #[must_use]
+    pub const fn with_len(start: u64, len: u64) -> ByteRange {
+        ByteRange { start, end: start + len }
+    }
+
+    /// Number of bytes.
+    #[must_use]
+    pub const fn len(self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether there is no byte in it.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.end == self.start
+    }
+
+    /// Whether `other` lies within this range.
+    #[must_use]
+    pub const fn covers(self, other: ByteRange) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
+    /// The bytes in both ranges; empty (at some place) if there are none.
+    #[must_use]
+    pub const fn intersect(self, other: ByteRange) -> ByteRange {
+        let start = if self.start > other.start { self.start } else { other.start };
+        let end = if self.end < other.end { self.end } else { other.end };
+        ByteRange::new(start, end)
+    }
+}
+
+/// A set of bytes, kept as ranges in ascending order that neither touch nor overlap.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct RangeSet {
+    ranges: VecDeque<ByteRange>,
+    len: u64,
+}
+
+impl RangeSet {
+    /// The empty set.
+    #[must_use]
+    pub const fn new() -> RangeSet {
+        RangeSet { ranges: VecDeque::new(), len: 0 }
+    }
+
+    /// Number of bytes in the set.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The ranges in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = ByteRange> + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// Number of separate ranges.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The lowest range.
+    #[must_use]
+    pub fn first(&self) -> Option<ByteRange> {
+        self.ranges.front().copied()
+    }
+
+    /// The highest range.
+    #[must_use]
+    pub fn last(&self) -> Option<ByteRange> {
+        self.ranges.back().copied()
+    }
+
+    /// Index of the first range that ends above `position`.
+    fn seek(&self, position: u64) -> usize {
+        match self.ranges.back() {
+            // New data is nearly always above everything known.
+            Some(last) if last.end <= position => self.ranges.len(),
+            _ => self.ranges.partition_point(|range| range.end <= position),
+        }
+    }
+
+    /// The range of the set that holds `position`.
+    #[must_use]
+    pub fn containing(&self, position: u64) -> Option<ByteRange> {
+        let range = *self.ranges.get(self.seek(position))?;
+        (range.start <= position).then_some(range)
+    }
+
+    /// Whether every byte of `range` is in the set.
+    #[must_use]
+    pub fn covers(&self, range: ByteRange) -> bool {
+        range.is_empty() || self.containing(range.start).is_some_and(|held| held.covers(range))
+    }
+
+    /// Adds `range`; returns how many of its bytes are new.
+    pub fn insert(&mut self, range: ByteRange) -> u64 {
+        self.insert_with(range, |_| {})
+    }
+
+    /// Adds `range` and calls `on_new` with each part of it that was not in the set, in order.
+    /// Returns how many bytes are new.
+    pub fn insert_with(&mut self, range: ByteRange, mut on_new: impl FnMut(ByteRange)) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let mut first = self.seek(range.start);
+        // A range that ends exactly where this one starts is joined to it.
+        if first > 0 && self.ranges[first - 1].end == range.start {
+            first -= 1;
+        }
+        let (mut merged, mut at, mut new, mut last) = (range, range.start, 0, first);
+        while let Some(held) = self.ranges.get(last).copied() {
+            if held.start > range.end {
+                break;
+            }
+            if held.start > at {
+                on_new(ByteRange::new(at, held.start));
+                new += held.start - at;
+            }
+            at = at.max(held.end);
+            merged = ByteRange::new(merged.start.min(held.start), merged.end.max(held.end));
+            last += 1;
+        }
+        if at < range.end {
+            on_new(ByteRange::new(at, range.end));
+            new += range.end - at;
+        }
+        if first == last {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            if last - first > 1 {
+                self.ranges.drain(first + 1..last);
+            }
+        }
+        self.len += new;
+        new
+    }
+
+    /// Takes `range` out; returns how many bytes that removed.
+    pub fn remove(&mut self, range: ByteRange) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let mut at = self.seek(range.start);
+        let before = self.len;
+        while let Some(held) = self.ranges.get(at).copied() {
+            if held.start >= range.end {
+                break;
+            }
+            let gone = held.intersect(range);
+            self.len -= gone.len();
+            match (held.start < gone.start, gone.end < held.end) {
+                (false, false) => {
+                    self.ranges.remove(at);
+                }
+                (true, false) => {
+                    self.ranges[at].end = gone.start;
+                    at += 1;
+                }
+                (false, true) => {
+                    self.ranges[at].start = gone.end;
+                    at += 1;
+                }
+                (true, true) => {
+                    self.ranges[at].end = gone.start;
+                    self.ranges.insert(at + 1, ByteRange::new(gone.end, held.end));
+                    at += 2;
+                }
+            }
+        }
+        before - self.len
+    }
+
+    /// Takes out everything below `position`; returns how many bytes that removed.
+    pub fn remove_below(&mut self, position: u64) -> u64 {
+        let before = self.len;
+        while let Some(front) = self.ranges.front_mut() {
+            if front.end <= position {
+                self.len -= front.len();
+                self.ranges.pop_front();
+            } else {
+                if front.start < position {
+                    self.len -= position - front.start;
+                    front.start = position;
+                }
+                break;
+            }
+        }
+        before - self.len
+    }
+
+    /// The part of the set that starts `offset` bytes into it: contiguous, at most `len` bytes.
+    #[must_use]
+    pub fn nth(&self, offset: u64, len: u64) -> Option<ByteRange> {
+        let mut skip = offset;
+        for range in &self.ranges {
+            if skip < range.len() {
+                let start = range.start + skip;
+                return Some(ByteRange::new(start, range.end.min(start.saturating_add(len))));
+            }
+            skip -= range.len();
+        }
+        None
+    }
+
+    /// Empties the set and keeps its memory.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_set_of_bytes(
+            steps in proptest::collection::vec((0u8..4, 0u64..60, 0u64..20), 1..60),
+        ) {
+            let (mut set, mut model) = (RangeSet::new(), BTreeSet::new());
+            for (what, start, len) in steps {
+                let range = ByteRange::with_len(start, len);
+                let bytes: Vec<u64> = (range.start..range.end).collect();
+                match what {
+                    0 | 1 => {
+                        let mut reported = Vec::new();
+                        let new = set.insert_with(range, |part| reported.extend(part.start..part.end));
+                        let fresh: Vec<u64> =
+                            bytes.iter().copied().filter(|b| model.insert(*b)).collect();
+                        prop_assert_eq!(new, fresh.len() as u64);
+                        prop_assert_eq!(reported, fresh);
+                    }
+                    2 => {
+                        let gone = bytes.iter().filter(|b| model.remove(b)).count();
+                        prop_assert_eq!(set.remove(range), gone as u64);
+                    }
+                    _ => {
+                        let kept = model.split_off(&start);
+                        let gone = model.len();
+                        model = kept;
+                        prop_assert_eq!(set.remove_below(start), gone as u64);
+                    }
+                }
+                prop_assert_eq!(set.len(), model.len() as u64);
+                let flat: Vec<u64> = set.iter().flat_map(|r| r.start..r.end).collect();
+                prop_assert_eq!(&flat, &model.iter().copied().collect::<Vec<_>>());
+                let mut ends = set.iter().zip(set.iter().skip(1));
+                prop_assert!(ends.all(|(low, high)| low.end < high.start));
+                for probe in [0, start, start + len] {
+                    prop_assert_eq!(set.containing(probe).is_some(), model.contains(&probe));
+                    let nth = model.iter().nth(probe as usize).copied();
+                    prop_assert_eq!(set.nth(probe, 1).map(|r| r.start), nth);
+                }
+            }
+        }
+    }
+}

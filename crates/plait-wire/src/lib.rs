@@ -1,0 +1,20 @@
+//! Floor 1: a TCP segment as the protocol core sees it: header fields, options, payload.
+//!
+//! Numbers are those of the wire (32-bit sequence numbers, 4- or 8-byte DSNs), sizes are those
+//! that the bytes would have, so a simulated segment costs what a real one costs.
+#![no_std]
+
+extern crate alloc;
+
+mod key;
+mod options;
+mod payload;
+mod segment;
+
+pub use key::{JoinHmac, Key, join_hmac};
+pub use options::{
+    AddAddr, DataAck, Dss, JoinAck, JoinSyn, JoinSynAck, MAX_OPTION_BYTES, Mapping, MpCapable,
+    Mptcp, Options, ResetReason, SackBlocks, Timestamps,
+};
+pub use payload::Payload;
+pub use segment::{Flags, Segment};
