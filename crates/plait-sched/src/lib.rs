@@ -1,1 +1,72 @@
-//! To come.
+//! Floor 1: packet schedulers. A scheduler sees a read-only [`View`] and returns a [`Decision`];
+//! it never holds the connection, and nothing here knows that the transport is TCP.
+#![no_std]
+
+extern crate alloc;
+
+mod decision;
+mod params;
+mod view;
+
+pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
+pub use params::{Kind, Param, ParamError, Params, Value};
+pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
+
+use alloc::string::String;
+use plait_base::SubflowSet;
+
+/// Something happened that a scheduler may want to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// DATA_ACK moved from the first to the second DSN.
+    DataAck {
+        /// Old left edge.
+        old: u64,
+        /// New left edge.
+        new: u64,
+    },
+    /// There was data and a usable subflow, but no send window or no send buffer.
+    WindowLimited,
+    /// The set of subflows, their liveness or their priority changed.
+    SubflowsChanged {
+        /// The live ones.
+        live: SubflowSet,
+    },
+}
+
+/// A packet scheduler.
+///
+/// The core calls [`Scheduler::schedule`] in a loop until it says [`Decision::Wait`] or
+/// [`Decision::Idle`], after every event that can change the answer. The same views give the same
+/// decisions: a scheduler has no clock and no source of randomness.
+pub trait Scheduler: core::fmt::Debug + Send {
+    /// Decides what happens next.
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision;
+
+    /// Learns of an event.
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        let _ = (view, notice);
+    }
+
+    /// Writes the state that later decisions depend on, one call per named value.
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        let _ = write;
+    }
+
+    /// Takes over one named value of a saved state; false where the name is unknown.
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        let _ = (name, value);
+        false
+    }
+}
+
+/// The error of a scheduler's name or parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SpecError {
+    /// No such scheduler.
+    UnknownName(String),
+    /// No such decorator.
+    UnknownDecorator(String),
+    /// A parameter was refused.
+    Param(ParamError),
+}

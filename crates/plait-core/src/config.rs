@@ -1,0 +1,93 @@
+//! Settings of a connection.
+
+use plait_base::{PathId, Span};
+use plait_cc::IdleRestart;
+
+/// When a client starts its further subflows (`spec`: table of section 5 of the scheduler notes).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum JoinTiming {
+    /// After the first DSS of the peer (RFC 8684 section 3.2).
+    #[default]
+    AfterData,
+    /// Right after the SYN/ACK.
+    AfterSynAck,
+    /// Together with the first SYN. Between plait's own ends only: RFC 8684 cannot do it, for the
+    /// token needs the peer's key.
+    Simultaneous,
+}
+
+/// Floor of the retransmission timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RtoMode {
+    /// SRTT + max(200 ms, 4 RTTVAR), as Linux does.
+    #[default]
+    Linux,
+    /// max(1 s, SRTT + 4 RTTVAR): RFC 6298 section 2.
+    Rfc,
+    /// max(200 ms, SRTT + 4 RTTVAR).
+    Rfc200,
+}
+
+/// A path that a client may use, in the order of preference; the connection starts on the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathConfig {
+    /// The path.
+    pub path: PathId,
+    /// Ask the peer to use it only when no other works.
+    pub backup: bool,
+}
+
+/// Settings of a connection. Both ends have their own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Speak Multipath TCP; otherwise plain TCP on the first path.
+    pub multipath: bool,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Receive buffer: all of it is advertised.
+    pub rcvbuf: u64,
+    /// Send buffer: holds bytes until they are DATA_ACKed.
+    pub sndbuf: u64,
+    /// Initial congestion window in segments (RFC 6928).
+    pub initial_window: u32,
+    /// Initial slow start threshold in bytes; `None` is infinite.
+    pub ssthresh: Option<u64>,
+    /// L of RFC 3465.
+    pub slow_start_limit: u32,
+    /// When further subflows start.
+    pub join: JoinTiming,
+    /// Retransmission timeout.
+    pub rto: RtoMode,
+    /// Window after an idle time.
+    pub idle_restart: IdleRestart,
+    /// Delay acknowledgements: every second full segment or after [`Config::ACK_DELAY`].
+    pub delayed_ack: bool,
+    /// Verify the invariants after every event and panic on a violation.
+    pub check: bool,
+}
+
+impl Config {
+    /// Longest delay of an acknowledgement (Linux's lower bound; RFC 9293 allows 500 ms).
+    pub const ACK_DELAY: Span = Span::from_millis(40);
+    /// Segments at the start of a subflow that are acknowledged one by one ("quick ACKs").
+    pub const QUICK_ACKS: u32 = 16;
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            multipath: true,
+            mtu: 1500,
+            rcvbuf: 6 << 20,
+            sndbuf: 4 << 20,
+            initial_window: 10,
+            ssthresh: None,
+            slow_start_limit: 2,
+            join: JoinTiming::default(),
+            rto: RtoMode::default(),
+            idle_restart: IdleRestart::default(),
+            delayed_ack: true,
+            check: false,
+        }
+    }
+}

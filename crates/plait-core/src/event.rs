@@ -1,0 +1,162 @@
+//! What the core tells observers. Events are typed and small; the world stamps them with the time.
+
+use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet};
+use plait_sched::{Effect, Reason};
+
+/// Why a range of data was put on a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Carry {
+    /// For the first time on any subflow.
+    New,
+    /// Lost on this subflow and sent on it again.
+    Retransmission,
+    /// Sent on another subflow before (reinjection at the data level).
+    Reinjection,
+    /// A copy by a redundant scheduler.
+    Redundant,
+    /// Opportunistic retransmission of the range that blocks the window.
+    Opportunistic,
+    /// A probe for a lost tail (RFC 8985 section 7).
+    TailProbe,
+}
+
+/// What keeps a connection with unsent data from sending.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Block {
+    /// The peer's receive window is used up while a subflow has room.
+    ReceiveWindow,
+    /// The send buffer is full of data that is not DATA_ACKed, while a subflow has room and the
+    /// application has more to write.
+    SendBuffer,
+    /// The scheduler waits although a subflow has room.
+    Scheduler,
+    /// Every live subflow's congestion window is full.
+    CongestionWindow,
+    /// No subflow is alive.
+    NoSubflow,
+}
+
+/// One event of a connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event {
+    /// A subflow's handshake is complete and it may carry data.
+    SubflowUp {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Its path.
+        path: PathId,
+    },
+    /// A subflow is gone.
+    SubflowDown {
+        /// The subflow.
+        subflow: SubflowId,
+    },
+    /// Payload was sent.
+    DataSent {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Data sequence numbers, counted from 0 at the first byte of data.
+        data: ByteRange,
+        /// Why.
+        carry: Carry,
+    },
+    /// Payload arrived that this end had not seen on this subflow.
+    DataArrived {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Data sequence numbers.
+        data: ByteRange,
+        /// Bytes of it that had come before on another subflow.
+        duplicate: u64,
+    },
+    /// Data became in order and readable; emitted for each run of bytes that arrived together.
+    DataReadable {
+        /// Data sequence numbers.
+        data: ByteRange,
+        /// Since it arrived at this host (out-of-order delay).
+        waited: Span,
+        /// The subflow on which it arrived.
+        subflow: SubflowId,
+    },
+    /// An acknowledgement for a subflow's data was taken in.
+    Acked {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Bytes newly acknowledged, cumulatively or selectively.
+        bytes: u64,
+        /// RTT sample, if it gave one.
+        rtt: Option<Span>,
+        /// Smoothed RTT after it.
+        srtt: Span,
+        /// Congestion window after it, in bytes.
+        cwnd: u64,
+        /// Bytes in flight after it.
+        inflight: u64,
+    },
+    /// The left edge of the data moved.
+    DataAcked {
+        /// Old first DSN not acknowledged.
+        old: u64,
+        /// New one.
+        new: u64,
+    },
+    /// A subflow's congestion window changed for a reason other than an acknowledgement.
+    Window {
+        /// The subflow.
+        subflow: SubflowId,
+        /// The window in bytes.
+        cwnd: u64,
+        /// Slow start threshold; `None` is infinite.
+        ssthresh: Option<u64>,
+        /// Why.
+        cause: WindowCause,
+    },
+    /// The scheduler decided.
+    Decision {
+        /// Its choice; `None` for wait and idle.
+        chosen: Option<SubflowId>,
+        /// The subflow that is waited for.
+        waits_for: Option<SubflowId>,
+        /// The candidates it weighed.
+        candidates: SubflowSet,
+        /// Those of them that had room.
+        usable: SubflowSet,
+        /// Why.
+        reason: Reason,
+    },
+    /// The core applied an effect of a decision.
+    Effect(Effect),
+    /// Sending stopped although there is data, or goes on (`None`).
+    Blocked(Option<Block>),
+    /// A retransmission timeout.
+    Timeout {
+        /// The subflow.
+        subflow: SubflowId,
+        /// The timeout that expired.
+        rto: Span,
+    },
+    /// A subflow's congestion window was lowered after an idle time.
+    IdleReset {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Window before, in bytes.
+        before: u64,
+        /// Window after.
+        after: u64,
+    },
+}
+
+/// Why a congestion window changed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WindowCause {
+    /// A loss was detected.
+    Loss,
+    /// A retransmission timeout expired.
+    Timeout,
+    /// Recovery ended.
+    Recovered,
+    /// A scheduler's effect.
+    Effect,
+    /// The window was set by the application side (a measurement's warm-up).
+    Set,
+}
