@@ -1,0 +1,36 @@
+# make demo | test | soak | bench. Nothing is needed beside cargo, make and bash.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test soak bench
+
+SEED ?= 1
+PLAIT := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)/release/plait
+DATA := $(if $(PLAIT_DATA),$(PLAIT_DATA),../shared/data)
+WIFI := wifi:rate=20mbit,rtt=22ms,queue=60kB,loss=0.1%
+LTE := lte:rate=10mbit,rtt=60ms,jitter=10ms,queue=300kB
+DEMO := --path $(WIFI) --path $(LTE) --workload download:2MB
+
+help: ## what can be made
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST)
+
+demo: ## every scheduler over WiFi and LTE, beside plain TCP on each (SEED=n)
+	@cargo build --release --quiet -p plait-cli
+	@$(PLAIT) compare $(DEMO) --seed $(SEED)
+	@echo
+	@echo "Next:"
+	@echo "  $(PLAIT) run $(DEMO) --schedulers ecf --seed $(SEED)"
+	@if [ -f "$(DATA)/traces/pair_7_1_wifi.csv" ]; then \
+	  echo "  $(PLAIT) compare --path wifi:rtt=30ms,trace=$(DATA)/traces/pair_7_1_wifi.csv --path lte:rtt=60ms,trace=$(DATA)/traces/pair_7_1_cellular.csv --workload download:2MB"; \
+	  echo "  $(PLAIT) trace show $(DATA)/traces/pair_7_1_cellular.csv"; \
+	fi
+	@echo "  $(PLAIT) list schedulers"
+
+test: ## format, lints, documentation, floors, every test
+	@tests/run
+
+soak: ## the long versions of the randomised tests (release build)
+	@PROPTEST_CASES=$${PROPTEST_CASES:-20000} cargo test --workspace --release --no-fail-fast
+
+bench: ## benchmarks
+	@cargo bench --workspace

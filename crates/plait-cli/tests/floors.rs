@@ -1,0 +1,134 @@
+//! The house of the design: each crate stands on a floor and uses only lower floors; floors 0 to 2
+//! are `no_std`; every crate takes the workspace's lints.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Floor of every crate. A new crate gets its line here first.
+const FLOORS: &[(&str, u8)] = &[
+    ("plait-base", 0),
+    ("plait-wire", 1),
+    ("plait-sched", 1),
+    ("plait-cc", 1),
+    ("plait-link", 1),
+    ("plait-core", 2),
+    ("plait-app", 3),
+    ("plait-sim", 4),
+    ("plait-live", 4),
+    ("plait-lab", 5),
+    ("plait-cli", 6),
+    ("plait-py", 6),
+];
+
+/// Highest floor that may not use the standard library.
+const PURE_UP_TO: u8 = 2;
+
+fn floor(name: &str) -> Option<u8> {
+    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+}
+
+/// Directory and parsed manifest of every crate under `crates/`.
+fn manifests() -> BTreeMap<String, (PathBuf, toml::Table)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(crates).unwrap() {
+        let dir = entry.unwrap().path();
+        let Ok(text) = fs::read_to_string(dir.join("Cargo.toml")) else { continue };
+        let manifest: toml::Table = text.parse().unwrap();
+        let name = manifest["package"]["name"].as_str().unwrap().to_owned();
+        found.insert(name, (dir, manifest));
+    }
+    found
+}
+
+/// Names of the crates of this workspace that `manifest` builds against; development dependencies
+/// are free, as they never reach a user.
+fn uses(manifest: &toml::Table) -> Vec<String> {
+    fn collect(table: &toml::Table, into: &mut Vec<String>) {
+        for section in ["dependencies", "build-dependencies"] {
+            let Some(entries) = table.get(section).and_then(toml::Value::as_table) else { continue };
+            into.extend(entries.iter().map(|(key, value)| {
+                value.get("package").and_then(toml::Value::as_str).unwrap_or(key).to_owned()
+            }));
+        }
+    }
+    let mut names = Vec::new();
+    collect(manifest, &mut names);
+    if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
+        targets.values().filter_map(toml::Value::as_table).for_each(|t| collect(t, &mut names));
+    }
+    names.retain(|name| name.starts_with("plait-"));
+    names
+}
+
+/// Every breach of the floors among these crates, one line each.
+fn breaches<'a>(crates: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, uses) in crates {
+        let Some(own) = floor(name) else {
+            lines.push(format!("{name} has no floor; give it a line in FLOORS"));
+            continue;
+        };
+        for used in uses {
+            match floor(&used) {
+                Some(lower) if lower < own => {}
+                Some(other) => {
+                    lines.push(format!("{name} (floor {own}) uses {used} (floor {other})"));
+                }
+                None => lines.push(format!("{name} uses {used}, which has no floor")),
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn every_crate_uses_lower_floors_only() {
+    let manifests = manifests();
+    assert!(manifests.len() >= 10, "found only {:?}", manifests.keys());
+    let found = breaches(manifests.iter().map(|(name, (_, m))| (name.as_str(), uses(m))));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_breach_is_seen() {
+    let manifest: toml::Table = r#"
+        [dependencies]
+        plait-base.workspace = true
+        sibling = { package = "plait-wire", path = "../plait-wire" }
+        [target.'cfg(unix)'.build-dependencies]
+        plait-lab.workspace = true
+        [dev-dependencies]
+        plait-sim.workspace = true
+    "#
+    .parse()
+    .unwrap();
+    assert_eq!(
+        breaches([("plait-sched", uses(&manifest)), ("plait-attic", vec![])].into_iter()),
+        [
+            "plait-sched (floor 1) uses plait-wire (floor 1)",
+            "plait-sched (floor 1) uses plait-lab (floor 5)",
+            "plait-attic has no floor; give it a line in FLOORS",
+        ]
+    );
+}
+
+#[test]
+fn floors_0_to_2_are_no_std() {
+    for (name, (dir, _)) in manifests() {
+        if floor(&name).is_some_and(|floor| floor <= PURE_UP_TO) {
+            let root = fs::read_to_string(dir.join("src/lib.rs")).unwrap();
+            assert!(root.lines().any(|line| line == "#![no_std]"), "{name} lacks #![no_std]");
+            assert!(!root.contains("extern crate std;"), "{name} brings std back");
+        }
+    }
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for (name, (_, manifest)) in manifests() {
+        let taken = manifest.get("lints").and_then(|lints| lints.get("workspace"));
+        assert_eq!(taken.and_then(toml::Value::as_bool), Some(true), "{name}: [lints] workspace");
+    }
+}
