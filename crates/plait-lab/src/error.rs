@@ -1,0 +1,207 @@
+//! The one error of everything that a person writes: a flag, a scenario file, an expectation.
+
+use std::fmt;
+
+/// Where the text that was refused stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// An argument of the command line, such as `--path` or `--vary`.
+    Argument(String),
+    /// A place in a file; line and column count from 1.
+    File {
+        /// The file's name as given.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// The field, such as `path[0].rtt`; empty where the file itself is at fault.
+        field: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Argument(name) => f.write_str(name),
+            Place::File { file, line, column, field } => {
+                write!(f, "{file}:{line}:{column}")?;
+                if field.is_empty() { Ok(()) } else { write!(f, ": {field}") }
+            }
+        }
+    }
+}
+
+/// What kind of mistake it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A name that nothing has.
+    Unknown,
+    /// A value that cannot be taken.
+    Invalid,
+    /// Something required was not given.
+    Missing,
+    /// Two settings exclude each other, or one was given twice.
+    Conflict,
+    /// A known word whose meaning arrives in a later version.
+    NotYet,
+    /// A file that cannot be read.
+    Unreadable,
+}
+
+/// A scenario that cannot be taken: where, what was given, what is allowed, and the nearest name.
+///
+/// It prints as one to three lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    /// Where it stands.
+    pub place: Place,
+    /// The kind of mistake.
+    pub fault: Fault,
+    /// The text that was refused, as given.
+    pub given: String,
+    /// What is wrong with it, in a few words.
+    pub problem: String,
+    /// What is allowed there; empty where the problem says it all.
+    pub allowed: String,
+    /// The nearest valid name.
+    pub nearest: Option<String>,
+}
+
+impl ScenarioError {
+    /// An error with no more than a place, the text and the problem.
+    #[must_use]
+    pub fn new(place: &Place, fault: Fault, given: &str, problem: &str) -> ScenarioError {
+        ScenarioError {
+            place: place.clone(),
+            fault,
+            given: given.to_owned(),
+            problem: problem.to_owned(),
+            allowed: String::new(),
+            nearest: None,
+        }
+    }
+
+    /// A name that is not one of `names`, with the nearest of them.
+    #[must_use]
+    pub fn unknown<'a, I>(place: &Place, what: &str, given: &str, names: I) -> ScenarioError
+    where
+        I: IntoIterator<Item = &'a str>,
+    {
+        let names: Vec<&str> = names.into_iter().collect();
+        ScenarioError {
+            place: place.clone(),
+            fault: Fault::Unknown,
+            given: given.to_owned(),
+            problem: format!("unknown {what}"),
+            allowed: names.join(", "),
+            nearest: nearest(given, names.iter().copied()).map(str::to_owned),
+        }
+    }
+
+    /// Says what is allowed.
+    #[must_use]
+    pub fn allow(mut self, allowed: &str) -> ScenarioError {
+        allowed.clone_into(&mut self.allowed);
+        self
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.given.is_empty() {
+            write!(f, "`{}`: ", excerpt(&self.given))?;
+        }
+        f.write_str(&one_line(&self.problem))?;
+        if !self.allowed.is_empty() {
+            write!(f, "\n  allowed: {}", one_line(&self.allowed))?;
+        }
+        if let Some(nearest) = &self.nearest {
+            write!(f, "\n  did you mean `{nearest}`?")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// The name of `names` nearest to `given`, if one is near enough to be a slip of the hand.
+pub(crate) fn nearest<'a, I>(given: &str, names: I) -> Option<&'a str>
+where
+    I: IntoIterator<Item = &'a str>,
+{
+    // The distance costs time in the product of the lengths: nobody mistypes a name by this much.
+    if given.is_empty() || given.len() > 64 {
+        return None;
+    }
+    let given = given.to_lowercase();
+    let limit = (given.chars().count() / 2).clamp(1, 3);
+    names
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= limit && *distance < name.chars().count())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// At most 80 characters of what was given, control characters made visible.
+fn excerpt(text: &str) -> String {
+    let clean = one_line(text);
+    if clean.chars().count() <= 80 {
+        return clean;
+    }
+    let mut short: String = clean.chars().take(77).collect();
+    short.push_str("...");
+    short
+}
+
+fn one_line(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            let escaped = if c.is_control() { Some(c.escape_default()) } else { None };
+            let plain = if c.is_control() { None } else { Some(c) };
+            escaped.into_iter().flatten().chain(plain)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_place_given_allowed_and_nearest() {
+        let place = Place::Argument("--schedulers".to_owned());
+        let error = ScenarioError::unknown(&place, "scheduler", "blst", ["minrtt", "blest", "ecf"]);
+        assert_eq!(
+            error.to_string(),
+            "--schedulers: `blst`: unknown scheduler\n  allowed: minrtt, blest, ecf\n  \
+             did you mean `blest`?"
+        );
+    }
+
+    #[test]
+    fn a_place_in_a_file_has_line_column_and_field() {
+        let place = Place::File {
+            file: "home.toml".to_owned(),
+            line: 4,
+            column: 13,
+            field: "path[0].rtt".to_owned(),
+        };
+        let error = ScenarioError::new(&place, Fault::Invalid, "25", "a unit is missing");
+        assert_eq!(error.to_string(), "home.toml:4:13: path[0].rtt: `25`: a unit is missing");
+    }
+
+    #[test]
+    fn far_names_are_not_suggested_and_long_text_is_cut() {
+        assert_eq!(nearest("zzzzzz", ["minrtt", "ecf"]), None);
+        assert_eq!(nearest("ECF", ["minrtt", "ecf"]), Some("ecf"));
+        assert_eq!(nearest("", ["a"]), None);
+        let place = Place::Argument("--path".to_owned());
+        let error =
+            ScenarioError::new(&place, Fault::Invalid, &"x\n".repeat(500), "is\nno path");
+        assert_eq!(error.to_string().lines().count(), 1);
+        assert!(error.to_string().len() < 140);
+    }
+}
