@@ -1,0 +1,186 @@
+use alloc::vec::Vec;
+
+use plait_base::{Chance, Span, Stream, Time};
+
+use crate::outage::Outages;
+use crate::queue::{Backlog, Limit};
+use crate::{LinkConfig, Service};
+
+/// One direction of a path: outage, random loss, drop-tail queue, transmitter, propagation.
+///
+/// ```
+/// use plait_base::{Rate, Span, Time};
+/// use plait_link::{Fate, Link, LinkConfig, RateSource};
+///
+/// let rate = RateSource::Fixed(Rate::from_bps(25_000_000));
+/// let mut link = Link::new(&LinkConfig::new(rate, Span::from_millis(10)), 1, &["wifi", "down"]);
+/// let fate = link.offer(Time::ZERO, 1500);
+/// let departs = Time::ZERO + Span::from_micros(480);
+/// assert_eq!(fate, Fate::Deliver { departs, arrives: departs + Span::from_millis(10) });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Link {
+    service: Service,
+    backlog: Backlog,
+    limit: Limit,
+    outages: Outages,
+    loss: Chance,
+    loss_stream: Stream,
+    delay: Span,
+    jitter: Span,
+    jitter_stream: Stream,
+    /// When the packet before arrives, which none may overtake.
+    last_arrival: Time,
+    counters: LinkCounters,
+}
+
+/// What becomes of a packet, decided when it is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It gets through. Both times are [`Time::NEVER`] where the rate is zero from some time on:
+    /// the packet stays in the queue.
+    Deliver {
+        /// When its last byte leaves the queue.
+        departs: Time,
+        /// When its last byte is at the other end.
+        arrives: Time,
+    },
+    /// It does not.
+    Drop(DropCause),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DropCause {
+    /// Random loss.
+    Loss,
+    /// The queue was full.
+    Queue,
+    /// The link was down when the packet was offered, or would be when it departed.
+    Outage,
+}
+
+/// What a link did so far. Every packet counts when it is offered, as its fate is known then;
+/// `offered_packets` is the sum of delivered, held and dropped ones.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered_packets: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets that get through.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets that stay in the queue for ever, as the rate stays zero.
+    pub held_packets: u64,
+    /// Packets lost at random.
+    pub dropped_loss: u64,
+    /// Packets that found the queue full.
+    pub dropped_queue: u64,
+    /// Packets lost in an outage.
+    pub dropped_outage: u64,
+}
+
+impl LinkCounters {
+    /// Packets dropped for any cause.
+    #[must_use]
+    pub const fn dropped_packets(&self) -> u64 {
+        self.dropped_loss + self.dropped_queue + self.dropped_outage
+    }
+}
+
+impl Link {
+    /// An idle link. Loss and jitter draw from streams of their own, derived from `seed` and
+    /// `name`, so links do not shift each other's numbers.
+    #[must_use]
+    pub fn new(config: &LinkConfig, seed: u64, name: &[&str]) -> Link {
+        let stream = |purpose| {
+            let mut words = Vec::with_capacity(name.len() + 2);
+            words.push("link");
+            words.extend_from_slice(name);
+            words.push(purpose);
+            Stream::new(seed, &words)
+        };
+        Link {
+            service: Service::new(&config.rate),
+            backlog: Backlog::default(),
+            limit: Limit::new(config.queue, &config.rate),
+            outages: Outages::new(&config.outages),
+            loss: config.loss,
+            loss_stream: stream("loss"),
+            delay: config.delay,
+            jitter: config.jitter,
+            jitter_stream: stream("jitter"),
+            last_arrival: Time::ZERO,
+            counters: LinkCounters::default(),
+        }
+    }
+
+    /// Offers a packet of `size` bytes at `at`, which never goes back.
+    ///
+    /// A packet that would depart during an outage takes its place in the queue and its time on
+    /// the transmitter all the same: the link does not know that nobody listens.
+    #[inline]
+    pub fn offer(&mut self, at: Time, size: u32) -> Fate {
+        self.counters.offered_packets += 1;
+        self.counters.offered_bytes += u64::from(size);
+        if self.outages.hit_offer(at) {
+            self.counters.dropped_outage += 1;
+            return Fate::Drop(DropCause::Outage);
+        }
+        if self.loss.happens(&mut self.loss_stream) {
+            self.counters.dropped_loss += 1;
+            return Fate::Drop(DropCause::Loss);
+        }
+        self.backlog.drain(at);
+        if !self.limit.admits(&self.backlog, size, self.service.free_at().since(at)) {
+            self.counters.dropped_queue += 1;
+            return Fate::Drop(DropCause::Queue);
+        }
+        let departs = self.service.serve(at, size);
+        if departs > at {
+            self.backlog.push(departs, size);
+        }
+        if self.outages.hit_departure(departs) {
+            self.counters.dropped_outage += 1;
+            return Fate::Drop(DropCause::Outage);
+        }
+        self.propagate(departs, size)
+    }
+
+    #[inline]
+    fn propagate(&mut self, departs: Time, size: u32) -> Fate {
+        if departs == Time::NEVER {
+            self.counters.held_packets += 1;
+            return Fate::Deliver { departs, arrives: Time::NEVER };
+        }
+        self.counters.delivered_packets += 1;
+        self.counters.delivered_bytes += u64::from(size);
+        let mut arrives = departs + self.delay;
+        if self.jitter > Span::ZERO {
+            let extra = self.jitter_stream.within(0, self.jitter.as_nanos());
+            arrives = (arrives + Span::from_nanos(extra)).max(self.last_arrival);
+            self.last_arrival = arrives;
+        }
+        Fate::Deliver { departs, arrives }
+    }
+
+    /// Bytes in the queue at `now`, the packet in transmission included until it departs.
+    pub fn queued_bytes(&mut self, now: Time) -> u64 {
+        self.backlog.drain(now);
+        self.backlog.bytes()
+    }
+
+    /// Packets in the queue at `now`, the one in transmission included until it departs.
+    pub fn queued_packets(&mut self, now: Time) -> usize {
+        self.backlog.drain(now);
+        self.backlog.packets()
+    }
+
+    /// What the link did so far.
+    #[must_use]
+    pub const fn counters(&self) -> LinkCounters {
+        self.counters
+    }
+}

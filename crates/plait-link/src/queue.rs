@@ -1,0 +1,79 @@
+use alloc::collections::VecDeque;
+
+use plait_base::{Rate, Span, Time};
+
+use crate::{QueueLimit, RateSource};
+
+/// The packets that have not departed yet. Their departures are known, so nothing needs to happen
+/// when they leave: whoever looks next removes them.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Backlog {
+    ring: VecDeque<(Time, u32)>,
+    bytes: u64,
+}
+
+impl Backlog {
+    /// Removes what has departed by `now`.
+    #[inline]
+    pub(crate) fn drain(&mut self, now: Time) {
+        while let Some(&(departs, size)) = self.ring.front() {
+            if departs > now {
+                break;
+            }
+            self.bytes -= u64::from(size);
+            self.ring.pop_front();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, departs: Time, size: u32) {
+        self.bytes += u64::from(size);
+        self.ring.push_back((departs, size));
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn packets(&self) -> usize {
+        self.ring.len()
+    }
+}
+
+/// A queue limit in the terms of the link that applies it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    None,
+    Bytes(u64),
+    Packets(usize),
+    Wait(Span),
+}
+
+impl Limit {
+    pub(crate) fn new(limit: QueueLimit, rate: &RateSource) -> Limit {
+        match limit {
+            QueueLimit::Infinite => Limit::None,
+            QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
+            QueueLimit::Packets(packets) => Limit::Packets(packets as usize),
+            QueueLimit::Delay(span) if rate.constant().is_some() => Limit::Wait(span),
+            QueueLimit::Delay(span) => match rate.mean_rate() {
+                Rate::INFINITE => Limit::None,
+                mean => Limit::Bytes(mean.bytes_in(span)),
+            },
+        }
+    }
+
+    /// Whether a packet of `size` bytes that would wait for `wait` may join `backlog`.
+    #[inline]
+    pub(crate) fn admits(self, backlog: &Backlog, size: u32, wait: Span) -> bool {
+        if backlog.ring.is_empty() {
+            return true;
+        }
+        match self {
+            Limit::None => true,
+            Limit::Bytes(limit) => backlog.bytes + u64::from(size) <= limit,
+            Limit::Packets(limit) => backlog.ring.len() < limit,
+            Limit::Wait(limit) => wait <= limit,
+        }
+    }
+}
