@@ -5,14 +5,25 @@
 extern crate alloc;
 
 mod decision;
+mod decorators;
+mod exact;
 mod params;
+mod queue;
+mod registry;
+mod rules;
+mod schedulers;
+mod spec;
+mod state;
 mod view;
 
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
-pub use params::{Kind, Param, ParamError, Params, Value};
+pub use params::{Kind, Param, ParamError, ParamFault, Params, Value};
+pub use queue::StaticQueue;
+pub use registry::{DECORATORS, Decorator, Entry, SCHEDULERS};
+pub use schedulers::{WindowChange, rec_cwnd_after};
+pub use spec::{Spec, SpecError, split_list};
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
 
-use alloc::string::String;
 use plait_base::SubflowSet;
 
 /// Something happened that a scheduler may want to know.
@@ -58,15 +69,4 @@ pub trait Scheduler: core::fmt::Debug + Send {
         let _ = (name, value);
         false
     }
-}
-
-/// The error of a scheduler's name or parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub enum SpecError {
-    /// No such scheduler.
-    UnknownName(String),
-    /// No such decorator.
-    UnknownDecorator(String),
-    /// A parameter was refused.
-    Param(ParamError),
 }

@@ -130,12 +130,16 @@ impl SubflowView {
         !self.hard_down() && self.ca != CaState::Loss
     }
 
+    /// Bytes that the congestion window still takes.
+    #[must_use]
+    pub const fn room(&self) -> u64 {
+        self.cwnd.saturating_sub(self.inflight).saturating_sub(self.queued)
+    }
+
     /// `len` more bytes do not fit now.
     #[must_use]
     pub fn busy(&self, len: u64, tsq: bool) -> bool {
-        self.ca == CaState::Loss
-            || self.inflight + self.queued + len > self.cwnd
-            || (tsq && self.tsq_blocked)
+        self.ca == CaState::Loss || self.room() < len || (tsq && self.tsq_blocked)
     }
 
     /// `len` more bytes can be sent now.

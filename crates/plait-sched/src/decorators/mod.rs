@@ -1,0 +1,8 @@
+//! The decorators, one file each, listed here: each wraps any scheduler (`minrtt+rp`).
+
+mod rp;
+
+use crate::Decorator;
+
+/// Every decorator.
+pub static DECORATORS: &[Decorator] = &[rp::ENTRY];

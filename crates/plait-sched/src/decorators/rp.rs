@@ -1,0 +1,211 @@
+//! Opportunistic retransmission and penalisation.
+
+use crate::exact;
+use crate::rules::{self, Place};
+use crate::{
+    Decision, Decorator, Effect, Kind, Notice, Outcome, Param, Params, Reason, Scheduler,
+    SentRange, SubflowView, View, What,
+};
+use alloc::boxed::Box;
+use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
+
+const MODE: Param = Param {
+    name: "mode",
+    kind: Kind::Word { words: &["both", "retransmit", "off"], default: "both" },
+    unit: "",
+    help: "retransmit and penalise, retransmit only, or neither",
+    clause: "CSWS 2014, section 3.3",
+};
+const STRICT: Param = Param {
+    name: "strict",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "retransmit only past a 4 times slower holder or one with 4 segments or less (kernel)",
+    clause: "CSWS 2014, section 3.3 has no such limit",
+};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Decorator = Decorator {
+    name: "rp",
+    idea: "when the window stalls, resend what blocks it on a free subflow and slow its holder",
+    page: "\
+When a subflow s has room, but the next segment lies beyond the send window, the oldest range H that
+is not acknowledged blocks everybody. Then
+
+    penalise    the first other subflow that carried H, if it is slower than s and not in recovery:
+                cwnd = cwnd / 2, and ssthresh / 2 if it was reached; once per srtt_s
+    retransmit  H on s, unless s has carried it; with `strict`, only if 4 * srtt_s < srtt of the
+                holder, or the holder's window is 4 segments or less
+
+The same is tried without a penalty when everything is sent and the application waits for room in
+the send buffer.
+
+Numbers  four_srtt_ms (of s), holder_srtt_ms.
+Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.3, after
+         \"How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP\" (NSDI 2012).
+Good at  small receive windows over unlike paths.
+Bad at   it acts when the harm is done; a penalised path stays slow long after. Part of minrtt and
+         ECF as their authors ran them; BLEST goes with mode=retransmit.
+",
+    params: &[MODE, STRICT],
+    state: &[("last_pen.ID_ms", "when the free subflow ID last had a holder penalised")],
+    wrap: |base, params| Box::new(Rp::new(base, params)),
+};
+
+/// The decorator.
+#[derive(Debug)]
+struct Rp {
+    base: Box<dyn Scheduler>,
+    retransmit: bool,
+    penalise: bool,
+    strict: bool,
+    /// The last penalty that each free subflow brought about, by its id.
+    last_pen: [Option<Time>; SubflowId::MAX],
+}
+
+/// The segment that blocks the window and who has it.
+struct Head {
+    range: ByteRange,
+    carried: SubflowSet,
+}
+
+impl Rp {
+    fn new(base: Box<dyn Scheduler>, params: &Params) -> Rp {
+        let mode = params.word(&MODE);
+        Rp {
+            base,
+            retransmit: mode != "off",
+            penalise: mode == "both",
+            strict: params.switch(&STRICT),
+            last_pen: [None; SubflowId::MAX],
+        }
+    }
+
+    /// Retransmits on `s` and penalises who holds the head, as far as the rules let it.
+    fn relieve(
+        &mut self,
+        view: &View<'_>,
+        s: &SubflowView,
+        head: &Head,
+        penal: bool,
+        out: &mut Outcome,
+    ) -> Option<Decision> {
+        let holders = || {
+            let others = view.subflows.iter().filter(|t| t.id != s.id);
+            others.filter(|t| head.carried.contains(t.id))
+        };
+        let mut cut = None;
+        if self.penalise
+            && (penal || view.connection.sndbuf_free == 0)
+            && self.may_penalise(view, s)
+        {
+            let holder = holders().next();
+            cut = holder
+                .filter(|t| s.srtt_or_max() < t.srtt_or_max() && t.ca == crate::CaState::Open);
+        }
+        if let Some(holder) = cut {
+            out.effects.push(penalty(holder));
+            if let Some(last) = self.last_pen.get_mut(s.id.index()) {
+                *last = Some(view.now);
+            }
+        }
+        if head.carried.contains(s.id) || !s.usable(head.range.len(), view.tsq) {
+            return None;
+        }
+        // What the penalty leaves counts.
+        let window = |t: &SubflowView| match cut {
+            Some(holder) if holder.id == t.id => halved(t),
+            _ => t.cwnd,
+        };
+        let mut go = false;
+        for holder in holders() {
+            go = true;
+            if !self.strict || window(holder) <= 4 * u64::from(holder.mss) {
+                break;
+            }
+            let (four, other) =
+                (4 * exact::nanos(s.srtt_or_max()), exact::nanos(holder.srtt_or_max()));
+            out.note("four_srtt_ms", Some(s.id), four as f64 / 1e6);
+            out.note("holder_srtt_ms", Some(holder.id), other as f64 / 1e6);
+            if four >= other {
+                go = false;
+                break;
+            }
+        }
+        let (subflow, what, grant) = (s.id, What::OppRetx(head.range), head.range.len());
+        go.then_some(Decision::Send { subflow, what, grant, reason: Reason::Opportunistic })
+    }
+
+    /// Whether the last penalty that `s` brought about is at least its RTT ago.
+    fn may_penalise(&self, view: &View<'_>, s: &SubflowView) -> bool {
+        match self.last_pen.get(s.id.index()).copied().flatten() {
+            Some(last) => view.now.since(last) >= s.srtt_or_max(),
+            None => true,
+        }
+    }
+}
+
+/// The first segment that is sent and not DATA_ACKed.
+fn head(view: &View<'_>) -> Option<Head> {
+    let SentRange { range, carried, .. } = view.queue.sent_from(view.connection.snd_una)?;
+    let end = range.end.min(range.start.saturating_add(rules::segment_len(view)));
+    Some(Head { range: ByteRange::new(range.start, end), carried })
+}
+
+/// Half of a window, at least one segment.
+fn halved(subflow: &SubflowView) -> u64 {
+    (subflow.cwnd / 2).max(u64::from(subflow.mss))
+}
+
+/// The penalty: the threshold is left alone where slow start has not reached it.
+fn penalty(holder: &SubflowView) -> Effect {
+    let ssthresh = holder.ssthresh.map(|ssthresh| {
+        let least = 2 * u64::from(holder.mss);
+        if holder.cwnd >= ssthresh { (ssthresh / 2).max(least) } else { ssthresh }
+    });
+    Effect::Penalise { subflow: holder.id, cwnd: halved(holder), ssthresh }
+}
+
+impl Scheduler for Rp {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let decision = self.base.schedule(view, out);
+        if !self.retransmit || view.subflows.len() < 2 {
+            return decision;
+        }
+        let (Some(head), penal) = (head(view), decision != Decision::Idle) else {
+            return decision;
+        };
+        let free = match decision {
+            Decision::Wait { on: Some(on), reason: Reason::SendWindow } => view.subflow(on),
+            Decision::Idle if view.connection.app_blocked => {
+                match rules::lowest_rtt(view, head.range.len(), SubflowSet::EMPTY) {
+                    Place::On(subflow) | Place::Again(subflow) => Some(subflow),
+                    Place::Untried(_) | Place::None => None,
+                }
+            }
+            _ => None,
+        };
+        free.and_then(|s| self.relieve(view, s, &head, penal, out)).unwrap_or(decision)
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        self.base.on_notice(view, notice);
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        self.base.save_state(write);
+        crate::state::save_each("last_pen.", "_ms", &self.last_pen, write, |last| {
+            last.map(crate::state::millis)
+        });
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        match crate::state::slot("last_pen.", "_ms", name, &mut self.last_pen) {
+            Some(last) => {
+                *last = crate::state::time(value);
+                true
+            }
+            None => self.base.load_state(name, value),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Comparisons without rounding: a ratio is compared by cross-multiplication, in 256 bits.
+
+use core::cmp::Ordering;
+use plait_base::Span;
+
+/// No span and no byte count that a formula sees is above this (36 years, an exabyte): products of
+/// two of them, with a small factor, then fit into 128 bits.
+const LIMIT: u64 = 1 << 60;
+
+/// One, in parts per million.
+pub(crate) const MILLION: u64 = 1_000_000;
+
+/// A span as a factor or divisor: nanoseconds, at least one.
+pub(crate) fn nanos(span: Span) -> u128 {
+    u128::from(span.as_nanos().clamp(1, LIMIT))
+}
+
+/// A byte count as a factor.
+pub(crate) fn bytes(count: u64) -> u128 {
+    u128::from(count.min(LIMIT))
+}
+
+/// Compares `a * b` with `c * d`.
+pub(crate) fn compare(a: u128, b: u128, c: u128, d: u128) -> Ordering {
+    product(a, b).cmp(&product(c, d))
+}
+
+/// `a * b` as its high and low half.
+fn product(a: u128, b: u128) -> (u128, u128) {
+    const LOW: u128 = u64::MAX as u128;
+    let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let (low, cross, other) = (a_low * b_low, a_low * b_high, a_high * b_low);
+    let middle = (low >> 64) + (cross & LOW) + (other & LOW);
+    let high = a_high * b_high + (cross >> 64) + (other >> 64) + (middle >> 64);
+    (high, (middle << 64) | (low & LOW))
+}
+
+/// The nearest whole number to a value that is not negative; negative ones give zero.
+pub(crate) fn nearest(value: f64) -> u64 {
+    // A cast of a float saturates, and takes NaN to zero.
+    (value + 0.5) as u64
+}
+
+/// A time of so many milliseconds, to the nanosecond.
+pub(crate) fn nanos_of_millis(millis: f64) -> u64 {
+    nearest(millis * 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_largest_product_is_exact() {
+        // (2^128 - 1)^2 = 2^256 - 2^129 + 1.
+        assert_eq!(product(u128::MAX, u128::MAX), (u128::MAX - 1, 1));
+        assert_eq!(compare(u128::MAX, 2, u128::MAX - 1, 2), Ordering::Greater);
+    }
+
+    proptest! {
+        #[test]
+        fn small_products_agree_with_plain_arithmetic(a: u64, b: u64, c: u64, d: u64) {
+            let [a, b, c, d] = [a, b, c, d].map(u128::from);
+            prop_assert_eq!(product(a, b), (0, a * b));
+            prop_assert_eq!(compare(a, b, c, d), (a * b).cmp(&(c * d)));
+        }
+
+        #[test]
+        fn products_commute_and_grow(a: u128, b in 1..u128::MAX) {
+            prop_assert_eq!(product(a, b), product(b, a));
+            if a < u128::MAX {
+                prop_assert!(product(a, b) < product(a + 1, b));
+            }
+        }
+    }
+}

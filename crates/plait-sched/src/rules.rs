@@ -1,0 +1,155 @@
+//! The rules that every scheduler shares: where a reinjection goes, what happens with one subflow,
+//! and the send window.
+
+use crate::{Decision, Reason, SubflowView, View, What};
+use plait_base::{ByteRange, SubflowId, SubflowSet};
+
+/// What there is to decide.
+pub(crate) enum Task {
+    /// Nothing: the shared rules have settled it.
+    Settled(Decision),
+    /// A place for this segment, the first one of the unsent data.
+    Place(ByteRange),
+}
+
+/// Settles what is the same in every scheduler: reinjections go first, nothing to send is idle, and
+/// one subflow leaves no choice.
+pub(crate) fn task(view: &View<'_>) -> Task {
+    if let Some(decision) = reinjection(view) {
+        return Task::Settled(decision);
+    }
+    match next_segment(view) {
+        None => Task::Settled(Decision::Idle),
+        Some(segment) => match view.subflows {
+            [only] => Task::Settled(new_on_only(view, only, segment)),
+            _ => Task::Place(segment),
+        },
+    }
+}
+
+/// The first segment of the unsent data.
+pub(crate) fn next_segment(view: &View<'_>) -> Option<ByteRange> {
+    if view.connection.unsent == 0 {
+        return None;
+    }
+    view.queue.unsent_at(0, view.connection.unsent.min(segment_len(view)))
+}
+
+/// Bytes of a full segment, never zero.
+pub(crate) fn segment_len(view: &View<'_>) -> u64 {
+    u64::from(view.connection.mss.max(1))
+}
+
+/// Sends the new `segment` on `subflow`, if the send window takes all of it.
+pub(crate) fn new_on(
+    view: &View<'_>,
+    subflow: SubflowId,
+    segment: ByteRange,
+    reason: Reason,
+) -> Decision {
+    if segment.end > view.connection.wnd_end {
+        return Decision::Wait { on: Some(subflow), reason: Reason::SendWindow };
+    }
+    let grant = segment_len(view);
+    Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason }
+}
+
+/// The rule for a connection with one subflow.
+pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: ByteRange) -> Decision {
+    if only.usable(segment.len(), view.tsq) {
+        new_on(view, only.id, segment, Reason::OnlySubflow)
+    } else {
+        none_usable(view)
+    }
+}
+
+/// No subflow can take a segment: because none is live, or because all that are have no room.
+pub(crate) fn none_usable(view: &View<'_>) -> Decision {
+    let dead = view.subflows.iter().all(SubflowView::hard_down);
+    let reason = if dead { Reason::NoSubflow } else { Reason::AllBusy };
+    Decision::Wait { on: None, reason }
+}
+
+/// The subflow with the lowest smoothed RTT; of equal ones the one with the lower id.
+pub(crate) fn fastest<'a>(
+    subflows: impl Iterator<Item = &'a SubflowView>,
+) -> Option<&'a SubflowView> {
+    subflows.min_by_key(|subflow| (subflow.srtt_or_max(), subflow.id))
+}
+
+/// The fastest candidate and the fastest candidate with room for `len` bytes. The first is taken
+/// among the living only: a scheduler must not wait for a dead subflow.
+pub(crate) fn fast_and_usable<'a>(
+    view: &View<'a>,
+    len: u64,
+) -> Option<(&'a SubflowView, &'a SubflowView)> {
+    let candidates = view.candidates();
+    let all = || view.subflows.iter().filter(|subflow| candidates.contains(subflow.id));
+    let usable = fastest(all().filter(|subflow| subflow.usable(len, view.tsq)))?;
+    Some((fastest(all())?, usable))
+}
+
+/// Where the rule of the lowest RTT puts a range.
+pub(crate) enum Place<'a> {
+    /// On a subflow that has not carried it.
+    On(&'a SubflowView),
+    /// On one that has: every live subflow had, and the range starts over.
+    Again(&'a SubflowView),
+    /// Nowhere, until this subflow, which has not carried it, has room.
+    Untried(SubflowId),
+    /// Nowhere.
+    None,
+}
+
+/// The rule of the lowest RTT for `len` bytes that the subflows `carried` have carried: the fastest
+/// usable subflow that has not, the backup ones only where every other is down or has carried it.
+/// A subflow that is full, or recovers from a timeout, is waited for: it is blocked only for a
+/// while.
+pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> Place<'a> {
+    if let [only] = view.subflows {
+        return match only.usable(len, view.tsq) {
+            true if carried.contains(only.id) => Place::Again(only),
+            true => Place::On(only),
+            false => Place::None,
+        };
+    }
+    let untried = |backup: bool, carried: SubflowSet| {
+        let group = view.subflows.iter().filter(move |subflow| subflow.backup == backup);
+        group.filter(move |subflow| !subflow.hard_down() && !carried.contains(subflow.id))
+    };
+    let rounds = [carried, SubflowSet::EMPTY];
+    for (at, carried) in rounds.into_iter().enumerate() {
+        for backup in [false, true] {
+            let usable = untried(backup, carried).filter(|s| s.usable(len, view.tsq));
+            match (fastest(usable), fastest(untried(backup, carried))) {
+                (Some(subflow), _) if at == 0 => return Place::On(subflow),
+                (Some(subflow), _) => return Place::Again(subflow),
+                (None, Some(_)) if carried.is_empty() => return Place::None,
+                (None, Some(busy)) => return Place::Untried(busy.id),
+                (None, None) => {}
+            }
+        }
+        if carried.is_empty() {
+            break;
+        }
+    }
+    Place::None
+}
+
+/// Places the first range of the reinjection queue by the rule of the lowest RTT; `None` if the
+/// queue is empty. The range has been sent, so it lies within the window.
+pub(crate) fn reinjection(view: &View<'_>) -> Option<Decision> {
+    let waiting = view.connection.reinject?;
+    let len = waiting.range.len().min(segment_len(view));
+    Some(match lowest_rtt(view, len, waiting.carried) {
+        Place::On(subflow) => reinject_on(view, subflow.id, Reason::Reinjection),
+        Place::Again(subflow) => reinject_on(view, subflow.id, Reason::ReinjectionAgain),
+        Place::Untried(busy) => Decision::Wait { on: Some(busy), reason: Reason::UntriedBusy },
+        Place::None => none_usable(view),
+    })
+}
+
+/// Sends the first range of the reinjection queue on `subflow`.
+pub(crate) fn reinject_on(view: &View<'_>, subflow: SubflowId, reason: Reason) -> Decision {
+    Decision::Send { subflow, what: What::Reinject, grant: segment_len(view), reason }
+}

@@ -1,0 +1,53 @@
+//! The rule of the lowest RTT.
+
+use crate::rules::{self, Place, Task};
+use crate::{Decision, Entry, Outcome, Reason, Scheduler, View};
+use alloc::boxed::Box;
+use plait_base::SubflowSet;
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "minrtt",
+    aliases: &["lrf", "lowrtt"],
+    idea: "fill the window of the subflow with the lowest RTT first",
+    page: "\
+Each segment goes to the subflow with the lowest smoothed RTT that has room in its congestion
+window. Backup subflows are used only while every other subflow is down.
+
+    choose  argmin srtt(s)  over the live s with  inflight + queued + len <= cwnd
+    wait    if none has room, or if the segment ends beyond the send window
+
+Known as the default scheduler of the out-of-tree Linux MPTCP, and as LRF, LowRTT and minRTT in
+the papers; `minrtt+rp` is that kernel's default as a whole.
+
+Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), \"Low-Latency
+         Scheduling in MPTCP\" (IEEE/ACM ToN), both as the baseline.
+Good at  bulk transfers over ample windows; paths that resemble each other.
+Bad at   short transfers over unlike paths: the tail of a burst leaves on the slow path as soon as
+         the fast window is full, and everybody waits for it. Small receive windows.
+",
+    params: &[],
+    state: &[],
+    queues_ahead: false,
+    build: |_| Box::new(MinRtt),
+};
+
+/// The scheduler; it remembers nothing.
+#[derive(Debug)]
+struct MinRtt;
+
+impl Scheduler for MinRtt {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let segment = match rules::task(view) {
+            Task::Settled(decision) => return decision,
+            Task::Place(segment) => segment,
+        };
+        match rules::lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
+            Place::On(subflow) | Place::Again(subflow) => {
+                out.note("srtt_ms", Some(subflow.id), subflow.srtt_or_max().as_millis_f64());
+                rules::new_on(view, subflow.id, segment, Reason::LowestRtt)
+            }
+            Place::Untried(_) | Place::None => rules::none_usable(view),
+        }
+    }
+}

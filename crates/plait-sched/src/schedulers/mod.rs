@@ -1,0 +1,16 @@
+//! The schedulers, one file each. A new one adds its file, its `mod` line and its line in the
+//! list: help, validation, `plait list`, the documentation and the contract tests read the list.
+
+mod blest;
+mod ecf;
+mod minrtt;
+mod redundant;
+mod roundrobin;
+
+use crate::Entry;
+
+pub use ecf::{WindowChange, rec_cwnd_after};
+
+/// Every scheduler.
+pub static SCHEDULERS: &[Entry] =
+    &[minrtt::ENTRY, roundrobin::ENTRY, redundant::ENTRY, blest::ENTRY, ecf::ENTRY];

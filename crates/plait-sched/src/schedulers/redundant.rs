@@ -1,0 +1,139 @@
+//! Every segment on every subflow.
+
+use crate::rules;
+use crate::{Decision, Entry, Outcome, Reason, Scheduler, SubflowView, View, What};
+use alloc::boxed::Box;
+use plait_base::{ByteRange, SubflowId};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "redundant",
+    aliases: &[],
+    idea: "every segment on every subflow: lowest latency, no aggregation",
+    page: "\
+Each subflow walks through the data on its own, from the first byte that is not acknowledged at the
+data level. New data goes out at the speed of the fastest subflow; the others send copies.
+
+    next segment of s  the first range after the one that s was handed last
+                       (from snd_una, where that one has been acknowledged)
+    turns              the subflows in cyclic order; one without room is passed over
+    backup subflows    get no copies, and new data only while every other subflow is down
+
+A slow subflow is never stuck behind history: when its last segment is acknowledged it jumps to
+snd_una, so that it carries a part of the data only.
+
+Source   the `redundant` module of the out-of-tree Linux MPTCP, from version 0.90 on.
+Good at  small messages over lossy or changeable paths.
+Bad at   throughput, which is that of the best path, at the cost of every path; receive windows and
+         data plans.
+",
+    params: &[],
+    state: &[
+        ("next", "id of the subflow whose turn it is"),
+        ("ptr.ID", "end (DSN, bytes) of the range that the subflow was handed last"),
+    ],
+    queues_ahead: false,
+    build: |_| Box::new(Redundant::default()),
+};
+
+/// The scheduler.
+#[derive(Default, Debug)]
+struct Redundant {
+    /// End of the range handed last to each subflow, by id.
+    ptr: [Option<u64>; SubflowId::MAX],
+    next: SubflowId,
+}
+
+/// What a subflow would send next.
+struct Turn {
+    range: ByteRange,
+    copy: bool,
+}
+
+impl Redundant {
+    /// The first segment after the one that `subflow` was handed last.
+    fn turn(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<Turn> {
+        let start = view.connection.snd_una;
+        let ptr = self.ptr.get_mut(subflow.id.index())?;
+        *ptr = ptr.filter(|end| *end > start);
+        let from = ptr.unwrap_or(start);
+        match view.queue.sent_from(from) {
+            Some(sent) => {
+                let rest = ByteRange::new(sent.range.start.max(from), sent.range.end);
+                let end = rest.end.min(rest.start.saturating_add(rules::segment_len(view)));
+                Some(Turn { range: ByteRange::new(rest.start, end), copy: true })
+            }
+            None => rules::next_segment(view).map(|range| Turn { range, copy: false }),
+        }
+    }
+
+    fn hand(&mut self, view: &View<'_>, subflow: &SubflowView, range: ByteRange) {
+        if let Some(ptr) = self.ptr.get_mut(subflow.id.index()) {
+            *ptr = Some(range.end);
+        }
+        let above = view.subflows.iter().find(|other| other.id > subflow.id);
+        self.next = above.or(view.subflows.first()).map_or(SubflowId(0), |other| other.id);
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        let candidates = view.candidates();
+        let split = view.subflows.partition_point(|subflow| subflow.id < self.next);
+        let (after, from) = view.subflows.split_at(split);
+        let mut refusal = Decision::Idle;
+        for subflow in from.iter().chain(after) {
+            let Some(Turn { range, copy }) = self.turn(view, subflow) else { continue };
+            let allowed = if copy { !subflow.backup } else { candidates.contains(subflow.id) };
+            if !allowed || !subflow.usable(range.len(), view.tsq) {
+                if refusal == Decision::Idle {
+                    refusal = rules::none_usable(view);
+                }
+                continue;
+            }
+            let decision = if copy {
+                let (subflow, what) = (subflow.id, What::Redundant(range));
+                Decision::Send { subflow, what, grant: range.len(), reason: Reason::Copy }
+            } else {
+                rules::new_on(view, subflow.id, range, Reason::Turn)
+            };
+            if let Decision::Send { .. } = decision {
+                self.hand(view, subflow, range);
+                return decision;
+            }
+            refusal = decision;
+        }
+        refusal
+    }
+}
+
+impl Scheduler for Redundant {
+    fn schedule(&mut self, view: &View<'_>, _: &mut Outcome) -> Decision {
+        if let Some(decision) = rules::reinjection(view) {
+            return decision;
+        }
+        let [only] = view.subflows else { return self.choose(view) };
+        let Some(segment) = rules::next_segment(view) else { return Decision::Idle };
+        let decision = rules::new_on_only(view, only, segment);
+        if let Decision::Send { .. } = decision {
+            // Kept up to date, lest it starts over when a second subflow joins.
+            self.hand(view, only, segment);
+        }
+        decision
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        write("next", f64::from(self.next.0));
+        crate::state::save_each("ptr.", "", &self.ptr, write, |ptr| ptr.map(|end| end as f64));
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        if name == "next" {
+            self.next = crate::state::subflow(value).unwrap_or_default();
+            return true;
+        }
+        match crate::state::slot("ptr.", "", name, &mut self.ptr) {
+            Some(ptr) => *ptr = (value >= 0.0).then(|| crate::exact::nearest(value)),
+            None => return false,
+        }
+        true
+    }
+}

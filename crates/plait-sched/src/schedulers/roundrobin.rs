@@ -1,0 +1,167 @@
+//! Equal turns.
+
+use crate::rules::{self, Task};
+use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use alloc::boxed::Box;
+use plait_base::{ByteRange, SubflowId, SubflowSet};
+
+const NUM_SEGMENTS: Param = Param {
+    name: "num_segments",
+    kind: Kind::Whole { min: 1, max: 1_000_000, default: 1 },
+    unit: "segments",
+    help: "segments in a row before the turn passes on",
+    clause: "CSWS 2014, section 3.1",
+};
+const CWND_LIMITED: Param = Param {
+    name: "cwnd_limited",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "on: a subflow without room loses its turn; off: it holds everybody up",
+    clause: "CSWS 2014, section 3.1",
+};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "roundrobin",
+    aliases: &["rr"],
+    idea: "equal turns, one segment each",
+    page: "\
+The subflows take turns of `num_segments` segments in the order of their ids.
+
+    choose  a subflow in the middle of its turn, else the next one after the last that sent and
+            that has not had its turn in this round; when all have, a new round begins
+    wait    if the turn is with a subflow that has no room (cwnd_limited=off), or if none has room
+
+With `cwnd_limited=on` a subflow without room is passed over; under a bulk transfer every window is
+full nearly always, and the acknowledgements then make the split, not the turns.
+
+Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.1.
+Good at  an equal share on equal paths; a baseline.
+Bad at   unlike paths, in every respect: half of the data takes the slow one.
+",
+    params: &[NUM_SEGMENTS, CWND_LIMITED],
+    state: &[
+        ("last", "id of the subflow that sent last; absent before the first segment"),
+        ("quota.ID", "segments that the subflow has sent in this round"),
+    ],
+    queues_ahead: false,
+    build: |params| Box::new(RoundRobin::new(params)),
+};
+
+/// The scheduler.
+#[derive(Debug)]
+struct RoundRobin {
+    num_segments: u64,
+    cwnd_limited: bool,
+    /// Segments sent in this round, by id.
+    quota: [u64; SubflowId::MAX],
+    last: Option<SubflowId>,
+}
+
+impl RoundRobin {
+    fn new(params: &Params) -> RoundRobin {
+        RoundRobin {
+            num_segments: params.whole(&NUM_SEGMENTS).max(1),
+            cwnd_limited: params.switch(&CWND_LIMITED),
+            quota: [0; SubflowId::MAX],
+            last: None,
+        }
+    }
+
+    fn quota(&self, id: SubflowId) -> u64 {
+        self.quota.get(id.index()).copied().unwrap_or(0)
+    }
+
+    /// The subflow whose turn it is, among `eligible`; begins a new round where all had theirs.
+    fn turn<'a>(&mut self, view: &View<'a>, eligible: SubflowSet) -> Option<&'a SubflowView> {
+        let eligible = || view.subflows.iter().filter(|s| eligible.contains(s.id));
+        if let Some(halfway) =
+            eligible().find(|s| (1..self.num_segments).contains(&self.quota(s.id)))
+        {
+            return Some(halfway);
+        }
+        if eligible().all(|s| self.quota(s.id) != 0) {
+            for subflow in eligible() {
+                self.quota[subflow.id.index()] = 0;
+            }
+        }
+        let fresh = || eligible().filter(|s| self.quota(s.id) == 0);
+        fresh().find(|s| Some(s.id) > self.last).or_else(|| fresh().next())
+    }
+
+    fn place(&mut self, view: &View<'_>, segment: ByteRange, out: &mut Outcome) -> Decision {
+        let len = segment.len();
+        let mut eligible = view.candidates();
+        if self.cwnd_limited {
+            let busy = |id| view.subflow(id).is_none_or(|s| !s.usable(len, view.tsq));
+            for id in eligible.iter().filter(|id| busy(*id)).collect::<SubflowSet>().iter() {
+                eligible.remove(id);
+            }
+        }
+        let Some(pick) = self.turn(view, eligible) else { return rules::none_usable(view) };
+        out.note("quota_segments", Some(pick.id), self.quota(pick.id) as f64);
+        if !pick.usable(len, view.tsq) {
+            return Decision::Wait { on: Some(pick.id), reason: Reason::TurnBusy };
+        }
+        // The grant stays at one segment: the turn is counted a segment at a time.
+        let decision = rules::new_on(view, pick.id, segment, Reason::Turn);
+        if let (Decision::Send { .. }, Some(quota)) =
+            (decision, self.quota.get_mut(pick.id.index()))
+        {
+            *quota = quota.saturating_add(len.div_ceil(rules::segment_len(view)));
+            self.last = Some(pick.id);
+        }
+        decision
+    }
+
+    /// A reinjection goes to the usable candidate with the lowest id that has not carried the
+    /// range, else to the usable one with the lowest id.
+    fn reinjection(view: &View<'_>) -> Option<Decision> {
+        let waiting = view.connection.reinject?;
+        let len = waiting.range.len().min(rules::segment_len(view));
+        let candidates = view.candidates();
+        let usable = || {
+            let group = view.subflows.iter().filter(|s| candidates.contains(s.id));
+            group.filter(|s| s.usable(len, view.tsq))
+        };
+        let untried = usable().find(|s| !waiting.carried.contains(s.id));
+        Some(match (untried, usable().next()) {
+            (Some(subflow), _) => rules::reinject_on(view, subflow.id, Reason::Reinjection),
+            (None, Some(subflow)) => rules::reinject_on(view, subflow.id, Reason::ReinjectionAgain),
+            (None, None) => rules::none_usable(view),
+        })
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        if let Some(decision) = RoundRobin::reinjection(view) {
+            return decision;
+        }
+        match rules::task(view) {
+            Task::Settled(decision) => decision,
+            Task::Place(segment) => self.place(view, segment, out),
+        }
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        if let Some(last) = self.last {
+            write("last", f64::from(last.0));
+        }
+        crate::state::save_each("quota.", "", &self.quota, write, |quota| {
+            (*quota != 0).then_some(*quota as f64)
+        });
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        if name == "last" {
+            self.last = crate::state::subflow(value);
+            return true;
+        }
+        match crate::state::slot("quota.", "", name, &mut self.quota) {
+            Some(quota) => *quota = crate::exact::nearest(value),
+            None => return false,
+        }
+        true
+    }
+}
