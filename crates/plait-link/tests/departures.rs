@@ -1,0 +1,299 @@
+//! Departures and fates that were computed by hand.
+
+use std::sync::Arc;
+
+use plait_base::{Chance, Rate, Span, Time};
+use plait_link::{DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Service, Trace};
+
+fn us(n: u64) -> Time {
+    Time::ZERO + Span::from_micros(n)
+}
+
+fn ms(n: u64) -> Time {
+    us(n * 1000)
+}
+
+fn fixed(bps: u64) -> RateSource {
+    RateSource::Fixed(Rate::from_bps(bps))
+}
+
+fn recorded(text: &str, offset: Span) -> RateSource {
+    RateSource::Trace { trace: Arc::new(Trace::parse("t", text).unwrap()), offset }
+}
+
+fn link(rate: RateSource, change: impl FnOnce(&mut LinkConfig)) -> Link {
+    let mut config = LinkConfig::new(rate, Span::ZERO);
+    change(&mut config);
+    Link::new(&config, 1, &["t"])
+}
+
+/// Departures of packets offered one after the other.
+fn departures(rate: &RateSource, packets: &[(Time, u32)]) -> Vec<Time> {
+    let mut service = Service::new(rate);
+    packets.iter().map(|(at, size)| service.serve(*at, *size)).collect()
+}
+
+fn departs(fate: Fate) -> Result<Time, DropCause> {
+    match fate {
+        Fate::Deliver { departs, .. } => Ok(departs),
+        Fate::Drop(cause) => Err(cause),
+    }
+}
+
+#[test]
+fn packets_of_a_burst_leave_one_after_the_other() {
+    let mut link = link(fixed(25_000_000), |config| config.delay = Span::from_millis(12));
+    for n in 1..=3 {
+        let (departs, arrives) = (us(480 * n), us(480 * n + 12_000));
+        assert_eq!(link.offer(Time::ZERO, 1500), Fate::Deliver { departs, arrives });
+    }
+    // 1440 us of work were offered at 0; one that comes later than that finds the link idle.
+    assert_eq!(departs(link.offer(us(1439), 1500)), Ok(us(1920)));
+    assert_eq!(departs(link.offer(us(5000), 750)), Ok(us(5240)));
+}
+
+#[test]
+fn a_train_of_packets_does_not_drift() {
+    // 12000 bits at 7 Mbit/s take 1714285 5/7 ns, seven packets exactly 12 ms.
+    let burst = [(Time::ZERO, 1500); 700];
+    let list = departures(&fixed(7_000_000), &burst);
+    assert_eq!(list[0], Time::from_nanos(1_714_286));
+    assert_eq!(list[1], Time::from_nanos(3_428_572));
+    assert_eq!(list[6], ms(12));
+    assert_eq!(list[699], ms(1200));
+}
+
+#[test]
+fn the_ends_of_the_scale() {
+    assert_eq!(departures(&fixed(0), &[(ms(1), 1), (ms(2), 1)]), [Time::NEVER; 2]);
+    let mut free = link(RateSource::Fixed(Rate::INFINITE), |_| ());
+    assert_eq!(departs(free.offer(ms(1), 1500)), Ok(ms(1)));
+    assert_eq!(departs(free.offer(ms(1), 1500)), Ok(ms(1)));
+    assert_eq!(free.queued_bytes(ms(1)), 0);
+    assert_eq!(departures(&RateSource::Steps(vec![]), &[(ms(1), 1500)]), [ms(1)]);
+    // One bit a nanosecond and a bit more than that; the largest size; one bit a second.
+    let list = departures(&fixed(8_000_000_000), &[(Time::ZERO, u32::MAX), (Time::ZERO, 1)]);
+    assert_eq!(list[1], Time::from_nanos(u64::from(u32::MAX) + 1));
+    assert_eq!(departures(&fixed(u64::MAX - 1), &[(ms(1), 9); 3])[2], ms(1) + Span::from_nanos(1));
+    assert_eq!(departures(&fixed(1), &[(ms(0), u32::MAX)]), [Time::NEVER]);
+}
+
+#[test]
+fn a_queue_of_two_packets_drops_the_third() {
+    let mut link = link(fixed(25_000_000), |config| config.queue = QueueLimit::Packets(2));
+    assert_eq!(departs(link.offer(Time::ZERO, 1500)), Ok(us(480)));
+    assert_eq!(departs(link.offer(Time::ZERO, 1500)), Ok(us(960)));
+    assert_eq!(departs(link.offer(us(479), 40)), Err(DropCause::Queue));
+    // The first has departed: there is room.
+    assert_eq!(departs(link.offer(us(480), 1500)), Ok(us(1440)));
+    assert_eq!(link.queued_bytes(us(480)), 3000);
+    assert_eq!((link.queued_bytes(us(960)), link.queued_packets(us(960))), (1500, 1));
+    assert_eq!(link.queued_bytes(us(1440)), 0);
+    let counters = link.counters();
+    assert_eq!((counters.offered_packets, counters.offered_bytes), (4, 4540));
+    assert_eq!((counters.delivered_packets, counters.delivered_bytes), (3, 4500));
+    assert_eq!((counters.dropped_queue, counters.dropped_packets()), (1, 1));
+}
+
+#[test]
+fn a_queue_of_bytes_counts_what_is_in_transmission() {
+    let mut link = link(fixed(25_000_000), |config| config.queue = QueueLimit::Bytes(3000));
+    assert!(departs(link.offer(Time::ZERO, 1500)).is_ok());
+    assert_eq!(departs(link.offer(Time::ZERO, 1501)), Err(DropCause::Queue));
+    assert!(departs(link.offer(Time::ZERO, 1500)).is_ok());
+    assert_eq!(departs(link.offer(us(100), 1)), Err(DropCause::Queue));
+    // Into an empty queue even what is larger than the queue.
+    assert_eq!(departs(link.offer(us(960), 9000)), Ok(us(960 + 2880)));
+}
+
+#[test]
+fn a_queue_of_a_delay_drops_what_would_wait_longer() {
+    let limit = QueueLimit::Delay(Span::from_micros(960));
+    let mut steady = link(fixed(25_000_000), |config| config.queue = limit);
+    assert_eq!(departs(steady.offer(Time::ZERO, 1500)), Ok(us(480)));
+    assert_eq!(departs(steady.offer(Time::ZERO, 1500)), Ok(us(960)));
+    assert_eq!(departs(steady.offer(Time::ZERO, 1500)), Ok(us(1440)));
+    assert_eq!(departs(steady.offer(Time::ZERO, 1500)), Err(DropCause::Queue));
+    assert_eq!(departs(steady.offer(us(480), 1500)), Ok(us(1920)));
+
+    // Mean rate 25 Mbit/s: 960 us are 3000 bytes.
+    let steps = vec![(ms(0), Rate::from_bps(20_000_000)), (ms(9), Rate::from_bps(30_000_000))];
+    let mut stepped = link(RateSource::Steps(steps), |config| config.queue = limit);
+    assert_eq!(departs(stepped.offer(Time::ZERO, 1500)), Ok(us(600)));
+    assert_eq!(departs(stepped.offer(Time::ZERO, 1500)), Ok(us(1200)));
+    assert_eq!(departs(stepped.offer(Time::ZERO, 1500)), Err(DropCause::Queue));
+
+    // No time at all: only an idle link takes a packet.
+    let none = QueueLimit::Delay(Span::ZERO);
+    let mut strict = link(fixed(25_000_000), |config| config.queue = none);
+    assert_eq!(departs(strict.offer(Time::ZERO, 1500)), Ok(us(480)));
+    assert_eq!(departs(strict.offer(us(479), 1500)), Err(DropCause::Queue));
+    assert_eq!(departs(strict.offer(us(480), 1500)), Ok(us(960)));
+}
+
+#[test]
+fn a_packet_crosses_steps() {
+    let (slow, fast) = (Rate::from_bps(4_000_000), Rate::from_bps(10_000_000));
+    // 10000 of the 12000 bits in the first millisecond, the others at 4 Mbit/s.
+    let down = RateSource::Steps(vec![(ms(1), slow), (ms(0), fast)]);
+    assert_eq!(departures(&down, &[(ms(0), 1500), (ms(0), 1500)]), [us(1500), us(4500)]);
+    // The first rate holds before its time; idle time carries the cursor on.
+    let late = RateSource::Steps(vec![(ms(5), fast), (ms(50), slow), (ms(60), fast)]);
+    assert_eq!(
+        departures(&late, &[(ms(1), 1500), (ms(55), 1500), (ms(70), 1500)]),
+        [us(2200), us(58_000), us(71_200)]
+    );
+    // A rate of zero holds the queue: 5000 bits, silence, 7000 bits.
+    let pause =
+        RateSource::Steps(vec![(ms(0), fast), (us(500), Rate::ZERO), (ms(2), fast), (ms(9), slow)]);
+    assert_eq!(departures(&pause, &[(ms(0), 1500), (ms(1), 125)]), [us(2700), us(2800)]);
+    // No limit from 500 us on.
+    let open = RateSource::Steps(vec![(ms(0), fast), (us(500), Rate::INFINITE)]);
+    assert_eq!(
+        departures(&open, &[(ms(0), 1500), (ms(0), 1500), (ms(3), 1500)]),
+        [us(500), us(500), ms(3)]
+    );
+}
+
+#[test]
+fn a_queue_that_is_held_for_ever_fills_up() {
+    let steps = vec![(ms(0), Rate::from_bps(10_000_000)), (us(1300), Rate::ZERO)];
+    let mut link = link(RateSource::Steps(steps), |config| config.queue = QueueLimit::Packets(2));
+    assert_eq!(departs(link.offer(ms(0), 1500)), Ok(us(1200)));
+    assert_eq!(departs(link.offer(ms(0), 1500)), Ok(Time::NEVER));
+    assert_eq!(departs(link.offer(ms(2), 1500)), Ok(Time::NEVER));
+    assert_eq!(departs(link.offer(ms(3), 1500)), Err(DropCause::Queue));
+    assert_eq!((link.counters().held_packets, link.queued_packets(ms(9))), (2, 2));
+}
+
+#[test]
+fn opportunities_are_shared_split_and_lost() {
+    let text = "1\n1\n3\n";
+    let here = recorded(text, Span::ZERO);
+    // Two in the first millisecond; the fourth packet takes the first of the next lap.
+    assert_eq!(departures(&here, &[(ms(0), 1500); 4]), [ms(1), ms(1), ms(3), ms(4)]);
+    // Six packets of 300 bytes: five share the first opportunity, the sixth takes the second.
+    assert_eq!(departures(&here, &[(ms(0), 300); 11])[9..], [ms(1), ms(3)]);
+    // 4000 bytes span three opportunities and leave 500 bytes to the next packet.
+    assert_eq!(
+        departures(&here, &[(ms(0), 4000), (ms(0), 500), (ms(0), 1)]),
+        [ms(3), ms(3), ms(4)]
+    );
+    // What is left when the queue is empty is lost, so is an opportunity at the packet's own time.
+    assert_eq!(departures(&here, &[(ms(0), 100), (us(1500), 1500)]), [ms(1), ms(3)]);
+    assert_eq!(departures(&here, &[(ms(0), 100), (ms(1), 100)]), [ms(1), ms(3)]);
+    // More than a lap at once: 10 opportunities are 3 laps and one.
+    assert_eq!(departures(&here, &[(ms(0), 15_000), (ms(0), 1500)]), [ms(10), ms(10)]);
+    // After a silence of a billion laps.
+    let late = 3_000_000_000;
+    assert_eq!(departures(&here, &[(us(late * 1000 + 1), 40)]), [ms(late + 1)]);
+    assert_eq!(departures(&here, &[(ms(0), 40), (ms(late + 1), 40)]), [ms(1), ms(late + 3)]);
+}
+
+#[test]
+fn a_stamp_of_zero_falls_on_the_end_of_the_lap_before() {
+    let source = recorded("0\n5\n", Span::ZERO);
+    assert_eq!(departures(&source, &[(ms(0), 1500); 4]), [ms(5), ms(5), ms(10), ms(10)]);
+    assert_eq!(departures(&source, &[(ms(5), 1500); 2]), [ms(10), ms(10)]);
+}
+
+#[test]
+fn offsets_start_inside_a_trace_and_wrap() {
+    for offset in [2, 5, 302] {
+        let source = recorded("1\n1\n3\n", Span::from_millis(offset));
+        assert_eq!(departures(&source, &[(ms(0), 1500); 3]), [ms(1), ms(2), ms(2)]);
+    }
+    for offset in [2, 5, 302] {
+        let source = recorded("1,1440\n2,0\n3,5000000\n", Span::from_secs(offset));
+        assert_eq!(departures(&source, &[(ms(0), 1500); 2]), [us(300), us(600)]);
+    }
+}
+
+#[test]
+fn a_silence_in_a_csv_trace_holds_the_queue() {
+    let source = recorded("1,1440\n2,0\n3,5000000\n", Span::ZERO);
+    assert_eq!(departures(&source, &[(ms(0), 1440), (ms(0), 1500)]), [ms(1000), us(2_000_300)]);
+    // 720 bytes until 1 s, 780 after the silence.
+    assert_eq!(departures(&source, &[(ms(500), 1500)]), [us(2_000_156)]);
+    // 500 bytes until the end, 1000 in the next lap: 694.444444.. ms at 1440 B/s.
+    assert_eq!(departures(&source, &[(us(2_999_900), 1500)]), [Time::from_nanos(3_694_444_445)]);
+    // After a long silence.
+    let late = 3_000_000_000;
+    assert_eq!(
+        departures(&source, &[(ms(0), 40), (ms(late + 1200), 1500), (ms(late + 2500), 1500)])[1..],
+        [us(late * 1000 + 2_000_300), us(late * 1000 + 2_500_300)]
+    );
+}
+
+#[test]
+fn a_packet_may_take_many_laps() {
+    // 100 bytes in the first second of every two: the 1500th byte leaves in the 15th lap.
+    let source = recorded("1,100\n2,0\n", Span::ZERO);
+    assert_eq!(departures(&source, &[(ms(0), 1500), (ms(0), 50)]), [ms(29_000), ms(30_500)]);
+    // A rate so small that a packet never leaves within the time there is.
+    let source = recorded("0.000000001,1\n604800,0\n", Span::ZERO);
+    assert_eq!(departures(&source, &[(ms(0), 1500), (ms(5), 1)]), [Time::NEVER; 2]);
+}
+
+#[test]
+fn an_outage_takes_what_is_offered_and_what_departs_in_it() {
+    let mut link = link(fixed(25_000_000), |config| {
+        config.delay = Span::from_millis(50);
+        config.outages = vec![(ms(30), Time::NEVER), (ms(10), ms(20))];
+    });
+    // Departs at 9.48 ms: it propagates while the link is down.
+    assert_eq!(
+        link.offer(us(9000), 1500),
+        Fate::Deliver { departs: us(9480), arrives: us(59_480) }
+    );
+    // Departs at 10 ms sharp.
+    assert_eq!(departs(link.offer(us(9520), 1500)), Err(DropCause::Outage));
+    assert_eq!(link.queued_bytes(us(9999)), 1500);
+    assert_eq!(departs(link.offer(us(10_000), 1500)), Err(DropCause::Outage));
+    assert_eq!(departs(link.offer(us(19_999), 1500)), Err(DropCause::Outage));
+    assert_eq!(link.queued_bytes(us(19_999)), 0);
+    assert_eq!(departs(link.offer(us(20_000), 1500)), Ok(us(20_480)));
+    assert_eq!(departs(link.offer(us(29_600), 1500)), Err(DropCause::Outage));
+    assert_eq!(departs(link.offer(us(1_000_000), 1500)), Err(DropCause::Outage));
+    assert_eq!(link.counters().dropped_outage, 5);
+}
+
+#[test]
+fn what_departs_in_an_outage_still_takes_its_time() {
+    let mut link = link(fixed(25_000_000), |config| config.outages = vec![(us(400), us(500))]);
+    assert_eq!(departs(link.offer(Time::ZERO, 1500)), Err(DropCause::Outage));
+    assert_eq!(departs(link.offer(Time::ZERO, 1500)), Ok(us(960)));
+}
+
+#[test]
+fn loss_comes_before_the_queue_and_from_its_own_stream() {
+    let lossy = |seed, name: &str| {
+        let mut config = LinkConfig::new(fixed(25_000_000), Span::ZERO);
+        config.loss = Chance::from_ppb(100_000_000);
+        let mut link = Link::new(&config, seed, &[name]);
+        (0..2000).map(|n| departs(link.offer(ms(n), 1500)).is_err()).collect::<Vec<_>>()
+    };
+    let lost = lossy(1, "a");
+    let count = lost.iter().filter(|lost| **lost).count();
+    assert!((150..250).contains(&count), "{count}");
+    assert_eq!(lost, lossy(1, "a"));
+    assert_ne!(lost, lossy(2, "a"));
+    assert_ne!(lost, lossy(1, "b"));
+
+    let mut dead = link(fixed(25_000_000), |config| config.loss = Chance::ALWAYS);
+    assert_eq!(departs(dead.offer(Time::ZERO, 1500)), Err(DropCause::Loss));
+    assert_eq!(dead.queued_bytes(Time::ZERO), 0);
+    assert_eq!(dead.counters().dropped_loss, 1);
+}
+
+#[test]
+fn jitter_does_not_change_which_packets_are_lost() {
+    let losses = |jitter| {
+        let mut link = link(fixed(25_000_000), |config| {
+            config.loss = Chance::from_ppb(500_000_000);
+            config.jitter = jitter;
+        });
+        (0..100).map(|n| departs(link.offer(ms(n), 1500))).collect::<Vec<_>>()
+    };
+    assert_eq!(losses(Span::ZERO), losses(Span::from_millis(5)));
+}

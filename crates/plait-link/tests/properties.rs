@@ -1,0 +1,234 @@
+//! What holds for every link and every arrival of packets.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use plait_base::{Chance, Rate, Span, Time};
+use plait_link::{Fate, Link, LinkConfig, QueueLimit, RateSource, Service, Trace, TraceFormat};
+use proptest::prelude::*;
+
+const UNITS_PER_BYTE: u128 = 8_000_000_000;
+
+/// Capacity in (from, to] in bits per second times nanoseconds, added up row by row with no
+/// cleverness: what the service is measured against.
+fn capacity(source: &RateSource, from: u64, to: u64) -> u128 {
+    match source {
+        RateSource::Fixed(rate) => u128::from(to - from) * u128::from(rate.as_bps()),
+        RateSource::Steps(steps) => {
+            let mut units = 0;
+            for (index, (start, rate)) in steps.iter().enumerate() {
+                let start = if index == 0 { 0 } else { start.as_nanos() };
+                let end = steps.get(index + 1).map_or(u64::MAX, |next| next.0.as_nanos());
+                let overlap = end.min(to).saturating_sub(start.max(from));
+                units += u128::from(overlap) * u128::from(rate.as_bps());
+            }
+            units
+        }
+        RateSource::Trace { trace, offset } => {
+            let period = trace.duration().as_nanos();
+            let shift = offset.as_nanos() % period;
+            let (from, to) = (from + shift, to + shift);
+            let text = match trace.format() {
+                TraceFormat::Mahimahi => trace.to_mahimahi(),
+                TraceFormat::Csv => trace.name().to_string(),
+            };
+            let mut units = 0;
+            for lap in from / period..=to / period {
+                let base = lap * period;
+                let mut start = base;
+                for line in text.lines() {
+                    match line.split_once(',') {
+                        None => {
+                            let stamp = base + line.parse::<u64>().unwrap() * 1_000_000;
+                            if from < stamp && stamp <= to {
+                                units += 1500 * UNITS_PER_BYTE;
+                            }
+                        }
+                        Some((millis, rate)) => {
+                            let millis: u64 = millis.replace('.', "").parse().unwrap();
+                            let end = base + millis * 1_000_000;
+                            let overlap = end.min(to).saturating_sub(start.max(from));
+                            units += u128::from(overlap) * 8 * rate.parse::<u128>().unwrap();
+                            start = end;
+                        }
+                    }
+                }
+            }
+            units
+        }
+    }
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![1 => Just(Rate::ZERO), 9 => (100_000u64..200_000_000).prop_map(Rate::from_bps)]
+}
+
+fn source() -> impl Strategy<Value = RateSource> {
+    let fixed =
+        (1_000_000u64..10_000_000_000).prop_map(|bps| RateSource::Fixed(Rate::from_bps(bps)));
+    let steps = (prop::collection::vec((1u64..30_000_000, rate()), 2..12), 1u64..200_000_000)
+        .prop_map(|(rows, last)| {
+            let mut at = Time::ZERO;
+            let mut list = Vec::new();
+            for (length, rate) in rows {
+                list.push((at, rate));
+                at += Span::from_nanos(length);
+            }
+            // The last rate is above zero, so everything departs in the end.
+            list.push((at, Rate::from_bps(last)));
+            RateSource::Steps(list)
+        });
+    let mahimahi =
+        (prop::collection::vec(0u32..6, 1..40), 0u64..500_000_000).prop_map(|(gaps, offset)| {
+            let mut at = 1;
+            let mut text = String::new();
+            for gap in gaps {
+                at += gap;
+                writeln!(text, "{at}").unwrap();
+            }
+            let trace = Arc::new(Trace::parse("t", &text).unwrap());
+            RateSource::Trace { trace, offset: Span::from_nanos(offset) }
+        });
+    let csv = (prop::collection::vec((1u64..30, rate()), 1..12), 0u64..500_000_000).prop_map(
+        |(rows, offset)| {
+            let mut at = 0;
+            let mut text = String::new();
+            for (length, rate) in rows {
+                at += length;
+                writeln!(text, "{}.{:03},{}", at / 1000, at % 1000, rate.as_bps() / 8).unwrap();
+            }
+            at += 5;
+            writeln!(text, "{}.{:03},20000", at / 1000, at % 1000).unwrap();
+            // The text is the name, so that the oracle has it.
+            let trace = Arc::new(Trace::parse(&text, &text).unwrap());
+            RateSource::Trace { trace, offset: Span::from_nanos(offset) }
+        },
+    );
+    prop_oneof![fixed, steps, mahimahi, csv]
+}
+
+/// Gaps in nanoseconds, often none, and sizes in bytes.
+fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    let gap =
+        prop_oneof![4 => Just(0), 3 => 0u64..200_000, 2 => 0u64..5_000_000, 1 => 0u64..200_000_000];
+    let size = prop_oneof![2 => Just(1500), 1 => Just(52), 2 => 1u32..4000];
+    prop::collection::vec((gap, size), 1..60)
+}
+
+fn limit() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![
+        Just(QueueLimit::Infinite),
+        (0u64..30_000).prop_map(QueueLimit::Bytes),
+        (0u32..20).prop_map(QueueLimit::Packets),
+        (0u64..50_000_000).prop_map(|nanos| QueueLimit::Delay(Span::from_nanos(nanos))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// A packet departs at the first nanosecond at which the rate, summed up since the queue was
+    /// last empty, has passed it and all before it: neither earlier nor later.
+    #[test]
+    fn departures_are_the_exact_integral_of_the_rate(source in source(), packets in packets()) {
+        let mut service = Service::new(&source);
+        let (mut at, mut start, mut before, mut bytes) = (0u64, 0u64, 0u64, 0u128);
+        for (gap, size) in packets {
+            at += gap;
+            if at >= before {
+                (start, bytes) = (at, 0);
+            }
+            bytes += u128::from(size);
+            let departs = service.serve(Time::from_nanos(at), size).as_nanos();
+            prop_assert!(departs > at && departs >= before);
+            prop_assert_eq!(service.free_at().as_nanos(), departs);
+            prop_assert!(capacity(&source, start, departs) >= bytes * UNITS_PER_BYTE);
+            prop_assert!(capacity(&source, start, departs - 1) < bytes * UNITS_PER_BYTE);
+            before = departs;
+        }
+    }
+
+    /// Over no interval does a link deliver more than its rate allows and one packet.
+    #[test]
+    fn a_link_delivers_what_its_rate_allows_in_order(
+        source in source(),
+        packets in packets(),
+        queue in limit(),
+        jitter in prop_oneof![Just(0), 0u64..20_000_000],
+    ) {
+        let mut config = LinkConfig::new(source.clone(), Span::from_millis(7));
+        config.queue = queue;
+        config.jitter = Span::from_nanos(jitter);
+        config.loss = Chance::from_ppb(50_000_000);
+        config.outages = vec![(Time::from_nanos(20_000_000), Time::from_nanos(30_000_000))];
+        let mut link = Link::new(&config, 3, &["t"]);
+        let mut at = Time::ZERO;
+        let mut delivered: Vec<(Time, Time, u32)> = Vec::new();
+        for (gap, size) in &packets {
+            at += Span::from_nanos(*gap);
+            let idle = link.queued_packets(at) == 0;
+            let fate = link.offer(at, *size);
+            prop_assert!(!idle || !matches!(fate, Fate::Drop(plait_link::DropCause::Queue)));
+            match queue {
+                QueueLimit::Bytes(limit) => prop_assert!(link.queued_packets(at) <= 1 || link.queued_bytes(at) <= limit),
+                QueueLimit::Packets(limit) => prop_assert!(link.queued_packets(at) <= limit.max(1) as usize),
+                _ => (),
+            }
+            if let Fate::Deliver { departs, arrives } = fate {
+                prop_assert!(arrives >= departs + config.delay);
+                prop_assert!(arrives <= departs + config.delay + config.jitter);
+                if let Some(before) = delivered.last() {
+                    prop_assert!(before.0 <= departs && before.1 <= arrives);
+                }
+                delivered.push((departs, arrives, *size));
+            }
+        }
+        // Intervals are closed: several packets may leave at one delivery opportunity.
+        for (index, first) in delivered.iter().enumerate() {
+            let from = first.0.as_nanos() - 1;
+            let mut bytes = 0;
+            for later in &delivered[index..] {
+                bytes += u128::from(later.2);
+                let allowed = capacity(&source, from, later.0.as_nanos());
+                let packet = u128::from(first.2.max(1500)) * UNITS_PER_BYTE;
+                prop_assert!(bytes * UNITS_PER_BYTE <= allowed + packet);
+            }
+        }
+        let counters = link.counters();
+        prop_assert_eq!(counters.offered_packets, packets.len() as u64);
+        prop_assert_eq!(counters.delivered_packets, delivered.len() as u64);
+        prop_assert_eq!(counters.held_packets, 0);
+        prop_assert_eq!(counters.offered_packets, counters.delivered_packets + counters.dropped_packets());
+        prop_assert_eq!(counters.delivered_bytes, delivered.iter().map(|packet| u64::from(packet.2)).sum::<u64>());
+    }
+
+    /// One rate is one rate, however it is written.
+    #[test]
+    fn fixed_steps_and_csv_of_one_rate_agree(
+        bytes_per_second in 1_000u64..1_000_000_000,
+        cuts in prop::collection::vec(1u64..50_000_000, 1..6),
+        packets in packets(),
+    ) {
+        let rate = Rate::from_bps(bytes_per_second * 8);
+        let mut at = Time::ZERO;
+        let mut steps = vec![(at, rate)];
+        for cut in cuts {
+            at += Span::from_nanos(cut);
+            steps.push((at, rate));
+        }
+        let text = format!("0.017,{bytes_per_second}\n0.05,{bytes_per_second}\n");
+        let trace = Arc::new(Trace::parse("t", &text).unwrap());
+        let mut services = [
+            Service::new(&RateSource::Fixed(rate)),
+            Service::new(&RateSource::Steps(steps)),
+            Service::new(&RateSource::Trace { trace, offset: Span::from_millis(31) }),
+        ];
+        let mut at = Time::ZERO;
+        for (gap, size) in packets {
+            at += Span::from_nanos(gap);
+            let departs = services.each_mut().map(|service| service.serve(at, size));
+            prop_assert_eq!(departs[0], departs[1]);
+            prop_assert_eq!(departs[0], departs[2]);
+        }
+    }
+}
