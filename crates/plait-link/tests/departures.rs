@@ -1,4 +1,5 @@
 //! Departures and fates that were computed by hand.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
 

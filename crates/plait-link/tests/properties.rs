@@ -1,4 +1,5 @@
 //! What holds for every link and every arrival of packets.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write;
 use std::sync::Arc;
