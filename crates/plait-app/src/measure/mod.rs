@@ -1,0 +1,14 @@
+//! Measures: what a run amounts to, from the events of both hosts.
+//!
+//! An [`Observer`] takes in events in the order of time and keeps sums; nothing is allocated per
+//! event. It ends as [`Measures`]. [`MEASURES`] lists them with their definitions.
+
+mod distribution;
+mod observer;
+mod registry;
+mod values;
+
+pub use distribution::{Distribution, Histogram};
+pub use observer::Observer;
+pub use registry::{Better, Entry, MEASURES, Value};
+pub use values::{Measures, PathMeasures, aggregation_benefit};

@@ -1,0 +1,336 @@
+//! From events to measures.
+
+use super::distribution::mean_millis;
+use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
+use crate::{AppEvent, Host, Workload};
+use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
+use plait_core::{Block, Carry, Event};
+
+/// Room for this many messages is made at the start, at most.
+const MAX_PREPARED: u64 = 1 << 20;
+
+/// Takes in the stamped events of both hosts of one connection and ends as [`Measures`].
+///
+/// Events come in the order of time; those of the same instant in the order in which they happened.
+#[derive(Debug)]
+pub struct Observer {
+    workload: Workload,
+    start: Time,
+    /// Nothing counts after it (`bulk`); otherwise [`Time::NEVER`].
+    end: Time,
+    /// The sender's data from here on count.
+    offset: u64,
+    /// The path of each subflow of the sender.
+    route: [Option<PathId>; SubflowId::MAX],
+    sent: Sent,
+    paths: Vec<PathTotals>,
+    ooo: Histogram,
+    blocked: Blocked,
+    messages: Messages,
+}
+
+/// Payload bytes of the sender.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sent {
+    first: u64,
+    reinjected: u64,
+    retransmitted: u64,
+    /// Subflows that have sent data that count.
+    active: SubflowSet,
+    idle_resets: u64,
+}
+
+impl Sent {
+    fn total(&self) -> u64 {
+        self.first + self.reinjected + self.retransmitted
+    }
+}
+
+/// Totals of one path at the sender.
+#[derive(Clone, Copy, Default, Debug)]
+struct PathTotals {
+    first: u64,
+    rtt_sum: u128,
+    rtt_count: u64,
+    rtt_min: Option<Span>,
+    rtt_max: Span,
+}
+
+impl PathTotals {
+    fn sample(&mut self, rtt: Span) {
+        self.rtt_sum += u128::from(rtt.as_nanos());
+        self.rtt_count += 1;
+        self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        self.rtt_max = self.rtt_max.max(rtt);
+    }
+
+    fn measures(&self, all: u64) -> PathMeasures {
+        let sampled = self.rtt_min.is_some();
+        PathMeasures {
+            path_share: ratio(self.first, all),
+            rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),
+            rtt_min_ms: self.rtt_min.map(Span::as_millis_f64),
+            rtt_max_ms: sampled.then(|| self.rtt_max.as_millis_f64()),
+        }
+    }
+}
+
+/// How long the sender was held back, by cause.
+#[derive(Clone, Copy, Default, Debug)]
+struct Blocked {
+    now: Option<(Block, Time)>,
+    rwnd: Span,
+    sndbuf: Span,
+}
+
+impl Blocked {
+    /// Settles the running cause up to `now` and goes on with `next`.
+    fn turn(&mut self, now: Time, next: Option<Block>) {
+        if let Some((cause, since)) = self.now {
+            match cause {
+                Block::ReceiveWindow => self.rwnd += now.since(since),
+                Block::SendBuffer => self.sndbuf += now.since(since),
+                _ => {}
+            }
+        }
+        self.now = next.map(|cause| (cause, now));
+    }
+
+    /// Forgets the past, not the present.
+    fn restart(&mut self, now: Time) {
+        let next = self.now.map(|(cause, _)| (cause, now));
+        *self = Blocked { now: next, ..Blocked::default() };
+    }
+}
+
+/// The messages that were due, and those that came.
+#[derive(Debug)]
+struct Messages {
+    /// Of each message: position of its last byte plus one, and when it was due.
+    due: Vec<(u64, Time)>,
+    delays: Vec<Span>,
+    /// Position of the first byte that the receiver has not read in order.
+    frontier: u64,
+    /// Bytes read in order that count.
+    read: u64,
+    /// When the last of them was read.
+    last: Time,
+    /// When the first message was due.
+    first_due: Option<Time>,
+}
+
+impl Messages {
+    fn new(count: u64) -> Messages {
+        let room = count.min(MAX_PREPARED) as usize;
+        Messages {
+            due: Vec::with_capacity(room),
+            delays: Vec::with_capacity(room),
+            frontier: 0,
+            read: 0,
+            last: Time::ZERO,
+            first_due: None,
+        }
+    }
+
+    /// Counts the messages that have come by now.
+    fn settle(&mut self, now: Time) {
+        while let Some((end, due)) = self.due.get(self.delays.len()).copied()
+            && end <= self.frontier
+        {
+            self.delays.push(now.since(due));
+        }
+    }
+}
+
+impl Observer {
+    /// An observer of one connection that runs `workload` over at most `paths` paths, and whose
+    /// client sends its first SYN at `start`.
+    #[must_use]
+    pub fn new(workload: &Workload, paths: usize, start: Time) -> Observer {
+        let end = match workload {
+            Workload::Bulk { duration } => start + *duration,
+            _ => Time::NEVER,
+        };
+        Observer {
+            workload: *workload,
+            start,
+            end,
+            offset: 0,
+            route: [None; SubflowId::MAX],
+            sent: Sent::default(),
+            paths: vec![PathTotals::default(); paths],
+            ooo: Histogram::default(),
+            blocked: Blocked::default(),
+            messages: Messages::new(workload.messages()),
+        }
+    }
+
+    /// Takes in an event of the core of `host`.
+    pub fn observe(&mut self, now: Time, host: Host, event: &Event) {
+        if now > self.end {
+            return;
+        }
+        if host != self.workload.sender() {
+            if let Event::DataReadable { data, waited, .. } = event
+                && data.end > self.offset
+            {
+                self.ooo.record(*waited);
+            }
+            return;
+        }
+        match event {
+            Event::SubflowUp { subflow, path } => {
+                if let Some(route) = self.route.get_mut(subflow.index()) {
+                    *route = Some(*path);
+                }
+            }
+            Event::DataSent { subflow, data, carry } => self.sent(*subflow, *data, *carry),
+            Event::Acked { subflow, rtt: Some(rtt), .. } => {
+                if let Some(path) = self.path(*subflow) {
+                    path.sample(*rtt);
+                }
+            }
+            Event::Blocked(cause) => self.blocked.turn(now, *cause),
+            // What precedes a subflow's first data that count belongs to the time before them.
+            Event::IdleReset { subflow, .. } if known(self.sent.active, *subflow) => {
+                self.sent.idle_resets += 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in an event of the app of `host`.
+    pub fn observe_app(&mut self, now: Time, host: Host, event: &AppEvent) {
+        if now > self.end {
+            return;
+        }
+        match event {
+            AppEvent::MeasureFrom { offset } if host == self.workload.sender() => {
+                self.restart(now, *offset);
+            }
+            AppEvent::MessageDue { data, due, .. } => {
+                self.messages.due.push((data.end, *due));
+                self.messages.first_due.get_or_insert(*due);
+                self.messages.settle(now);
+            }
+            AppEvent::Read { data } if host != self.workload.sender() => {
+                let counted = data.intersect(ByteRange::new(self.offset, u64::MAX));
+                self.messages.frontier = data.end;
+                if !counted.is_empty() {
+                    self.messages.read += counted.len();
+                    self.messages.last = now;
+                }
+                self.messages.settle(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The measures at the end of the run.
+    #[must_use]
+    pub fn finish(mut self, now: Time) -> Measures {
+        let now = now.min(self.end);
+        self.blocked.turn(now, None);
+        let (sent, total) = (self.sent, self.sent.total());
+        let all = Measures {
+            complete: self.complete(now),
+            completion_ms: self.completion().map(Span::as_millis_f64),
+            goodput_mbps: self.goodput(now),
+            ooo_delay: self.ooo.distribution(),
+            reinjected_share: ratio(sent.reinjected, total),
+            retransmitted_share: ratio(sent.retransmitted, total),
+            rwnd_blocked_ms: Some(self.blocked.rwnd.as_millis_f64()),
+            sndbuf_blocked_ms: Some(self.blocked.sndbuf.as_millis_f64()),
+            idle_resets: Some(sent.idle_resets),
+            paths: self.paths.iter().map(|path| path.measures(sent.first)).collect(),
+            message_delay: Distribution::exact(&mut self.messages.delays),
+        };
+        self.restricted(all)
+    }
+
+    fn sent(&mut self, subflow: SubflowId, data: ByteRange, carry: Carry) {
+        let bytes = data.intersect(ByteRange::new(self.offset, u64::MAX)).len();
+        if bytes == 0 {
+            return;
+        }
+        if subflow.index() < SubflowId::MAX {
+            self.sent.active.insert(subflow);
+        }
+        match carry {
+            Carry::New => {
+                self.sent.first += bytes;
+                if let Some(path) = self.path(subflow) {
+                    path.first += bytes;
+                }
+            }
+            Carry::Retransmission | Carry::TailProbe => self.sent.retransmitted += bytes,
+            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => {
+                self.sent.reinjected += bytes;
+            }
+        }
+    }
+
+    fn path(&mut self, subflow: SubflowId) -> Option<&mut PathTotals> {
+        let path = (*self.route.get(subflow.index())?)?;
+        self.paths.get_mut(path.index())
+    }
+
+    /// Everything before `now` is forgotten, and the sender's data below `offset` count no more.
+    fn restart(&mut self, now: Time, offset: u64) {
+        self.offset = offset;
+        self.sent = Sent::default();
+        self.paths.fill(PathTotals::default());
+        self.ooo.clear();
+        self.blocked.restart(now);
+        self.messages.read = 0;
+    }
+
+    fn complete(&self, now: Time) -> bool {
+        match self.workload {
+            Workload::Bulk { .. } => now >= self.end,
+            _ => self.messages.delays.len() as u64 == self.workload.messages(),
+        }
+    }
+
+    /// From the first SYN to the last byte of the one message.
+    fn completion(&self) -> Option<Span> {
+        let (_, due) = *self.messages.due.first()?;
+        let delay = *self.messages.delays.first()?;
+        Some((due + delay).since(self.start))
+    }
+
+    fn goodput(&self, now: Time) -> Option<f64> {
+        let interval = match self.workload {
+            Workload::Bulk { .. } => now.since(self.start),
+            Workload::Stream { .. } => self.messages.last.since(self.messages.first_due?),
+            _ => self.completion()?,
+        };
+        // Bits in a microsecond are Mbit/s; one division, so that round numbers stay round.
+        (interval > Span::ZERO)
+            .then(|| self.messages.read as f64 * 8_000.0 / interval.as_nanos() as f64)
+    }
+
+    /// Only what the workload has, as [`MEASURES`] says.
+    fn restricted(&self, all: Measures) -> Measures {
+        let has = |name: &str| {
+            MEASURES.iter().any(|entry| entry.name == name && entry.applies_to(&self.workload))
+        };
+        Measures {
+            completion_ms: all.completion_ms.filter(|_| has("completion_ms")),
+            goodput_mbps: all.goodput_mbps.filter(|_| has("goodput_mbps")),
+            message_delay: all.message_delay.filter(|_| has("message_delay_ms")),
+            ..all
+        }
+    }
+}
+
+fn known(set: SubflowSet, subflow: SubflowId) -> bool {
+    subflow.index() < SubflowId::MAX && set.contains(subflow)
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests;

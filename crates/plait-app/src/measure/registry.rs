@@ -1,0 +1,210 @@
+//! The list of measures.
+
+use super::{Measures, PathMeasures};
+use crate::Workload;
+
+/// Which way a measure is better.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// It says how, not how well.
+    Neither,
+}
+
+/// Where a measure is found in [`Measures`].
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    /// One of the run.
+    Run(fn(&Measures) -> Option<f64>),
+    /// One of each path.
+    Path(fn(&PathMeasures) -> Option<f64>),
+}
+
+/// One measure of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name, which ends in its unit unless it is a share or a count.
+    pub name: &'static str,
+    /// Its unit as reports print it; empty for shares and counts.
+    pub unit: &'static str,
+    /// What it is.
+    pub definition: &'static str,
+    /// Which way it is better.
+    pub better: Better,
+    /// The workloads that have it.
+    pub workloads: &'static [&'static str],
+    /// Where it is found.
+    pub value: Value,
+}
+
+impl Entry {
+    /// Whether a run of `workload` has it.
+    #[must_use]
+    pub fn applies_to(&self, workload: &Workload) -> bool {
+        self.workloads.contains(&workload.name())
+    }
+}
+
+const ALL: &[&str] = &["download", "upload", "bulk", "burst", "stream"];
+const MESSAGES: &[&str] = &["burst", "stream"];
+
+/// Every measure. Reports, `--expect`, digests and help read this list; a new measure goes to its
+/// end, for digests follow its order.
+pub const MEASURES: &[Entry] = &[
+    Entry {
+        name: "completion_ms",
+        unit: "ms",
+        definition: "from the client's first SYN to the last byte readable, in order, at the receiver",
+        better: Better::Lower,
+        workloads: &["download", "upload"],
+        value: Value::Run(|run| run.completion_ms),
+    },
+    Entry {
+        name: "goodput_mbps",
+        unit: "Mbit/s",
+        definition: "application bytes read in order over the interval: download and upload SIZE \
+                     over the completion time; bulk what was read within DURATION; stream from the \
+                     first message due to the last byte readable",
+        better: Better::Higher,
+        workloads: &["download", "upload", "bulk", "stream"],
+        value: Value::Run(|run| run.goodput_mbps),
+    },
+    Entry {
+        name: "message_delay_ms",
+        unit: "ms",
+        definition: "from a message being due (burst: its first byte written) to its last byte \
+                     readable, in order, at the receiver; mean over the messages",
+        better: Better::Lower,
+        workloads: MESSAGES,
+        value: Value::Run(|run| run.message_delay.map(|delay| delay.mean)),
+    },
+    Entry {
+        name: "message_delay_median_ms",
+        unit: "ms",
+        definition: "median of message_delay_ms over the messages of a run",
+        better: Better::Lower,
+        workloads: MESSAGES,
+        value: Value::Run(|run| run.message_delay.map(|delay| delay.median)),
+    },
+    Entry {
+        name: "message_delay_p95_ms",
+        unit: "ms",
+        definition: "95th percentile of message_delay_ms over the messages of a run",
+        better: Better::Lower,
+        workloads: MESSAGES,
+        value: Value::Run(|run| run.message_delay.map(|delay| delay.p95)),
+    },
+    Entry {
+        name: "message_delay_max_ms",
+        unit: "ms",
+        definition: "largest message_delay_ms over the messages of a run",
+        better: Better::Lower,
+        workloads: MESSAGES,
+        value: Value::Run(|run| run.message_delay.map(|delay| delay.max)),
+    },
+    Entry {
+        name: "ooo_delay_ms",
+        unit: "ms",
+        definition: "from a segment's arrival at the receiver to its data being in order; mean over \
+                     the segments, those that arrive in order included with zero",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.ooo_delay.map(|delay| delay.mean)),
+    },
+    Entry {
+        name: "ooo_delay_p95_ms",
+        unit: "ms",
+        definition: "95th percentile of ooo_delay_ms over the segments of a run (within 0.8 %)",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.ooo_delay.map(|delay| delay.p95)),
+    },
+    Entry {
+        name: "ooo_delay_max_ms",
+        unit: "ms",
+        definition: "largest ooo_delay_ms over the segments of a run",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.ooo_delay.map(|delay| delay.max)),
+    },
+    Entry {
+        name: "path_share",
+        unit: "",
+        definition: "first-transmission payload bytes on a path over those on all paths; copies are \
+                     in reinjected_share and retransmitted_share",
+        better: Better::Neither,
+        workloads: ALL,
+        value: Value::Path(|path| path.path_share),
+    },
+    Entry {
+        name: "reinjected_share",
+        unit: "",
+        definition: "payload bytes sent that had been sent before on another subflow (reinjections, \
+                     opportunistic retransmissions, redundant copies) over all payload bytes sent",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.reinjected_share),
+    },
+    Entry {
+        name: "retransmitted_share",
+        unit: "",
+        definition: "payload bytes sent again on the subflow that carried them (retransmissions and \
+                     probes for a lost tail) over all payload bytes sent",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.retransmitted_share),
+    },
+    Entry {
+        name: "rtt_ms",
+        unit: "ms",
+        definition: "RTT samples of the sender on a path, mean",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Path(|path| path.rtt_ms),
+    },
+    Entry {
+        name: "rtt_min_ms",
+        unit: "ms",
+        definition: "RTT samples of the sender on a path, least",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Path(|path| path.rtt_min_ms),
+    },
+    Entry {
+        name: "rtt_max_ms",
+        unit: "ms",
+        definition: "RTT samples of the sender on a path, largest",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Path(|path| path.rtt_max_ms),
+    },
+    Entry {
+        name: "rwnd_blocked_ms",
+        unit: "ms",
+        definition: "time that the sender had data and a subflow with room but no receive window",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.rwnd_blocked_ms),
+    },
+    Entry {
+        name: "sndbuf_blocked_ms",
+        unit: "ms",
+        definition: "time that a subflow had room but the send buffer was full of data sent and not \
+                     DATA_ACKed, with more to write",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.sndbuf_blocked_ms),
+    },
+    Entry {
+        name: "idle_resets",
+        unit: "",
+        definition: "times that an idle period lowered a subflow's congestion window, by any amount, \
+                     after the subflow's first data that is measured",
+        better: Better::Lower,
+        workloads: ALL,
+        value: Value::Run(|run| run.idle_resets.map(|count| count as f64)),
+    },
+];

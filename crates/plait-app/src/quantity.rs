@@ -1,0 +1,581 @@
+//! Numbers with their units: sizes, times, rates, probabilities, packets, segments.
+//!
+//! A number always carries its unit. Decimals are exact: `1.5gbit` is 1,500,000,000 bit/s, and a
+//! number finer than the smallest unit (half a byte) is an error, never rounded. Every value prints
+//! as text that reads back as the same value.
+
+use crate::name::nearest;
+use core::fmt;
+use plait_base::{Chance, Rate, Span};
+
+/// What a text was read as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Bytes, or segments of the connection at hand.
+    Size,
+    /// Bytes alone.
+    Bytes,
+    /// A length of time.
+    Time,
+    /// Bits per second.
+    Rate,
+    /// A probability.
+    Percent,
+    /// A number of packets.
+    Packets,
+    /// A number of segments.
+    Segments,
+    /// The limit of a queue: a time at its rate, bytes or packets.
+    Limit,
+}
+
+/// Unit, its worth in base units, and what the base units are.
+type Unit = (&'static str, u64, Base);
+
+/// The base unit that a number is counted in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Base {
+    Byte,
+    Segment,
+    Nanosecond,
+    BitPerSecond,
+    PartPerBillion,
+    Packet,
+}
+
+const BYTES: [Unit; 7] = [
+    ("B", 1, Base::Byte),
+    ("kB", 1_000, Base::Byte),
+    ("MB", 1_000_000, Base::Byte),
+    ("GB", 1_000_000_000, Base::Byte),
+    ("KiB", 1 << 10, Base::Byte),
+    ("MiB", 1 << 20, Base::Byte),
+    ("GiB", 1 << 30, Base::Byte),
+];
+const SEGMENTS: [Unit; 1] = [("seg", 1, Base::Segment)];
+const TIMES: [Unit; 5] = [
+    ("ns", 1, Base::Nanosecond),
+    ("us", 1_000, Base::Nanosecond),
+    ("ms", 1_000_000, Base::Nanosecond),
+    ("s", 1_000_000_000, Base::Nanosecond),
+    ("min", 60_000_000_000, Base::Nanosecond),
+];
+const RATES: [Unit; 4] = [
+    ("bit", 1, Base::BitPerSecond),
+    ("kbit", 1_000, Base::BitPerSecond),
+    ("mbit", 1_000_000, Base::BitPerSecond),
+    ("gbit", 1_000_000_000, Base::BitPerSecond),
+];
+const PERCENT: [Unit; 1] = [("%", 10_000_000, Base::PartPerBillion)];
+const PACKETS: [Unit; 1] = [("pkt", 1, Base::Packet)];
+
+impl Kind {
+    /// The units that are understood, in one list.
+    pub fn units(self) -> impl Iterator<Item = &'static str> {
+        self.tables().iter().flat_map(|table| table.iter()).map(|unit| unit.0)
+    }
+
+    const fn tables(self) -> &'static [&'static [Unit]] {
+        match self {
+            Kind::Size => &[&BYTES, &SEGMENTS],
+            Kind::Bytes => &[&BYTES],
+            Kind::Time => &[&TIMES],
+            Kind::Rate => &[&RATES],
+            Kind::Percent => &[&PERCENT],
+            Kind::Packets => &[&PACKETS],
+            Kind::Segments => &[&SEGMENTS],
+            Kind::Limit => &[&TIMES, &BYTES, &PACKETS],
+        }
+    }
+
+    const fn takes_infinity(self) -> bool {
+        matches!(self, Kind::Rate | Kind::Limit)
+    }
+
+    const fn noun(self) -> &'static str {
+        match self {
+            Kind::Size => "a size",
+            Kind::Bytes => "a number of bytes",
+            Kind::Time => "a time",
+            Kind::Rate => "a rate",
+            Kind::Percent => "a percentage",
+            Kind::Packets => "a number of packets",
+            Kind::Segments => "a number of segments",
+            Kind::Limit => "a queue limit",
+        }
+    }
+
+    const fn example(self) -> &'static str {
+        match self {
+            Kind::Size | Kind::Bytes => "512kB",
+            Kind::Time => "25ms",
+            Kind::Rate => "25mbit",
+            Kind::Percent => "0.5%",
+            Kind::Packets => "50pkt",
+            Kind::Segments => "15seg",
+            Kind::Limit => "50ms",
+        }
+    }
+}
+
+/// What is wrong with a quantity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Problem {
+    /// There is nothing.
+    Empty,
+    /// It does not start with a number.
+    NoNumber,
+    /// The number is below zero.
+    Negative,
+    /// The number has no unit.
+    NoUnit,
+    /// The unit is not one of the kind's.
+    UnknownUnit {
+        /// As given.
+        unit: String,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// It is finer than the smallest unit.
+    TooFine,
+    /// It does not fit.
+    TooLarge,
+}
+
+/// The error of a quantity: what was given, what was expected, what is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QuantityError {
+    /// The text, shortened to 40 characters.
+    pub given: String,
+    /// What it should have been.
+    pub kind: Kind,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (given, noun, example) = (&self.given, self.kind.noun(), self.kind.example());
+        match &self.problem {
+            Problem::Empty => return write!(f, "{noun} is missing, such as `{example}`"),
+            Problem::NoNumber => {
+                return write!(f, "`{given}` is not {noun}: expected one such as `{example}`");
+            }
+            Problem::Negative => return write!(f, "`{given}` is below zero"),
+            Problem::TooFine => {
+                return write!(f, "`{given}` is finer than {}", smallest(self.kind));
+            }
+            Problem::TooLarge => return write!(f, "`{given}` is too large for {noun}"),
+            Problem::NoUnit => write!(f, "`{given}` has no unit: {noun} needs one of ")?,
+            Problem::UnknownUnit { unit, nearest } => {
+                write!(f, "`{given}`: unknown unit `{unit}`")?;
+                if let Some(nearest) = nearest {
+                    write!(f, ", did you mean `{nearest}`?")?;
+                }
+                write!(f, " {noun} takes ")?;
+            }
+        }
+        for (position, unit) in self.kind.units().enumerate() {
+            write!(f, "{}{unit}", if position == 0 { "" } else { ", " })?;
+        }
+        if self.kind.takes_infinity() { f.write_str(" (or `inf`)") } else { Ok(()) }
+    }
+}
+
+impl core::error::Error for QuantityError {}
+
+const fn smallest(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Size | Kind::Bytes => "1 byte",
+        Kind::Time => "1 ns",
+        Kind::Rate => "1 bit/s",
+        Kind::Percent => "one part in a billion",
+        Kind::Packets => "1 packet",
+        Kind::Segments => "1 segment",
+        Kind::Limit => "1 ns, 1 byte or 1 packet",
+    }
+}
+
+/// A size: bytes, or full segments of the connection that carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Size {
+    /// Bytes.
+    Bytes(u64),
+    /// Full segments, options deducted.
+    Segments(u32),
+}
+
+impl Size {
+    /// The size in bytes where a full segment carries `segment_payload` bytes.
+    #[must_use]
+    pub const fn bytes(self, segment_payload: u64) -> u64 {
+        match self {
+            Size::Bytes(bytes) => bytes,
+            Size::Segments(segments) => (segments as u64).saturating_mul(segment_payload),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        matches!(self, Size::Bytes(0) | Size::Segments(0))
+    }
+}
+
+/// `512kB`, `64KiB`, `15seg`.
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Bytes(bytes) => fmt::Display::fmt(&Bytes(*bytes), f),
+            Size::Segments(segments) => write!(f, "{segments}seg"),
+        }
+    }
+}
+
+/// A number of bytes that prints in the largest unit that it is a whole number of, decimal units
+/// first: `512kB`, `64KiB`, `1448B`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |unit: &&Unit| self.0 != 0 && self.0.is_multiple_of(unit.1) && unit.1 > 1;
+        let unit = BYTES[..4].iter().rfind(whole).or_else(|| BYTES[4..].iter().rfind(whole));
+        match unit {
+            Some((name, worth, _)) => write!(f, "{}{name}", self.0 / worth),
+            None => write!(f, "{}B", self.0),
+        }
+    }
+}
+
+/// A probability that prints as a percentage: `0.5%`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Percent(pub Chance);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, mut rest) = (self.0.as_ppb() / 10_000_000, self.0.as_ppb() % 10_000_000);
+        if rest == 0 {
+            return write!(f, "{whole}%");
+        }
+        let mut width = 7;
+        while rest.is_multiple_of(10) {
+            rest /= 10;
+            width -= 1;
+        }
+        write!(f, "{whole}.{rest:0width$}%")
+    }
+}
+
+/// The limit of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Limit {
+    /// What the link sends in this time.
+    Time(Span),
+    /// Bytes.
+    Bytes(u64),
+    /// Packets.
+    Packets(u32),
+    /// None.
+    Infinite,
+}
+
+/// `50ms`, `64KiB`, `100pkt`, `inf`.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Time(time) => fmt::Display::fmt(time, f),
+            Limit::Bytes(bytes) => fmt::Display::fmt(&Bytes(*bytes), f),
+            Limit::Packets(packets) => write!(f, "{packets}pkt"),
+            Limit::Infinite => f.write_str("inf"),
+        }
+    }
+}
+
+/// Reads a size: `512kB` (1000), `64KiB` (1024), `15seg`.
+///
+/// # Errors
+/// Where the text is not exactly one number and one unit of sizes, or does not fit.
+pub fn size(text: &str) -> Result<Size, QuantityError> {
+    match read(text, Kind::Size)? {
+        (count, Base::Segment) => Ok(Size::Segments(narrow(count, text, Kind::Size)?)),
+        (count, _) => Ok(Size::Bytes(count)),
+    }
+}
+
+/// Reads a number of bytes: a size without `seg`.
+///
+/// # Errors
+/// As [`size`].
+pub fn bytes(text: &str) -> Result<u64, QuantityError> {
+    Ok(read(text, Kind::Bytes)?.0)
+}
+
+/// Reads a time: `25ms`, `1.5s`, `2min`.
+///
+/// # Errors
+/// As [`size`]; also below one nanosecond.
+pub fn time(text: &str) -> Result<Span, QuantityError> {
+    Ok(Span::from_nanos(read(text, Kind::Time)?.0))
+}
+
+/// Reads a rate per second: `25mbit`, `1.5gbit`, `inf`.
+///
+/// # Errors
+/// As [`size`].
+pub fn rate(text: &str) -> Result<Rate, QuantityError> {
+    if text.trim() == "inf" {
+        return Ok(Rate::INFINITE);
+    }
+    Ok(Rate::from_bps(read(text, Kind::Rate)?.0))
+}
+
+/// Reads a probability: `1%`, `0.5%`; at most `100%`.
+///
+/// # Errors
+/// As [`size`]; also above 100 %.
+pub fn percent(text: &str) -> Result<Chance, QuantityError> {
+    let ppb: u32 = narrow(read(text, Kind::Percent)?.0, text, Kind::Percent)?;
+    if ppb > Chance::ALWAYS.as_ppb() {
+        return Err(error(text, Kind::Percent, Problem::TooLarge));
+    }
+    Ok(Chance::from_ppb(ppb))
+}
+
+/// Reads a number of packets: `50pkt`.
+///
+/// # Errors
+/// As [`size`].
+pub fn packets(text: &str) -> Result<u32, QuantityError> {
+    narrow(read(text, Kind::Packets)?.0, text, Kind::Packets)
+}
+
+/// Reads a number of segments: `15seg`.
+///
+/// # Errors
+/// As [`size`].
+pub fn segments(text: &str) -> Result<u32, QuantityError> {
+    narrow(read(text, Kind::Segments)?.0, text, Kind::Segments)
+}
+
+/// Reads the limit of a queue: `50ms`, `64KiB`, `100pkt`, `inf`.
+///
+/// # Errors
+/// As [`size`].
+pub fn limit(text: &str) -> Result<Limit, QuantityError> {
+    if text.trim() == "inf" {
+        return Ok(Limit::Infinite);
+    }
+    match read(text, Kind::Limit)? {
+        (count, Base::Nanosecond) => Ok(Limit::Time(Span::from_nanos(count))),
+        (count, Base::Packet) => Ok(Limit::Packets(narrow(count, text, Kind::Limit)?)),
+        (count, _) => Ok(Limit::Bytes(count)),
+    }
+}
+
+fn error(given: &str, kind: Kind, problem: Problem) -> QuantityError {
+    QuantityError { given: shortened(given), kind, problem }
+}
+
+/// At most 40 characters of a text, for a message.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+fn narrow(count: u64, text: &str, kind: Kind) -> Result<u32, QuantityError> {
+    u32::try_from(count).map_err(|_| error(text, kind, Problem::TooLarge))
+}
+
+/// The number in base units, and which. [`u64::MAX`] is never returned: it stands for "without
+/// limit" in [`Rate`] and [`Span`].
+fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
+    let fail = |problem| Err(error(text, kind, problem));
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return fail(Problem::Empty);
+    }
+    if let Some(rest) = trimmed.strip_prefix('-')
+        && rest.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return fail(Problem::Negative);
+    }
+    let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return fail(Problem::NoNumber);
+    }
+    if unit.is_empty() {
+        return fail(Problem::NoUnit);
+    }
+    let tables = kind.tables().iter().flat_map(|table| table.iter());
+    let Some((_, worth, base)) = tables.copied().find(|known| known.0 == unit) else {
+        let nearest = nearest(unit.trim(), kind.units());
+        return fail(Problem::UnknownUnit { unit: shortened(unit), nearest });
+    };
+    match scaled(whole, fraction, worth) {
+        Ok(count) => Ok((count, base)),
+        Err(problem) => fail(problem),
+    }
+}
+
+/// `whole.fraction * worth`, exactly.
+fn scaled(whole: &str, fraction: &str, worth: u64) -> Result<u64, Problem> {
+    let fraction = fraction.trim_end_matches('0');
+    // The finest unit is one part in 6e10, whose decimals end after ten digits.
+    if fraction.len() > 18 {
+        return Err(Problem::TooFine);
+    }
+    let whole = whole.trim_start_matches('0');
+    let whole: u128 = match whole.len() {
+        0 => 0,
+        1..=20 => whole.parse().map_err(|_| Problem::TooLarge)?,
+        _ => return Err(Problem::TooLarge),
+    };
+    let parts: u128 = if fraction.is_empty() { 0 } else { fraction.parse().unwrap_or(0) };
+    let scale = 10u128.pow(fraction.len() as u32);
+    let product = parts * u128::from(worth);
+    if !product.is_multiple_of(scale) {
+        return Err(Problem::TooFine);
+    }
+    match u64::try_from(whole * u128::from(worth) + product / scale) {
+        Ok(count) if count != u64::MAX => Ok(count),
+        _ => Err(Problem::TooLarge),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_unit_has_its_worth() {
+        assert_eq!(size("512kB"), Ok(Size::Bytes(512_000)));
+        assert_eq!(size("64KiB"), Ok(Size::Bytes(65_536)));
+        assert_eq!(size("4MB"), Ok(Size::Bytes(4_000_000)));
+        assert_eq!(size("1.5MiB"), Ok(Size::Bytes(1_572_864)));
+        assert_eq!(size("2GB"), Ok(Size::Bytes(2_000_000_000)));
+        assert_eq!(size("1GiB"), Ok(Size::Bytes(1 << 30)));
+        assert_eq!(size("15seg"), Ok(Size::Segments(15)));
+        assert_eq!(bytes("7B"), Ok(7));
+        assert_eq!(time("25ms"), Ok(Span::from_millis(25)));
+        assert_eq!(time("0.1us"), Ok(Span::from_nanos(100)));
+        assert_eq!(time("1.5min"), Ok(Span::from_secs(90)));
+        assert_eq!(time("0s"), Ok(Span::ZERO));
+        assert_eq!(rate("25mbit"), Ok(Rate::from_bps(25_000_000)));
+        assert_eq!(rate("1.5gbit"), Ok(Rate::from_bps(1_500_000_000)));
+        assert_eq!(rate("inf"), Ok(Rate::INFINITE));
+        assert_eq!(percent("0.5%"), Ok(Chance::from_ppb(5_000_000)));
+        assert_eq!(percent("100%"), Ok(Chance::ALWAYS));
+        assert_eq!(packets("50pkt"), Ok(50));
+        assert_eq!(segments("3seg"), Ok(3));
+        assert_eq!(limit("50ms"), Ok(Limit::Time(Span::from_millis(50))));
+        assert_eq!(limit("64KiB"), Ok(Limit::Bytes(65_536)));
+        assert_eq!(limit("100pkt"), Ok(Limit::Packets(100)));
+        assert_eq!(limit("inf"), Ok(Limit::Infinite));
+    }
+
+    #[test]
+    fn decimals_are_exact_or_refused() {
+        // 0.3 has no exact binary form.
+        assert_eq!(rate("0.3gbit"), Ok(Rate::from_bps(300_000_000)));
+        assert_eq!(time("0.000000001s"), Ok(Span::from_nanos(1)));
+        assert_eq!(time("0.0000000010000s"), Ok(Span::from_nanos(1)));
+        assert_eq!(time("0.0000000001s").unwrap_err().problem, Problem::TooFine);
+        assert_eq!(bytes("1.5B").unwrap_err().problem, Problem::TooFine);
+        assert_eq!(bytes("0.1KiB").unwrap_err().problem, Problem::TooFine);
+        assert_eq!(size("1.5seg").unwrap_err().problem, Problem::TooFine);
+    }
+
+    #[test]
+    fn the_end_of_the_scale_is_an_error_not_a_wrap() {
+        assert_eq!(bytes("18446744073709551614B"), Ok(u64::MAX - 1));
+        for text in ["18446744073709551615B", "18446744073709551616B", "99999999999999GiB"] {
+            assert_eq!(bytes(text).unwrap_err().problem, Problem::TooLarge, "{text}");
+        }
+        assert_eq!(size("4294967296seg").unwrap_err().problem, Problem::TooLarge);
+        assert_eq!(percent("100.1%").unwrap_err().problem, Problem::TooLarge);
+        assert_eq!(percent("5000%").unwrap_err().problem, Problem::TooLarge);
+        assert_eq!(bytes(&format!("{}B", "9".repeat(500))).unwrap_err().problem, Problem::TooLarge);
+        assert_eq!(bytes(&format!("{}7B", "0".repeat(500))), Ok(7));
+    }
+
+    #[test]
+    fn errors_say_what_is_allowed() {
+        let message = |result: Result<Rate, QuantityError>| result.unwrap_err().to_string();
+        assert_eq!(
+            message(rate("25")),
+            "`25` has no unit: a rate needs one of bit, kbit, mbit, gbit (or `inf`)"
+        );
+        assert_eq!(
+            message(rate("25Mbit")),
+            "`25Mbit`: unknown unit `Mbit`, did you mean `mbit`? \
+             a rate takes bit, kbit, mbit, gbit (or `inf`)"
+        );
+        assert_eq!(message(rate("-1mbit")), "`-1mbit` is below zero");
+        assert_eq!(message(rate("")), "a rate is missing, such as `25mbit`");
+        assert_eq!(message(rate("fast")), "`fast` is not a rate: expected one such as `25mbit`");
+        assert_eq!(time("25 ms").unwrap_err().problem, unknown(" ms", Some("ms")));
+        assert_eq!(bytes("5KB").unwrap_err().problem, unknown("KB", Some("kB")));
+        assert_eq!(bytes("15seg").unwrap_err().problem, unknown("seg", None));
+        assert_eq!(bytes(".5kB").unwrap_err().problem, Problem::NoNumber);
+        assert_eq!(bytes("1.2.3kB").unwrap_err().problem, Problem::NoNumber);
+    }
+
+    fn unknown(unit: &str, nearest: Option<&'static str>) -> Problem {
+        Problem::UnknownUnit { unit: unit.to_owned(), nearest }
+    }
+
+    #[test]
+    fn sizes_print_in_their_largest_whole_unit() {
+        let text = |bytes| Bytes(bytes).to_string();
+        assert_eq!(text(512_000), "512kB");
+        assert_eq!(text(65_536), "64KiB");
+        assert_eq!(text(6 << 20), "6MiB");
+        assert_eq!(text(1448), "1448B");
+        assert_eq!(text(0), "0B");
+        assert_eq!(Percent(Chance::from_ppb(5_000_000)).to_string(), "0.5%");
+        assert_eq!(Percent(Chance::from_ppb(1)).to_string(), "0.0000001%");
+        assert_eq!(Percent(Chance::ALWAYS).to_string(), "100%");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(n in 0..u64::MAX, zeros in 0u32..40, ppb in 0u32..=1_000_000_000) {
+            // Trailing zero bits bring the binary units into play.
+            let n = (n >> zeros) << zeros;
+            prop_assert_eq!(bytes(&Bytes(n).to_string()), Ok(n));
+            prop_assert_eq!(size(&Size::Bytes(n).to_string()), Ok(Size::Bytes(n)));
+            prop_assert_eq!(size(&Size::Segments(ppb).to_string()), Ok(Size::Segments(ppb)));
+            prop_assert_eq!(time(&Span::from_nanos(n).to_string()), Ok(Span::from_nanos(n)));
+            prop_assert_eq!(rate(&Rate::from_bps(n).to_string()), Ok(Rate::from_bps(n)));
+            let chance = Chance::from_ppb(ppb);
+            prop_assert_eq!(percent(&Percent(chance).to_string()), Ok(chance));
+            for value in [Limit::Time(Span::from_nanos(n)), Limit::Bytes(n), Limit::Packets(ppb), Limit::Infinite] {
+                prop_assert_eq!(limit(&value.to_string()), Ok(value));
+            }
+        }
+
+        #[test]
+        fn decimals_agree_with_long_division(whole in 0u64..1_000_000, milli in 0u64..1000) {
+            let text = format!("{whole}.{milli:03}ms");
+            prop_assert_eq!(time(&text), Ok(Span::from_nanos(whole * 1_000_000 + milli * 1000)));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,60}", near in "-?[0-9.]{0,25}[a-zA-Z% ]{0,5}") {
+            for text in [&text, &near] {
+                let _ = (size(text), bytes(text), time(text), rate(text));
+                let _ = (percent(text), packets(text), segments(text));
+                if let Err(error) = limit(text) {
+                    prop_assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+    }
+}

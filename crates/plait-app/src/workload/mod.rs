@@ -1,0 +1,151 @@
+//! Workloads: what the two ends of a connection do.
+//!
+//! In each the client connects and sends a request of [`REQUEST`] bytes; what follows is the
+//! workload. One end then sends everything that is measured, and both finish.
+
+mod contract;
+#[cfg(test)]
+mod fake;
+mod parse;
+mod receive;
+mod registry;
+mod send;
+#[cfg(test)]
+mod tests;
+
+pub use crate::quantity::Size;
+pub use contract::{App, AppEvent, Host, Stream, StreamState};
+pub use parse::WorkloadError;
+pub use registry::{Entry, WORKLOADS};
+
+use core::fmt;
+use plait_base::Span;
+use receive::Receiver;
+use send::{Plan, Sender};
+
+/// Length of a client's request in bytes.
+pub const REQUEST: u64 = 200;
+
+/// Segments that warm up each subflow before a burst (`burst`).
+pub const WARM_UP_SEGMENTS: u64 = 200;
+
+/// What the two ends of a connection do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Workload {
+    /// The client asks, the server sends `size`.
+    Download {
+        /// How much.
+        size: Size,
+    },
+    /// The client sends `size`.
+    Upload {
+        /// How much, besides the request.
+        size: Size,
+    },
+    /// The client asks, the server sends all the time.
+    Bulk {
+        /// For how long, from the connect on.
+        duration: Span,
+    },
+    /// The server sends `size` on warm, idle subflows whose windows are at their initial value.
+    Burst {
+        /// How much.
+        size: Size,
+    },
+    /// The server sends a message again and again.
+    Stream {
+        /// Of each message.
+        size: Size,
+        /// From the start of one to the start of the next.
+        interval: Span,
+        /// Messages are due within this time after the request was read.
+        duration: Span,
+    },
+}
+
+impl Workload {
+    /// The two ends of one connection: client, server.
+    #[must_use]
+    pub fn apps(&self) -> (Box<dyn App>, Box<dyn App>) {
+        match *self {
+            Workload::Download { size } => {
+                (Box::new(Receiver::client(None)), Box::new(Sender::server(Plan::Once(size))))
+            }
+            Workload::Upload { size } => {
+                (Box::new(Sender::client(Plan::Once(size))), Box::new(Receiver::server()))
+            }
+            Workload::Bulk { duration } => (
+                Box::new(Receiver::client(Some(duration))),
+                Box::new(Sender::server(Plan::Endless { duration })),
+            ),
+            Workload::Burst { size } => (
+                Box::new(Receiver::client(None)),
+                Box::new(Sender::server(Plan::Once(size)).with_warm_up()),
+            ),
+            Workload::Stream { size, interval, .. } => {
+                let plan = Plan::Periodic { size, interval, count: self.messages() };
+                (Box::new(Receiver::client(None)), Box::new(Sender::server(plan)))
+            }
+        }
+    }
+
+    /// The end that sends the data that is measured.
+    #[must_use]
+    pub const fn sender(&self) -> Host {
+        match self {
+            Workload::Upload { .. } => Host::Client,
+            _ => Host::Server,
+        }
+    }
+
+    /// How many messages there are: those of a stream, none in a bulk transfer, otherwise one.
+    #[must_use]
+    pub const fn messages(&self) -> u64 {
+        match self {
+            Workload::Bulk { .. } => 0,
+            Workload::Stream { interval, duration, .. } => {
+                let interval = interval.as_nanos();
+                duration.as_nanos().div_ceil(if interval == 0 { 1 } else { interval })
+            }
+            _ => 1,
+        }
+    }
+
+    /// The name of its entry in [`WORKLOADS`].
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Workload::Download { .. } => "download",
+            Workload::Upload { .. } => "upload",
+            Workload::Bulk { .. } => "bulk",
+            Workload::Burst { .. } => "burst",
+            Workload::Stream { .. } => "stream",
+        }
+    }
+
+    /// The name of the measure that it is made for: what a comparison ranks by.
+    #[must_use]
+    pub const fn primary(&self) -> &'static str {
+        match self {
+            Workload::Download { .. } | Workload::Upload { .. } => "completion_ms",
+            Workload::Bulk { .. } => "goodput_mbps",
+            Workload::Burst { .. } | Workload::Stream { .. } => "message_delay_ms",
+        }
+    }
+}
+
+/// The form that [`Workload::parse`] reads.
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name();
+        match self {
+            Workload::Download { size } | Workload::Upload { size } | Workload::Burst { size } => {
+                write!(f, "{name}:{size}")
+            }
+            Workload::Bulk { duration } => write!(f, "{name}:{duration}"),
+            Workload::Stream { size, interval, duration } => {
+                write!(f, "{name}:{size}@{interval},for={duration}")
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The text form of a workload.
+
+use super::{Size, WORKLOADS, Workload};
+use crate::name::nearest;
+use crate::quantity::{self, QuantityError, shortened};
+use core::fmt;
+use plait_base::Span;
+
+/// The most messages that a stream may have.
+const MAX_MESSAGES: u64 = 10_000_000;
+/// The most bytes that one connection carries, with segments counted at their largest.
+const MAX_BYTES: u128 = 1 << 62;
+/// No segment carries more.
+const MAX_SEGMENT: u64 = 65_535;
+/// Workloads that are planned.
+const PLANNED: [&str; 3] = ["web", "video", "maps"];
+
+/// The error of a workload's text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WorkloadError {
+    /// There is no such workload.
+    UnknownName {
+        /// As given, shortened.
+        given: String,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// It is planned but not there yet.
+    NotYet(&'static str),
+    /// It does not have the form of its workload.
+    Form {
+        /// As given, shortened.
+        given: String,
+        /// The form it should have.
+        grammar: &'static str,
+    },
+    /// One of its quantities was refused.
+    Quantity {
+        /// Which, as the grammar calls it.
+        field: &'static str,
+        /// Why.
+        error: QuantityError,
+    },
+    /// A size or a time is zero.
+    Zero {
+        /// Which, as the grammar calls it.
+        field: &'static str,
+    },
+    /// It amounts to more messages or bytes than one connection carries.
+    TooLarge {
+        /// As given, shortened.
+        given: String,
+    },
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WorkloadError::UnknownName { given, nearest } => {
+                write!(f, "unknown workload `{given}`")?;
+                if let Some(nearest) = nearest {
+                    write!(f, ", did you mean `{nearest}`?")?;
+                }
+                f.write_str(" known: ")?;
+                for (position, entry) in WORKLOADS.iter().enumerate() {
+                    write!(f, "{}{}", if position == 0 { "" } else { ", " }, entry.name)?;
+                }
+                Ok(())
+            }
+            WorkloadError::NotYet(name) => write!(f, "workload `{name}` is not available yet"),
+            WorkloadError::Form { given, grammar } => {
+                write!(f, "workload `{given}` does not have the form `{grammar}`")
+            }
+            WorkloadError::Quantity { field, error } => write!(f, "{field}: {error}"),
+            WorkloadError::Zero { field } => write!(f, "{field} must be above zero"),
+            WorkloadError::TooLarge { given } => write!(
+                f,
+                "workload `{given}` is too large: at most {MAX_MESSAGES} messages and 2^62 bytes"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for WorkloadError {}
+
+impl Workload {
+    /// Reads `download:512kB`, `upload:15seg`, `bulk:60s`, `burst:30seg`,
+    /// `stream:8KiB@35ms,for=10s`.
+    ///
+    /// # Errors
+    /// Where the name is unknown, the form is not the workload's, a quantity is refused or zero, or
+    /// the whole is too large.
+    pub fn parse(text: &str) -> Result<Workload, WorkloadError> {
+        let trimmed = text.trim();
+        let (name, arguments) = trimmed.split_once(':').unwrap_or((trimmed, ""));
+        let Some(entry) = WORKLOADS.iter().find(|entry| entry.name == name) else {
+            if let Some(planned) = PLANNED.iter().find(|planned| **planned == name) {
+                return Err(WorkloadError::NotYet(planned));
+            }
+            let nearest = nearest(name, WORKLOADS.iter().map(|entry| entry.name));
+            return Err(WorkloadError::UnknownName { given: shortened(name), nearest });
+        };
+        let form = || WorkloadError::Form { given: shortened(trimmed), grammar: entry.grammar };
+        if arguments.is_empty() {
+            return Err(form());
+        }
+        let workload = match name {
+            "download" => Workload::Download { size: size(arguments)? },
+            "upload" => Workload::Upload { size: size(arguments)? },
+            "burst" => Workload::Burst { size: size(arguments)? },
+            "bulk" => Workload::Bulk { duration: time("DURATION", arguments)? },
+            _ => {
+                let (message, rest) = arguments.split_once('@').ok_or_else(form)?;
+                let (interval, duration) = rest.split_once(",for=").ok_or_else(form)?;
+                Workload::Stream {
+                    size: size(message)?,
+                    interval: time("INTERVAL", interval)?,
+                    duration: time("DURATION", duration)?,
+                }
+            }
+        };
+        if workload.fits() {
+            Ok(workload)
+        } else {
+            Err(WorkloadError::TooLarge { given: shortened(trimmed) })
+        }
+    }
+
+    /// Whether every position of its data fits a data sequence number with room to spare.
+    fn fits(&self) -> bool {
+        let bytes = match self {
+            Workload::Bulk { .. } => return true,
+            Workload::Download { size }
+            | Workload::Upload { size }
+            | Workload::Burst { size }
+            | Workload::Stream { size, .. } => size.bytes(MAX_SEGMENT),
+        };
+        self.messages() <= MAX_MESSAGES
+            && u128::from(bytes) * u128::from(self.messages()) <= MAX_BYTES
+    }
+}
+
+fn size(text: &str) -> Result<Size, WorkloadError> {
+    let field = "SIZE";
+    let size = quantity::size(text).map_err(|error| WorkloadError::Quantity { field, error })?;
+    if size.is_zero() { Err(WorkloadError::Zero { field }) } else { Ok(size) }
+}
+
+fn time(field: &'static str, text: &str) -> Result<Span, WorkloadError> {
+    let time = quantity::time(text).map_err(|error| WorkloadError::Quantity { field, error })?;
+    if time == Span::ZERO { Err(WorkloadError::Zero { field }) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_form_is_read() {
+        let bytes = |n| Size::Bytes(n);
+        assert_eq!(
+            Workload::parse("download:512kB"),
+            Ok(Workload::Download { size: bytes(512_000) })
+        );
+        assert_eq!(
+            Workload::parse("upload:15seg"),
+            Ok(Workload::Upload { size: Size::Segments(15) })
+        );
+        assert_eq!(
+            Workload::parse("bulk:60s"),
+            Ok(Workload::Bulk { duration: Span::from_secs(60) })
+        );
+        assert_eq!(
+            Workload::parse("burst:30seg"),
+            Ok(Workload::Burst { size: Size::Segments(30) })
+        );
+        assert_eq!(
+            Workload::parse("stream:8KiB@35ms,for=10s"),
+            Ok(Workload::Stream {
+                size: bytes(8192),
+                interval: Span::from_millis(35),
+                duration: Span::from_secs(10),
+            })
+        );
+    }
+
+    #[test]
+    fn examples_and_pages_of_the_list_are_right() {
+        for entry in WORKLOADS {
+            assert!(!entry.examples.is_empty());
+            assert!(entry.page.len() > entry.summary.len());
+            for example in entry.examples {
+                let workload = Workload::parse(example).unwrap();
+                assert_eq!(workload.name(), entry.name);
+                assert!(crate::MEASURES.iter().any(|measure| {
+                    measure.name == workload.primary() && measure.applies_to(&workload)
+                }));
+            }
+        }
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_form() {
+        let message = |text: &str| Workload::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            message("downlaod:1MB"),
+            "unknown workload `downlaod`, did you mean `download`? \
+             known: download, upload, bulk, burst, stream"
+        );
+        assert_eq!(message("web:google"), "workload `web` is not available yet");
+        assert_eq!(message("bulk"), "workload `bulk` does not have the form `bulk:DURATION`");
+        assert_eq!(
+            message("stream:8KiB@35ms"),
+            "workload `stream:8KiB@35ms` does not have the form `stream:SIZE@INTERVAL,for=DURATION`"
+        );
+        assert!(message("download:512").starts_with("SIZE: `512` has no unit"));
+        assert!(message("stream:1kB@5,for=1s").starts_with("INTERVAL: `5` has no unit"));
+        assert_eq!(message("burst:0seg"), "SIZE must be above zero");
+        assert_eq!(message("stream:1kB@0ms,for=1s"), "INTERVAL must be above zero");
+        assert!(message("stream:1kB@1ns,for=1min").contains("too large"));
+        assert!(message("stream:4000000000seg@1ms,for=1000s").contains("too large"));
+        assert!(message("download:18446744073709551614B").contains("too large"));
+    }
+
+    #[test]
+    fn messages_are_due_before_the_duration_is_over() {
+        let count = |text| Workload::parse(text).unwrap().messages();
+        assert_eq!(count("stream:1kB@100ms,for=1s"), 10);
+        assert_eq!(count("stream:1kB@100ms,for=1001ms"), 11);
+        assert_eq!(count("stream:1kB@100ms,for=1ms"), 1);
+        assert_eq!(count("bulk:1s"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(
+            which in 0..5, bytes in 1u64..1 << 40, segments in 1u32..1 << 20, in_segments: bool,
+            interval in 1_000_000u64..1 << 40, duration in 1u64..1 << 40,
+        ) {
+            let size = if in_segments { Size::Segments(segments) } else { Size::Bytes(bytes) };
+            let (interval, duration) = (Span::from_nanos(interval), Span::from_nanos(duration));
+            let workload = match which {
+                0 => Workload::Download { size },
+                1 => Workload::Upload { size },
+                2 => Workload::Bulk { duration },
+                3 => Workload::Burst { size },
+                _ => Workload::Stream { size, interval, duration },
+            };
+            if workload.fits() {
+                prop_assert_eq!(Workload::parse(&workload.to_string()), Ok(workload));
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,60}", near in "(download|bulk|stream)?[:@,=0-9a-zA-Z.]{0,30}") {
+            for text in [&text, &near] {
+                if let Err(error) = Workload::parse(text) {
+                    prop_assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The end that takes the data.
+
+use super::{App, AppEvent, REQUEST, Stream, StreamState};
+use plait_base::{ByteRange, Span, Time};
+
+/// Reads everything until the peer has no more, or until a deadline. As a client it asks first.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Request bytes that are still to be written; `None` when this end is asked.
+    request: Option<u64>,
+    /// Position of the next byte to read.
+    position: u64,
+    /// Done this long after the first poll, whatever is still to come.
+    duration: Option<Span>,
+    start: Option<Time>,
+    done: bool,
+}
+
+impl Receiver {
+    /// A client: writes a request, then reads.
+    pub(crate) const fn client(duration: Option<Span>) -> Receiver {
+        Receiver { request: Some(REQUEST), position: 0, duration, start: None, done: false }
+    }
+
+    /// A server: reads the request and what follows it.
+    pub(crate) const fn server() -> Receiver {
+        Receiver { request: None, position: 0, duration: None, start: None, done: false }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        Some(self.start? + self.duration?)
+    }
+
+    fn ask(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
+        if let Some(left) = self.request
+            && left > 0
+        {
+            let left = left - stream.write(left).min(left);
+            self.request = Some(left);
+            if left == 0 {
+                log.push(AppEvent::RequestWritten);
+            }
+        }
+    }
+
+    fn take(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
+        let count = stream.read(u64::MAX);
+        if count == 0 {
+            return;
+        }
+        let data = ByteRange::with_len(self.position, count);
+        self.position = data.end;
+        log.push(AppEvent::Read { data });
+        if self.request.is_none() && data.start < REQUEST && data.end >= REQUEST {
+            log.push(AppEvent::RequestRead);
+        }
+    }
+}
+
+impl App for Receiver {
+    fn poll(&mut self, now: Time, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
+        self.start.get_or_insert(now);
+        if self.done {
+            return;
+        }
+        if stream.state() == StreamState::Open {
+            self.ask(stream, log);
+        }
+        self.take(stream, log);
+        let over = match stream.state() {
+            StreamState::Failed => {
+                self.done = true;
+                log.push(AppEvent::Failed);
+                return;
+            }
+            StreamState::PeerDone | StreamState::Closed => true,
+            StreamState::Connecting | StreamState::Open => {
+                self.deadline().is_some_and(|deadline| now >= deadline)
+            }
+        };
+        if over {
+            stream.finish();
+            self.done = true;
+            log.push(AppEvent::Complete);
+        }
+    }
+
+    fn wake(&self) -> Option<Time> {
+        if self.done { None } else { self.deadline() }
+    }
+
+    fn done(&self) -> bool {
+        self.done
+    }
+}

@@ -1,0 +1,218 @@
+//! Workloads over streams in memory: one-way delay 10 ms, both ends open after 20 and 30 ms.
+
+use super::fake::{Act, Setting, run};
+use super::*;
+use plait_base::{ByteRange, Time};
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Workload {
+    Workload::parse(text).unwrap()
+}
+
+fn ms(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+#[test]
+fn a_download_takes_two_round_trips() {
+    // SYN at 5, open at 25, request there at 35, answer there at 45.
+    let outcome = run(&parse("download:512kB"), &Setting::default(), ms(5));
+    assert!(outcome.done && outcome.measures.complete);
+    assert_eq!(outcome.client, [(ms(25), Act::Write(200)), (ms(45), Act::Finish)]);
+    assert_eq!(outcome.server, [(ms(35), Act::Write(512_000)), (ms(35), Act::Finish)]);
+    assert_eq!(outcome.measures.completion_ms, Some(40.0));
+    let data = ByteRange::new(0, 512_000);
+    assert_eq!(outcome.when(Host::Client, AppEvent::Read { data }), Some(ms(45)));
+    assert_eq!(outcome.when(Host::Server, AppEvent::RequestRead), Some(ms(35)));
+    assert_eq!(outcome.when(Host::Server, AppEvent::Complete), Some(ms(55)));
+}
+
+#[test]
+fn segments_are_those_of_the_connection_at_hand() {
+    for payload in [1428, 1448] {
+        let setting = Setting { payload, ..Setting::default() };
+        let outcome = run(&parse("download:15seg"), &setting, ms(0));
+        assert_eq!(outcome.server[0].1, Act::Write(15 * payload));
+    }
+}
+
+#[test]
+fn an_upload_writes_its_request_apart() {
+    let outcome = run(&parse("upload:15seg"), &Setting::default(), ms(0));
+    assert_eq!(
+        outcome.client,
+        [(ms(20), Act::Write(200)), (ms(20), Act::Write(15 * 1428)), (ms(20), Act::Finish)]
+    );
+    assert!(outcome.done);
+    assert_eq!(outcome.server.len(), 1);
+    assert_eq!(outcome.measures.completion_ms, Some(30.0));
+    // 21,420 bytes in 30 ms, the request not counted.
+    assert_eq!(outcome.measures.goodput_mbps, Some(5.712));
+}
+
+#[test]
+fn the_request_waits_for_a_poll_of_its_own() {
+    let setting = Setting { sndbuf: 64, ..Setting::default() };
+    let outcome = run(&parse("upload:100B"), &setting, ms(0));
+    assert!(outcome.done && outcome.measures.complete);
+    let writes = outcome.client.iter().filter_map(|(_, act)| match act {
+        Act::Write(count) => Some(*count),
+        _ => None,
+    });
+    // 200 = 64 + 64 + 64 + 8, then what room is left.
+    assert_eq!(writes.collect::<Vec<_>>(), [64, 64, 64, 8, 56, 44]);
+}
+
+#[test]
+fn bulk_writes_what_the_buffer_takes_until_the_duration_is_over() {
+    let setting = Setting { sndbuf: 50_000, ..Setting::default() };
+    let outcome = run(&parse("bulk:1s"), &setting, ms(100));
+    assert!(outcome.done && outcome.measures.complete);
+    assert_eq!(outcome.end, ms(1100));
+    // A buffer each 20 ms from 130 ms on, readable 10 ms later, up to 1100 ms.
+    assert_eq!(outcome.measures.goodput_mbps, Some(49.0 * 50_000.0 * 8.0 / 1e6));
+    assert_eq!(outcome.server.last(), Some(&(ms(1100), Act::Finish)));
+}
+
+#[test]
+fn bulk_ends_although_nobody_answers() {
+    let setting = Setting { unreachable: true, ..Setting::default() };
+    let outcome = run(&parse("bulk:1s"), &setting, ms(0));
+    assert!(outcome.done);
+    assert_eq!((outcome.end, outcome.measures.goodput_mbps), (ms(1000), Some(0.0)));
+}
+
+#[test]
+fn a_burst_comes_after_warm_up_and_idling() {
+    let outcome = run(&parse("burst:15seg"), &Setting::default(), ms(0));
+    assert!(outcome.done && outcome.measures.complete);
+    let warm = 2 * WARM_UP_SEGMENTS * 1428;
+    assert_eq!(
+        outcome.server,
+        [
+            // Server open at 30, subflows joined at 60; idle 2 s after the last byte sent.
+            (ms(60), Act::WarmUp(true)),
+            (ms(60), Act::Write(warm)),
+            (ms(2060), Act::WarmUp(false)),
+            (ms(2060), Act::Write(15 * 1428)),
+            (ms(2060), Act::Finish),
+        ]
+    );
+    let from = AppEvent::MeasureFrom { offset: warm };
+    assert_eq!(outcome.when(Host::Server, from), Some(ms(2060)));
+    let delay = outcome.measures.message_delay.unwrap();
+    assert_eq!((delay.mean, delay.n), (10.0, 1));
+}
+
+#[test]
+fn without_idle_decay_a_burst_sets_the_windows_once_all_is_acknowledged() {
+    let setting = Setting { decay: Span::MAX, subflows: 1, sndbuf: 100_000, ..Setting::default() };
+    let outcome = run(&parse("burst:1kB"), &setting, ms(0));
+    // 285,600 bytes through 100,000 of buffer: three round trips of 20 ms.
+    assert_eq!(
+        outcome.server[outcome.server.len() - 4..],
+        [
+            (ms(120), Act::ResetWindows),
+            (ms(120), Act::WarmUp(false)),
+            (ms(120), Act::Write(1000)),
+            (ms(120), Act::Finish),
+        ]
+    );
+    assert_eq!(outcome.measures.message_delay.map(|delay| delay.mean), Some(10.0));
+}
+
+#[test]
+fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
+    // 1000 bytes each 20 ms, and as much fits into a round trip: each is on time.
+    let setting = Setting { sndbuf: 1000, ..Setting::default() };
+    let outcome = run(&parse("stream:1kB@20ms,for=100ms"), &setting, ms(0));
+    let delay = outcome.measures.message_delay.unwrap();
+    assert_eq!((delay.mean, delay.max, delay.n), (10.0, 10.0, 5));
+    // Half the buffer: message k is written half at a time, k round trips late.
+    let setting = Setting { sndbuf: 500, ..setting };
+    let outcome = run(&parse("stream:1kB@20ms,for=100ms"), &setting, ms(0));
+    let delay = outcome.measures.message_delay.unwrap();
+    assert_eq!((delay.median, delay.max, delay.n), (70.0, 110.0, 5));
+    for id in 0..5 {
+        let data = ByteRange::with_len(id * 1000, 1000);
+        let due = AppEvent::MessageDue { id, data, due: ms(30 + 20 * id) };
+        assert_eq!(outcome.when(Host::Server, due), Some(ms(30 + 20 * id)));
+        let written = outcome.when(Host::Server, AppEvent::MessageWritten { id });
+        assert_eq!(written, Some(ms(50 + 40 * id)));
+    }
+}
+
+#[test]
+fn a_broken_connection_ends_both_sides() {
+    for text in ["download:1MB", "upload:1MB", "bulk:60s", "burst:1MB", "stream:1kB@1s,for=60s"] {
+        for at in [1, 25, 35, 61, 70] {
+            let setting = Setting { sndbuf: 1000, fails_at: ms(at), ..Setting::default() };
+            let outcome = run(&parse(text), &setting, ms(0));
+            assert!(outcome.done && !outcome.measures.complete, "{text} at {at} ms");
+            assert_eq!(outcome.end, ms(at));
+            for host in [Host::Client, Host::Server] {
+                assert_eq!(outcome.when(host, AppEvent::Failed), Some(ms(at)), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn apps_of_an_unreachable_server_wait() {
+    let setting = Setting { unreachable: true, ..Setting::default() };
+    for text in ["download:1MB", "upload:1MB", "burst:1MB", "stream:1kB@1s,for=60s"] {
+        let outcome = run(&parse(text), &setting, ms(0));
+        assert!(!outcome.done && outcome.log.is_empty(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_byte_arrives_whatever_the_buffer(
+        which in 0..4, segments in 1u32..20, interval in 1u64..50, messages in 1u64..20,
+        sndbuf in 300u64..50_000, delay in 1u64..40, subflows in 1u32..3, decays: bool,
+    ) {
+        let size = Size::Segments(segments);
+        let duration = Span::from_millis(interval * messages);
+        let workload = match which {
+            0 => Workload::Download { size },
+            1 => Workload::Upload { size },
+            2 => Workload::Burst { size },
+            _ => Workload::Stream { size, interval: Span::from_millis(interval), duration },
+        };
+        let decay = if decays { Span::from_millis(500) } else { Span::MAX };
+        let delay = Span::from_millis(delay);
+        let setting = Setting { delay, sndbuf, subflows, decay, ..Setting::default() };
+        let outcome = run(&workload, &setting, ms(7));
+        prop_assert!(outcome.done && outcome.measures.complete);
+        // The receiver read from 0 on without a hole; every message was due in order and written.
+        let receiver = if workload.sender() == Host::Client { Host::Server } else { Host::Client };
+        let (mut position, mut next) = (0, 0);
+        for (now, host, event) in &outcome.log {
+            match event {
+                AppEvent::Read { data } if *host == receiver => {
+                    prop_assert_eq!(data.start, position);
+                    position = data.end;
+                }
+                AppEvent::MessageDue { id, due, .. } => {
+                    prop_assert_eq!((*id, *due), (next, *now));
+                    next += 1;
+                }
+                AppEvent::Failed => prop_assert!(false, "failed"),
+                _ => {}
+            }
+        }
+        let warm = WARM_UP_SEGMENTS * u64::from(subflows) * 1428;
+        let before = match which { 1 => REQUEST, 2 => warm, _ => 0 };
+        prop_assert_eq!(position, before + workload.messages() * u64::from(segments) * 1428);
+        prop_assert_eq!(next, workload.messages());
+        // Nothing is faster than the network.
+        if let Some(found) = outcome.measures.message_delay {
+            prop_assert!(found.mean >= delay.as_millis_f64());
+            prop_assert_eq!(found.n, workload.messages());
+        }
+        if let Some(found) = outcome.measures.completion_ms {
+            prop_assert!(found >= delay.times(3).as_millis_f64());
+        }
+    }
+}
