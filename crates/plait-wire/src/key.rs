@@ -1,12 +1,20 @@
 use core::fmt;
+use core::net::IpAddr;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// A connection key of one end (RFC 8684 section 3.1). It never appears in debug output.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A connection key of one end (RFC 8684 section 3.1). It never appears in debug output, and keys
+/// are compared in constant time.
+#[derive(Clone, Copy, Eq)]
 pub struct Key(pub u64);
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
 
 impl Key {
     fn hash(self) -> [u8; 32] {
@@ -26,7 +34,7 @@ impl Key {
     #[must_use]
     pub fn idsn(self) -> u64 {
         let hash = self.hash();
-        hash[24..].iter().fold(0, |value, byte| (value << 8) | u64::from(*byte))
+        number(&hash[24..])
     }
 }
 
@@ -40,19 +48,47 @@ impl fmt::Debug for Key {
 /// own first, over both nonces, its own first (RFC 8684 section 3.2).
 #[must_use]
 pub fn join_hmac(own: Key, peer: Key, own_nonce: u32, peer_nonce: u32) -> JoinHmac {
+    JoinHmac(hmac(own, peer, &[&own_nonce.to_be_bytes(), &peer_nonce.to_be_bytes()]))
+}
+
+/// The rightmost 64 bits of the HMAC-SHA256 that an ADD_ADDR carries: keyed by both keys, that of
+/// the sender first, over address identifier, address and port, the port zero where there is none
+/// (RFC 8684 section 3.4.1). Compare a received one with [`add_addr_hmac_matches`].
+#[must_use]
+pub fn add_addr_hmac(own: Key, peer: Key, id: u8, address: IpAddr, port: Option<u16>) -> u64 {
+    let port = port.unwrap_or(0).to_be_bytes();
+    let full = match address {
+        IpAddr::V4(address) => hmac(own, peer, &[&[id], &address.octets(), &port]),
+        IpAddr::V6(address) => hmac(own, peer, &[&[id], &address.octets(), &port]),
+    };
+    number(&full[24..])
+}
+
+/// Whether `received` is the HMAC `expected`, in constant time.
+#[must_use]
+pub fn add_addr_hmac_matches(expected: u64, received: u64) -> bool {
+    expected.ct_eq(&received).into()
+}
+
+/// HMAC-SHA256 of the parts of a message, keyed by `own` and `peer`.
+fn hmac(own: Key, peer: Key, message: &[&[u8]]) -> [u8; 32] {
     let mut secret = [0u8; 16];
     secret[..8].copy_from_slice(&own.0.to_be_bytes());
     secret[8..].copy_from_slice(&peer.0.to_be_bytes());
-    let mut message = [0u8; 8];
-    message[..4].copy_from_slice(&own_nonce.to_be_bytes());
-    message[4..].copy_from_slice(&peer_nonce.to_be_bytes());
     let mut mac = match Hmac::<Sha256>::new_from_slice(&secret) {
         Ok(mac) => mac,
         // HMAC takes keys of any length, so there is no error to hand on.
-        Err(_) => return JoinHmac([0; 32]),
+        Err(_) => return [0; 32],
     };
-    mac.update(&message);
-    JoinHmac(mac.finalize().into_bytes().into())
+    for part in message {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+/// Big-endian bytes, at most eight, as a number.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, byte| (value << 8) | u64::from(*byte))
 }
 
 /// A full HMAC-SHA256 and the parts of it that MP_JOIN carries.
@@ -63,7 +99,7 @@ impl JoinHmac {
     /// Leftmost 64 bits, for the SYN/ACK.
     #[must_use]
     pub fn left64(&self) -> u64 {
-        self.0[..8].iter().fold(0, |value, byte| (value << 8) | u64::from(*byte))
+        number(&self.0[..8])
     }
 
     /// Leftmost 160 bits, for the third ACK.
@@ -90,6 +126,8 @@ impl JoinHmac {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+    use alloc::string::ToString;
 
     /// R17: keys, tokens and IDSNs that a stock Linux 6.18 confirmed.
     #[test]
@@ -100,5 +138,75 @@ mod tests {
         let key = Key(0x7396_2198_d473_a3d9);
         assert_eq!(key.token(), 0x4819_dd7b);
         assert_eq!(key.idsn(), 0xeff7_0ab6_ed80_8c0c);
+    }
+
+    const SERVER: Key = Key(0x683e_36b2_5f2d_bc92);
+    const CLIENT: Key = Key(0x7396_2198_d473_a3d9);
+
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        core::array::from_fn(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).unwrap())
+    }
+
+    /// The MP_JOIN that a stock Linux 6.18 made with these keys: client nonce f9391820, server
+    /// nonce ceeca092. The full values come from an independent HMAC implementation.
+    #[test]
+    fn golden_join_hmacs() {
+        let server = join_hmac(SERVER, CLIENT, 0xceec_a092, 0xf939_1820);
+        assert_eq!(
+            server.0,
+            bytes("2f9fde68e23635461005496d373d21732e3402c28af57d3680203627876ff477")
+        );
+        assert_eq!(server.left64(), 0x2f9f_de68_e236_3546);
+        let client = join_hmac(CLIENT, SERVER, 0xf939_1820, 0xceec_a092);
+        assert_eq!(
+            client.0,
+            bytes("762cdba99df52c78fed0a4bc79bd969ef39a5bac70ea3cdca2dedbe7590410e3")
+        );
+        assert_eq!(client.left160(), bytes("762cdba99df52c78fed0a4bc79bd969ef39a5bac"));
+    }
+
+    #[test]
+    fn an_hmac_with_one_wrong_bit_is_refused() {
+        let hmac = join_hmac(SERVER, CLIENT, 1, 2);
+        assert!(hmac.matches64(hmac.left64()) && hmac.matches160(&hmac.left160()));
+        for bit in 0..64 {
+            assert!(!hmac.matches64(hmac.left64() ^ (1 << bit)));
+        }
+        for bit in 0..160 {
+            let mut wrong = hmac.left160();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert!(!hmac.matches160(&wrong));
+        }
+        // Neither a replay with the roles exchanged nor other nonces.
+        assert!(!join_hmac(CLIENT, SERVER, 1, 2).matches64(hmac.left64()));
+        assert!(!join_hmac(SERVER, CLIENT, 2, 1).matches64(hmac.left64()));
+    }
+
+    /// Values of an independent HMAC implementation.
+    #[test]
+    fn golden_add_addr_hmacs() {
+        let v4 = IpAddr::from([10, 77, 2, 2]);
+        let v6 = IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 2]);
+        let plain = add_addr_hmac(SERVER, CLIENT, 2, v4, None);
+        assert_eq!(plain, 0x3fdc_1272_ab68_df56);
+        assert_eq!(add_addr_hmac(SERVER, CLIENT, 2, v4, Some(4433)), 0x1609_2419_8f49_774a);
+        assert_eq!(add_addr_hmac(SERVER, CLIENT, 3, v6, None), 0x59ae_d012_60f4_9677);
+        assert!(add_addr_hmac_matches(plain, plain));
+        assert!(!add_addr_hmac_matches(plain, plain ^ 1));
+    }
+
+    #[test]
+    fn debug_output_never_shows_a_key() {
+        let shown = format!("{SERVER:?} {:?} {SERVER:#?}", Some(SERVER));
+        assert!(shown.contains("09e08e65"));
+        for secret in ["683e", "5f2d", "bc92", &SERVER.0.to_string()] {
+            assert!(!shown.to_lowercase().contains(secret), "{shown}");
+        }
+    }
+
+    #[test]
+    fn keys_are_equal_when_all_their_bits_are() {
+        assert_eq!(SERVER, Key(SERVER.0));
+        assert!((0..64).all(|bit| SERVER != Key(SERVER.0 ^ (1 << bit))));
     }
 }

@@ -11,10 +11,10 @@ mod options;
 mod payload;
 mod segment;
 
-pub use key::{JoinHmac, Key, join_hmac};
+pub use key::{JoinHmac, Key, add_addr_hmac, add_addr_hmac_matches, join_hmac};
 pub use options::{
     AddAddr, DataAck, Dss, JoinAck, JoinSyn, JoinSynAck, MAX_OPTION_BYTES, Mapping, MpCapable,
-    Mptcp, Options, ResetReason, SackBlocks, Timestamps,
+    Mptcp, Options, ResetReason, SackBlocks, Timestamps, payload_per_segment,
 };
 pub use payload::Payload;
 pub use segment::{Flags, Segment};

@@ -1,7 +1,7 @@
 use alloc::boxed::Box;
 use core::net::IpAddr;
 
-use crate::Key;
+use crate::{Key, Segment};
 
 /// Room for options in a TCP header (RFC 9293 section 3.1).
 pub const MAX_OPTION_BYTES: u32 = 40;
@@ -250,8 +250,8 @@ impl Mptcp {
     pub fn len(&self) -> u32 {
         match self {
             Mptcp::Capable(capable) => {
-                let keys =
-                    capable.sender_key.is_some() as u32 + capable.receiver_key.is_some() as u32;
+                let keys = u32::from(capable.sender_key.is_some())
+                    + u32::from(capable.receiver_key.is_some());
                 let data = match capable.data_len {
                     None => 0,
                     Some(_) if capable.checksum_required => 4,
@@ -264,7 +264,7 @@ impl Mptcp {
             Mptcp::JoinAck(_) => 24,
             Mptcp::AddAddr(add) => {
                 let address = if add.address.is_ipv4() { 4 } else { 16 };
-                4 + address + 2 * add.port.is_some() as u32 + 8 * add.hmac.is_some() as u32
+                4 + address + 2 * u32::from(add.port.is_some()) + 8 * u32::from(add.hmac.is_some())
             }
             Mptcp::RemoveAddr(ids) => 3 + ids.len() as u32,
             Mptcp::Prio { .. } => 3,
@@ -308,9 +308,211 @@ impl Options {
         mss + scale + clock + sack + dss + mptcp
     }
 
-    /// Whether the options fit a TCP header.
+    /// Bytes of all options back to back, without any padding.
+    #[must_use]
+    pub fn raw_len(&self) -> u32 {
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        let scale = if self.window_scale.is_some() { 3 } else { 0 };
+        let permitted = if self.sack_permitted { 2 } else { 0 };
+        let clock = if self.timestamps.is_some() { 10 } else { 0 };
+        let sack = match self.sack.count() {
+            0 => 0,
+            n => 2 + 8 * n,
+        };
+        let dss = self.dss.map_or(0, |dss| dss.len());
+        let mptcp = self.mptcp.as_ref().map_or(0, |option| option.len());
+        mss + scale + permitted + clock + sack + dss + mptcp
+    }
+
+    /// Bytes that the options take in the header, always whole words.
+    ///
+    /// The rule for both directions of the codec: options are written in the padded form, which
+    /// every stack and middlebox knows from Linux. Only where that exceeds
+    /// [`MAX_OPTION_BYTES`] are they packed: back to back without NOPs, with zeros (end of option
+    /// list, RFC 9293 section 3.1) up to the next word. That is how a DSS with a 4-byte DSN and a
+    /// 4-byte DATA_ACK leaves room for one SACK block, and how an ADD_ADDR for an IPv6 address
+    /// with a port goes with timestamps.
+    #[must_use]
+    pub fn header_len(&self) -> u32 {
+        let padded = self.padded_len();
+        if padded <= MAX_OPTION_BYTES { padded } else { words(self.raw_len()) }
+    }
+
+    /// Whether the options must be packed: see [`Options::header_len`].
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        self.padded_len() > MAX_OPTION_BYTES
+    }
+
+    /// Whether the options fit a TCP header, packed if need be.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.padded_len() <= MAX_OPTION_BYTES
+        self.header_len() <= MAX_OPTION_BYTES
+    }
+}
+
+/// Payload of a full segment in bytes: what headers of IPv4 and TCP (40 bytes) and
+/// `options_padded` bytes of options leave of `mtu`; zero if they leave nothing. At 1500 bytes
+/// that is 1448 for TCP with timestamps and 1428 with a DSS of 20 bytes beside them.
+#[must_use]
+pub const fn payload_per_segment(mtu: u32, options_padded: u32) -> u32 {
+    mtu.saturating_sub(Segment::IPV4_HEADER + Segment::TCP_HEADER).saturating_sub(options_padded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+    use alloc::vec;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    const CLOCK: Option<Timestamps> = Some(Timestamps { value: 1, echo: 2 });
+
+    fn ack(long: bool) -> Option<DataAck> {
+        Some(DataAck { value: 7, long })
+    }
+
+    fn map(long: bool, checksum: Option<u16>) -> Option<Mapping> {
+        Some(Mapping { dsn: 1, long, ssn: 1, len: 1000, checksum })
+    }
+
+    fn dss(data_ack: Option<DataAck>, mapping: Option<Mapping>) -> Options {
+        let dss = Some(Dss { data_ack, mapping, data_fin: false });
+        Options { timestamps: CLOCK, dss, ..Options::default() }
+    }
+
+    fn sacked(mut options: Options, blocks: u32) -> Options {
+        for n in 0..blocks {
+            assert!(options.sack.push(10 * n, 10 * n + 5));
+        }
+        options
+    }
+
+    fn capable(keys: usize, data_len: Option<u16>, checksum_required: bool) -> Mptcp {
+        let key = |wanted| (keys >= wanted).then_some(Key(1));
+        let (sender_key, receiver_key) = (key(1), key(2));
+        Mptcp::Capable(MpCapable { checksum_required, sender_key, receiver_key, data_len })
+    }
+
+    fn add_addr(address: IpAddr, port: Option<u16>, hmac: Option<u64>) -> Mptcp {
+        Mptcp::AddAddr(AddAddr { address_id: 2, address, port, hmac })
+    }
+
+    const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+    /// An established segment with timestamps.
+    fn with(option: Mptcp) -> Options {
+        Options { timestamps: CLOCK, mptcp: Some(Box::new(option)), ..Options::default() }
+    }
+
+    /// A SYN or SYN/ACK as Linux sends it.
+    fn syn(option: Mptcp) -> Options {
+        let (mss, window_scale) = (Some(1460), Some(10));
+        Options { mss, window_scale, sack_permitted: true, ..with(option) }
+    }
+
+    /// Every row of the option table of the protocol notes (section 1.9).
+    #[test]
+    fn the_option_table() {
+        let join_syn = JoinSyn { backup: false, address_id: 1, token: 1, nonce: 1 };
+        let join_syn_ack = JoinSynAck { backup: false, address_id: 1, hmac: 1, nonce: 1 };
+        let acked = |option, long| Options { dss: dss(ack(long), None).dss, ..with(option) };
+        let table = [
+            ("SYN", syn(capable(0, None, false)), 24, 23),
+            ("SYN/ACK", syn(capable(1, None, false)), 32, 31),
+            ("third ACK", with(capable(2, None, false)), 32, 30),
+            ("first data", with(capable(2, Some(1000), false)), 36, 32),
+            ("first data with checksum", with(capable(2, Some(1000), true)), 36, 34),
+            ("JOIN SYN", syn(Mptcp::JoinSyn(join_syn)), 32, 31),
+            ("JOIN SYN/ACK", syn(Mptcp::JoinSynAck(join_syn_ack)), 36, 35),
+            ("JOIN ACK", with(Mptcp::JoinAck(JoinAck { hmac: [0; 20] })), 36, 34),
+            ("data 8, ack 4", dss(ack(false), map(true, None)), 36, 32),
+            ("data 8, ack 8", dss(ack(true), map(true, None)), 40, 36),
+            ("data 8, ack 8, checksum", dss(ack(true), map(true, Some(1))), 40, 38),
+            ("data 4, ack 4", dss(ack(false), map(false, None)), 32, 28),
+            ("pure ack 4", dss(ack(false), None), 20, 18),
+            ("pure ack 8", dss(ack(true), None), 24, 22),
+            ("ADD_ADDR v4", acked(add_addr(V4, None, Some(1)), false), 36, 34),
+            ("ADD_ADDR v4 and port", acked(add_addr(V4, Some(80), Some(1)), false), 40, 36),
+            ("ADD_ADDR v6", with(add_addr(V6, None, Some(1))), 40, 38),
+            ("MP_FAIL", acked(Mptcp::Fail(1), false), 32, 30),
+            ("MP_FASTCLOSE", acked(Mptcp::FastClose(Key(1)), false), 32, 30),
+        ];
+        for (name, options, padded, raw) in table {
+            assert_eq!(options.padded_len(), padded, "{name}, padded");
+            assert_eq!(options.raw_len(), raw, "{name}, raw");
+            assert_eq!(options.header_len(), padded, "{name}, in the header");
+            assert!(options.fits() && !options.is_packed(), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_option_lengths() {
+        let table = [
+            (Mptcp::Prio { backup: true }, 3),
+            (Mptcp::RemoveAddr(vec![1].into()), 4),
+            (Mptcp::RemoveAddr(vec![1, 2, 3].into()), 6),
+            (Mptcp::Reset { reason: ResetReason::Mptcp, transient: false }, 4),
+            (add_addr(V4, None, None), 8),
+            (add_addr(V4, Some(80), None), 10),
+            (add_addr(V6, None, None), 20),
+            (add_addr(V6, Some(80), None), 22),
+            (add_addr(V6, Some(80), Some(1)), 30),
+        ];
+        for (option, len) in table {
+            assert_eq!(option.len(), len, "{option:?}");
+        }
+    }
+
+    /// How many SACK blocks go with each kind of DSS: padded, and packed.
+    #[test]
+    fn what_room_is_left_for_sack() {
+        let table = [
+            ("data 4, ack 4", dss(ack(false), map(false, None)), 0, 1),
+            ("data 8, ack 4", dss(ack(false), map(true, None)), 0, 0),
+            ("data 8, ack 8", dss(ack(true), map(true, None)), 0, 0),
+            ("pure ack 4", dss(ack(false), None), 2, 2),
+            ("pure ack 8", dss(ack(true), None), 1, 2),
+            ("no DSS", Options { timestamps: CLOCK, ..Options::default() }, 3, 3),
+        ];
+        for (name, options, padded, packed) in table {
+            let most = |fits: fn(&Options) -> bool| {
+                (0..=4).rev().find(|n| fits(&sacked(options.clone(), *n)))
+            };
+            assert_eq!(most(|options| !options.is_packed()), Some(padded), "{name}, padded");
+            assert_eq!(most(Options::fits), Some(packed), "{name}, packed");
+        }
+    }
+
+    #[test]
+    fn packed_options_still_take_whole_words() {
+        // 10 + 18 + 10 bytes.
+        let data = sacked(dss(ack(false), map(false, None)), 1);
+        assert_eq!((data.padded_len(), data.raw_len(), data.header_len()), (44, 38, 40));
+        // 10 + 30 bytes.
+        let address = with(add_addr(V6, Some(80), Some(1)));
+        assert_eq!((address.padded_len(), address.raw_len(), address.header_len()), (44, 40, 40));
+        assert!(data.is_packed() && data.fits() && address.is_packed() && address.fits());
+        // 10 + 30 + 8 bytes: not in any form.
+        let both = Options { dss: dss(ack(false), None).dss, ..address };
+        assert!(!both.fits());
+    }
+
+    #[test]
+    fn payload_of_a_full_segment() {
+        let plain = Options { timestamps: CLOCK, ..Options::default() };
+        assert_eq!(payload_per_segment(1500, plain.padded_len()), 1448);
+        let short = dss(ack(false), map(false, None));
+        assert_eq!(payload_per_segment(1500, short.padded_len()), 1428);
+        assert_eq!(payload_per_segment(1500, 0), 1460);
+        assert_eq!(payload_per_segment(50, 32), 0);
+    }
+
+    #[test]
+    fn the_packet_has_the_length_of_its_header() {
+        let options = sacked(dss(ack(false), map(false, None)), 1);
+        let segment = Segment { options, ..Segment::default() };
+        assert_eq!(segment.ip_len(), 80);
     }
 }

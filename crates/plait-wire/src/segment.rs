@@ -80,6 +80,6 @@ impl Segment {
     /// Bytes of the whole IPv4 packet.
     #[must_use]
     pub fn ip_len(&self) -> u32 {
-        Segment::IPV4_HEADER + Segment::TCP_HEADER + self.options.padded_len() + self.payload.len()
+        Segment::IPV4_HEADER + Segment::TCP_HEADER + self.options.header_len() + self.payload.len()
     }
 }
