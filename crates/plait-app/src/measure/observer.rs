@@ -236,14 +236,14 @@ impl Observer {
             complete: self.complete(now),
             completion_ms: self.completion().map(Span::as_millis_f64),
             goodput_mbps: self.goodput(now),
-            ooo_delay: self.ooo.distribution(),
+            ooo_delay_ms: self.ooo.distribution(),
             reinjected_share: ratio(sent.reinjected, total),
             retransmitted_share: ratio(sent.retransmitted, total),
             rwnd_blocked_ms: Some(self.blocked.rwnd.as_millis_f64()),
             sndbuf_blocked_ms: Some(self.blocked.sndbuf.as_millis_f64()),
             idle_resets: Some(sent.idle_resets),
             paths: self.paths.iter().map(|path| path.measures(sent.first)).collect(),
-            message_delay: Distribution::exact(&mut self.messages.delays),
+            message_delay_ms: Distribution::exact(&mut self.messages.delays),
         };
         self.restricted(all)
     }
@@ -318,7 +318,7 @@ impl Observer {
         Measures {
             completion_ms: all.completion_ms.filter(|_| has("completion_ms")),
             goodput_mbps: all.goodput_mbps.filter(|_| has("goodput_mbps")),
-            message_delay: all.message_delay.filter(|_| has("message_delay_ms")),
+            message_delay_ms: all.message_delay_ms.filter(|_| has("message_delay_ms")),
             ..all
         }
     }

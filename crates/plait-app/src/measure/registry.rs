@@ -79,7 +79,7 @@ pub const MEASURES: &[Entry] = &[
                      readable, in order, at the receiver; mean over the messages",
         better: Better::Lower,
         workloads: MESSAGES,
-        value: Value::Run(|run| run.message_delay.map(|delay| delay.mean)),
+        value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.mean)),
     },
     Entry {
         name: "message_delay_median_ms",
@@ -87,7 +87,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "median of message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
-        value: Value::Run(|run| run.message_delay.map(|delay| delay.median)),
+        value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.median)),
     },
     Entry {
         name: "message_delay_p95_ms",
@@ -95,7 +95,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "95th percentile of message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
-        value: Value::Run(|run| run.message_delay.map(|delay| delay.p95)),
+        value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.p95)),
     },
     Entry {
         name: "message_delay_max_ms",
@@ -103,7 +103,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "largest message_delay_ms over the messages of a run",
         better: Better::Lower,
         workloads: MESSAGES,
-        value: Value::Run(|run| run.message_delay.map(|delay| delay.max)),
+        value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.max)),
     },
     Entry {
         name: "ooo_delay_ms",
@@ -112,7 +112,7 @@ pub const MEASURES: &[Entry] = &[
                      the segments, those that arrive in order included with zero",
         better: Better::Lower,
         workloads: ALL,
-        value: Value::Run(|run| run.ooo_delay.map(|delay| delay.mean)),
+        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.mean)),
     },
     Entry {
         name: "ooo_delay_p95_ms",
@@ -120,7 +120,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "95th percentile of ooo_delay_ms over the segments of a run (within 0.8 %)",
         better: Better::Lower,
         workloads: ALL,
-        value: Value::Run(|run| run.ooo_delay.map(|delay| delay.p95)),
+        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.p95)),
     },
     Entry {
         name: "ooo_delay_max_ms",
@@ -128,7 +128,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "largest ooo_delay_ms over the segments of a run",
         better: Better::Lower,
         workloads: ALL,
-        value: Value::Run(|run| run.ooo_delay.map(|delay| delay.max)),
+        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.max)),
     },
     Entry {
         name: "path_share",

@@ -33,12 +33,14 @@ pub struct Measures {
     /// In-order application bytes over the interval, in Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_mbps: Option<f64>,
-    /// From a message being due to its last byte readable in order, over the messages.
+    /// From a message being due to its last byte readable in order, over the messages, in
+    /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_delay: Option<Distribution>,
-    /// From a segment's arrival to its data being in order, over the segments.
+    pub message_delay_ms: Option<Distribution>,
+    /// From a segment's arrival to its data being in order, over the segments, in
+    /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ooo_delay: Option<Distribution>,
+    pub ooo_delay_ms: Option<Distribution>,
     /// Copies of data sent before on another subflow, over all payload bytes sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reinjected_share: Option<f64>,

@@ -100,7 +100,7 @@ fn a_burst_comes_after_warm_up_and_idling() {
     );
     let from = AppEvent::MeasureFrom { offset: warm };
     assert_eq!(outcome.when(Host::Server, from), Some(ms(2060)));
-    let delay = outcome.measures.message_delay.unwrap();
+    let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.mean, delay.n), (10.0, 1));
 }
 
@@ -118,7 +118,7 @@ fn without_idle_decay_a_burst_sets_the_windows_once_all_is_acknowledged() {
             (ms(120), Act::Finish),
         ]
     );
-    assert_eq!(outcome.measures.message_delay.map(|delay| delay.mean), Some(10.0));
+    assert_eq!(outcome.measures.message_delay_ms.map(|delay| delay.mean), Some(10.0));
 }
 
 #[test]
@@ -126,12 +126,12 @@ fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
     // 1000 bytes each 20 ms, and as much fits into a round trip: each is on time.
     let setting = Setting { sndbuf: 1000, ..Setting::default() };
     let outcome = run(&parse("stream:1kB@20ms,for=100ms"), &setting, ms(0));
-    let delay = outcome.measures.message_delay.unwrap();
+    let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.mean, delay.max, delay.n), (10.0, 10.0, 5));
     // Half the buffer: message k is written half at a time, k round trips late.
     let setting = Setting { sndbuf: 500, ..setting };
     let outcome = run(&parse("stream:1kB@20ms,for=100ms"), &setting, ms(0));
-    let delay = outcome.measures.message_delay.unwrap();
+    let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.median, delay.max, delay.n), (70.0, 110.0, 5));
     for id in 0..5 {
         let data = ByteRange::with_len(id * 1000, 1000);
@@ -207,7 +207,7 @@ proptest! {
         prop_assert_eq!(position, before + workload.messages() * u64::from(segments) * 1428);
         prop_assert_eq!(next, workload.messages());
         // Nothing is faster than the network.
-        if let Some(found) = outcome.measures.message_delay {
+        if let Some(found) = outcome.measures.message_delay_ms {
             prop_assert!(found.mean >= delay.as_millis_f64());
             prop_assert_eq!(found.n, workload.messages());
         }

@@ -57,7 +57,7 @@ fn a_download_takes_from_the_first_syn_to_the_last_byte() {
     assert_eq!(m.completion_ms, Some(60.0));
     // 24,000 bit in 60 ms.
     assert_eq!(m.goodput_mbps, Some(0.4));
-    assert_eq!(m.message_delay, None);
+    assert_eq!(m.message_delay_ms, None);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn an_upload_counts_from_the_client_without_its_request() {
     assert_eq!(m.completion_ms, Some(50.0));
     assert_eq!(m.goodput_mbps, Some(0.16));
     assert_eq!(m.retransmitted_share, Some(0.0));
-    assert_eq!(m.ooo_delay.map(|d| (d.mean, d.n)), Some((4.0, 1)));
+    assert_eq!(m.ooo_delay_ms.map(|d| (d.mean, d.n)), Some((4.0, 1)));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn bulk_goodput_stops_at_the_duration() {
     assert_eq!(m.goodput_mbps, Some(10.0));
     assert_eq!(m.rwnd_blocked_ms, Some(10.0));
     assert_eq!(m.paths[1].path_share, Some(1.0));
-    assert_eq!((m.completion_ms, m.message_delay), (None, None));
+    assert_eq!((m.completion_ms, m.message_delay_ms), (None, None));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn message_delays_run_from_when_a_message_was_due() {
     // One read completes both.
     o.observe_app(ms(330), RECEIVER, &read(1000, 3000));
     let m = o.finish(ms(400));
-    let d = m.message_delay.unwrap();
+    let d = m.message_delay_ms.unwrap();
     // 20, 130, 30.
     assert_eq!((d.mean, d.median, d.max, d.n), (60.0, 30.0, 130.0, 3));
     assert!((d.p95 - 120.0).abs() < 1e-9);
@@ -160,11 +160,11 @@ fn a_burst_counts_nothing_of_its_warm_up() {
     o.observe_app(ms(1010), RECEIVER, &read(5000, 6500));
     o.observe_app(ms(1015), RECEIVER, &read(6500, 7000));
     let m = o.finish(ms(1100));
-    assert_eq!(m.message_delay.map(|d| (d.mean, d.n)), Some((15.0, 1)));
+    assert_eq!(m.message_delay_ms.map(|d| (d.mean, d.n)), Some((15.0, 1)));
     assert_eq!(m.paths.iter().map(|p| p.path_share).collect::<Vec<_>>(), [Some(0.75), Some(0.25)]);
     assert_eq!(m.retransmitted_share, Some(0.0));
     assert_eq!(m.paths[1].rtt_ms, None);
-    assert_eq!(m.ooo_delay.map(|d| (d.max, d.n)), Some((0.0, 1)));
+    assert_eq!(m.ooo_delay_ms.map(|d| (d.max, d.n)), Some((0.0, 1)));
     assert_eq!(m.sndbuf_blocked_ms, Some(0.0));
     assert_eq!(m.idle_resets, Some(0));
     assert_eq!((m.completion_ms, m.goodput_mbps), (None, None));
@@ -178,7 +178,7 @@ fn the_ooo_delay_weighs_every_segment_the_same() {
     }
     // The request in the other direction is not the data.
     o.observe(ms(50), SENDER, &readable(0, 200, 1000));
-    let d = o.finish(ms(60)).ooo_delay.unwrap();
+    let d = o.finish(ms(60)).ooo_delay_ms.unwrap();
     assert_eq!((d.mean, d.max, d.n), (15.0, 40.0, 4));
     assert!((d.p95 - 40.0).abs() < 0.5);
 }
