@@ -126,8 +126,6 @@ fn limit() -> impl Strategy<Value = QueueLimit> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     /// A packet departs at the first nanosecond at which the rate, summed up since the queue was
     /// last empty, has passed it and all before it: neither earlier nor later.
     #[test]
