@@ -1,0 +1,61 @@
+//! The contract between the owner of the window and the arithmetic.
+
+use crate::{Flow, View};
+use plait_base::{Span, Time};
+
+/// An acknowledgement of new data, as congestion control sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// Now.
+    pub now: Time,
+    /// Bytes newly acknowledged, cumulatively or selectively.
+    pub bytes: u64,
+    /// The RTT sample of this acknowledgement, if it gave one.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT.
+    pub srtt: Span,
+    /// Least RTT.
+    pub min_rtt: Span,
+    /// The sender was limited by the congestion window during the last RTT.
+    pub cwnd_limited: bool,
+}
+
+/// Arithmetic of congestion avoidance. The owner, [`Congestion`](crate::Congestion), keeps window
+/// and threshold, applies the answers and their bounds, and tells what happened.
+pub trait Algorithm: core::fmt::Debug + Send {
+    /// How many bytes (with fraction; it may be negative) the window grows in congestion avoidance
+    /// for `bytes` acknowledged ones. `bytes` is less than `ack.bytes` where slow start took the
+    /// rest of the same ACK.
+    fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64;
+
+    /// The threshold in bytes after a loss was detected, or a timer expired, with `inflight` bytes
+    /// in flight.
+    fn threshold(&mut self, now: Time, inflight: u64, view: &View<'_>) -> u64;
+
+    /// Congestion avoidance begins because slow start reached the threshold: without a loss, or
+    /// after a timeout.
+    fn on_avoidance(&mut self, now: Time, own: &Flow) {
+        let _ = (now, own);
+    }
+
+    /// Fast recovery is over; congestion avoidance begins from the threshold.
+    fn on_recovered(&mut self, now: Time, own: &Flow) {
+        let _ = (now, own);
+    }
+
+    /// The subflow has been idle for another `idle` until `now`. Calls of one idle period add up.
+    fn on_idle(&mut self, now: Time, idle: Span) {
+        let _ = (now, idle);
+    }
+
+    /// The window was set from outside the formula: timeout, idle restart, penalty, warm-up.
+    fn on_window_set(&mut self, own: &Flow) {
+        let _ = own;
+    }
+
+    /// A window that never moves, in bytes, where the algorithm has one.
+    fn fixed_window(&self, mss: u32) -> Option<u64> {
+        let _ = mss;
+        None
+    }
+}

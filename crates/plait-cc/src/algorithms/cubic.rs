@@ -1,0 +1,157 @@
+//! CUBIC (RFC 9438), uncoupled. Windows are in segments with fraction, as in the RFC.
+
+use crate::{Ack, Algorithm, Entry, Flow, View};
+use alloc::boxed::Box;
+use plait_base::{Span, Time};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "cubic",
+    aliases: &[],
+    idea: "grows by a cubic of the time since the last loss, whatever the RTT; the default",
+    page: "With Wmax the window before the last loss, t the time since congestion avoidance began \
+and C = 0.4, beta = 0.7, windows in segments:\n\
+\n\
+  K = cbrt((Wmax - cwnd at t = 0) / C)      W(t) = C (t - K)^3 + Wmax\n\
+  cwnd += (target - cwnd) / cwnd            for each segment acknowledged,\n\
+                                            target = W(t + srtt) within cwnd and 1.5 cwnd\n\
+\n\
+but not less than what Reno with the same beta would have: W_est, which grows by alpha * acked / \
+cwnd, alpha = 3 (1 - beta) / (1 + beta) until it is back at the window before the loss, then 1.\n\
+\n\
+A loss sets the threshold to max(beta * inflight, 2 mss). A loss below the previous Wmax sets Wmax \
+to cwnd (1 + beta) / 2 (fast convergence). When slow start ends without a loss, and after a \
+timeout, K is 0 and Wmax the window at hand. Idle time does not count into t. Uncoupled.",
+    clause: "RFC 9438 section 4",
+    params: &[],
+    make: |_| Box::new(Cubic::default()),
+};
+
+/// Scale of the cubic in segments per second³ (RFC 9438 section 5.1).
+pub const C: f64 = 0.4;
+/// Factor of the window after a loss (RFC 9438 section 4.6).
+pub const BETA: f64 = 0.7;
+/// Growth of the Reno-friendly estimate until it is back at the window before the loss:
+/// `3 (1 - BETA) / (1 + BETA)` (RFC 9438 section 4.3).
+pub const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// `W(t) = C (t - K)^3 + Wmax` (RFC 9438 equations 1 and 2).
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Curve {
+    /// Window of the plateau, in segments.
+    pub w_max: f64,
+    /// Seconds until the plateau.
+    pub k: f64,
+}
+
+impl Curve {
+    /// The curve that starts at `cwnd` segments and has its plateau at `w_max`, or at `cwnd` if
+    /// that is more.
+    #[must_use]
+    pub fn new(w_max: f64, cwnd: f64) -> Curve {
+        if w_max > cwnd {
+            Curve { w_max, k: libm::cbrt((w_max - cwnd) / C) }
+        } else {
+            Curve { w_max: cwnd, k: 0.0 }
+        }
+    }
+
+    /// The window in segments, `secs` after the start.
+    #[must_use]
+    pub fn at(&self, secs: f64) -> f64 {
+        let from_plateau = secs - self.k;
+        C * from_plateau * from_plateau * from_plateau + self.w_max
+    }
+
+    /// The window to reach within a round trip of `rtt` seconds: that of the curve, not below
+    /// `cwnd` and not above half as much again (RFC 9438 section 4.2).
+    #[must_use]
+    pub fn target(&self, secs: f64, rtt: f64, cwnd: f64) -> f64 {
+        self.at(secs + rtt).min(1.5 * cwnd).max(cwnd)
+    }
+}
+
+/// Wmax after a loss at `cwnd` segments, `previous` having been the Wmax before (RFC 9438
+/// section 4.7, fast convergence).
+#[must_use]
+pub fn w_max_after(cwnd: f64, previous: f64) -> f64 {
+    if cwnd < previous { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }
+}
+
+/// The threshold in bytes after a loss with `inflight` bytes in flight: `BETA * inflight`, at least
+/// two segments (RFC 9438 section 4.6).
+#[must_use]
+pub fn threshold(inflight: u64, mss: u64) -> u64 {
+    let reduced = u128::from(inflight) * 7 / 10;
+    u64::try_from(reduced).unwrap_or(u64::MAX).max(mss.saturating_mul(2))
+}
+
+/// CUBIC.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Cubic {
+    /// Wmax for the next curve.
+    w_max: f64,
+    /// Window just before the last reduction (`cwnd_prior`).
+    prior: f64,
+    /// Start of this congestion avoidance; `None` until the first ACK after an upset.
+    epoch: Option<Time>,
+    curve: Curve,
+    /// What Reno would have (`W_est`).
+    estimate: f64,
+}
+
+impl Cubic {
+    fn begin(&mut self, now: Time, cwnd: f64) {
+        self.epoch = Some(now);
+        self.curve = Curve::new(self.w_max, cwnd);
+        self.estimate = cwnd;
+    }
+}
+
+impl Algorithm for Cubic {
+    fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
+        let mss = view.own().mss() as f64;
+        let cwnd = view.own().cwnd.max(1) as f64 / mss;
+        let acked = bytes as f64 / mss;
+        let epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => {
+                self.begin(ack.now, cwnd);
+                ack.now
+            }
+        };
+        let secs = ack.now.since(epoch).as_secs_f64();
+        let target = self.curve.target(secs, ack.srtt.as_secs_f64(), cwnd);
+        let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
+        self.estimate += alpha * acked / cwnd;
+        ((target - cwnd) / cwnd * acked).max(self.estimate - cwnd) * mss
+    }
+
+    fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
+        let mss = view.own().mss();
+        let cwnd = view.own().cwnd as f64 / mss as f64;
+        self.w_max = w_max_after(cwnd, self.w_max);
+        self.prior = cwnd;
+        self.epoch = None;
+        threshold(inflight, mss)
+    }
+
+    fn on_avoidance(&mut self, now: Time, own: &Flow) {
+        let cwnd = own.cwnd as f64 / own.mss() as f64;
+        self.w_max = cwnd;
+        self.prior = cwnd;
+        self.begin(now, cwnd);
+    }
+
+    fn on_recovered(&mut self, now: Time, own: &Flow) {
+        self.begin(now, own.cwnd as f64 / own.mss() as f64);
+    }
+
+    fn on_idle(&mut self, now: Time, idle: Span) {
+        self.epoch = self.epoch.map(|epoch| (epoch + idle).min(now.max(epoch)));
+    }
+
+    /// The old curve and estimate belong to a window that is no more; the plateau stays.
+    fn on_window_set(&mut self, _own: &Flow) {
+        self.epoch = None;
+    }
+}

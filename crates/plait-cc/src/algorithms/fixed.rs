@@ -1,0 +1,69 @@
+//! A window that never moves.
+
+use crate::{Ack, Algorithm, Entry, FixedWindow, Kind, Param, Value, View};
+use alloc::boxed::Box;
+use plait_base::Time;
+
+const CWND: Param = Param {
+    name: "cwnd",
+    kind: Kind::Window { default: FixedWindow::Bdp },
+    unit: "bytes or segments",
+    help: "the window: 20seg, 64KiB, or BDP for the path's bandwidth times its RTT",
+    clause: "",
+};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "fixed",
+    aliases: &[],
+    idea: "a window that never moves: the scheduler's effect without the controller's",
+    page: "The window is what `cwnd` says, from the first segment on. Acknowledgements, losses, \
+timeouts, idle times and penalties leave it alone, and it is never in slow start.\n\
+\n\
+For hand calculations and for telling what a scheduler does from what congestion control does. Not \
+for a network that others use.",
+    clause: "none",
+    params: &[CWND],
+    make: |spec| {
+        let window = match spec.value(CWND.name) {
+            Some(Value::Window(window)) => window,
+            _ => FixedWindow::Bdp,
+        };
+        Box::new(Fixed::new(window))
+    },
+};
+
+/// What `BDP` stands for where nobody knows the path: the initial window of RFC 6928.
+const UNRESOLVED_SEGMENTS: u64 = 10;
+
+/// A fixed window. Of a bandwidth-delay product only the caller knows the value
+/// ([`Spec::with_bdp`](crate::Spec::with_bdp)); left unresolved it is ten segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed {
+    window: FixedWindow,
+}
+
+impl Fixed {
+    /// This window, always.
+    #[must_use]
+    pub fn new(window: FixedWindow) -> Fixed {
+        Fixed { window }
+    }
+}
+
+impl Algorithm for Fixed {
+    fn increase(&mut self, _ack: &Ack, _bytes: u64, _view: &View<'_>) -> f64 {
+        0.0
+    }
+
+    fn threshold(&mut self, _now: Time, _inflight: u64, view: &View<'_>) -> u64 {
+        view.own().cwnd
+    }
+
+    fn fixed_window(&self, mss: u32) -> Option<u64> {
+        match self.window {
+            FixedWindow::Bytes(bytes) => Some(bytes),
+            FixedWindow::Segments(segments) => Some(u64::from(segments) * u64::from(mss)),
+            FixedWindow::Bdp => Some(UNRESOLVED_SEGMENTS.saturating_mul(u64::from(mss))),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! LIA, the Linked Increases Algorithm (RFC 6356).
+
+use super::reno;
+use crate::{Ack, Algorithm, Entry, View};
+use alloc::boxed::Box;
+use plait_base::Time;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "lia",
+    aliases: &["coupled"],
+    idea: "all subflows together grow as fast as the best of them alone would",
+    page: "With w the window and r the smoothed RTT of a subflow, W the sum of the windows:\n\
+\n\
+  alpha = W * max(w / r^2) / (sum of w / r)^2\n\
+  w += min(alpha * acked * mss / W, acked * mss / w)   bytes, for each ACK\n\
+\n\
+alpha is worked out anew for each ACK. A subflow in fast recovery counts with its threshold; one \
+that is dead, or has no RTT sample, does not count. A loss halves, as in reno. With one subflow \
+left it is reno.\n\
+\n\
+The increase is shared by window, so LIA keeps traffic on congested paths that OLIA would leave.",
+    clause: "RFC 6356 section 3",
+    params: &[],
+    make: |_| Box::new(Lia),
+};
+
+/// LIA. It has no state: alpha is a function of the flows.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Lia;
+
+/// Sums over the coupled flows, windows in bytes and times in seconds.
+struct Sums {
+    window: f64,
+    rate: f64,
+    best: f64,
+}
+
+impl Sums {
+    fn over(view: &View<'_>) -> Sums {
+        let zero = Sums { window: 0.0, rate: 0.0, best: 0.0 };
+        view.coupled().fold(zero, |sums, flow| {
+            let (window, rtt) = (flow.window() as f64, flow.rtt_secs());
+            Sums {
+                window: sums.window + window,
+                rate: sums.rate + window / rtt,
+                best: sums.best.max(window / (rtt * rtt)),
+            }
+        })
+    }
+
+    fn alpha(&self) -> f64 {
+        self.window * self.best / (self.rate * self.rate)
+    }
+}
+
+/// The aggressiveness `alpha` of RFC 6356, equation 2: 1 for a single flow, NaN where no flow has
+/// a window.
+#[must_use]
+pub fn alpha(view: &View<'_>) -> f64 {
+    Sums::over(view).alpha()
+}
+
+/// Growth of the speaker in bytes for `bytes` acknowledged ones (RFC 6356, equation 1).
+#[must_use]
+pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
+    let alone = reno::increase(bytes, view);
+    if !view.has_siblings() {
+        return alone;
+    }
+    let sums = Sums::over(view);
+    let linked = sums.alpha() * bytes as f64 * view.own().mss() as f64 / sums.window;
+    // `min` takes the number where the other is NaN.
+    linked.min(alone)
+}
+
+impl Algorithm for Lia {
+    fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
+        increase(bytes, view)
+    }
+
+    fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
+        reno::halved(inflight, 2, view)
+    }
+}

@@ -1,0 +1,7 @@
+//! One file for each controller; `registry` lists them.
+
+pub mod cubic;
+pub(crate) mod fixed;
+pub mod lia;
+pub mod olia;
+pub mod reno;

@@ -1,0 +1,160 @@
+//! OLIA, the Opportunistic Linked Increases Algorithm (draft-khalili-mptcp-congestion-control-05).
+
+use super::reno;
+use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
+use alloc::boxed::Box;
+use core::cmp::Ordering;
+use plait_base::Time;
+
+const QUALITY: Param = Param {
+    name: "quality",
+    kind: Kind::Word { words: &["l/r2", "l2/r"], default: "l/r2" },
+    unit: "",
+    help: "what makes a path good: l/r2 as in the paper and the kernel, l2/r as in the draft",
+    clause: "draft-khalili-mptcp-congestion-control-05 section 3.1; Khalili et al., CoNEXT 2012",
+};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "olia",
+    aliases: &[],
+    idea: "LIA's fairness, with window moved from the largest paths to the best ones",
+    page: "With w the window in segments, r the smoothed RTT, N the number of subflows, and l the \
+greater of the bytes acknowledged since the last loss and between the last two:\n\
+\n\
+  w += ((w / r^2) / (sum of w / r)^2 + a / w) * mss * acked   for each ACK, acked in segments\n\
+\n\
+B holds the subflows of the best quality, M those of the largest window, K those in B and not in \
+M. a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise: the largest give to \
+the best. So the window may shrink without a loss, down to one segment.\n\
+\n\
+A loss halves, as in reno, down to one segment while there are siblings. With one subflow left it \
+is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.",
+    clause: "draft-khalili-mptcp-congestion-control-05 section 3",
+    params: &[QUALITY],
+    make: |spec| {
+        let draft = spec.value(QUALITY.name) == Some(Value::Word("l2/r"));
+        Box::new(Olia::new(if draft { Quality::Draft } else { Quality::Paper }))
+    },
+};
+
+/// What makes a path good.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Quality {
+    /// l/r²: the paper and the kernel.
+    #[default]
+    Paper,
+    /// l²/r: the draft.
+    Draft,
+}
+
+impl Quality {
+    /// Compares two flows exactly: by cross-multiplication, no quotient is formed.
+    fn compare(self, a: &Flow, b: &Flow) -> Ordering {
+        let square = |value: u64| u128::from(value) * u128::from(value);
+        let (left, right) = match self {
+            Quality::Paper => (
+                product(square(b.rtt_nanos()), a.loss_interval),
+                product(square(a.rtt_nanos()), b.loss_interval),
+            ),
+            Quality::Draft => (
+                product(square(a.loss_interval), b.rtt_nanos()),
+                product(square(b.loss_interval), a.rtt_nanos()),
+            ),
+        };
+        left.cmp(&right)
+    }
+}
+
+/// `wide * narrow` in 192 bits: the upper 128 and the lower 64.
+fn product(wide: u128, narrow: u64) -> (u128, u64) {
+    let low = (wide & u128::from(u64::MAX)) * u128::from(narrow);
+    let high = (wide >> 64) * u128::from(narrow) + (low >> 64);
+    (high, low as u64)
+}
+
+/// Compares two windows in segments, exactly.
+fn compare_windows(a: &Flow, b: &Flow) -> Ordering {
+    let cross = |window: u64, mss: u64| u128::from(window) * u128::from(mss);
+    cross(a.window(), b.mss()).cmp(&cross(b.window(), a.mss()))
+}
+
+/// OLIA. It has no state of its own: the owner keeps the loss intervals.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Olia {
+    quality: Quality,
+}
+
+impl Olia {
+    /// OLIA with this criterion of quality.
+    #[must_use]
+    pub fn new(quality: Quality) -> Olia {
+        Olia { quality }
+    }
+}
+
+/// The two terms of the increase, per acknowledged segment and in segments.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Terms {
+    /// `a`: positive for a good flow with a small window, negative for the largest when there is
+    /// such a flow, else zero.
+    pub a: f64,
+    /// `(w / r²) / (sum of w / r)²`.
+    pub linked: f64,
+}
+
+/// The terms for the speaker, which must be among the coupled flows.
+#[must_use]
+pub fn terms(view: &View<'_>, quality: Quality) -> Terms {
+    let mut best: Option<Flow> = None;
+    let mut largest: Option<Flow> = None;
+    let (mut flows, mut rate) = (0_u32, 0.0);
+    for flow in view.coupled() {
+        flows += 1;
+        rate += flow.segments() / flow.rtt_secs();
+        if best.is_none_or(|best| quality.compare(&flow, &best).is_gt()) {
+            best = Some(flow);
+        }
+        if largest.is_none_or(|largest| compare_windows(&flow, &largest).is_gt()) {
+            largest = Some(flow);
+        }
+    }
+    let (Some(best), Some(largest)) = (best, largest) else {
+        return Terms { a: 0.0, linked: 0.0 };
+    };
+    let is_best = |flow: &Flow| quality.compare(flow, &best).is_eq();
+    let is_largest = |flow: &Flow| compare_windows(flow, &largest).is_eq();
+    let collected = view.coupled().filter(|flow| is_best(flow) && !is_largest(flow)).count();
+    let own = view.own();
+    let a = if collected == 0 {
+        0.0
+    } else if is_largest(own) {
+        -1.0 / (f64::from(flows) * view.coupled().filter(is_largest).count() as f64)
+    } else if is_best(own) {
+        1.0 / (f64::from(flows) * collected as f64)
+    } else {
+        0.0
+    };
+    let rtt = own.rtt_secs();
+    Terms { a, linked: own.segments() / (rtt * rtt) / (rate * rate) }
+}
+
+/// Growth of the speaker in bytes, which may be negative, for `bytes` acknowledged ones.
+#[must_use]
+pub fn increase(bytes: u64, view: &View<'_>, quality: Quality) -> f64 {
+    if !view.has_siblings() {
+        return reno::increase(bytes, view);
+    }
+    let Terms { a, linked } = terms(view, quality);
+    // Segments per acknowledged segment are bytes per acknowledged byte.
+    (linked + a / view.own().segments()) * bytes as f64
+}
+
+impl Algorithm for Olia {
+    fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
+        increase(bytes, view, self.quality)
+    }
+
+    fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
+        reno::halved(inflight, if view.has_siblings() { 1 } else { 2 }, view)
+    }
+}

@@ -1,0 +1,46 @@
+//! NewReno, uncoupled (RFC 5681).
+
+use crate::{Ack, Algorithm, Entry, View};
+use alloc::boxed::Box;
+use plait_base::Time;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "reno",
+    aliases: &["newreno"],
+    idea: "one segment more each round trip, half after a loss; every subflow on its own",
+    page: "Congestion avoidance adds mss * acked / cwnd bytes for each ACK, which is one segment a \
+round trip. A loss sets the threshold to max(inflight / 2, 2 mss).\n\
+\n\
+Uncoupled: two subflows through one bottleneck take twice the share of a single-path flow. Take it \
+as the measure of what coupling costs, and for paths that share nothing.",
+    clause: "RFC 5681 section 3.1, equations 3 and 4",
+    params: &[],
+    make: |_| Box::new(Reno),
+};
+
+/// NewReno. It has no state: the owner keeps the fractions.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Reno;
+
+/// Growth in bytes for `bytes` acknowledged ones: `mss * bytes / cwnd`. The window is the one in
+/// force, in recovery too.
+#[must_use]
+pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
+    let own = view.own();
+    own.mss() as f64 * bytes as f64 / own.cwnd.max(1) as f64
+}
+
+/// Half of what is in flight, at least `least` segments, in bytes.
+pub(crate) fn halved(inflight: u64, least: u64, view: &View<'_>) -> u64 {
+    (inflight / 2).max(least.saturating_mul(view.own().mss()))
+}
+
+impl Algorithm for Reno {
+    fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
+        increase(bytes, view)
+    }
+
+    fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
+        halved(inflight, 2, view)
+    }
+}

@@ -1,0 +1,391 @@
+//! The books of one subflow: everything about its window that is not a formula.
+
+use crate::idle::IdlePeriod;
+use crate::{Ack, Algorithm, Flow, Flows, IdleReset, IdleRestart, Restarted, View};
+use alloc::boxed::Box;
+use plait_base::{Span, Time};
+
+/// Settings that every algorithm shares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Payload bytes of a full segment; zero counts as one.
+    pub mss: u32,
+    /// Initial window in segments (RFC 6928); zero counts as one.
+    pub initial_window: u32,
+    /// Initial slow start threshold in bytes; `None` is infinite. Rounded down to whole segments,
+    /// but not below one.
+    pub ssthresh: Option<u64>,
+    /// L of RFC 3465: slow start grows by at most this many segments per ACK. [`u32::MAX`] is no
+    /// limit.
+    pub slow_start_limit: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { mss: 1448, initial_window: 10, ssthresh: None, slow_start_limit: 2 }
+    }
+}
+
+impl Settings {
+    /// Bytes of a full segment, at least one.
+    pub(crate) fn segment(&self) -> u64 {
+        u64::from(self.mss.max(1))
+    }
+
+    /// Initial window in bytes.
+    pub(crate) fn initial_bytes(&self) -> u64 {
+        u64::from(self.initial_window.max(1)) * self.segment()
+    }
+}
+
+/// Where the window stands in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Below the threshold. After a timeout it grows by one segment per ACK only.
+    SlowStart { after_timeout: bool },
+    /// The algorithm moves the window.
+    Avoidance,
+    /// A loss is being repaired; the window stands still.
+    Recovery,
+}
+
+/// Bytes acknowledged between losses (draft-khalili-mptcp-congestion-control-05 section 3.1).
+#[derive(Clone, Copy, Default, Debug)]
+struct LossIntervals {
+    since_last: u64,
+    between_last_two: u64,
+}
+
+impl LossIntervals {
+    /// Starts a new interval, unless nothing was acknowledged in the present one.
+    fn on_loss(&mut self) {
+        if self.since_last > 0 {
+            self.between_last_two = self.since_last;
+            self.since_last = 0;
+        }
+    }
+
+    fn longer(&self) -> u64 {
+        self.since_last.max(self.between_last_two)
+    }
+}
+
+/// The congestion window of one subflow.
+///
+/// The owner is told what happens, in the order in which it happens, and keeps the window: slow
+/// start, the floor of one segment, fractions of bytes, loss intervals, idle restart. What the
+/// window does in congestion avoidance and where the threshold goes after a loss it asks its
+/// [`Algorithm`]. Time never goes back.
+///
+/// Of the [`Flows`] it is handed it reads the siblings, and of its own entry only the RTT: the
+/// rest it knows better. The transport sends whole segments, `cwnd / mss` of them; the fraction
+/// stays in the window. In recovery [`cwnd`](Congestion::cwnd) is already the reduced window;
+/// proportional rate reduction (RFC 6937) is the transport's, on top of it.
+#[derive(Debug)]
+pub struct Congestion {
+    settings: Settings,
+    algorithm: Box<dyn Algorithm>,
+    cwnd: u64,
+    /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
+    fraction: f64,
+    ssthresh: Option<u64>,
+    phase: Phase,
+    intervals: LossIntervals,
+    idle: IdlePeriod,
+}
+
+impl Congestion {
+    /// A subflow that has sent nothing yet: the initial window, in slow start.
+    #[must_use]
+    pub fn new(settings: Settings, algorithm: Box<dyn Algorithm>) -> Congestion {
+        let mss = settings.segment();
+        let ssthresh = settings.ssthresh.map(|bytes| (bytes / mss * mss).max(mss));
+        let mut congestion = Congestion {
+            settings,
+            algorithm,
+            cwnd: settings.initial_bytes(),
+            fraction: 0.0,
+            ssthresh,
+            phase: Phase::SlowStart { after_timeout: false },
+            intervals: LossIntervals::default(),
+            idle: IdlePeriod::default(),
+        };
+        if let Some(window) = congestion.fixed() {
+            congestion.cwnd = window;
+            congestion.ssthresh = Some(window);
+        }
+        congestion
+    }
+
+    /// A subflow in the middle of its life, with the window, threshold, recovery and loss interval
+    /// of `flow`; what else an algorithm remembers starts anew.
+    #[must_use]
+    pub fn resumed(settings: Settings, algorithm: Box<dyn Algorithm>, flow: &Flow) -> Congestion {
+        let mut congestion = Congestion::new(settings, algorithm);
+        congestion.intervals.since_last = flow.loss_interval;
+        if congestion.fixed().is_none() {
+            congestion.cwnd = flow.cwnd.max(settings.segment());
+            congestion.ssthresh = flow.ssthresh;
+            if flow.in_recovery {
+                congestion.phase = Phase::Recovery;
+            }
+        }
+        congestion
+    }
+
+    /// Congestion window in bytes, at least one segment.
+    #[must_use]
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// Slow start threshold in bytes; `None` is infinite.
+    #[must_use]
+    pub fn ssthresh(&self) -> Option<u64> {
+        self.ssthresh
+    }
+
+    /// Whether the window is below its threshold, outside recovery.
+    #[must_use]
+    pub fn in_slow_start(&self) -> bool {
+        self.phase != Phase::Recovery && self.below_threshold()
+    }
+
+    /// Whether a loss is being repaired: after [`on_loss`](Congestion::on_loss), until
+    /// [`on_recovered`](Congestion::on_recovered) or a timeout.
+    #[must_use]
+    pub fn in_recovery(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+
+    /// The window that the subflow began with, in bytes.
+    #[must_use]
+    pub fn initial_window(&self) -> u64 {
+        self.fixed().unwrap_or_else(|| self.settings.initial_bytes())
+    }
+
+    /// Whether the window never moves.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        self.fixed().is_some()
+    }
+
+    /// The greater of the bytes acknowledged since the last loss and between the last two.
+    #[must_use]
+    pub fn loss_interval(&self) -> u64 {
+        self.intervals.longer()
+    }
+
+    /// The subflow as its siblings see it. `live`: the connection counts on it; `srtt`: smoothed
+    /// RTT, if there is a sample.
+    #[must_use]
+    pub fn flow(&self, srtt: Option<Span>, live: bool) -> Flow {
+        Flow {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            srtt,
+            mss: self.settings.mss,
+            in_recovery: self.in_recovery(),
+            live,
+            loss_interval: self.loss_interval(),
+        }
+    }
+
+    /// New data was acknowledged. Call it in recovery too: the window stands still then, but the
+    /// loss interval grows.
+    pub fn on_ack(&mut self, ack: &Ack, flows: Flows<'_>) {
+        self.intervals.since_last = self.intervals.since_last.saturating_add(ack.bytes);
+        if self.phase == Phase::Recovery || !ack.cwnd_limited || self.is_fixed() {
+            return;
+        }
+        let mut bytes = ack.bytes;
+        if self.below_threshold() {
+            bytes = self.slow_start(bytes);
+            if self.below_threshold() {
+                return;
+            }
+        }
+        if self.phase != Phase::Avoidance {
+            self.phase = Phase::Avoidance;
+            self.algorithm.on_avoidance(ack.now, &self.flow(Some(ack.srtt), true));
+        }
+        if bytes > 0 {
+            let view = View::new(self.own(flows), flows);
+            let growth = self.algorithm.increase(ack, bytes, &view);
+            self.grow(growth);
+        }
+    }
+
+    /// A loss was detected with `inflight` bytes in flight: the window falls to the new threshold
+    /// and recovery begins. Further losses until it ends change nothing.
+    ///
+    /// The window never rises here, except to the least threshold of two segments: `inflight` may
+    /// be more than the window where that was cut from outside.
+    pub fn on_loss(&mut self, now: Time, inflight: u64, flows: Flows<'_>) {
+        if self.phase == Phase::Recovery {
+            return;
+        }
+        self.intervals.on_loss();
+        if self.is_fixed() {
+            return;
+        }
+        let threshold = self.reduce_threshold(now, inflight, flows);
+        let most = self.cwnd.max(2 * self.settings.segment());
+        self.cwnd = threshold.min(most);
+        self.fraction = 0.0;
+        self.phase = Phase::Recovery;
+    }
+
+    /// What was in flight when the loss was detected has been repaired.
+    pub fn on_recovered(&mut self, now: Time) {
+        if self.phase != Phase::Recovery {
+            return;
+        }
+        self.phase = if self.below_threshold() {
+            Phase::SlowStart { after_timeout: false }
+        } else {
+            Phase::Avoidance
+        };
+        self.algorithm.on_recovered(now, &self.flow(None, true));
+    }
+
+    /// The retransmission timer expired with `inflight` bytes in flight. The window falls to one
+    /// segment; the threshold moves only on the `first_expiry` for a segment (RFC 5681 section 3.1).
+    pub fn on_timeout(&mut self, now: Time, inflight: u64, first_expiry: bool, flows: Flows<'_>) {
+        self.intervals.on_loss();
+        if self.is_fixed() {
+            return;
+        }
+        if first_expiry {
+            self.reduce_threshold(now, inflight, flows);
+        }
+        self.phase = Phase::SlowStart { after_timeout: true };
+        self.put(self.settings.segment());
+    }
+
+    /// Data was sent: an idle time, if there was one, is over.
+    pub fn on_send(&mut self) {
+        self.idle = IdlePeriod::default();
+    }
+
+    /// The subflow has nothing in flight and has been idle for `idle` since it last sent. Call it
+    /// whenever somebody is about to look at the window; any number of calls comes to the same as
+    /// one with the full time. Tells if the window was reduced by this call.
+    pub fn idle(
+        &mut self,
+        now: Time,
+        idle: Span,
+        rto: Span,
+        mode: IdleRestart,
+    ) -> Option<IdleReset> {
+        let more = self.idle.unseen(idle);
+        if more > Span::ZERO {
+            self.algorithm.on_idle(now, more);
+        }
+        if self.is_fixed() {
+            return None;
+        }
+        let before = self.cwnd;
+        let window = Restarted { cwnd: before, ssthresh: self.ssthresh };
+        let after = self.idle.advance(mode, &self.settings, window, idle, rto);
+        self.ssthresh = after.ssthresh;
+        if after.cwnd == before {
+            return None;
+        }
+        self.put(after.cwnd);
+        Some(IdleReset { before, after: after.cwnd })
+    }
+
+    /// How long the subflow must be idle, counted from when it last sent, until a look brings the
+    /// window to the initial one. `None` if it is there already, or no idle time brings it there.
+    #[must_use]
+    pub fn idle_until_initial(&self, rto: Span, mode: IdleRestart) -> Option<Span> {
+        if self.is_fixed() {
+            return None;
+        }
+        self.idle.until_initial(mode, &self.settings, self.cwnd, rto)
+    }
+
+    /// Sets the window to `bytes`, at least one segment, and keeps the threshold. A fixed window
+    /// stays.
+    pub fn set_cwnd(&mut self, bytes: u64) {
+        if !self.is_fixed() {
+            self.put(bytes);
+        }
+    }
+
+    /// Sets window and threshold, at least one segment each, as a scheduler's penalty asks. A fixed
+    /// window stays.
+    pub fn penalise(&mut self, cwnd: u64, ssthresh: Option<u64>) {
+        if !self.is_fixed() {
+            self.ssthresh = ssthresh.map(|bytes| bytes.max(self.settings.segment()));
+            self.put(cwnd);
+        }
+    }
+
+    fn fixed(&self) -> Option<u64> {
+        let window = self.algorithm.fixed_window(self.settings.mss.max(1))?;
+        Some(window.max(self.settings.segment()))
+    }
+
+    fn below_threshold(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    /// The own flow with what only the connection knows.
+    fn own(&self, flows: Flows<'_>) -> Flow {
+        self.flow(flows.all.get(flows.own).and_then(|flow| flow.srtt), true)
+    }
+
+    /// Grows towards the threshold and returns the bytes of growth that are beyond it.
+    fn slow_start(&mut self, acked: u64) -> u64 {
+        let after_timeout = self.phase == Phase::SlowStart { after_timeout: true };
+        self.phase = Phase::SlowStart { after_timeout };
+        let limit = if after_timeout { 1 } else { self.settings.slow_start_limit.max(1) };
+        let growth = acked.min(u64::from(limit) * self.settings.segment());
+        let room = self.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh - self.cwnd);
+        let taken = growth.min(room);
+        self.cwnd = self.cwnd.saturating_add(taken);
+        growth - taken
+    }
+
+    /// Applies what the algorithm asked for. A window that shrinks without a loss takes its
+    /// threshold along: else slow start would at once undo it.
+    fn grow(&mut self, bytes: f64) {
+        let total = self.fraction + bytes;
+        if !total.is_finite() {
+            return;
+        }
+        let mut whole = libm::floor(total);
+        let mut fraction = total - whole;
+        if fraction >= 1.0 {
+            // A negative sum too small to tell from zero.
+            (whole, fraction) = (whole + 1.0, 0.0);
+        }
+        self.fraction = fraction;
+        self.cwnd = if whole < 0.0 {
+            self.cwnd.saturating_sub((-whole) as u64)
+        } else {
+            self.cwnd.saturating_add(whole as u64)
+        };
+        let least = self.settings.segment();
+        if self.cwnd < least {
+            (self.cwnd, self.fraction) = (least, 0.0);
+        }
+        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
+    }
+
+    fn reduce_threshold(&mut self, now: Time, inflight: u64, flows: Flows<'_>) -> u64 {
+        let view = View::new(self.own(flows), flows);
+        let threshold = self.algorithm.threshold(now, inflight, &view).max(self.settings.segment());
+        self.ssthresh = Some(threshold);
+        threshold
+    }
+
+    /// Sets the window from outside the formula.
+    fn put(&mut self, bytes: u64) {
+        self.cwnd = bytes.max(self.settings.segment());
+        self.fraction = 0.0;
+        self.algorithm.on_window_set(&self.flow(None, true));
+    }
+}

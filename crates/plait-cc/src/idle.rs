@@ -1,0 +1,141 @@
+//! How the window restarts after an idle time (RFC 5681 section 4.1, RFC 2861).
+
+use crate::Settings;
+use plait_base::Span;
+
+/// How the window restarts after an idle time, which counts from the last data sent.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum IdleRestart {
+    /// Halved, in whole segments, once for each RTO of idling begun after the first; not below the
+    /// initial window. The threshold remembers three quarters of the window (RFC 2861 as Linux
+    /// does it).
+    #[default]
+    Linux,
+    /// Back to the initial window after one RTO (RFC 5681 section 4.1).
+    Rfc5681,
+    /// Never.
+    Off,
+}
+
+/// An idle time has reduced the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IdleReset {
+    /// Window before this reduction, in bytes.
+    pub before: u64,
+    /// Window after it, in bytes.
+    pub after: u64,
+}
+
+/// Window and threshold after an idle time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Restarted {
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes; `None` is infinite.
+    pub ssthresh: Option<u64>,
+}
+
+/// What a window of `window.cwnd` bytes becomes after `idle` without anything in flight: the rule
+/// of [`IdleRestart`] in one step.
+#[must_use]
+pub fn restart(
+    mode: IdleRestart,
+    settings: &Settings,
+    window: Restarted,
+    idle: Span,
+    rto: Span,
+) -> Restarted {
+    IdlePeriod::default().advance(mode, settings, window, idle, rto)
+}
+
+/// The books of one idle period. Looking often must not differ from looking once, so they hold
+/// what earlier looks already took.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct IdlePeriod {
+    /// Idle time already seen.
+    seen: Span,
+    /// Restart window, fixed by the first look after more than one RTO.
+    floor: Option<u64>,
+    /// Halvings done.
+    halvings: u64,
+}
+
+impl IdlePeriod {
+    /// The part of `idle` that no earlier look has seen.
+    pub(crate) fn unseen(&mut self, idle: Span) -> Span {
+        let more = idle.minus(self.seen);
+        self.seen += more;
+        more
+    }
+
+    /// The window after `idle` in all.
+    pub(crate) fn advance(
+        &mut self,
+        mode: IdleRestart,
+        settings: &Settings,
+        window: Restarted,
+        idle: Span,
+        rto: Span,
+    ) -> Restarted {
+        if idle <= rto || mode == IdleRestart::Off {
+            return window;
+        }
+        let Restarted { mut cwnd, mut ssthresh } = window;
+        let initial = settings.initial_bytes();
+        if mode == IdleRestart::Rfc5681 {
+            return Restarted { cwnd: cwnd.min(initial), ssthresh };
+        }
+        let floor = match self.floor {
+            Some(floor) => floor,
+            None => {
+                let three_quarters = cwnd - cwnd.div_ceil(4);
+                ssthresh = ssthresh.map(|bytes| bytes.max(three_quarters));
+                *self.floor.insert(cwnd.min(initial))
+            }
+        };
+        let due = idle.as_nanos().div_ceil(rto.as_nanos().max(1)) - 1;
+        for _ in self.halvings..due {
+            if cwnd <= floor {
+                break;
+            }
+            cwnd = halved(cwnd, settings).max(floor);
+        }
+        self.halvings = self.halvings.max(due);
+        Restarted { cwnd, ssthresh }
+    }
+
+    /// Idle time, counted from the start of the period, after which a look finds `cwnd` at the
+    /// initial window; `None` where it is there already or never gets there.
+    pub(crate) fn until_initial(
+        &self,
+        mode: IdleRestart,
+        settings: &Settings,
+        cwnd: u64,
+        rto: Span,
+    ) -> Option<Span> {
+        let initial = settings.initial_bytes();
+        if cwnd <= initial {
+            return None;
+        }
+        let whole_rtos = match mode {
+            IdleRestart::Off => return None,
+            IdleRestart::Rfc5681 => 1,
+            IdleRestart::Linux => {
+                let mut window = cwnd;
+                let mut halvings = self.halvings;
+                while window > initial {
+                    window = halved(window, settings);
+                    halvings = halvings.saturating_add(1);
+                }
+                halvings
+            }
+        };
+        Some(rto.times(whole_rtos) + Span::from_nanos(1))
+    }
+}
+
+/// Half of a window, rounded down to whole segments.
+fn halved(cwnd: u64, settings: &Settings) -> u64 {
+    let mss = settings.segment();
+    (cwnd / mss / 2) * mss
+}

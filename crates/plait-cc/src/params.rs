@@ -1,0 +1,188 @@
+//! Parameters of controllers: declared once, read by help, validation and documentation.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A window that never moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FixedWindow {
+    /// This many bytes.
+    Bytes(u64),
+    /// This many full segments of the connection at hand.
+    Segments(u32),
+    /// The path's bandwidth times its RTT, which the caller resolves to bytes.
+    Bdp,
+}
+
+/// Units of sizes with their bytes, the canonical one first.
+const UNITS: [(&str, u64); 7] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+];
+
+impl FixedWindow {
+    /// Reads `BDP`, `20seg`, or a size such as `64KiB`, `1.5MB` or `14600B`; `None` for anything
+    /// else, which includes a number without unit, zero, and a fraction of a byte or segment.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<FixedWindow> {
+        if text.eq_ignore_ascii_case("bdp") {
+            return Some(FixedWindow::Bdp);
+        }
+        let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, unit) = text.split_at(unit_at);
+        if unit == "seg" {
+            let segments = number.parse().ok().filter(|segments| *segments > 0)?;
+            return Some(FixedWindow::Segments(segments));
+        }
+        let (_, bytes) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
+            return None;
+        }
+        let scale = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+        let part = fraction.parse::<u64>().ok()?.checked_mul(*bytes)?;
+        let total = whole.parse::<u64>().ok()?.checked_mul(*bytes)?.checked_add(part / scale)?;
+        (part % scale == 0 && total > 0).then_some(FixedWindow::Bytes(total))
+    }
+}
+
+impl fmt::Display for FixedWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FixedWindow::Bytes(bytes) => write!(f, "{bytes}B"),
+            FixedWindow::Segments(segments) => write!(f, "{segments}seg"),
+            FixedWindow::Bdp => f.write_str("BDP"),
+        }
+    }
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// One of a closed set of words.
+    Word(&'static str),
+    /// A fixed window.
+    Window(FixedWindow),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Word(word) => f.write_str(word),
+            Value::Window(window) => window.fmt(f),
+        }
+    }
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One of these words.
+    Word {
+        /// The words.
+        words: &'static [&'static str],
+        /// Value where nothing is said.
+        default: &'static str,
+    },
+    /// A fixed window.
+    Window {
+        /// Value where nothing is said.
+        default: FixedWindow,
+    },
+}
+
+impl Kind {
+    /// Value where nothing is said.
+    #[must_use]
+    pub fn default_value(&self) -> Value {
+        match *self {
+            Kind::Word { default, .. } => Value::Word(default),
+            Kind::Window { default } => Value::Window(default),
+        }
+    }
+
+    /// Reads a value; `None` if it is not allowed.
+    #[must_use]
+    pub fn parse(&self, text: &str) -> Option<Value> {
+        match self {
+            Kind::Word { words, .. } => {
+                words.iter().find(|word| **word == text).map(|word| Value::Word(word))
+            }
+            Kind::Window { .. } => FixedWindow::parse(text).map(Value::Window),
+        }
+    }
+
+    /// What is allowed: the words themselves, or examples where there are too many.
+    #[must_use]
+    pub fn allowed(&self) -> Vec<String> {
+        match self {
+            Kind::Word { words, .. } => words.iter().map(ToString::to_string).collect(),
+            Kind::Window { .. } => ["BDP", "20seg", "64KiB"].map(|text| format!("{text}")).into(),
+        }
+    }
+}
+
+/// Declaration of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Param {
+    /// Name in `name:key=value`.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// Unit, empty where there is none.
+    pub unit: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// The clause of the paper, RFC or draft it comes from; empty where it is ours.
+    pub clause: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FixedWindow::{self, Bdp, Bytes, Segments};
+
+    #[test]
+    fn windows_read_with_their_unit_and_not_without() {
+        let read = [
+            ("BDP", Bdp),
+            ("bdp", Bdp),
+            ("20seg", Segments(20)),
+            ("64KiB", Bytes(65_536)),
+            ("1.5MB", Bytes(1_500_000)),
+            ("0.5KiB", Bytes(512)),
+            ("14600B", Bytes(14_600)),
+        ];
+        for (text, window) in read {
+            assert_eq!(FixedWindow::parse(text), Some(window), "{text}");
+        }
+        let refused = [
+            "",
+            "20",
+            "0seg",
+            "0B",
+            "1.5seg",
+            "-3seg",
+            "1.5B",
+            ".5kB",
+            "1.kB",
+            "1.2.3kB",
+            "20 seg",
+            "20kb",
+            "seg",
+            "99999999999999999999GiB",
+            "18446744073709551615KiB",
+            "5000000000seg",
+            "0.000000000000000000000000000000001GiB",
+        ];
+        for text in refused {
+            assert_eq!(FixedWindow::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Windows of a lossless transfer, round by round: what hand calculations use.
+
+use crate::{Ack, Congestion, Flows, Reno, Settings};
+use alloc::boxed::Box;
+use plait_base::{Span, Time};
+
+/// One round trip of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Round {
+    /// Segments that the window sends in this round.
+    pub window: u64,
+    /// Segments that all rounds so far could send.
+    pub total: u64,
+}
+
+/// The windows of a transfer without loss and without delay effects, until they could carry all of
+/// it: every round sends a whole window, every segment is acknowledged on its own, and beyond the
+/// threshold the window grows as Reno's.
+#[derive(Debug)]
+pub struct Rounds {
+    congestion: Congestion,
+    mss: u64,
+    segments: u64,
+    total: u64,
+}
+
+impl Rounds {
+    /// The rounds of a transfer of `segments` full segments.
+    #[must_use]
+    pub fn new(settings: Settings, segments: u64) -> Rounds {
+        let mss = settings.segment();
+        Rounds { congestion: Congestion::new(settings, Box::new(Reno)), mss, segments, total: 0 }
+    }
+}
+
+impl Iterator for Rounds {
+    type Item = Round;
+
+    fn next(&mut self) -> Option<Round> {
+        if self.total >= self.segments {
+            return None;
+        }
+        let window = self.congestion.cwnd() / self.mss;
+        self.total = self.total.saturating_add(window);
+        if self.total < self.segments {
+            let ack = Ack {
+                now: Time::ZERO,
+                bytes: self.mss,
+                rtt: None,
+                srtt: Span::ZERO,
+                min_rtt: Span::ZERO,
+                cwnd_limited: true,
+            };
+            for _ in 0..window {
+                self.congestion.on_ack(&ack, Flows { all: &[], own: 0 });
+            }
+        }
+        Some(Round { window, total: self.total })
+    }
+}
