@@ -14,6 +14,10 @@ pub(super) struct Setting {
     pub(super) sndbuf: u64,
     pub(super) payload: u64,
     pub(super) subflows: u32,
+    /// A DATA_ACK comes this much later than the subflow's ACK.
+    pub(super) data_ack_lag: Span,
+    /// Polls at every multiple of this, besides those that are due; zero is none.
+    pub(super) tick: Span,
     /// Every subflow is established this long after the first.
     pub(super) joined_after: Span,
     /// Windows are back this long after the last byte sent; [`Span::MAX`] is never.
@@ -28,6 +32,8 @@ impl Default for Setting {
     fn default() -> Setting {
         Setting {
             delay: Span::from_millis(10),
+            data_ack_lag: Span::ZERO,
+            tick: Span::ZERO,
             sndbuf: 1 << 40,
             payload: 1428,
             subflows: 2,
@@ -118,7 +124,8 @@ impl Stream for Lent<'_> {
             self.me.acts.push((self.now, Act::Write(taken)));
             let there = self.now + self.setting.delay;
             self.peer.arrivals.push_back((there, self.me.written));
-            self.me.acks.push_back((there + self.setting.delay, self.me.written));
+            let back = there + self.setting.delay + self.setting.data_ack_lag;
+            self.me.acks.push_back((back, self.me.written));
         }
         taken
     }
@@ -162,7 +169,8 @@ impl Stream for Lent<'_> {
     }
 
     fn initial_window_at(&self) -> Option<Time> {
-        (self.unacked() == 0).then(|| match self.setting.decay {
+        let acked_at = self.me.last_sent + self.setting.delay.times(2);
+        (self.now >= acked_at).then(|| match self.setting.decay {
             Span::MAX => Time::NEVER,
             decay => self.me.last_sent + decay,
         })
@@ -204,8 +212,8 @@ pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcom
     observer.observe(start, workload.sender(), &up);
     let (mut log, mut fresh, mut now) = (Vec::new(), Vec::new(), start);
     for _ in 0..100_000 {
-        // Twice: what an app asks for "at once" comes after what it wrote.
-        for _ in 0..2 {
+        // The second time for what an app asks for at once.
+        for again in [false, true] {
             for host in [Host::Client, Host::Server] {
                 let [first, second] = &mut ends;
                 let (app, me, peer): (&mut Box<dyn App>, _, _) = match host {
@@ -213,6 +221,9 @@ pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcom
                     Host::Server => (&mut server, second, first),
                 };
                 me.advance(now);
+                if again && app.wake().is_none_or(|wake| wake > now) {
+                    continue;
+                }
                 app.poll(now, &mut Lent { now, setting, me, peer }, &mut fresh);
                 for event in fresh.drain(..) {
                     observer.observe_app(now, host, &event);
@@ -225,7 +236,11 @@ pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcom
         let joined = ends[1].opens_at + setting.joined_after;
         let times = ends.iter().flat_map(End::next).chain(wakes).chain([setting.fails_at, joined]);
         let next = times.filter(|at| *at > now && *at != Time::NEVER).min();
-        let Some(next) = next.filter(|_| !done) else {
+        let tick = |next: Time| match setting.tick.as_nanos() {
+            0 => next,
+            step => next.min(Time::from_nanos((now.as_nanos() / step + 1) * step)),
+        };
+        let Some(next) = next.filter(|_| !done).map(tick) else {
             let [client, server] = ends.map(|end| end.acts);
             return Outcome { log, client, server, measures: observer.finish(now), end: now, done };
         };

@@ -143,6 +143,67 @@ fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
 }
 
 #[test]
+fn a_sender_waits_for_the_data_ack_not_for_the_ack() {
+    let data_ack_lag = Span::from_millis(15);
+    let setting = Setting { data_ack_lag, decay: Span::MAX, ..Setting::default() };
+    // Warm-up written at 60, acknowledged at 80, DATA_ACKed at 95.
+    let outcome = run(&parse("burst:1kB"), &setting, ms(0));
+    assert!(outcome.server.contains(&(ms(95), Act::ResetWindows)));
+    // Written at 95, the client's end arrives at 115, the DATA_ACK at 130.
+    assert_eq!(outcome.when(Host::Server, AppEvent::Complete), Some(ms(130)));
+}
+
+/// A stream that only has a state.
+#[derive(Debug)]
+struct Still(StreamState);
+
+impl Stream for Still {
+    fn state(&self) -> StreamState {
+        self.0
+    }
+    fn write(&mut self, _: u64) -> u64 {
+        0
+    }
+    fn readable(&self) -> u64 {
+        0
+    }
+    fn read(&mut self, _: u64) -> u64 {
+        0
+    }
+    fn unacked(&self) -> u64 {
+        0
+    }
+    fn finish(&mut self) {}
+    fn segment_payload(&self) -> u64 {
+        1428
+    }
+    fn subflows(&self) -> u32 {
+        1
+    }
+    fn subflows_ready(&self) -> bool {
+        false
+    }
+    fn warm_up(&mut self, _: bool) {}
+    fn initial_window_at(&self) -> Option<Time> {
+        None
+    }
+    fn reset_windows(&mut self) {}
+}
+
+#[test]
+fn a_server_whose_client_leaves_without_asking_gives_up() {
+    for state in [StreamState::PeerDone, StreamState::Closed] {
+        let (_, mut server) = parse("download:1MB").apps();
+        let mut log = Vec::new();
+        server.poll(ms(0), &mut Still(StreamState::Open), &mut log);
+        assert!(log.is_empty() && !server.done());
+        server.poll(ms(1), &mut Still(state), &mut log);
+        assert_eq!(log, [AppEvent::Failed]);
+        assert!(server.done() && server.wake().is_none());
+    }
+}
+
+#[test]
 fn a_broken_connection_ends_both_sides() {
     for text in ["download:1MB", "upload:1MB", "bulk:60s", "burst:1MB", "stream:1kB@1s,for=60s"] {
         for at in [1, 25, 35, 61, 70] {
@@ -167,6 +228,22 @@ fn apps_of_an_unreachable_server_wait() {
 }
 
 proptest! {
+    #[test]
+    fn polls_that_nobody_asked_for_change_nothing(tick in 1u64..30, sndbuf in 1000u64..50_000) {
+        let tick = Span::from_millis(tick);
+        let workloads =
+            ["download:40kB", "upload:40kB", "bulk:1s", "burst:9seg", "stream:3kB@33ms,for=1s"];
+        for text in workloads {
+            let plain = Setting { sndbuf, ..Setting::default() };
+            let often = Setting { tick, ..plain };
+            let (plain, often) = (run(&parse(text), &plain, ms(3)), run(&parse(text), &often, ms(3)));
+            prop_assert_eq!(plain.log, often.log);
+            prop_assert_eq!(plain.client, often.client);
+            prop_assert_eq!(plain.server, often.server);
+            prop_assert_eq!(plain.measures, often.measures);
+        }
+    }
+
     #[test]
     fn every_byte_arrives_whatever_the_buffer(
         which in 0..4, segments in 1u32..20, interval in 1u64..50, messages in 1u64..20,

@@ -95,12 +95,12 @@ fn an_upload_counts_from_the_client_without_its_request() {
 #[test]
 fn bulk_goodput_stops_at_the_duration() {
     let mut o = observer("bulk:1s");
+    o.observe(ms(1000), SENDER, &Event::Blocked(Some(Block::ReceiveWindow)));
     o.observe_app(ms(500), RECEIVER, &read(0, 1_000_000));
     o.observe_app(ms(1010), RECEIVER, &read(1_000_000, 1_250_000));
     o.observe_app(ms(1011), RECEIVER, &read(1_250_000, 9_000_000));
-    o.observe(ms(900), SENDER, &sent(0, 0, 1000, Carry::New));
+    o.observe(ms(1010), SENDER, &sent(0, 0, 1000, Carry::New));
     o.observe(ms(1011), SENDER, &sent(1, 1000, 9000, Carry::New));
-    o.observe(ms(1000), SENDER, &Event::Blocked(Some(Block::ReceiveWindow)));
     let m = o.finish(ms(5000));
     assert!(m.complete);
     assert_eq!(m.goodput_mbps, Some(10.0));
