@@ -1,2 +1,388 @@
-//! x
-fn main() {}
+//! The decision vectors of the specification, one test each.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod model;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use model::{MSS, Model, subflow};
+use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_sched::{
+    Decision, Effect, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What, WindowChange,
+    rec_cwnd_after,
+};
+use serde_json::{Value, json};
+
+const VECTORS: &str = include_str!("../../../tests/vectors/schedulers.json");
+
+/// Written for an infinite threshold.
+const INFINITE: u64 = 1_000_000_000;
+
+fn main() {
+    let vectors: Vec<Value> = serde_json::from_str(VECTORS).unwrap();
+    let trials = vectors.into_iter().enumerate().filter_map(|(index, vector)| {
+        let name = vector["name"].as_str().unwrap().to_owned();
+        let (family, _) = name.split_once('/')?;
+        let check = match (family, name.as_str()) {
+            ("lrf", _) => lrf,
+            ("rr", _) => rr,
+            ("rp", _) => rp,
+            ("red", _) => red,
+            ("blest", "blest/paper") => blest_paper,
+            ("blest", "blest/lambda") => blest_lambda,
+            ("blest", _) => blest_code,
+            ("ecf", "ecf/rec_snd_cwnd") => ecf_record,
+            ("ecf", _) => ecf,
+            _ => return None,
+        };
+        Some(Trial::test(format!("{name}#{index}"), move || {
+            let (inputs, expect) = (&vector["inputs"], &vector["expect"]);
+            let actual = check(inputs, expect);
+            if same(&actual, expect) {
+                return Ok(());
+            }
+            Err(Failed::from(format!("inputs {inputs}\nexpected {expect}\nactual   {actual}")))
+        }))
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}
+
+/// Equal as JSON, where 10 and 10.0 are one number.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-9 * b.as_f64().unwrap().max(1.0)
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn number(value: &Value, key: &str, default: u64) -> u64 {
+    value.get(key).map_or(default, |value| value.as_u64().unwrap())
+}
+
+fn millis(value: &Value, key: &str) -> Span {
+    Span::from_nanos((value[key].as_f64().unwrap() * 1e6) as u64)
+}
+
+fn switch(value: &Value, key: &str, default: bool) -> bool {
+    value.get(key).map_or(default, |value| value.as_bool().unwrap())
+}
+
+fn threshold(value: &Value, key: &str) -> Option<u64> {
+    Some(number(value, key, INFINITE)).filter(|it| *it != INFINITE).map(|it| it * MSS)
+}
+
+/// A subflow from its object: segments and milliseconds.
+fn read_subflow(value: &Value) -> SubflowView {
+    let id = number(value, "id", 0) as u8;
+    let up = switch(value, "up", true);
+    SubflowView {
+        open: up,
+        backup: switch(value, "backup", false),
+        tsq_blocked: switch(value, "tsq", false),
+        inflight: number(value, "inflight", 0) * MSS,
+        ssthresh: threshold(value, "ssthresh"),
+        ..subflow(id, millis(value, "srtt"), number(value, "cwnd", 10) * MSS)
+    }
+}
+
+fn read_subflows(value: &Value) -> Vec<SubflowView> {
+    value.as_array().unwrap().iter().map(read_subflow).collect()
+}
+
+fn read_set(value: &Value) -> SubflowSet {
+    value.as_array().unwrap().iter().map(|id| SubflowId(id.as_u64().unwrap() as u8)).collect()
+}
+
+fn build(spec: &str) -> Box<dyn Scheduler> {
+    Spec::parse(spec).unwrap().build()
+}
+
+fn segments(from: u64, to: u64) -> ByteRange {
+    ByteRange::new(from * MSS, to * MSS)
+}
+
+/// The subflow, or `WAIT`.
+fn place(decision: Decision) -> Value {
+    match decision {
+        Decision::Send { subflow, .. } => json!(subflow.0),
+        Decision::Wait { .. } => json!("WAIT"),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn lrf(inputs: &Value, _: &Value) -> Value {
+    let subflows = inputs.get("subs").unwrap_or(inputs);
+    let mut model = Model::new(read_subflows(subflows), 100 * MSS);
+    model.tsq = model.subflows.iter().any(|subflow| subflow.tsq_blocked);
+    let mut expected_reason = None;
+    if let Some(mask) = inputs.get("mask") {
+        let carried = read_set(mask);
+        model.reinject(segments(0, 1), carried);
+        expected_reason =
+            Some(if carried.len() == 2 { Reason::ReinjectionAgain } else { Reason::Reinjection });
+    }
+    let decision = model.ask(&mut *build("minrtt"), &mut Outcome::default());
+    if let (Decision::Send { what, reason, .. }, Some(expected)) = (decision, expected_reason) {
+        assert_eq!((what, reason), (What::Reinject, expected));
+    }
+    place(decision)
+}
+
+fn rr(inputs: &Value, expect: &Value) -> Value {
+    // The vectors state the switch by what they expect: a wait on the fifth segment.
+    let limited = expect.as_array().unwrap().len() != 5;
+    let spec = format!(
+        "rr:num_segments={},cwnd_limited={}",
+        inputs["num_segments"],
+        if limited { "on" } else { "off" }
+    );
+    let mut scheduler = build(&spec);
+    let mut model = Model::new(read_subflows(&inputs["subs"]), number(inputs, "nseg", 0) * MSS);
+    run(&mut model, &mut *scheduler, |subflow, _| json!(subflow.0))
+}
+
+/// Asks and applies until there is nothing to send, or until the scheduler waits.
+fn run(
+    model: &mut Model,
+    scheduler: &mut dyn Scheduler,
+    write: impl Fn(SubflowId, ByteRange) -> Value,
+) -> Value {
+    let (mut out, mut log) = (Outcome::default(), Vec::new());
+    loop {
+        let decision = model.ask(scheduler, &mut out);
+        if let Decision::Wait { .. } = decision {
+            log.push(json!("WAIT"));
+        }
+        match model.apply(decision, &out.effects) {
+            Some((subflow, range)) => log.push(write(subflow, range)),
+            None => return log.into(),
+        }
+    }
+}
+
+fn red(inputs: &Value, _: &Value) -> Value {
+    let queue: Vec<u64> =
+        inputs["queue"].as_array().unwrap().iter().map(|dsn| dsn.as_u64().unwrap()).collect();
+    let start = number(inputs, "snd_una", 0);
+    let subflows =
+        inputs["cwnd"].as_array().unwrap().iter().enumerate().map(|(id, cwnd)| {
+            subflow(id as u8, Span::from_millis(10), cwnd.as_u64().unwrap() * MSS)
+        });
+    let mut model = Model::new(subflows.collect(), 0);
+    let mut scheduler = build("redundant");
+    let mut sent = start;
+    if let Some(ptr) = inputs.get("ptr") {
+        for (id, last) in ptr.as_object().unwrap() {
+            // The state holds the end of the range that was handed last.
+            let end = last.as_u64().unwrap() + 1;
+            assert!(scheduler.load_state(&format!("ptr.{id}"), (end * MSS) as f64));
+            sent = sent.max(end);
+        }
+        assert!(scheduler.load_state("next", 1.0));
+    }
+    for dsn in &queue {
+        model.queue.unsent.insert(segments(*dsn, dsn + 1));
+    }
+    for dsn in start..sent {
+        model.queue.record(segments(dsn, dsn + 1), SubflowId(0));
+    }
+    model.connection.snd_una = start * MSS;
+    model.connection.snd_nxt = sent * MSS;
+    model.connection.unsent = model.queue.unsent.len();
+    run(&mut model, &mut *scheduler, |subflow, range| json!([subflow.0, range.start / MSS]))
+}
+
+fn rp(inputs: &Value, _: &Value) -> Value {
+    let mut model = Model::new(read_subflows(&inputs["subs"]), 0);
+    let free = SubflowId(number(inputs, "s", 0) as u8);
+    model.now = Time::ZERO + millis(inputs, "now");
+    model.queue = plait_sched::StaticQueue::fresh(segments(0, 20));
+    for holder in read_set(&inputs["head_mask"]).iter() {
+        model.queue.record(segments(0, 1), holder);
+    }
+    model.connection.unsent = model.queue.unsent.len();
+    model.connection.wnd_end = MSS;
+    let mut scheduler = build("minrtt+rp");
+    assert!(
+        scheduler.load_state(&format!("last_pen.{free}_ms"), inputs["last_pen"].as_f64().unwrap())
+    );
+    let mut out = Outcome::default();
+    let decision = model.ask(&mut *scheduler, &mut out);
+    let retransmit = match decision {
+        Decision::Send { subflow, what: What::OppRetx(range), .. } => {
+            assert_eq!((subflow, range), (free, segments(0, 1)));
+            true
+        }
+        Decision::Wait { on, reason: Reason::SendWindow } => {
+            assert_eq!(on, Some(free));
+            false
+        }
+        other => panic!("{other:?}"),
+    };
+    let penalised = match out.effects[..] {
+        [] => Value::Null,
+        [Effect::Penalise { subflow, cwnd, ssthresh }] => json!({
+            "id": subflow.0,
+            "cwnd": cwnd / MSS,
+            "ssthresh": ssthresh.map_or(INFINITE, |ssthresh| ssthresh / MSS),
+        }),
+        ref other => panic!("{other:?}"),
+    };
+    // A penalty that is noted is not repeated.
+    assert!(
+        out.effects.is_empty() || {
+            model.ask(&mut *scheduler, &mut out);
+            out.effects.is_empty()
+        }
+    );
+    json!({ "penalised": penalised, "retransmit": retransmit })
+}
+
+/// The numbers that the decision was made on, under the vector's names, with the decision.
+fn weighed(decision: Decision, out: &Outcome, names: &[(&str, &str)]) -> Value {
+    let mut result = json!({ "decision": match decision {
+        Decision::Send { subflow: SubflowId(1), .. } => "SLOW",
+        Decision::Wait { on: Some(SubflowId(0)), .. } => "WAIT",
+        other => panic!("{other:?}"),
+    }});
+    for (name, noted) in names {
+        if let Some(number) = out.numbers.iter().find(|number| number.name == *noted) {
+            result[*name] = json!(number.value);
+        }
+    }
+    result
+}
+
+/// A fast subflow with a full window and a slow one.
+fn pair(fast: SubflowView, slow: SubflowView, k: u64) -> Model {
+    let fast = SubflowView { inflight: fast.cwnd, ..fast };
+    Model::new(vec![fast, slow], k * MSS)
+}
+
+fn blest_paper(inputs: &Value, _: &Value) -> Value {
+    let fast = subflow(0, millis(inputs, "srtt_f"), number(inputs, "cwnd_f", 0) * MSS);
+    let mut slow = subflow(1, millis(inputs, "srtt_s"), 1000 * MSS);
+    slow.inflight = number(inputs, "inflight_s", 0) * MSS;
+    let mut model = pair(fast, slow, 10);
+    model.connection.wnd_end = number(inputs, "sw_b", 0);
+    let mut scheduler = build("blest:mode=paper");
+    assert!(scheduler.load_state("lambda_milli", inputs["lam"].as_f64().unwrap() * 1e3));
+    let mut out = Outcome::default();
+    let decision = model.ask(&mut *scheduler, &mut out);
+    let names =
+        [("rtts", "rtts"), ("X", "x_bytes"), ("Xlam", "x_lambda_bytes"), ("room", "room_bytes")];
+    weighed(decision, &out, &names)
+}
+
+fn blest_code(inputs: &Value, _: &Value) -> Value {
+    let (f, s) = (&inputs["fast"], &inputs["slow"]);
+    let micros = |value: &Value, key| Span::from_micros(number(value, key, 0));
+    let mut fast = subflow(0, micros(f, "min"), number(f, "cwnd", 0) * MSS);
+    fast.ssthresh = threshold(f, "ssthresh");
+    let mut slow = subflow(1, micros(s, "srtt"), number(s, "cwnd", 0) * MSS);
+    slow.inflight = number(s, "inflight", 0) * MSS;
+    let mut model = pair(fast, slow, 10);
+    model.connection.wnd_end = number(inputs, "sw_b", 0);
+    let mut scheduler = build("blest");
+    assert!(scheduler.load_state("lambda_milli", inputs["lam1000"].as_f64().unwrap()));
+    for (id, value) in [(0, f), (1, s)] {
+        for bound in ["min", "max"] {
+            let millis = value[bound].as_f64().unwrap() / 1e3;
+            assert!(scheduler.load_state(&format!("{bound}_srtt.{id}_ms"), millis));
+        }
+    }
+    let mut out = Outcome::default();
+    let decision = model.ask(&mut *scheduler, &mut out);
+    let names = [
+        ("linger", "linger_ms"),
+        ("n", "rounds"),
+        ("packets", "packets"),
+        ("fast_bytes", "x_lambda_bytes"),
+        ("room", "room_bytes"),
+    ];
+    let mut result = weighed(decision, &out, &names);
+    result["linger"] = json!(result["linger"].as_f64().unwrap() * 1e3);
+    result
+}
+
+fn blest_lambda(inputs: &Value, _: &Value) -> Value {
+    let slow_rtt = Span::from_millis(40);
+    let mut model =
+        pair(subflow(0, Span::from_millis(10), 10 * MSS), subflow(1, slow_rtt, 10 * MSS), 10);
+    let (mut scheduler, mut out) = (build("blest"), Outcome::default());
+    assert!(scheduler.load_state("lambda_milli", inputs["start"].as_f64().unwrap()));
+    let flags = inputs["blocked_flags"].as_array().unwrap().iter();
+    let steps = flags.map(|blocked| {
+        if blocked == &json!(1) {
+            scheduler.on_notice(&model.view(), Notice::WindowLimited);
+        }
+        // One look too early changes nothing, the one after a least RTT of S steps once.
+        let early = model.now + slow_rtt - Span::from_nanos(1);
+        let last = lambda(&*scheduler);
+        model.now += slow_rtt;
+        let mut before = model.clone();
+        before.now = early;
+        before.ask(&mut *scheduler, &mut out);
+        assert!((lambda(&*scheduler) - last).abs() < 1e-9);
+        model.ask(&mut *scheduler, &mut out);
+        model.ask(&mut *scheduler, &mut out);
+        json!(lambda(&*scheduler))
+    });
+    Value::Array(steps.collect())
+}
+
+fn lambda(scheduler: &dyn Scheduler) -> f64 {
+    let mut lambda = f64::NAN;
+    scheduler.save_state(&mut |name, value| {
+        if name == "lambda_milli" {
+            lambda = value;
+        }
+    });
+    lambda
+}
+
+fn ecf(inputs: &Value, _: &Value) -> Value {
+    let path = |id: u8, suffix: &str| {
+        let key = |name: &str| format!("{name}_{suffix}");
+        let mut it =
+            subflow(id, millis(inputs, &key("rtt")), number(inputs, &key("cwnd"), 0) * MSS);
+        it.rttvar = millis(inputs, &key("var"));
+        it
+    };
+    let model = pair(path(0, "f"), path(1, "s"), number(inputs, "k", 0));
+    let spec = format!(
+        "ecf:m={},floor={}",
+        number(inputs, "kvar", 1),
+        if switch(inputs, "floor1", true) { "on" } else { "off" }
+    );
+    let mut scheduler = build(&spec);
+    assert!(scheduler.load_state("waiting", number(inputs, "waiting", 0) as f64));
+    let mut out = Outcome::default();
+    let decision = model.ask(&mut *scheduler, &mut out);
+    let names = [("lhs", "lhs_ms"), ("rhs", "rhs_ms"), ("lhs2", "lhs2_ms"), ("rhs2", "rhs2_ms")];
+    let mut result = weighed(decision, &out, &names);
+    scheduler.save_state(&mut |name, value| result[name] = json!(value));
+    result
+}
+
+/// The congestion window, the record, and the one that the decision uses.
+fn ecf_record(_: &Value, _: &Value) -> Value {
+    let (mut cwnd, mut record, mut log) = (42_u64, 0, Vec::new());
+    let mut note = |cwnd: u64, record: u64| log.push(json!([cwnd, record, cwnd.max(record)]));
+    note(cwnd, record);
+    record = rec_cwnd_after(record, WindowChange::IdleReset { before: cwnd });
+    cwnd = 10;
+    note(cwnd, record);
+    for grown in [30, 43] {
+        record = rec_cwnd_after(record, WindowChange::Moved { cwnd: grown });
+        note(grown, record);
+    }
+    log.into()
+}

@@ -1,0 +1,212 @@
+//! One-way delay of a burst on idle paths of 10 and R ms, without a rate limit: a model of
+//! segments in slow start, against the worked table of the "Low-Latency Scheduling in MPTCP"
+//! burst experiment (`ton-u16`) and the thresholds of BLEST and ECF.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod model;
+
+use model::{MSS, Model, subflow};
+use plait_base::{ByteRange, Span, SubflowId};
+use plait_sched::{Decision, Outcome, Reason, Spec};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A segment on its way: when its acknowledgement is back, and its number in order of sending.
+type Flight = BTreeMap<(u64, u64), (SubflowId, ByteRange)>;
+
+/// Writes `segments` at once and runs until all have arrived: the one-way delay in ms and the
+/// share on the first path.
+fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> (u64, f64) {
+    let paths = rtts_ms.iter().zip(0..);
+    let subflows = paths.map(|(rtt, id)| subflow(id, Span::from_millis(*rtt), 10 * MSS)).collect();
+    let mut model = Model::new(subflows, segments * MSS);
+    model.connection.wnd_end = window;
+    let (mut scheduler, mut out) = (Spec::parse(spec).unwrap().build(), Outcome::default());
+    let (mut flight, mut received) = (Flight::new(), plait_base::RangeSet::new());
+    let (mut sent, mut on_first, mut last) = (0, 0, 0);
+    loop {
+        let decision = model.ask(&mut *scheduler, &mut out);
+        if let Some((id, range)) = model.apply(decision, &out.effects) {
+            let rtt = Span::from_millis(rtts_ms[id.index()]);
+            let arrival = model.now + rtt.over(2);
+            last = last.max(arrival.as_nanos());
+            flight.insert(((model.now + rtt).as_nanos(), sent), (id, range));
+            sent += 1;
+            on_first += u64::from(id == SubflowId(0));
+            continue;
+        }
+        // What has arrived by the time when the acknowledgement leaves is what it acknowledges:
+        // acknowledgements are taken one at a time, the scheduler asked after each.
+        let Some(((back, _), (id, range))) = flight.pop_first() else { break };
+        model.now = plait_base::Time::from_nanos(back);
+        received.insert(range);
+        let subflow = model.subflow_mut(id);
+        subflow.inflight -= range.len();
+        subflow.cwnd += MSS;
+        model.data_ack(received.first().filter(|first| first.start == 0).map_or(0, |r| r.end));
+    }
+    assert_eq!(sent, segments);
+    (last / 1_000_000, on_first as f64 / segments as f64)
+}
+
+const SMALL: u64 = 64 * 1024;
+const LARGE: u64 = 6 * 1024 * 1024;
+
+const COLUMNS: [(&str, u64); 5] = [
+    ("minrtt", LARGE),
+    ("blest:mode=paper,step=0", SMALL),
+    ("blest:mode=paper,step=0", LARGE),
+    ("ecf:rec_cwnd=off", LARGE),
+    ("ecf:rec_cwnd=off,floor=off", LARGE),
+];
+
+/// RTT of the second path, segments; then TCP, LRF, BLEST with 64 KiB, with 6 MiB, ECF as in the
+/// kernel, ECF as printed.
+const TABLE: &str = "\
+10 10 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00)
+10 11 15 (1.00) 5 (0.91) 5 (0.91) 5 (0.91) 5 (0.91) 5 (0.91)
+10 15 15 (1.00) 5 (0.67) 5 (0.67) 5 (0.67) 5 (0.67) 5 (0.67)
+10 20 15 (1.00) 5 (0.50) 5 (0.50) 5 (0.50) 5 (0.50) 5 (0.50)
+10 30 15 (1.00) 15 (0.67) 15 (0.67) 15 (0.67) 15 (0.67) 15 (0.67)
+10 40 25 (1.00) 15 (0.75) 15 (0.75) 15 (0.75) 15 (0.75) 15 (0.75)
+10 50 25 (1.00) 15 (0.60) 15 (0.60) 15 (0.60) 15 (0.60) 15 (0.60)
+40 10 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00)
+40 11 15 (1.00) 20 (0.91) 15 (1.00) 20 (0.91) 15 (1.00) 20 (0.91)
+40 15 15 (1.00) 20 (0.67) 15 (1.00) 20 (0.67) 15 (1.00) 30 (0.80)
+40 20 15 (1.00) 20 (0.50) 15 (1.00) 20 (0.50) 15 (1.00) 30 (0.80)
+40 30 15 (1.00) 20 (0.67) 15 (1.00) 20 (0.67) 15 (1.00) 30 (0.87)
+40 40 25 (1.00) 20 (0.75) 25 (1.00) 20 (0.75) 25 (0.97) 40 (0.90)
+40 50 25 (1.00) 25 (0.80) 25 (1.00) 25 (0.80) 25 (0.80) 25 (0.80)
+100 10 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00) 5 (1.00)
+100 11 15 (1.00) 50 (0.91) 15 (1.00) 50 (0.91) 15 (1.00) 50 (0.91)
+100 15 15 (1.00) 50 (0.67) 15 (1.00) 50 (0.67) 15 (1.00) 60 (0.93)
+100 20 15 (1.00) 50 (0.50) 15 (1.00) 50 (0.50) 15 (1.00) 15 (1.00)
+100 30 15 (1.00) 50 (0.67) 15 (1.00) 50 (0.67) 15 (1.00) 15 (1.00)
+100 40 25 (1.00) 50 (0.75) 25 (1.00) 50 (0.75) 25 (1.00) 25 (1.00)
+100 50 25 (1.00) 50 (0.80) 25 (1.00) 50 (0.80) 25 (1.00) 25 (1.00)
+";
+
+#[test]
+fn burst_delays_and_shares_are_those_of_the_worked_table() {
+    let mut table = String::new();
+    for rtt in [10, 40, 100] {
+        for segments in [10, 11, 15, 20, 30, 40, 50] {
+            write!(table, "{rtt} {segments}").unwrap();
+            let alone = burst("minrtt", &[10], LARGE, segments);
+            let both =
+                COLUMNS.iter().map(|(spec, window)| burst(spec, &[10, rtt], *window, segments));
+            for (delay, share) in std::iter::once(alone).chain(both) {
+                write!(table, " {delay} ({share:.2})").unwrap();
+            }
+            table.push('\n');
+        }
+    }
+    assert_eq!(table, TABLE);
+}
+
+#[test]
+fn fifteen_segments_stay_on_the_fast_path_in_the_code_mode_of_blest() {
+    assert_eq!(burst("blest", &[10, 100], LARGE, 15), (15, 1.0));
+    // The paper's own estimate does so below 146 segments of window only: X is 145, and one is at
+    // hand. Each segment more of window lets one more go.
+    for (window, on_fast) in
+        [(146 * MSS - 1, 15), (146 * MSS, 14), (149 * MSS, 11), (150 * MSS, 10)]
+    {
+        let (delay, share) = burst("blest:mode=paper,step=0", &[10, 100], window, 15);
+        assert_eq!((delay, share), (if on_fast == 15 { 15 } else { 50 }, on_fast as f64 / 15.0));
+    }
+}
+
+/// Whether the slow subflow is used, with the fast one full and `k` segments left.
+fn uses_slow(spec: &str, rtts_ms: [u64; 2], cwnd: [u64; 2], k: u64, window: u64) -> bool {
+    let [mut fast, slow] =
+        [0, 1].map(|at: usize| subflow(at as u8, Span::from_millis(rtts_ms[at]), cwnd[at] * MSS));
+    fast.inflight = fast.cwnd;
+    let mut model = Model::new(vec![fast, slow], k * MSS);
+    model.connection.wnd_end = window;
+    let decision = model.ask(&mut *Spec::parse(spec).unwrap().build(), &mut Outcome::default());
+    match decision {
+        Decision::Send { subflow: SubflowId(1), .. } => true,
+        Decision::Wait { on: Some(SubflowId(0)), reason } => {
+            assert!(matches!(reason, Reason::SlowBlocksWindow | Reason::FastFinishesSooner));
+            false
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn blest_uses_the_slow_path_from_its_threshold_on() {
+    // cwnd_F 10, nothing in flight on S: X + 1 segments (paper), lambda 1.2 times P + 1 (code).
+    for (ratio, halves) in [(2, 42), (4, 92), (10, 290)] {
+        let threshold = halves * MSS / 2 + MSS;
+        let paper = |window| uses_slow("blest:mode=paper", [10, 10 * ratio], [10, 10], 10, window);
+        assert!(paper(threshold) && !paper(threshold - 1), "{ratio}");
+    }
+    for (ratio, rounds) in [(2_u64, 3), (4, 5)] {
+        let threshold = 12 * MSS * ((1 << rounds) - 1) + MSS;
+        let code = |window| uses_slow("blest", [10, 10 * ratio], [10, 10], 10, window);
+        assert!(code(threshold) && !code(threshold - 1), "{ratio}");
+    }
+}
+
+#[test]
+fn ecf_waits_for_the_numbers_of_segments_that_the_two_tests_bound() {
+    // ecf-u3: from 1 (kernel form) or 2 (as printed) up to 90.
+    for (spec, first) in [("ecf", 1), ("ecf:floor=off", 2)] {
+        let waits: Vec<u64> =
+            (1..200).filter(|k| !uses_slow(spec, [10, 100], [10, 10], *k, LARGE)).collect();
+        assert_eq!(waits, (first..90).collect::<Vec<_>>(), "{spec}");
+    }
+}
+
+#[test]
+fn ecf_once_waiting_waits_up_to_the_hysteresis() {
+    for k in 1..200 {
+        let mut scheduler = Spec::parse("ecf").unwrap().build();
+        assert!(scheduler.load_state("waiting", 1.0));
+        let mut fast = subflow(0, Span::from_millis(10), 10 * MSS);
+        fast.inflight = fast.cwnd;
+        let slow = subflow(1, Span::from_millis(100), 10 * MSS);
+        let model = Model::new(vec![fast, slow], k * MSS);
+        let decision = model.ask(&mut *scheduler, &mut Outcome::default());
+        assert_eq!(matches!(decision, Decision::Wait { .. }), k < 115, "{k}");
+    }
+}
+
+#[test]
+fn the_rtt_variation_enters_both_tests_of_ecf() {
+    // ecf-u8: 50/95 ms, windows 10/2, ten segments left; delta 0 sends, delta 10 ms waits.
+    for (delta_ms, sends) in [(0, true), (10, false)] {
+        let mut fast = subflow(0, Span::from_millis(50), 10 * MSS);
+        fast.inflight = fast.cwnd;
+        let mut slow = subflow(1, Span::from_millis(95), 2 * MSS);
+        slow.rttvar = Span::from_millis(delta_ms);
+        let model = Model::new(vec![fast, slow], 10 * MSS);
+        let decision =
+            model.ask(&mut *Spec::parse("ecf").unwrap().build(), &mut Outcome::default());
+        assert_eq!(matches!(decision, Decision::Send { .. }), sends);
+    }
+}
+
+#[test]
+fn the_recorded_window_stands_in_for_one_that_an_idle_time_reset() {
+    let mut fast = subflow(0, Span::from_millis(10), 10 * MSS);
+    (fast.inflight, fast.rec_cwnd) = (fast.cwnd, 100 * MSS);
+    let slow = subflow(1, Span::from_millis(100), 10 * MSS);
+    let model = Model::new(vec![fast, slow], 300 * MSS);
+    let ask = |spec| model.ask(&mut *Spec::parse(spec).unwrap().build(), &mut Outcome::default());
+    assert!(matches!(ask("ecf"), Decision::Wait { .. }));
+    assert!(matches!(ask("ecf:rec_cwnd=off"), Decision::Send { .. }));
+}
+
+#[test]
+fn what_is_queued_counts_where_it_is_asked_for() {
+    let mut fast = subflow(0, Span::from_millis(10), 10 * MSS);
+    (fast.inflight, fast.queued) = (fast.cwnd, 60 * MSS);
+    let slow = subflow(1, Span::from_millis(100), 10 * MSS);
+    let model = Model::new(vec![fast, slow], 40 * MSS);
+    let ask = |spec| model.ask(&mut *Spec::parse(spec).unwrap().build(), &mut Outcome::default());
+    assert!(matches!(ask("ecf"), Decision::Wait { .. }));
+    assert!(matches!(ask("ecf:count_queued=on"), Decision::Send { .. }));
+}

@@ -1,0 +1,504 @@
+//! What every scheduler of the list keeps to, bare and under every decorator, with every parameter
+//! at its limits: random connections with acknowledgements, losses, dead and backup subflows and
+//! stalled windows.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod model;
+
+use model::{MSS, Model, subflow};
+use plait_base::{ByteRange, RangeSet, Span, SubflowId, SubflowSet, Time};
+use plait_sched::{
+    CaState, ConnectionView, DECORATORS, Decision, Kind, Notice, Outcome, Param, Reason,
+    SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View, What,
+};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+/// Every scheduler with each parameter in turn at its limits, and every scheduler under every
+/// decorator.
+fn specs() -> Vec<String> {
+    let mut specs = Vec::new();
+    for entry in SCHEDULERS {
+        specs.push(entry.name.to_owned());
+        specs.extend(variants(entry.params).map(|given| format!("{}:{given}", entry.name)));
+        for decorator in DECORATORS {
+            let decorated = format!("{}+{}", entry.name, decorator.name);
+            specs.extend(variants(decorator.params).map(|given| format!("{decorated}:{given}")));
+            specs.push(decorated);
+        }
+    }
+    specs
+}
+
+fn variants(params: &'static [Param]) -> impl Iterator<Item = String> {
+    params.iter().flat_map(|param| {
+        let values: Vec<String> = match param.kind {
+            Kind::Real { min, max, .. } => vec![min.to_string(), max.to_string()],
+            Kind::Whole { min, max, .. } => vec![min.to_string(), 3.to_string(), max.to_string()],
+            Kind::Switch { .. } => vec!["on".into(), "off".into()],
+            Kind::Word { words, .. } => words.iter().map(ToString::to_string).collect(),
+        };
+        values.into_iter().map(|value| format!("{}={value}", param.name))
+    })
+}
+
+fn build(spec: &str) -> Box<dyn Scheduler> {
+    Spec::parse(spec).unwrap().build()
+}
+
+/// Something that happens to the connection. Subflows are named by their place, modulo their
+/// number.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u64),
+    Ack(usize),
+    Lose(usize),
+    Rtt(usize, u64),
+    Cwnd(usize, u64),
+    Threshold(usize, Option<u64>),
+    Health(usize, Health),
+    Backup(usize, bool),
+    Tsq(usize, bool),
+    Window(u64),
+    AppBlocked(bool),
+    Pass(u64),
+    /// The scheduler is replaced by a new one that loads its state (in the second run only).
+    Restore,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Health {
+    Well,
+    Disorder,
+    Loss,
+    PotentiallyFailed,
+    Closed,
+    NotJoined,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    use Health::{Closed, Disorder, Loss, NotJoined, PotentiallyFailed, Well};
+    let health = prop::sample::select(vec![
+        Well,
+        Well,
+        Well,
+        Disorder,
+        Loss,
+        PotentiallyFailed,
+        Closed,
+        NotJoined,
+    ]);
+    let at = 0..8_usize;
+    prop_oneof![
+        2 => (1..40_000_u64).prop_map(Step::Write),
+        8 => at.clone().prop_map(Step::Ack),
+        2 => at.clone().prop_map(Step::Lose),
+        1 => (at.clone(), 0..400_u64).prop_map(|(at, rtt)| Step::Rtt(at, rtt)),
+        1 => (at.clone(), 0..60_000_u64).prop_map(|(at, cwnd)| Step::Cwnd(at, cwnd)),
+        1 => (at.clone(), any::<Option<u16>>()).prop_map(|(at, it)| Step::Threshold(at, it.map(u64::from))),
+        2 => (at.clone(), health).prop_map(|(at, health)| Step::Health(at, health)),
+        1 => (at.clone(), any::<bool>()).prop_map(|(at, on)| Step::Backup(at, on)),
+        1 => (at, any::<bool>()).prop_map(|(at, on)| Step::Tsq(at, on)),
+        2 => prop_oneof![0..60_000_u64, Just(1 << 40)].prop_map(Step::Window),
+        1 => any::<bool>().prop_map(Step::AppBlocked),
+        2 => (0..300_u64).prop_map(Step::Pass),
+        1 => Just(Step::Restore),
+    ]
+}
+
+fn any_steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(any_step(), 1..80)
+}
+
+/// Idle subflows of 10 segments each with these RTTs; zero is one without a sample.
+fn idle_paths(rtts_ms: &[u64]) -> Vec<SubflowView> {
+    let rtts = rtts_ms.iter().zip(0..);
+    rtts.map(|(rtt, id)| {
+        let mut it = subflow(id, Span::from_millis(*rtt), 10 * MSS);
+        it.rttvar = Span::from_millis(rtt / 7);
+        it.srtt = it.srtt.filter(|_| *rtt > 0);
+        it
+    })
+    .collect()
+}
+
+/// A connection whose subflows carry what they are given.
+struct Run {
+    model: Model,
+    scheduler: Box<dyn Scheduler>,
+    out: Outcome,
+    /// What each subflow has in flight.
+    flight: Vec<VecDeque<ByteRange>>,
+    lost: VecDeque<ByteRange>,
+    received: RangeSet,
+    written: u64,
+    log: Vec<Decision>,
+}
+
+impl Run {
+    fn new(spec: &str, rtts_ms: &[u64]) -> Run {
+        let mut model = Model::new(idle_paths(rtts_ms), 0);
+        model.tsq = true;
+        model.connection.wnd_end = 1 << 40;
+        Run {
+            flight: vec![VecDeque::new(); model.subflows.len()],
+            model,
+            scheduler: build(spec),
+            out: Outcome::default(),
+            lost: VecDeque::new(),
+            received: RangeSet::new(),
+            written: 0,
+            log: Vec::new(),
+        }
+    }
+
+    /// One event, then decisions until there is nothing more to send; `restored` for the run that
+    /// goes through saved states.
+    fn step(&mut self, step: &Step, spec: &str, restored: bool) {
+        let count = self.model.subflows.len();
+        match *step {
+            Step::Write(len) => {
+                let end = self.written + len;
+                self.model.queue.unsent.insert(ByteRange::new(self.written, end));
+                self.written = end;
+                self.model.connection.unsent = self.model.queue.unsent.len();
+            }
+            Step::Ack(at) => self.acknowledge(at % count),
+            Step::Lose(at) => {
+                if let Some(range) = self.flight[at % count].pop_front() {
+                    self.model.subflows[at % count].inflight -= range.len();
+                    self.lost.push_back(range);
+                }
+            }
+            Step::Rtt(at, rtt) => {
+                self.model.subflows[at % count].srtt = Some(Span::from_millis(rtt));
+            }
+            Step::Cwnd(at, cwnd) => self.model.subflows[at % count].cwnd = cwnd,
+            Step::Threshold(at, ssthresh) => self.model.subflows[at % count].ssthresh = ssthresh,
+            Step::Health(at, health) => set_health(&mut self.model.subflows[at % count], health),
+            Step::Backup(at, on) => self.model.subflows[at % count].backup = on,
+            Step::Tsq(at, on) => self.model.subflows[at % count].tsq_blocked = on,
+            Step::Window(len) => {
+                // A window never moves back over what has been sent.
+                let connection = &mut self.model.connection;
+                connection.wnd_end = connection.snd_nxt.max(connection.snd_una + len);
+            }
+            Step::AppBlocked(on) => {
+                self.model.connection.app_blocked = on;
+                self.model.connection.sndbuf_free = if on { 0 } else { 1 << 20 };
+            }
+            Step::Pass(millis) => self.model.now += Span::from_millis(millis),
+            Step::Restore if restored => {
+                let mut fresh = build(spec);
+                self.scheduler.save_state(&mut |name, value| {
+                    assert!(fresh.load_state(name, value), "{spec}: {name}");
+                });
+                self.scheduler = fresh;
+            }
+            Step::Restore => {}
+        }
+        self.decide();
+    }
+
+    /// The oldest segment in flight on a subflow arrives and is acknowledged.
+    fn acknowledge(&mut self, at: usize) {
+        let Some(range) = self.flight[at].pop_front() else { return };
+        let subflow = &mut self.model.subflows[at];
+        subflow.inflight -= range.len();
+        subflow.cwnd = (subflow.cwnd + MSS).min(1 << 20);
+        self.received.insert(range);
+        let first = self.received.first().filter(|first| first.start == 0);
+        self.model.data_ack(first.map_or(0, |first| first.end));
+        let una = self.model.connection.snd_una;
+        if self.model.connection.reinject.is_some_and(|waiting| waiting.range.end <= una) {
+            self.model.connection.reinject = None;
+        }
+    }
+
+    /// Puts the next lost range up for reinjection.
+    fn offer_reinjection(&mut self) {
+        while self.model.connection.reinject.is_none() {
+            let Some(range) = self.lost.pop_front() else { return };
+            let sent = self.model.queue.sent.iter().find(|sent| sent.range.end == range.end);
+            if let Some(SentRange { range, carried, .. }) = sent.copied() {
+                self.model.reinject(range, carried);
+            }
+        }
+    }
+
+    fn decide(&mut self) {
+        for _ in 0..10_000 {
+            self.offer_reinjection();
+            let decision = self.model.ask(&mut *self.scheduler, &mut self.out);
+            check(&self.model, decision);
+            self.log.push(decision);
+            match self.model.apply(decision, &self.out.effects) {
+                Some((id, range)) => self.flight[id.index()].push_back(range),
+                None => {
+                    if let Decision::Wait { reason: Reason::SendWindow, .. } = decision {
+                        self.scheduler.on_notice(&self.model.view(), Notice::WindowLimited);
+                    }
+                    return;
+                }
+            }
+        }
+        panic!("no end of decisions: {:?}", self.log.last());
+    }
+
+    /// Everything heals; then all data must go out and arrive, driven by acknowledgements alone.
+    fn finish(&mut self) {
+        for subflow in &mut self.model.subflows {
+            set_health(subflow, Health::Well);
+            subflow.tsq_blocked = false;
+            subflow.cwnd = subflow.cwnd.max(10 * MSS);
+        }
+        self.model.connection.wnd_end = 1 << 40;
+        for _ in 0..100_000 {
+            self.decide();
+            let Some(at) = self.flight.iter().position(|flight| !flight.is_empty()) else { break };
+            self.acknowledge(at);
+        }
+        assert_eq!(self.model.connection.snd_una, self.written, "{:?}", self.log.last());
+    }
+}
+
+fn set_health(subflow: &mut SubflowView, health: Health) {
+    subflow.open = health != Health::Closed;
+    subflow.joined = health != Health::NotJoined;
+    subflow.pf = health == Health::PotentiallyFailed;
+    subflow.ca = match health {
+        Health::Disorder => CaState::Disorder,
+        Health::Loss => CaState::Loss,
+        _ => CaState::Open,
+    };
+}
+
+/// What must hold of any decision.
+fn check(model: &Model, decision: Decision) {
+    let view = model.view();
+    match decision {
+        Decision::Send { subflow, what, grant, reason } => {
+            let chosen = view.subflow(subflow).expect("one of the subflows");
+            let range = model.range(what).expect("something to send");
+            assert!(grant > 0 && !range.is_empty());
+            assert!(chosen.usable(range.len(), model.tsq), "{reason:?} on {chosen:?}");
+            let tried = match what {
+                What::New { .. } => {
+                    assert!(range.end <= model.connection.wnd_end, "beyond the window");
+                    SubflowSet::EMPTY
+                }
+                What::Reinject => model.connection.reinject.unwrap().carried,
+                What::Redundant(range) | What::OppRetx(range) => {
+                    carried(&model.queue, range).expect("a range that was sent")
+                }
+            };
+            let better = |s: &&SubflowView| !s.backup && s.alive() && !tried.contains(s.id);
+            assert!(!chosen.backup || !view.subflows.iter().any(|s| better(&s)), "{reason:?}");
+        }
+        Decision::Wait { on: Some(on), reason } => {
+            let awaited = view.subflow(on).expect("one of the subflows");
+            assert!(!awaited.hard_down(), "{reason:?} for a dead subflow");
+            assert!(awaited.alive() || reason == Reason::UntriedBusy);
+        }
+        Decision::Wait { on: None, reason } => {
+            assert!(matches!(reason, Reason::NoSubflow | Reason::AllBusy), "{reason:?}");
+        }
+        Decision::Idle => {
+            assert!(model.connection.unsent == 0 && model.connection.reinject.is_none());
+        }
+        Decision::Assign { .. } => panic!("no scheduler here queues ahead"),
+    }
+}
+
+fn carried(queue: &StaticQueue, range: ByteRange) -> Option<SubflowSet> {
+    queue.sent.iter().find(|sent| sent.range.covers(range)).map(|sent| sent.carried)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn decisions_are_valid_and_repeatable_and_all_data_arrives(
+        rtts in prop::collection::vec(0..300_u64, 1..5),
+        steps in any_steps(),
+    ) {
+        for spec in specs() {
+            let mut runs = [false, true].map(|restored| {
+                let mut run = Run::new(&spec, &rtts);
+                for step in &steps {
+                    run.step(step, &spec, restored);
+                }
+                run
+            });
+            prop_assert_eq!(&runs[0].log, &runs[1].log, "{}", spec);
+            runs[0].finish();
+        }
+    }
+
+    #[test]
+    fn with_one_subflow_every_scheduler_decides_as_minrtt_does(
+        rtt in 0..300_u64,
+        steps in any_steps(),
+    ) {
+        let log = |spec: &str| {
+            let mut run = Run::new(spec, &[rtt]);
+            for step in &steps {
+                run.step(step, spec, false);
+            }
+            run.log
+        };
+        let expected = log("minrtt");
+        for spec in specs() {
+            prop_assert_eq!(&log(&spec), &expected, "{}", spec);
+        }
+    }
+
+    #[test]
+    fn a_dead_fast_subflow_holds_nobody_up(
+        rtts in prop::collection::vec(2..300_u64, 1..4),
+        health in prop::sample::select(vec![
+            Health::Loss, Health::PotentiallyFailed, Health::Closed, Health::NotJoined,
+        ]),
+        full in any::<bool>(),
+        segments in 1..200_u64,
+    ) {
+        let rtts: Vec<u64> = std::iter::once(1).chain(rtts).collect();
+        for spec in specs() {
+            let mut model = Model::new(idle_paths(&rtts), segments * MSS);
+            model.connection.wnd_end = 20 * MSS;
+            set_health(&mut model.subflows[0], health);
+            if full {
+                model.subflows[0].inflight = model.subflows[0].cwnd;
+            }
+            let decision = model.ask(&mut *build(&spec), &mut Outcome::default());
+            check(&model, decision);
+            prop_assert!(
+                matches!(decision, Decision::Send { what: What::New { offset: 0 }, .. }),
+                "{}: {:?}", spec, decision
+            );
+        }
+    }
+
+    #[test]
+    fn no_view_panics(
+        subflows in prop::collection::vec(any_subflow(), 0..8),
+        connection in any_connection(),
+        now in any_number(),
+        sent in prop::collection::vec((any_number(), any_number(), any::<u8>()), 0..4),
+        unsent in (any_number(), any_number()),
+        states in prop::collection::vec((0..40_usize, any::<f64>()), 0..10),
+    ) {
+        let subflows: Vec<SubflowView> = subflows
+            .into_iter()
+            .zip(0..)
+            .map(|(subflow, id)| SubflowView { id: SubflowId(id), ..subflow })
+            .collect();
+        let mut queue = StaticQueue::default();
+        queue.unsent.insert(ByteRange::new(unsent.0, unsent.1));
+        let mut above = 0;
+        for (start, end, mask) in sent {
+            let range = ByteRange::new(start.max(above), end);
+            above = range.end;
+            if !range.is_empty() {
+                let carried = SubflowSet(mask);
+                queue.sent.push(SentRange { range, carried, first: SubflowId(0) });
+            }
+        }
+        let now = Time::from_nanos(now);
+        let view = View { now, tsq: true, connection, subflows: &subflows, queue: &queue };
+        let names = state_names();
+        for spec in specs() {
+            let (mut scheduler, mut out) = (build(&spec), Outcome { explain: true, ..Outcome::default() });
+            for (name, value) in &states {
+                scheduler.load_state(&names[name % names.len()], *value);
+            }
+            for notice in [None, Some(Notice::WindowLimited), Some(Notice::DataAck { old: 0, new: u64::MAX })] {
+                if let Some(notice) = notice {
+                    scheduler.on_notice(&view, notice);
+                }
+                out.clear();
+                if let Decision::Send { subflow, .. } = scheduler.schedule(&view, &mut out) {
+                    let chosen = view.subflow(subflow).unwrap();
+                    prop_assert!(chosen.alive() && !chosen.tsq_blocked);
+                }
+            }
+        }
+    }
+}
+
+/// Every name that a state may hold, and some that none does.
+fn state_names() -> Vec<String> {
+    let lists = SCHEDULERS.iter().map(|it| it.state).chain(DECORATORS.iter().map(|it| it.state));
+    let names = lists
+        .flatten()
+        .flat_map(|(name, _)| ["0", "1", "7", "8", "-1", ""].map(|id| name.replace("ID", id)));
+    names.chain(["", "quota", "ptr.x"].map(String::from)).collect()
+}
+
+#[test]
+fn saved_states_use_the_documented_names() {
+    for entry in SCHEDULERS {
+        for decorator in DECORATORS {
+            let mut scheduler = build(&format!("{}+{}", entry.name, decorator.name));
+            for (name, meaning) in entry.state.iter().chain(decorator.state) {
+                assert!(!meaning.is_empty());
+                let name = name.replace("ID", "3");
+                assert!(scheduler.load_state(&name, 1.0), "{}: {name}", entry.name);
+                let mut found = false;
+                scheduler.save_state(&mut |saved, value| found |= saved == name && value == 1.0);
+                assert!(found, "{}: {name}", entry.name);
+            }
+            assert!(!scheduler.load_state("no such name", 1.0));
+        }
+    }
+}
+
+/// Small, ordinary and extreme numbers.
+fn any_number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..3_u64, 1_000..100_000_u64, any::<u64>(), Just(u64::MAX), Just(1 << 60)]
+}
+
+fn any_span() -> impl Strategy<Value = Span> {
+    any_number().prop_map(Span::from_nanos)
+}
+
+prop_compose! {
+    fn any_subflow()(
+        (open, joined, pf, backup, tsq_blocked) in
+            (prop::bool::weighted(0.9), prop::bool::weighted(0.9), prop::bool::weighted(0.1), any::<bool>(), prop::bool::weighted(0.1)),
+        loss in prop::bool::weighted(0.1),
+        mss in prop::sample::select(vec![0, 1, 1460, u32::MAX]),
+        (cwnd, inflight, queued, rec_cwnd) in (any_number(), any_number(), any_number(), any_number()),
+        ssthresh in prop::option::of(any_number()),
+        srtt in prop::option::of(any_span()),
+        rttvar in any_span(),
+    ) -> SubflowView {
+        SubflowView {
+            open, joined, pf, backup, tsq_blocked, mss, cwnd, inflight, queued, rec_cwnd, ssthresh,
+            srtt, rttvar,
+            ca: if loss { CaState::Loss } else { CaState::Open },
+            ..subflow(0, Span::ZERO, 0)
+        }
+    }
+}
+
+prop_compose! {
+    fn any_connection()(
+        mss in prop::sample::select(vec![0, 1, 1460, u32::MAX]),
+        (snd_una, snd_nxt, wnd_end, unsent) in (any_number(), any_number(), any_number(), any_number()),
+        start in any_number(),
+        reinject in prop::option::of((any_number(), any_number(), any::<u8>())),
+        app_blocked in any::<bool>(),
+        sndbuf_free in any_number(),
+    ) -> ConnectionView {
+        ConnectionView {
+            mss, snd_una, snd_nxt, wnd_end, unsent, app_blocked, sndbuf_free,
+            start: Time::from_nanos(start),
+            reinject: reinject.map(|(start, end, mask)| SentRange {
+                range: ByteRange::new(start, end),
+                carried: SubflowSet(mask),
+                first: SubflowId(0),
+            }),
+        }
+    }
+}

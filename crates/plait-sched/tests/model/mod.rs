@@ -1,0 +1,136 @@
+//! A connection in a few lines: enough to feed a scheduler and to apply what it decides.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_sched::{
+    CaState, ConnectionView, Decision, Effect, Outcome, Scheduler, SentRange, StaticQueue,
+    SubflowView, View, What,
+};
+
+/// Payload bytes of a full segment.
+pub(crate) const MSS: u64 = 1460;
+
+/// A connection: subflows, queues, and the numbers that a view shows.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) now: Time,
+    pub(crate) tsq: bool,
+    pub(crate) subflows: Vec<SubflowView>,
+    pub(crate) connection: ConnectionView,
+    pub(crate) queue: StaticQueue,
+}
+
+/// An idle subflow, open and joined.
+pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
+    SubflowView {
+        id: SubflowId(id),
+        open: true,
+        joined: true,
+        backup: false,
+        pf: false,
+        ca: CaState::Open,
+        mss: MSS as u32,
+        cwnd,
+        ssthresh: None,
+        inflight: 0,
+        queued: 0,
+        srtt: Some(srtt),
+        rttvar: Span::ZERO,
+        last_rtt: None,
+        min_rtt: None,
+        rto: Span::from_secs(1),
+        tsq_blocked: false,
+        rec_cwnd: 0,
+        pacing_rate: 0,
+        last_send: Time::ZERO,
+    }
+}
+
+impl Model {
+    /// A connection with `unsent` bytes to send from DSN 0 and an unlimited window.
+    pub(crate) fn new(subflows: Vec<SubflowView>, unsent: u64) -> Model {
+        let connection = ConnectionView {
+            mss: MSS as u32,
+            wnd_end: u64::MAX,
+            unsent,
+            sndbuf_free: 1 << 20,
+            ..ConnectionView::default()
+        };
+        let queue = StaticQueue::fresh(ByteRange::new(0, unsent));
+        Model { now: Time::ZERO, tsq: false, subflows, connection, queue }
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            tsq: self.tsq,
+            connection: self.connection,
+            subflows: &self.subflows,
+            queue: &self.queue,
+        }
+    }
+
+    /// Asks the scheduler, with explanation.
+    pub(crate) fn ask(&self, scheduler: &mut dyn Scheduler, out: &mut Outcome) -> Decision {
+        out.clear();
+        out.explain = true;
+        scheduler.schedule(&self.view(), out)
+    }
+
+    /// What a decision to send would send.
+    pub(crate) fn range(&self, what: What) -> Option<ByteRange> {
+        match what {
+            What::New { offset } => self.queue.unsent.nth(offset, self.connection.mss.into()),
+            What::Reinject => self.connection.reinject.map(|waiting| {
+                let len = waiting.range.len().min(self.connection.mss.into());
+                ByteRange::with_len(waiting.range.start, len)
+            }),
+            What::Redundant(range) | What::OppRetx(range) => Some(range),
+        }
+    }
+
+    /// Applies a decision as the core would; returns what was sent where.
+    pub(crate) fn apply(
+        &mut self,
+        decision: Decision,
+        effects: &[Effect],
+    ) -> Option<(SubflowId, ByteRange)> {
+        for effect in effects {
+            if let Effect::Penalise { subflow, cwnd, ssthresh } = *effect {
+                let it = self.subflow_mut(subflow);
+                (it.cwnd, it.ssthresh) = (cwnd, ssthresh);
+            }
+        }
+        let Decision::Send { subflow, what, .. } = decision else { return None };
+        let range = self.range(what).expect("there is something to send");
+        self.queue.record(range, subflow);
+        if what == What::Reinject {
+            self.connection.reinject = None;
+        }
+        self.connection.unsent = self.queue.unsent.len();
+        self.connection.snd_nxt = self.connection.snd_nxt.max(range.end);
+        self.subflow_mut(subflow).inflight += range.len();
+        Some((subflow, range))
+    }
+
+    /// Moves the left edge and, with it, the window.
+    pub(crate) fn data_ack(&mut self, dsn: u64) {
+        let old = self.connection.snd_una;
+        self.connection.snd_una = dsn.max(old);
+        if self.connection.wnd_end != u64::MAX {
+            self.connection.wnd_end += self.connection.snd_una - old;
+        }
+        self.queue.ack(self.connection.snd_una);
+    }
+
+    pub(crate) fn subflow_mut(&mut self, id: SubflowId) -> &mut SubflowView {
+        self.subflows.iter_mut().find(|subflow| subflow.id == id).expect("a known subflow")
+    }
+
+    /// Queues the range for reinjection as carried by `carried`.
+    pub(crate) fn reinject(&mut self, range: ByteRange, carried: SubflowSet) {
+        let first = carried.iter().next().unwrap_or_default();
+        self.connection.reinject = Some(SentRange { range, carried, first });
+    }
+}
