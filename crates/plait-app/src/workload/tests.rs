@@ -145,7 +145,8 @@ fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
 #[test]
 fn a_sender_waits_for_the_data_ack_not_for_the_ack() {
     let data_ack_lag = Span::from_millis(15);
-    let setting = Setting { data_ack_lag, decay: Span::MAX, ..Setting::default() };
+    let tick = Span::from_millis(5);
+    let setting = Setting { data_ack_lag, tick, decay: Span::MAX, ..Setting::default() };
     // Warm-up written at 60, acknowledged at 80, DATA_ACKed at 95.
     let outcome = run(&parse("burst:1kB"), &setting, ms(0));
     assert!(outcome.server.contains(&(ms(95), Act::ResetWindows)));
