@@ -250,7 +250,8 @@ impl Congestion {
     }
 
     /// The retransmission timer expired with `inflight` bytes in flight. The window falls to one
-    /// segment; the threshold moves only on the `first_expiry` for a segment (RFC 5681 section 3.1).
+    /// segment; the threshold moves only on the `first_expiry` for a segment (RFC 5681
+    /// section 3.1).
     pub fn on_timeout(&mut self, now: Time, inflight: u64, first_expiry: bool, flows: Flows<'_>) {
         self.intervals.on_loss();
         if self.is_fixed() {

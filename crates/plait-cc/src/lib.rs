@@ -13,7 +13,8 @@
 //! let mut window = Congestion::new(Settings { mss: 1460, ..Settings::default() }, algorithm);
 //! assert_eq!(window.cwnd(), 14_600);
 //! let srtt = Span::from_millis(20);
-//! let ack = Ack { now: Time::ZERO, bytes: 1460, rtt: None, srtt, min_rtt: srtt, cwnd_limited: true };
+//! let now = Time::ZERO;
+//! let ack = Ack { now, bytes: 1460, rtt: None, srtt, min_rtt: srtt, cwnd_limited: true };
 //! let all = [window.flow(Some(srtt), true)];
 //! window.on_ack(&ack, Flows { all: &all, own: 0 });
 //! assert_eq!(window.cwnd(), 16_060);

@@ -1,6 +1,5 @@
 //! Parameters of controllers: declared once, read by help, validation and documentation.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -124,7 +123,7 @@ impl Kind {
     pub fn allowed(&self) -> Vec<String> {
         match self {
             Kind::Word { words, .. } => words.iter().map(ToString::to_string).collect(),
-            Kind::Window { .. } => ["BDP", "20seg", "64KiB"].map(|text| format!("{text}")).into(),
+            Kind::Window { .. } => ["BDP", "20seg", "64KiB"].map(String::from).into(),
         }
     }
 }

@@ -289,6 +289,9 @@ mod tests {
             let fixed = spec.build().fixed_window(1460).is_some();
             assert_eq!(fixed, entry.name == "fixed");
             assert!(!entry.idea.contains('\n') && !entry.page.is_empty());
+            // Formulas stand indented, on lines of their own.
+            let formulas = entry.page.lines().filter(|line| line.starts_with("  ")).count();
+            assert_eq!(formulas > 0, !fixed && entry.name != "reno", "{}", entry.name);
             for alias in entry.aliases {
                 assert_eq!(Entry::find(alias).map(|entry| entry.name), Some(entry.name));
             }

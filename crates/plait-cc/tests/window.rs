@@ -13,13 +13,13 @@ fn settings() -> Settings {
 }
 
 fn build(spec: &str) -> Congestion {
-    Congestion::new(settings(), Spec::parse(spec).unwrap().build())
+    Congestion::new(settings(), Spec::parse(spec).expect("a listed name").build())
 }
 
 /// A subflow with this window and threshold, in segments.
 fn at(spec: &str, cwnd: u64, ssthresh: Option<u64>) -> Congestion {
     let flow = Flow { cwnd: cwnd * MSS, ssthresh: ssthresh.map(|s| s * MSS), ..flow(cwnd, 50) };
-    Congestion::resumed(settings(), Spec::parse(spec).unwrap().build(), &flow)
+    Congestion::resumed(settings(), Spec::parse(spec).expect("a listed name").build(), &flow)
 }
 
 fn flow(cwnd: u64, rtt_ms: u64) -> Flow {

@@ -11,9 +11,10 @@ pub(crate) const ENTRY: Entry = Entry {
     page: "With Wmax the window before the last loss, t the time since congestion avoidance began \
 and C = 0.4, beta = 0.7, windows in segments:\n\
 \n\
-  K = cbrt((Wmax - cwnd at t = 0) / C)      W(t) = C (t - K)^3 + Wmax\n\
-  cwnd += (target - cwnd) / cwnd            for each segment acknowledged,\n\
-                                            target = W(t + srtt) within cwnd and 1.5 cwnd\n\
+\x20 K = cbrt((Wmax - cwnd at t = 0) / C)\n\
+\x20 W(t) = C (t - K)^3 + Wmax\n\
+\x20 target = W(t + srtt), within cwnd and 1.5 cwnd\n\
+\x20 cwnd += (target - cwnd) / cwnd   for each segment acknowledged\n\
 \n\
 but not less than what Reno with the same beta would have: W_est, which grows by alpha * acked / \
 cwnd, alpha = 3 (1 - beta) / (1 + beta) until it is back at the window before the loss, then 1.\n\

@@ -11,8 +11,8 @@ pub(crate) const ENTRY: Entry = Entry {
     idea: "all subflows together grow as fast as the best of them alone would",
     page: "With w the window and r the smoothed RTT of a subflow, W the sum of the windows:\n\
 \n\
-  alpha = W * max(w / r^2) / (sum of w / r)^2\n\
-  w += min(alpha * acked * mss / W, acked * mss / w)   bytes, for each ACK\n\
+\x20 alpha = W * max(w / r^2) / (sum of w / r)^2\n\
+\x20 w += min(alpha * acked * mss / W, acked * mss / w)   bytes, for each ACK\n\
 \n\
 alpha is worked out anew for each ACK. A subflow in fast recovery counts with its threshold; one \
 that is dead, or has no RTT sample, does not count. A loss halves, as in reno. With one subflow \

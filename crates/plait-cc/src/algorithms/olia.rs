@@ -21,11 +21,11 @@ pub(crate) const ENTRY: Entry = Entry {
     page: "With w the window in segments, r the smoothed RTT, N the number of subflows, and l the \
 greater of the bytes acknowledged since the last loss and between the last two:\n\
 \n\
-  w += ((w / r^2) / (sum of w / r)^2 + a / w) * mss * acked   for each ACK, acked in segments\n\
+\x20 growth = ((w / r^2) / (sum of w / r)^2 + a / w) * acked   bytes, for each ACK\n\
 \n\
 B holds the subflows of the best quality, M those of the largest window, K those in B and not in \
-M. a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise: the largest give to \
-the best. So the window may shrink without a loss, down to one segment.\n\
+M. a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise: the largest give \
+to the best. So the window may shrink without a loss, down to one segment.\n\
 \n\
 A loss halves, as in reno, down to one segment while there are siblings. With one subflow left it \
 is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.",
