@@ -47,7 +47,9 @@ fn manifests() -> BTreeMap<String, (PathBuf, toml::Table)> {
 fn uses(manifest: &toml::Table) -> Vec<String> {
     fn collect(table: &toml::Table, into: &mut Vec<String>) {
         for section in ["dependencies", "build-dependencies"] {
-            let Some(entries) = table.get(section).and_then(toml::Value::as_table) else { continue };
+            let Some(entries) = table.get(section).and_then(toml::Value::as_table) else {
+                continue;
+            };
             into.extend(entries.iter().map(|(key, value)| {
                 value.get("package").and_then(toml::Value::as_str).unwrap_or(key).to_owned()
             }));

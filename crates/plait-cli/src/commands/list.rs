@@ -1,0 +1,386 @@
+//! `plait list`: what there is, read from the registries.
+
+use crate::console::{Console, deliver, json};
+use crate::failure::{Failure, unknown};
+use crate::render::{Align, Column, Emphasis, Table, csv};
+use plait_app::measure::Better;
+use plait_sched::SpecError;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  plait list schedulers
+  plait list schedulers blest
+  plait list measures --json";
+
+/// List schedulers, congestion controllers, workloads and measures
+///
+/// With a name it prints the whole page: the idea, the rule as a formula, parameters, where it
+/// comes from.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to list
+    #[arg(value_enum)]
+    kind: Kind,
+    /// Print this one's page
+    name: Option<String>,
+    /// Write one JSON document (`plait schema list`)
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write the table in another format
+    #[arg(long, value_enum)]
+    format: Option<TableFormat>,
+    /// Write to this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Formats of tables.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableFormat {
+    /// Comma-separated values with a header
+    Csv,
+    /// A Markdown table
+    Markdown,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Packet schedulers and their decorators
+    Schedulers,
+    /// Congestion controllers
+    Cc,
+    /// Workloads
+    Workloads,
+    /// Measures
+    Measures,
+}
+
+impl Kind {
+    fn plural(self) -> &'static str {
+        match self {
+            Kind::Schedulers => "schedulers",
+            Kind::Cc => "cc",
+            Kind::Workloads => "workloads",
+            Kind::Measures => "measures",
+        }
+    }
+
+    fn singular(self) -> &'static str {
+        match self {
+            Kind::Schedulers => "scheduler",
+            Kind::Cc => "congestion controller",
+            Kind::Workloads => "workload",
+            Kind::Measures => "measure",
+        }
+    }
+}
+
+/// `plait list --json`.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Document {
+    /// Always `plait.list/1`.
+    schema: &'static str,
+    /// What is listed.
+    kind: &'static str,
+    /// The entries, in the order of the registry.
+    entries: Vec<Item>,
+}
+
+/// One entry of any registry.
+#[derive(Serialize, JsonSchema, Clone, Default, Debug)]
+struct Item {
+    /// Canonical name; a decorator's starts with `+`.
+    name: String,
+    /// Other names that are accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<String>,
+    /// One line.
+    summary: String,
+    /// The form of its text, where it has one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    grammar: String,
+    /// The whole page.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    page: String,
+    /// Its parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    params: Vec<Setting>,
+    /// Values of its saved state (`plait decide`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    state: Vec<StateValue>,
+}
+
+/// A parameter.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+struct Setting {
+    /// Name in `name:key=value`.
+    name: &'static str,
+    /// What it may be.
+    allowed: String,
+    /// Value where nothing is said.
+    default: String,
+    /// Unit, if any.
+    unit: &'static str,
+    /// What it does.
+    help: &'static str,
+    /// The clause it comes from.
+    clause: &'static str,
+}
+
+/// A value of a saved state.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+struct StateValue {
+    /// Its name; `ID` stands for a subflow's id.
+    name: &'static str,
+    /// What it means.
+    meaning: &'static str,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let mut entries = entries(args.kind);
+    if let Some(name) = &args.name {
+        let wanted = entries.iter().find(|item| item.answers_to(name)).cloned();
+        let names = entries.iter().map(|item| item.name.as_str());
+        let missing = || Failure::Usage(unknown(args.kind.singular(), name, names));
+        entries = vec![wanted.ok_or_else(missing)?];
+    }
+    let document = Document { schema: "plait.list/1", kind: args.kind.plural(), entries };
+    let text = match (args.json, args.format, &args.name) {
+        (true, _, _) => json(&document)?,
+        (_, Some(TableFormat::Csv), _) => {
+            let row =
+                |item: &Item| vec![item.name.clone(), item.aliases.join(" "), item.summary.clone()];
+            let rows: Vec<_> = document.entries.iter().map(row).collect();
+            csv(&["name", "aliases", "summary"], &rows)
+        }
+        (_, Some(TableFormat::Markdown), _) => table(&document).to_markdown(),
+        (_, None, Some(_)) => document.entries.iter().map(Item::full_page).collect(),
+        (_, None, None) => {
+            let console = if args.output.is_some() { console.plain() } else { console };
+            table(&document).to_text(console.width, console.colour)
+        }
+    };
+    deliver(&text, args.output.as_deref())
+}
+
+fn table(document: &Document) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("name", Align::Left),
+        Column::new("what it is", Align::Left),
+        Column::new("also", Align::Left).dispensable(1),
+    ]);
+    for item in &document.entries {
+        let name = if item.grammar.is_empty() { &item.name } else { &item.grammar };
+        let row = vec![name.clone(), item.summary.clone(), item.aliases.join(" ")];
+        table.row(Emphasis::None, row);
+    }
+    table
+}
+
+impl Item {
+    fn answers_to(&self, name: &str) -> bool {
+        let bare = self.name.strip_prefix('+').unwrap_or(&self.name);
+        self.name == name || bare == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    fn full_page(&self) -> String {
+        let mut text = format!("{}: {}\n", self.name, self.summary);
+        if !self.aliases.is_empty() {
+            text.push_str(&format!("Also called {}.\n", self.aliases.join(", ")));
+        }
+        if !self.grammar.is_empty() {
+            text.push_str(&format!("Written {}\n", self.grammar));
+        }
+        if !self.page.is_empty() {
+            text.push_str(&format!("\n{}\n", self.page.trim_end()));
+        }
+        if !self.params.is_empty() {
+            text.push_str("\nParameters\n");
+        }
+        for param in &self.params {
+            let unit =
+                if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) };
+            text.push_str(&format!(
+                "  {}={}{unit}  ({})\n      {}{}\n",
+                param.name,
+                param.default,
+                param.allowed,
+                param.help,
+                if param.clause.is_empty() {
+                    String::new()
+                } else {
+                    format!(" [{}]", param.clause)
+                },
+            ));
+        }
+        if !self.state.is_empty() {
+            text.push_str("\nState (plait decide)\n");
+        }
+        for value in &self.state {
+            text.push_str(&format!("  {}: {}\n", value.name, value.meaning));
+        }
+        text
+    }
+}
+
+fn entries(kind: Kind) -> Vec<Item> {
+    match kind {
+        Kind::Schedulers => schedulers(),
+        Kind::Cc => controllers(),
+        Kind::Workloads => workloads(),
+        Kind::Measures => measures(),
+    }
+}
+
+fn schedulers() -> Vec<Item> {
+    let state = |list: &'static [(&'static str, &'static str)]| {
+        list.iter().map(|(name, meaning)| StateValue { name, meaning }).collect()
+    };
+    let bases = plait_sched::SCHEDULERS.iter().map(|entry| Item {
+        name: entry.name.to_owned(),
+        aliases: entry.aliases.iter().map(ToString::to_string).collect(),
+        summary: entry.idea.to_owned(),
+        page: entry.page.to_owned(),
+        params: entry.params.iter().map(scheduler_setting).collect(),
+        state: state(entry.state),
+        ..Item::default()
+    });
+    let decorators = plait_sched::DECORATORS.iter().map(|entry| Item {
+        name: format!("+{}", entry.name),
+        summary: entry.idea.to_owned(),
+        page: entry.page.to_owned(),
+        params: entry.params.iter().map(scheduler_setting).collect(),
+        state: state(entry.state),
+        ..Item::default()
+    });
+    bases.chain(decorators).collect()
+}
+
+fn scheduler_setting(param: &plait_sched::Param) -> Setting {
+    Setting {
+        name: param.name,
+        allowed: param.kind.to_string(),
+        default: param.kind.default_value().to_string(),
+        unit: param.unit,
+        help: param.help,
+        clause: param.clause,
+    }
+}
+
+fn controllers() -> Vec<Item> {
+    let setting = |param: &plait_cc::Param| Setting {
+        name: param.name,
+        allowed: param.kind.allowed().join("|"),
+        default: param.kind.default_value().to_string(),
+        unit: param.unit,
+        help: param.help,
+        clause: param.clause,
+    };
+    let item = |entry: &plait_cc::Entry| Item {
+        name: entry.name.to_owned(),
+        aliases: entry.aliases.iter().map(ToString::to_string).collect(),
+        summary: entry.idea.to_owned(),
+        page: format!("{}\n\nFollows {}", entry.page.trim_end(), entry.clause),
+        params: entry.params.iter().map(setting).collect(),
+        ..Item::default()
+    };
+    plait_cc::CONTROLLERS.iter().map(item).collect()
+}
+
+fn workloads() -> Vec<Item> {
+    let item = |entry: &plait_app::workload::Entry| Item {
+        name: entry.name.to_owned(),
+        summary: entry.summary.to_owned(),
+        grammar: entry.grammar.to_owned(),
+        page: format!("{}\n\nExamples\n  {}", wrapped(entry.page), entry.examples.join("\n  ")),
+        ..Item::default()
+    };
+    plait_app::WORKLOADS.iter().map(item).collect()
+}
+
+fn measures() -> Vec<Item> {
+    let item = |entry: &plait_app::measure::Entry| Item {
+        name: entry.name.to_owned(),
+        summary: entry.definition.to_owned(),
+        page: format!(
+            "Unit {}; {}. Of {}.",
+            if entry.unit.is_empty() { "none" } else { entry.unit },
+            match entry.better {
+                Better::Higher => "more is better",
+                Better::Lower => "less is better",
+                Better::Neither => "neither way is better",
+            },
+            entry.workloads.join(", ")
+        ),
+        ..Item::default()
+    };
+    plait_app::MEASURES.iter().map(item).collect()
+}
+
+/// Running text at a comfortable width.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > 0 && last + 1 + word.chars().count() > 92 {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+/// A scheduler's name or parameter that cannot be taken, with the nearest name.
+pub(crate) fn spec_problem(error: &SpecError) -> String {
+    let names = || {
+        plait_sched::SCHEDULERS
+            .iter()
+            .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
+    };
+    match error {
+        SpecError::UnknownName(name) => unknown("scheduler", name, names()),
+        SpecError::UnknownDecorator(name) => {
+            unknown("decorator", name, plait_sched::DECORATORS.iter().map(|entry| entry.name))
+        }
+        SpecError::Param(error) if error.param.is_none() && !error.known.is_empty() => {
+            let known = error.known.iter().map(|param| param.name);
+            unknown(&format!("parameter of {}", error.owner), &error.key, known)
+        }
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_has_a_line_and_a_page() {
+        for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Measures] {
+            let list = entries(kind);
+            assert!(list.len() >= 5, "{kind:?}");
+            for item in list {
+                assert!(!item.summary.is_empty() && !item.summary.contains('\n'), "{item:?}");
+                assert!(!item.page.is_empty(), "{item:?}");
+                assert!(item.answers_to(&item.name));
+            }
+        }
+    }
+
+    #[test]
+    fn problems_of_a_spec_bring_the_nearest_name() {
+        let problem = |text: &str| spec_problem(&plait_sched::Spec::parse(text).unwrap_err());
+        assert!(problem("blset").contains("did you mean `blest`?"));
+        assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
+        assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
+        assert!(problem("ecf:beta=x").contains("a number from"));
+    }
+}

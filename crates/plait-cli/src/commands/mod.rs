@@ -1,0 +1,7 @@
+//! One module a command: its arguments, and what it does with them.
+
+pub(crate) mod completions;
+pub(crate) mod decide;
+pub(crate) mod list;
+pub(crate) mod schema;
+pub(crate) mod trace;

@@ -1,0 +1,71 @@
+//! What is on the other end: a terminal or a pipe, how wide, with colour or not.
+
+use crate::failure::Failure;
+use anstream::{AutoStream, ColorChoice};
+use std::fs;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+/// Width where nobody says: a pipe, a file.
+const PLAIN_WIDTH: usize = 100;
+
+/// How to write for whoever reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Console {
+    /// Columns of text.
+    pub(crate) width: usize,
+    /// Bold and colour may be used on stdout.
+    pub(crate) colour: bool,
+    /// Progress may be drawn on stderr.
+    pub(crate) animate: bool,
+    /// Remarks on stderr are wanted: 0 with `-q`, 1, and one more for each `-v`.
+    pub(crate) chatter: u8,
+}
+
+impl Console {
+    /// Looks at the terminal and at `NO_COLOR`, `CLICOLOR`, `TERM` and `COLUMNS`.
+    pub(crate) fn detect(quiet: bool, verbose: u8) -> Console {
+        let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let width = columns
+            .or_else(|| if io::stdout().is_terminal() { terminal() } else { None })
+            .unwrap_or(PLAIN_WIDTH);
+        Console {
+            width: width.clamp(40, 400),
+            colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            animate: !quiet && io::stderr().is_terminal(),
+            chatter: if quiet { 0 } else { verbose.saturating_add(1) },
+        }
+    }
+
+    /// A remark on stderr, unless `-q`.
+    pub(crate) fn remark(self, text: &str) {
+        if self.chatter > 0 {
+            eprintln!("{text}");
+        }
+    }
+
+    /// The same reader without colour: for files.
+    pub(crate) fn plain(self) -> Console {
+        Console { colour: false, ..self }
+    }
+}
+
+/// Writes a document to `output`, or to stdout. A reader that went away (`| head`) is no error.
+pub(crate) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> {
+    match output {
+        Some(path) => fs::write(path, text).map_err(|error| Failure::file(path, &error)),
+        None => match io::stdout().lock().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::Internal(format!("stdout: {error}")))
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+/// A value as one JSON document with its closing newline.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|text| text + "\n").map_err(|error| Failure::Internal(error.to_string()))
+}

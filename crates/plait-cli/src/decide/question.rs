@@ -1,0 +1,427 @@
+//! What is asked: the JSON form and its translation into a scheduler's view.
+
+use super::Refusal;
+use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_sched::{CaState, ConnectionView, SentRange, StaticQueue, SubflowView, View};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// Payload bytes of a segment where nothing is said: that of the vectors.
+const MSS: u32 = 1460;
+/// A threshold of this many segments and above is infinite, as the vectors write it.
+const INFINITE_SSTHRESH: f64 = 1e9;
+/// Counts above this many bytes would not stay exact in JSON.
+const GREATEST_COUNT: f64 = 9_007_199_254_740_992.0;
+/// Room without a limit, far from the end of the numbers.
+const UNLIMITED: u64 = 1 << 62;
+
+/// One question: a scheduler, its state, and what it would see.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Question {
+    /// A scheduler as in `--schedulers`, decorators included.
+    scheduler: String,
+    /// Its parameters; those of a decorator are written `rp.mode`.
+    #[serde(default)]
+    params: Map<String, Value>,
+    /// State of an earlier answer.
+    #[serde(default)]
+    state: Map<String, Value>,
+    /// The connection.
+    #[serde(default)]
+    connection: Connection,
+    /// The live subflows, ids ascending.
+    subflows: Vec<Subflow>,
+}
+
+/// The connection; counts are in segments.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields, default)]
+struct Connection {
+    /// Segments that no subflow has been given; the last may be a fraction.
+    unsent: f64,
+    /// Payload bytes of a segment.
+    mss: u32,
+    /// Bytes that the peer takes, counted from the DATA_ACK; null is no limit.
+    send_window: Option<u64>,
+    /// First segment that is not DATA_ACKed.
+    snd_una: u64,
+    /// Segments sent and not DATA_ACKed; the sum of `inflight` where nothing is said.
+    outstanding: Option<u64>,
+    /// What has been sent and not DATA_ACKed, in order, in place of `outstanding`.
+    sent: Vec<Sent>,
+    /// The first segment sent waits for reinjection.
+    reinject: Option<bool>,
+    /// The application has more to write than the send buffer takes.
+    app_blocked: bool,
+    /// Free bytes of the send buffer; null is no limit.
+    sndbuf_free: Option<u64>,
+    /// The time.
+    now_ms: f64,
+    /// When the connection started.
+    start_ms: f64,
+    /// Whether `tsq_blocked` makes a subflow busy.
+    tsq: bool,
+}
+
+impl Default for Connection {
+    fn default() -> Connection {
+        Connection {
+            unsent: 1.0,
+            mss: MSS,
+            send_window: None,
+            snd_una: 0,
+            outstanding: None,
+            sent: Vec::new(),
+            reinject: None,
+            app_blocked: false,
+            sndbuf_free: None,
+            now_ms: 0.0,
+            start_ms: 0.0,
+            tsq: true,
+        }
+    }
+}
+
+/// Data that has been sent, in segments.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+struct Sent {
+    /// Its first segment.
+    dsn: u64,
+    /// How many segments.
+    #[serde(default = "one")]
+    len: u64,
+    /// The subflows that have carried it, first carrier first.
+    carried: Vec<u8>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Loss recovery of a subflow.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "lowercase")]
+enum Recovery {
+    Open,
+    Disorder,
+    Recovery,
+    Loss,
+}
+
+/// One subflow; counts are in segments, times in milliseconds.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+struct Subflow {
+    /// 0 to 7.
+    id: u8,
+    /// Smoothed RTT; null is no sample yet.
+    #[serde(default)]
+    srtt_ms: Option<f64>,
+    /// RTT variation.
+    #[serde(default)]
+    rttvar_ms: f64,
+    /// Latest RTT sample; `srtt_ms` where nothing is said.
+    #[serde(default)]
+    last_rtt_ms: Option<f64>,
+    /// Least RTT sample; `srtt_ms` where nothing is said.
+    #[serde(default)]
+    min_rtt_ms: Option<f64>,
+    /// Retransmission timeout.
+    #[serde(default)]
+    rto_ms: Option<f64>,
+    /// Congestion window.
+    #[serde(default = "ten")]
+    cwnd: f64,
+    /// Slow start threshold; null is infinite.
+    #[serde(default)]
+    ssthresh: Option<f64>,
+    /// Sent and not acknowledged.
+    #[serde(default)]
+    inflight: f64,
+    /// Assigned and not sent.
+    #[serde(default)]
+    queued: f64,
+    /// Window recorded before the last idle reset.
+    #[serde(default)]
+    rec_cwnd: f64,
+    /// Low priority.
+    #[serde(default)]
+    backup: bool,
+    /// False: it cannot carry data at all.
+    #[serde(default = "yes")]
+    alive: bool,
+    /// False: the joining handshake is not complete.
+    #[serde(default = "yes")]
+    joined: bool,
+    /// Potentially failed.
+    #[serde(default)]
+    pf: bool,
+    /// Loss recovery: open, disorder, recovery or loss.
+    #[serde(default)]
+    ca: Option<Recovery>,
+    /// The host's own queue holds enough of it.
+    #[serde(default)]
+    tsq_blocked: bool,
+    /// It has carried the segment at hand (see docs/decide.md).
+    #[serde(default)]
+    carried: bool,
+    /// Pacing rate.
+    #[serde(default)]
+    pacing_rate_bps: u64,
+    /// When it last sent data.
+    #[serde(default)]
+    last_send_ms: f64,
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Everything a view borrows from.
+#[derive(Debug)]
+pub(crate) struct Situation {
+    now: Time,
+    tsq: bool,
+    connection: ConnectionView,
+    subflows: Vec<SubflowView>,
+    queue: StaticQueue,
+}
+
+impl Situation {
+    /// What the scheduler sees.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            tsq: self.tsq,
+            connection: self.connection,
+            subflows: &self.subflows,
+            queue: &self.queue,
+        }
+    }
+
+    /// Bytes in segments.
+    pub(crate) fn segments(&self, bytes: u64) -> f64 {
+        bytes as f64 / f64::from(self.connection.mss.max(1))
+    }
+}
+
+impl Question {
+    /// The scheduler with its parameters in the grammar of `--schedulers`.
+    pub(crate) fn spec(&self) -> Result<String, Refusal> {
+        let mut parts: Vec<String> = self.scheduler.split('+').map(str::to_owned).collect();
+        for (key, value) in &self.params {
+            let place = format!("params.{key}");
+            let text = match value {
+                Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+                Value::Number(number) => number.to_string(),
+                Value::String(word) => word.clone(),
+                _ => return Err(Refusal::new(&place, "expected a number, a word, true or false")),
+            };
+            let (owner, name) =
+                key.split_once('.').map_or((None, key.as_str()), |(o, n)| (Some(o), n));
+            let of = |part: &String| part.split(':').next().unwrap_or("").trim().to_owned();
+            let part = match owner {
+                None => parts.first_mut(),
+                Some(owner) => parts.iter_mut().skip(1).find(|part| of(part) == owner),
+            };
+            let Some(part) = part else {
+                return Err(Refusal::new(&place, "the scheduler has no such decorator"));
+            };
+            let joint = if part.contains(':') { ',' } else { ':' };
+            write!(part, "{joint}{name}={text}")
+                .map_err(|e| Refusal::new(&place, &e.to_string()))?;
+        }
+        Ok(parts.join("+"))
+    }
+
+    /// The state's names and values; switches count as 0 and 1.
+    pub(crate) fn state(&self) -> impl Iterator<Item = (&str, Result<f64, &'static str>)> {
+        self.state.iter().map(|(name, value)| {
+            let number = match value {
+                Value::Bool(on) => Some(f64::from(u8::from(*on))),
+                value => value.as_f64(),
+            };
+            (name.as_str(), number.ok_or("expected a number, true or false"))
+        })
+    }
+
+    /// The view's substance in bytes and nanoseconds.
+    pub(crate) fn situation(&self) -> Result<Situation, Refusal> {
+        let mss = self.connection.mss;
+        if mss == 0 {
+            return Err(Refusal::new("connection.mss", "must be at least 1"));
+        }
+        let mut subflows = Vec::with_capacity(self.subflows.len());
+        for (nth, subflow) in self.subflows.iter().enumerate() {
+            let place = format!("subflows[{nth}]");
+            let last = subflows.last().map(|view: &SubflowView| view.id.0);
+            if subflow.id > 7 || last.is_some_and(|last| last >= subflow.id) {
+                return Err(Refusal::new(&format!("{place}.id"), "ids are 0 to 7 and ascend"));
+            }
+            subflows.push(subflow.view(mss, &place)?);
+        }
+        let connection = &self.connection;
+        let sent = self.sent()?;
+        let snd_una = bytes_of(connection.snd_una, mss, "connection.snd_una")?;
+        let snd_nxt = sent.last().map_or(snd_una, |sent| sent.range.end);
+        let mut view = ConnectionView {
+            mss,
+            start: time(connection.start_ms, "connection.start_ms")?,
+            snd_una,
+            snd_nxt,
+            wnd_end: snd_una.saturating_add(connection.send_window.unwrap_or(UNLIMITED)),
+            unsent: count(connection.unsent, mss, "connection.unsent")?,
+            reinject: None,
+            app_blocked: connection.app_blocked,
+            sndbuf_free: connection.sndbuf_free.unwrap_or(UNLIMITED),
+        };
+        if self.reinjects(&view) {
+            view.reinject = sent.first().copied();
+        }
+        let now = time(connection.now_ms, "connection.now_ms")?;
+        let end = snd_nxt.saturating_add(view.unsent);
+        let mut queue = StaticQueue::fresh(ByteRange { start: snd_nxt, end });
+        queue.sent = sent;
+        Ok(Situation { now, tsq: connection.tsq, connection: view, subflows, queue })
+    }
+
+    /// Whether the first segment sent waits for reinjection. Where nothing is said, data that a
+    /// subflow has carried does so, unless the window or the send buffer is what stalls: then it is
+    /// the head that blocks them.
+    fn reinjects(&self, view: &ConnectionView) -> bool {
+        let next = view.unsent.min(u64::from(view.mss));
+        let stalled = view.app_blocked && view.unsent == 0
+            || next > 0 && view.snd_nxt.saturating_add(next) > view.wnd_end;
+        let carried = self.subflows.iter().any(|subflow| subflow.carried);
+        self.connection.reinject.unwrap_or(carried && !stalled)
+    }
+
+    /// What has been sent, as given or as the counters imply.
+    fn sent(&self) -> Result<Vec<SentRange>, Refusal> {
+        let (connection, mss) = (&self.connection, self.connection.mss);
+        if !connection.sent.is_empty() {
+            return self.sent_as_given();
+        }
+        let marked = self.subflows.iter().filter(|s| s.carried).map(|s| SubflowId(s.id));
+        let carried: SubflowSet = marked.clone().filter(|id| id.0 < 8).collect();
+        let inflight: f64 = self.subflows.iter().map(|subflow| subflow.inflight).sum();
+        let least = u64::from(!carried.is_empty() || connection.reinject == Some(true));
+        let outstanding = connection.outstanding.unwrap_or(inflight.ceil() as u64).max(least);
+        let start = bytes_of(connection.snd_una, mss, "connection.snd_una")?;
+        let place = "connection.outstanding";
+        let head = start.saturating_add(u64::from(mss));
+        let end = start.saturating_add(bytes_of(outstanding, mss, place)?);
+        let first = marked.min().unwrap_or_default();
+        let busy = self.subflows.iter().filter(|s| s.inflight > 0.0 && s.id < 8);
+        let carriers: SubflowSet = busy.map(|s| SubflowId(s.id)).collect();
+        let mut sent = Vec::new();
+        if outstanding > 0 {
+            let marks = if carried.is_empty() { carriers } else { carried };
+            sent.push(SentRange { range: ByteRange { start, end: head }, carried: marks, first });
+        }
+        if outstanding > 1 {
+            let range = ByteRange { start: head, end };
+            sent.push(SentRange { range, carried: carriers, first });
+        }
+        Ok(sent)
+    }
+
+    fn sent_as_given(&self) -> Result<Vec<SentRange>, Refusal> {
+        let (connection, mss) = (&self.connection, self.connection.mss);
+        let mut sent: Vec<SentRange> = Vec::with_capacity(connection.sent.len());
+        for (nth, given) in connection.sent.iter().enumerate() {
+            let place = format!("connection.sent[{nth}]");
+            let start = bytes_of(given.dsn, mss, &place)?;
+            let end = start.saturating_add(bytes_of(given.len, mss, &place)?);
+            let floor = sent.last().map_or(0, |before| before.range.end);
+            if start >= end || start < floor {
+                return Err(Refusal::new(&place, "ranges hold at least one segment and ascend"));
+            }
+            if given.carried.iter().any(|id| *id > 7) {
+                return Err(Refusal::new(&format!("{place}.carried"), "ids are 0 to 7"));
+            }
+            let ids = given.carried.iter().map(|id| SubflowId(*id));
+            let first = ids.clone().next().unwrap_or_default();
+            sent.push(SentRange { range: ByteRange { start, end }, carried: ids.collect(), first });
+        }
+        Ok(sent)
+    }
+}
+
+impl Subflow {
+    fn view(&self, mss: u32, place: &str) -> Result<SubflowView, Refusal> {
+        let field = |name: &str| format!("{place}.{name}");
+        let size = |value: f64, name: &str| count(value, mss, &field(name));
+        let optional =
+            |value: Option<f64>, name: &str| value.map(|ms| span(ms, &field(name))).transpose();
+        let srtt = optional(self.srtt_ms, "srtt_ms")?;
+        let rttvar = span(self.rttvar_ms, &field("rttvar_ms"))?;
+        let rto = srtt
+            .map_or(Span::from_secs(1), |srtt| srtt + rttvar.times(4).max(Span::from_millis(200)));
+        let ssthresh = self.ssthresh.filter(|segments| *segments < INFINITE_SSTHRESH);
+        Ok(SubflowView {
+            id: SubflowId(self.id),
+            open: self.alive,
+            joined: self.joined,
+            backup: self.backup,
+            pf: self.pf,
+            ca: match self.ca {
+                None | Some(Recovery::Open) => CaState::Open,
+                Some(Recovery::Disorder) => CaState::Disorder,
+                Some(Recovery::Recovery) => CaState::Recovery,
+                Some(Recovery::Loss) => CaState::Loss,
+            },
+            mss,
+            cwnd: size(self.cwnd, "cwnd")?,
+            ssthresh: ssthresh.map(|segments| size(segments, "ssthresh")).transpose()?,
+            inflight: size(self.inflight, "inflight")?,
+            queued: size(self.queued, "queued")?,
+            srtt,
+            rttvar,
+            last_rtt: optional(self.last_rtt_ms, "last_rtt_ms")?.or(srtt),
+            min_rtt: optional(self.min_rtt_ms, "min_rtt_ms")?.or(srtt),
+            rto: optional(self.rto_ms, "rto_ms")?.unwrap_or(rto),
+            tsq_blocked: self.tsq_blocked,
+            rec_cwnd: size(self.rec_cwnd, "rec_cwnd")?,
+            pacing_rate: self.pacing_rate_bps / 8,
+            last_send: time(self.last_send_ms, &field("last_send_ms"))?,
+        })
+    }
+}
+
+/// Segments, perhaps with a fraction, in bytes.
+fn count(segments: f64, mss: u32, place: &str) -> Result<u64, Refusal> {
+    let bytes = (segments * f64::from(mss)).round();
+    if (0.0..=GREATEST_COUNT).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(Refusal::new(place, "must be 0 or more, and below 2^53 bytes"))
+    }
+}
+
+fn bytes_of(segments: u64, mss: u32, place: &str) -> Result<u64, Refusal> {
+    let bytes = segments.checked_mul(u64::from(mss)).filter(|bytes| *bytes <= UNLIMITED);
+    bytes.ok_or_else(|| Refusal::new(place, "must be below 2^62 bytes"))
+}
+
+/// Milliseconds as a span, to the nanosecond.
+fn span(ms: f64, place: &str) -> Result<Span, Refusal> {
+    let nanos = (ms * 1e6).round();
+    if (0.0..=GREATEST_COUNT).contains(&nanos) {
+        Ok(Span::from_nanos(nanos as u64))
+    } else {
+        Err(Refusal::new(place, "must be 0 or more, and below 100 days"))
+    }
+}
+
+fn time(ms: f64, place: &str) -> Result<Time, Refusal> {
+    span(ms, place).map(|span| Time::ZERO + span)
+}

@@ -1,0 +1,82 @@
+//! How a command ends when it does not end well, and the exit code of each way.
+
+use plait_app::name::nearest;
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked. The text goes to stderr as it is.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A stated expectation or claim does not hold.
+    Claim(String),
+    /// The arguments or the input cannot be taken.
+    Usage(String),
+    /// Ctrl-C; what was finished has been written.
+    Interrupted,
+    /// A fault of this program.
+    Internal(String),
+}
+
+impl Failure {
+    /// The exit code that scripts rely on.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Failure::Claim(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Internal(_) => 5,
+            Failure::Interrupted => 130,
+        }
+    }
+
+    /// A file that cannot be read or written.
+    pub(crate) fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
+        Failure::Usage(format!("{}: {error}", path.display()))
+    }
+}
+
+impl From<&Failure> for ExitCode {
+    fn from(failure: &Failure) -> ExitCode {
+        ExitCode::from(failure.code())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Claim(text) | Failure::Usage(text) => f.write_str(text),
+            Failure::Interrupted => f.write_str("interrupted"),
+            Failure::Internal(text) => {
+                write!(f, "internal error, please report it: {text}")
+            }
+        }
+    }
+}
+
+/// "unknown THING `GIVEN`", the nearest name if one is near, and what is allowed.
+pub(crate) fn unknown<'a>(
+    thing: &str,
+    given: &str,
+    allowed: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    let mut text = format!("unknown {thing} `{given}`");
+    if let Some(near) = nearest(given, allowed.clone()) {
+        text.push_str(&format!("; did you mean `{near}`?"));
+    }
+    let names: Vec<&str> = allowed.collect();
+    text.push_str(&format!("\n  allowed: {}", names.join(" ")));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_brings_the_nearest_and_all() {
+        let names = ["minrtt", "blest", "ecf"];
+        assert_eq!(
+            unknown("scheduler", "blast", names.into_iter()),
+            "unknown scheduler `blast`; did you mean `blest`?\n  allowed: minrtt blest ecf"
+        );
+    }
+}

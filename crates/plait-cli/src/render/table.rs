@@ -1,0 +1,239 @@
+//! Tables: aligned text that fits the reader's width, Markdown, and CSV.
+
+use anstyle::Style;
+
+/// Where a column's text stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Align {
+    /// Names.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// Its heading.
+    pub(crate) title: String,
+    /// Where its text stands.
+    pub(crate) align: Align,
+    /// 0 always stays; of the others the highest goes first where the width is short.
+    pub(crate) dispensable: u8,
+    /// A drawing: it has no meaning outside text.
+    pub(crate) drawing: bool,
+}
+
+impl Column {
+    /// A column that always stays.
+    pub(crate) fn new(title: &str, align: Align) -> Column {
+        Column { title: title.to_owned(), align, dispensable: 0, drawing: false }
+    }
+
+    /// The same, given up in this order where the width is short.
+    pub(crate) fn dispensable(self, rank: u8) -> Column {
+        Column { dispensable: rank, ..self }
+    }
+
+    /// The same, for text only.
+    pub(crate) fn drawing(self) -> Column {
+        Column { drawing: true, ..self }
+    }
+}
+
+/// How a row stands out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Emphasis {
+    /// It does not.
+    #[default]
+    None,
+    /// The best: bold.
+    Best,
+    /// Worse than what it is measured against: red.
+    Bad,
+    /// For reference: dimmed.
+    Reference,
+}
+
+impl Emphasis {
+    fn style(self) -> Style {
+        match self {
+            Emphasis::None => Style::new(),
+            Emphasis::Best => Style::new().bold(),
+            Emphasis::Bad => anstyle::AnsiColor::Red.on_default(),
+            Emphasis::Reference => Style::new().dimmed(),
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<(Emphasis, Vec<String>)>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    pub(crate) fn new(columns: Vec<Column>) -> Table {
+        Table { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row; missing cells are empty, surplus ones are dropped.
+    pub(crate) fn row(&mut self, emphasis: Emphasis, mut cells: Vec<String>) {
+        cells.resize(self.columns.len(), String::new());
+        self.rows.push((emphasis, cells));
+    }
+
+    /// Columns that fit into `width`, dispensable ones given up.
+    fn fitting(&self, width: usize) -> Vec<(usize, &Column, usize)> {
+        let cell_width = |index: usize| {
+            let cells = self.rows.iter().filter_map(|(_, cells)| cells.get(index));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let mut kept: Vec<_> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, column)| (i, column, cell_width(i).max(column.title.chars().count())))
+            .collect();
+        while kept.iter().map(|(_, _, w)| w + 2).sum::<usize>() > width + 2 {
+            let last = kept.iter().enumerate().max_by_key(|(_, (_, c, _))| c.dispensable);
+            match last {
+                Some((at, (_, column, _))) if column.dispensable > 0 => kept.remove(at),
+                _ => break,
+            };
+        }
+        kept
+    }
+
+    /// Aligned text, at most `width` columns where giving up dispensable columns gets there.
+    pub(crate) fn to_text(&self, width: usize, colour: bool) -> String {
+        let columns = self.fitting(width);
+        let line = |cells: &dyn Fn(usize) -> String| -> String {
+            let mut text = String::new();
+            for (nth, (index, column, room)) in columns.iter().enumerate() {
+                let cell = cells(*index);
+                let pad = " ".repeat(room.saturating_sub(cell.chars().count()));
+                let gap = if nth == 0 { "" } else { "  " };
+                match column.align {
+                    Align::Left => text.push_str(&format!("{gap}{cell}{pad}")),
+                    Align::Right => text.push_str(&format!("{gap}{pad}{cell}")),
+                }
+            }
+            text.trim_end().to_owned()
+        };
+        let title = |i: usize| self.columns.get(i).map(|c| c.title.clone()).unwrap_or_default();
+        let mut text = styled(&line(&title), Style::new().underline(), colour) + "\n";
+        for (emphasis, cells) in &self.rows {
+            let row = line(&|i| cells.get(i).cloned().unwrap_or_default());
+            text.push_str(&styled(&row, emphasis.style(), colour));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// A table of GitHub's Markdown, without drawings.
+    pub(crate) fn to_markdown(&self) -> String {
+        let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(columns.iter().map(|(_, c)| escaped(&c.title)).collect());
+        let rule = columns.iter().map(|(_, c)| match c.align {
+            Align::Left => "---".to_owned(),
+            Align::Right => "---:".to_owned(),
+        });
+        text.push_str(&line(rule.collect()));
+        for (emphasis, cells) in &self.rows {
+            let cell = |i: usize| cells.get(i).map(|c| escaped(c)).unwrap_or_default();
+            let mark = |c: String| match emphasis {
+                Emphasis::Best if !c.is_empty() => format!("**{c}**"),
+                _ => c,
+            };
+            text.push_str(&line(columns.iter().map(|(i, _)| mark(cell(*i))).collect()));
+        }
+        text
+    }
+}
+
+/// Rows as CSV (RFC 4180, lines end with LF).
+pub(crate) fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
+    let field = |text: &str| -> String {
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let line = |cells: Vec<String>| cells.join(",") + "\n";
+    let head = line(header.iter().map(|cell| field(cell)).collect());
+    rows.iter().fold(head, |text, row| text + &line(row.iter().map(|c| field(c)).collect()))
+}
+
+fn escaped(cell: &str) -> String {
+    cell.replace('|', "\\|")
+}
+
+fn styled(text: &str, style: Style, colour: bool) -> String {
+    if colour && style != Style::new() && !text.is_empty() {
+        format!("{}{text}{}", style.render(), style.render_reset())
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new(vec![
+            Column::new("scheduler", Align::Left),
+            Column::new("median", Align::Right),
+            Column::new("", Align::Left).dispensable(1).drawing(),
+            Column::new("reinjected", Align::Right).dispensable(2),
+        ]);
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        table.row(Emphasis::Best, row(["ecf", "412.3", "████", "0.4 %"]));
+        table.row(Emphasis::None, row(["a|b", "1050", "████████", "0"]));
+        table
+    }
+
+    #[test]
+    fn columns_align_and_nothing_trails() {
+        assert_eq!(
+            sample().to_text(80, false),
+            "scheduler  median            reinjected\n\
+             ecf         412.3  ████           0.4 %\n\
+             a|b          1050  ████████           0\n"
+        );
+    }
+
+    #[test]
+    fn dispensable_columns_go_highest_rank_first() {
+        let text = sample().to_text(30, false);
+        assert!(text.contains('█') && !text.contains("reinjected"), "{text}");
+        let text = sample().to_text(20, false);
+        assert!(!text.contains('█') && text.contains("412.3"), "{text}");
+    }
+
+    #[test]
+    fn colour_is_for_those_who_want_it() {
+        assert!(sample().to_text(80, true).contains("\u{1b}[1mecf"));
+        assert!(!sample().to_text(80, false).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn markdown_has_no_drawings_and_escapes_bars() {
+        assert_eq!(
+            sample().to_markdown(),
+            "| scheduler | median | reinjected |\n| --- | ---: | ---: |\n\
+             | **ecf** | **412.3** | **0.4 %** |\n| a\\|b | 1050 | 0 |\n"
+        );
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        let rows = vec![vec!["ecf:beta=0.25,floor=off".to_owned(), "say \"x\"".to_owned()]];
+        assert_eq!(csv(&["a", "b"], &rows), "a,b\n\"ecf:beta=0.25,floor=off\",\"say \"\"x\"\"\"\n");
+    }
+}
