@@ -71,6 +71,15 @@ impl Config {
     pub const ACK_DELAY: Span = Span::from_millis(40);
     /// Segments at the start of a subflow that are acknowledged one by one ("quick ACKs").
     pub const QUICK_ACKS: u32 = 16;
+
+    /// Payload bytes of a full segment in steady state: what is left of the MTU after 40 bytes of
+    /// headers, 12 of timestamps and, with Multipath TCP, a DSS of 18 bytes padded to 20 (4-byte
+    /// DSN and DATA_ACK).
+    #[must_use]
+    pub const fn segment_payload(&self) -> u64 {
+        let options = if self.multipath { 32 } else { 12 };
+        self.mtu.saturating_sub(40 + options) as u64
+    }
 }
 
 impl Default for Config {

@@ -66,7 +66,8 @@ pub enum Event {
         subflow: SubflowId,
         /// Data sequence numbers.
         data: ByteRange,
-        /// Bytes of it that had come before on another subflow.
+        /// Bytes that had come before on another subflow, among those that this segment put in
+        /// subflow order.
         duplicate: u64,
     },
     /// Data became in order and readable; emitted for each run of bytes that arrived together.

@@ -5,7 +5,17 @@
 extern crate alloc;
 
 mod config;
+mod conn;
+mod data;
+mod endpoint;
 mod event;
+mod stats;
+mod tcp;
 
 pub use config::{Config, JoinTiming, PathConfig, RtoMode};
+pub use conn::{
+    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, SchedulerFactory, Transmit,
+};
+pub use endpoint::Endpoint;
 pub use event::{Block, Carry, Event, WindowCause};
+pub use stats::{ConnectionStats, SubflowStats};

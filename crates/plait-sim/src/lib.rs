@@ -1,1 +1,19 @@
-//! To come.
+//! Floor 4: virtual time. Hosts with the endpoint of `plait-core`, paths with the links of
+//! `plait-link`, workloads of `plait-app`, and one queue of events between them.
+//!
+//! The same configuration gives the same run, bit for bit: time is an integer, every random number
+//! comes from a stream that is derived from the seed and a purpose, and events of the same instant
+//! happen in the order in which they were caused.
+
+mod digest;
+mod host;
+mod network;
+mod queue;
+mod world;
+
+pub use digest::RunDigest;
+pub use network::{Direction, Hop, PathSetup};
+pub use world::{
+    ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who, run,
+    run_watched,
+};

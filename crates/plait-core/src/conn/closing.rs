@@ -1,0 +1,77 @@
+//! The end of the data: DATA_FIN in both directions, then a FIN on every subflow (RFC 8684 section
+//! 3.3.3). Plain TCP has the FIN alone.
+
+use super::Connection;
+use crate::tcp::state::State;
+use plait_base::Time;
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Closing {
+    /// The user has no more data.
+    pub(crate) asked: bool,
+    /// When our DATA_FIN was signalled first.
+    pub(crate) fin_sent: Option<Time>,
+    /// It must be signalled (again).
+    pub(crate) fin_due: bool,
+    /// Our DATA_FIN was DATA_ACKed (plain TCP: our FIN acknowledged).
+    pub(crate) fin_acked: bool,
+    /// The peer's DATA_FIN (plain TCP: FIN) was reached.
+    pub(crate) peer_finished: bool,
+}
+
+impl Closing {
+    /// Both directions have ended.
+    pub(crate) const fn done(&self) -> bool {
+        self.fin_acked && self.peer_finished
+    }
+}
+
+impl Connection {
+    /// No more data from this end.
+    pub(crate) fn finish(&mut self) {
+        self.closing.asked = true;
+        self.scheduling.app_blocked = false;
+        self.scheduling.wake();
+    }
+
+    /// Everything written has been sent at least once, and the end is to be told.
+    pub(crate) fn at_end(&self) -> bool {
+        self.closing.asked && self.queue.unsent() == 0 && self.queue.nxt() == self.queue.written()
+    }
+
+    /// The DSN after our last byte and DATA_FIN, once the DATA_FIN was sent.
+    pub(crate) fn data_fin_edge(&self) -> Option<u64> {
+        self.closing.fin_sent.map(|_| self.queue.written() + 1)
+    }
+
+    /// The peer's data has ended and all of it is here.
+    pub(crate) fn on_peer_finished(&mut self) {
+        if !self.closing.peer_finished {
+            self.closing.peer_finished = true;
+            self.news = true;
+        }
+    }
+
+    /// Our DATA_FIN (or plain FIN) was acknowledged.
+    pub(crate) fn on_fin_acked(&mut self) {
+        if !self.closing.fin_acked {
+            self.closing.fin_acked = true;
+            self.news = true;
+        }
+    }
+
+    /// Whether `subflow` is to send its FIN now.
+    pub(crate) fn owes_fin(&self, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        if !subflow.state.sends_data() || subflow.standing.pf {
+            return false;
+        }
+        if self.plain() { self.at_end() } else { self.closing.done() }
+    }
+
+    /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.
+    pub(crate) fn is_over(&self) -> bool {
+        let gone = |state| matches!(state, State::Closed | State::TimeWait);
+        self.subflows.iter().all(|s| gone(s.state) && !s.owes.rst)
+    }
+}

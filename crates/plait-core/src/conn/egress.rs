@@ -1,0 +1,234 @@
+//! What goes out, in this order: handshakes and resets, what was lost, what the scheduler wants,
+//! the end, acknowledgements.
+
+use super::scheduling::Todo;
+use super::segments::Transmit;
+use super::{Connection, Context, Mode};
+use crate::event::{Carry, Event};
+use crate::tcp::state::{State, Step};
+use crate::tcp::timer::Timer;
+use plait_base::{ByteRange, SubflowId};
+use plait_sched::{Decision, What};
+use plait_wire::{Flags, Payload};
+
+impl Connection {
+    /// The next segment to send, if there is any.
+    pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        self.poll_owed(ctx)
+            .or_else(|| self.poll_lost(ctx))
+            .or_else(|| self.poll_data(ctx))
+            .or_else(|| self.poll_end(ctx))
+            .or_else(|| self.poll_ack(ctx))
+    }
+
+    /// SYNs, resets and probes.
+    fn poll_owed(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        for index in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[index];
+            if !subflow.owes.anything() {
+                continue;
+            }
+            if core::mem::take(&mut subflow.owes.rst) {
+                return Some(self.build_rst(index));
+            }
+            if core::mem::take(&mut subflow.owes.syn) {
+                let rto = subflow.rtt.rto();
+                subflow.timers.set(Timer::Rto, ctx.now + rto);
+                return Some(self.build_syn(ctx.now, index));
+            }
+            if core::mem::take(&mut subflow.owes.join_ack) {
+                let seq = subflow.tx.nxt();
+                return Some(self.pure_ack(ctx, index, seq));
+            }
+            if core::mem::take(&mut subflow.owes.window_probe) {
+                // One below the left edge: the peer answers with its window and takes nothing.
+                let seq = subflow.tx.una().saturating_sub(1);
+                return Some(self.pure_ack(ctx, index, seq));
+            }
+            if core::mem::take(&mut subflow.owes.tail_probe)
+                && let Some(sent) = subflow.tx.last().copied()
+            {
+                return Some(self.resend(ctx, index, (sent.seq, sent.dsn, sent.len, sent.fin), Carry::TailProbe));
+            }
+        }
+        None
+    }
+
+    /// What was lost, on the subflow that lost it.
+    fn poll_lost(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        for index in 0..self.subflows.len() {
+            if self.subflows[index].tx.lost_segments() == 0 {
+                continue;
+            }
+            if let Some(lost) = self.subflows[index].next_retransmission() {
+                return Some(self.resend(ctx, index, lost, Carry::Retransmission));
+            }
+        }
+        None
+    }
+
+    fn resend(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        (seq, dsn, len, fin): (u64, u64, u32, bool),
+        carry: Carry,
+    ) -> Transmit {
+        let mss = self.mss();
+        self.subflows[index].on_retransmitted(ctx.now, seq, len, mss);
+        if fin {
+            return self.build_ack(ctx.now, index, seq, Flags::FIN, Payload::Empty, None);
+        }
+        let data = ByteRange::with_len(dsn, u64::from(len));
+        self.emit_data(ctx, index, seq, data, carry)
+    }
+
+    /// What the scheduler wants.
+    fn poll_data(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        if self.mode == Mode::Offered {
+            return None;
+        }
+        loop {
+            if let Some(transmit) = self.poll_assigned(ctx) {
+                return Some(transmit);
+            }
+            if !self.scheduling.is_due() {
+                return None;
+            }
+            let Todo::Send(decision) = self.next_decision(ctx) else {
+                return self.poll_assigned(ctx);
+            };
+            if let Some(transmit) = self.carry_out(ctx, decision) {
+                return Some(transmit);
+            }
+        }
+    }
+
+    /// Sends what was assigned ahead to a subflow that has room now.
+    fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        let mss = self.mss();
+        for index in 0..self.subflows.len() {
+            let subflow = &self.subflows[index];
+            let Some(range) = self.queue.next_assigned(subflow.id, mss) else { continue };
+            let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
+            let live = subflow.state.sends_data() && subflow.standing.joined && !subflow.standing.pf;
+            if live && room && range.end <= self.window.end() {
+                self.queue.take_assigned(range, subflow.id);
+                return Some(self.send_range(ctx, index, range, Carry::New));
+            }
+        }
+        None
+    }
+
+    fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
+        let Decision::Send { subflow, what, .. } = decision else { return None };
+        let index = subflow.index();
+        let mss = self.mss();
+        let (range, carry) = match what {
+            What::New { offset } => {
+                (self.queue.take_new(offset, mss, subflow)?, Carry::New)
+            }
+            What::Reinject => {
+                let next = self.queue.next_reinjection()?;
+                if next.carried.contains(subflow) {
+                    self.queue.forget_carried(next.range);
+                }
+                (next.range, Carry::Reinjection)
+            }
+            What::Redundant(range) => (self.still_needed(range, mss)?, Carry::Redundant),
+            What::OppRetx(range) => (self.still_needed(range, mss)?, Carry::Opportunistic),
+        };
+        if carry != Carry::New {
+            self.queue.mark_carried(range, subflow);
+        }
+        Some(self.send_range(ctx, index, range, carry))
+    }
+
+    /// The part of `range` that is sent and not DATA_ACKed, at most a segment.
+    fn still_needed(&self, range: ByteRange, mss: u64) -> Option<ByteRange> {
+        let range = range.intersect(ByteRange::new(self.queue.una(), self.queue.nxt()));
+        let range = range.intersect(ByteRange::with_len(range.start, mss));
+        (!range.is_empty()).then_some(range)
+    }
+
+    fn send_range(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        data: ByteRange,
+        carry: Carry,
+    ) -> Transmit {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
+        self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        self.emit_data(ctx, index, seq, data, carry)
+    }
+
+    fn emit_data(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: u64,
+        data: ByteRange,
+        carry: Carry,
+    ) -> Transmit {
+        let subflow = SubflowId(index as u8);
+        ctx.emit(Event::DataSent { subflow, data, carry });
+        let payload = self.queue.payload(data);
+        let mapping = (self.mode == Mode::Multipath).then_some(data);
+        self.build_ack(ctx.now, index, seq, Flags::PSH, payload, mapping)
+    }
+
+    /// The end: DATA_FIN, then a FIN on each subflow.
+    fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        if !self.closing.asked && !self.closing.peer_finished {
+            return None;
+        }
+        if !self.plain() && self.at_end() && !self.closing.fin_acked {
+            let first = self.closing.fin_sent.is_none();
+            if (first || self.closing.fin_due)
+                && let Some(index) = self.best_for_signal()
+            {
+                self.closing.fin_due = false;
+                self.closing.fin_sent = self.closing.fin_sent.or(Some(ctx.now));
+                self.timers.arm_retransmission(ctx.now, self.longest_rto());
+                return Some(self.build_data_fin(ctx, index));
+            }
+        }
+        for index in 0..self.subflows.len() {
+            if self.owes_fin(index) {
+                let (mss, end) = (self.mss(), self.queue.written());
+                let subflow = &mut self.subflows[index];
+                let seq = subflow.on_sent(ctx.now, end, 1, true, mss);
+                subflow.step(Step::FinSent);
+                return Some(self.build_ack(ctx.now, index, seq, Flags::FIN, Payload::Empty, None));
+            }
+        }
+        None
+    }
+
+    /// The live subflow with the least smoothed RTT, for a signal that takes no window.
+    pub(super) fn best_for_signal(&self) -> Option<usize> {
+        let live = |index: &usize| {
+            let subflow = &self.subflows[*index];
+            subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.standing.joined
+        };
+        let key = |index: &usize| {
+            let subflow = &self.subflows[*index];
+            let standing = subflow.standing;
+            (standing.pf, standing.backup, subflow.rtt.srtt(), *index)
+        };
+        (0..self.subflows.len()).filter(live).min_by_key(key)
+    }
+
+    fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        let index = self.subflows.iter().position(|s| s.owes.ack && s.state.synchronised())?;
+        let seq = self.subflows[index].tx.nxt();
+        Some(self.pure_ack(ctx, index, seq))
+    }
+
+    fn pure_ack(&mut self, ctx: &Context<'_>, index: usize, seq: u64) -> Transmit {
+        self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None)
+    }
+}

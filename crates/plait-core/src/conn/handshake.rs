@@ -1,0 +1,318 @@
+//! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
+
+use super::{Connection, ConnectionSpec, Context, Keys, Mode};
+use crate::config::JoinTiming;
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::timer::Timer;
+use plait_base::{SubflowId, Time};
+use plait_wire::{
+    Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
+};
+
+/// How a connection begins.
+pub(crate) enum Opening<'a> {
+    /// We dial.
+    Active {
+        address: Address,
+    },
+    /// A SYN came.
+    Passive {
+        address: Address,
+        syn: &'a Segment,
+    },
+}
+
+/// What a SYN to a listening port asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    Plain,
+    Multipath,
+    Join(u32),
+}
+
+/// Reads the request of a SYN.
+pub(crate) fn listen_syn(syn: &Segment) -> Asks {
+    match syn.options.mptcp.as_deref() {
+        Some(Mptcp::Capable(_)) => Asks::Multipath,
+        Some(Mptcp::JoinSyn(join)) => Asks::Join(join.token),
+        _ => Asks::Plain,
+    }
+}
+
+impl Connection {
+    /// A connection with its first subflow.
+    pub(crate) fn open(
+        spec: ConnectionSpec,
+        key: Key,
+        opening: &Opening<'_>,
+        ctx: &mut Context<'_>,
+    ) -> Connection {
+        let client = matches!(opening, Opening::Active { .. });
+        let mut conn = Connection::new(spec, client, ctx.now, key);
+        let mut shake = Handshake {
+            iss: ctx.entropy.bits() as u32,
+            initiator: client,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        match opening {
+            Opening::Active { address } => {
+                conn.add_subflow(SubflowId(0), *address, State::SynSent, shake);
+                let path = conn.spec.paths.iter().find(|config| config.path == address.path);
+                conn.subflows[0].standing.backup = path.is_some_and(|config| config.backup);
+                conn.subflows[0].owes.syn = true;
+                conn.start_joins(ctx);
+            }
+            Opening::Passive { address, syn } => {
+                take_syn(&mut shake, syn);
+                conn.add_subflow(SubflowId(0), *address, State::SynReceived, shake);
+                conn.subflows[0].owes.syn = true;
+                conn.window.update(0, u64::from(syn.window));
+                if listen_syn(syn) != Asks::Multipath {
+                    conn.mode = Mode::Plain;
+                }
+            }
+        }
+        conn
+    }
+
+    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2).
+    pub(crate) fn accept_join(&mut self, ctx: &mut Context<'_>, address: Address, syn: &Segment) {
+        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return };
+        let Some(id) = self.free_slot() else { return };
+        let mut shake = Handshake {
+            iss: ctx.entropy.bits() as u32,
+            nonce: ctx.entropy.bits() as u32,
+            peer_nonce: join.nonce,
+            join: true,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        take_syn(&mut shake, syn);
+        self.add_subflow(id, address, State::SynReceived, shake);
+        let subflow = &mut self.subflows[id.index()];
+        subflow.standing.backup = join.backup;
+        subflow.owes.syn = true;
+    }
+
+    /// The MPTCP option of our SYN or SYN/ACK.
+    pub(super) fn syn_option(&self, index: usize) -> Option<Mptcp> {
+        let subflow = &self.subflows[index];
+        let shake = &subflow.shake;
+        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path);
+        let backup = path.is_some_and(|config| config.backup);
+        let address_id = subflow.id.0;
+        match (shake.join, shake.initiator) {
+            _ if self.plain() => None,
+            (false, initiator) => Some(Mptcp::Capable(MpCapable {
+                checksum_required: false,
+                sender_key: (!initiator).then_some(self.keys.local),
+                receiver_key: None,
+                data_len: None,
+            })),
+            (true, true) => {
+                // With simultaneous joins the peer's key is not known yet: our own token stands in.
+                let token = self.keys.peer.unwrap_or(self.keys.local).token();
+                Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: shake.nonce }))
+            }
+            (true, false) => {
+                let hmac = self.keys.peer.map_or(0, |peer| {
+                    join_hmac(self.keys.local, peer, shake.nonce, shake.peer_nonce).left64()
+                });
+                Some(Mptcp::JoinSynAck(JoinSynAck { backup, address_id, hmac, nonce: shake.nonce }))
+            }
+        }
+    }
+
+    /// The MPTCP option that our ACKs carry until the peer is known to have the keys.
+    pub(super) fn ack_option(&self, index: usize, data_len: Option<u16>) -> Option<Mptcp> {
+        let shake = &self.subflows[index].shake;
+        if self.mode != Mode::Multipath || !shake.initiator {
+            return None;
+        }
+        let peer = self.keys.peer?;
+        if shake.join {
+            let proven = self.subflows[index].standing.joined;
+            let hmac = join_hmac(self.keys.local, peer, shake.nonce, shake.peer_nonce);
+            return (!proven).then(|| Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
+        }
+        (!self.joins.peer_dss_seen).then_some(Mptcp::Capable(MpCapable {
+            checksum_required: false,
+            sender_key: Some(self.keys.local),
+            receiver_key: Some(peer),
+            data_len,
+        }))
+    }
+
+    /// SYN-SENT: only the SYN/ACK to our SYN counts.
+    pub(super) fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        let subflow = &mut self.subflows[index];
+        let expected = subflow.shake.iss.wrapping_add(1);
+        if !segment.flags.has(Flags::SYN.with(Flags::ACK)) || segment.ack != expected {
+            return;
+        }
+        match (subflow.shake.join, segment.options.mptcp.as_deref()) {
+            (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
+                if self.mode == Mode::Offered =>
+            {
+                self.keys.set_peer(*key);
+                self.mode = Mode::Multipath;
+            }
+            (false, _) => self.mode = Mode::Plain,
+            (true, Some(Mptcp::JoinSynAck(answer))) => {
+                subflow.shake.peer_nonce = answer.nonce;
+                let own_nonce = subflow.shake.nonce;
+                let authentic = self.keys.peer.is_some_and(|peer| {
+                    join_hmac(peer, self.keys.local, answer.nonce, own_nonce).matches64(answer.hmac)
+                });
+                if !authentic {
+                    return self.refuse(ctx, index);
+                }
+            }
+            (true, _) => return self.refuse(ctx, index),
+        }
+        let subflow = &mut self.subflows[index];
+        take_syn(&mut subflow.shake, segment);
+        subflow.step(Step::Established);
+        subflow.owes.ack = true;
+        self.handshake_answered(ctx.now, index);
+        if self.subflows[index].shake.join {
+            // Repeated until the peer has acknowledged our HMAC.
+            let subflow = &mut self.subflows[index];
+            subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
+        } else {
+            self.window.update(0, u64::from(segment.window));
+            self.subflow_up(ctx, index);
+        }
+        self.start_joins(ctx);
+    }
+
+    /// SYN-RECEIVED: the third ACK. Returns whether the segment is to be read further.
+    pub(super) fn on_syn_received(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+    ) -> bool {
+        let subflow = &self.subflows[index];
+        let expected = subflow.shake.iss.wrapping_add(1);
+        if segment.flags.has(Flags::SYN) {
+            // The peer did not get our SYN/ACK.
+            self.subflows[index].owes.syn = true;
+            return false;
+        }
+        if !segment.flags.has(Flags::ACK) || segment.ack != expected {
+            return false;
+        }
+        match (subflow.shake.join, segment.options.mptcp.as_deref()) {
+            (false, Some(Mptcp::Capable(capable))) if self.mode == Mode::Offered => {
+                let echoed = capable.receiver_key == Some(self.keys.local);
+                let Some(key) = capable.sender_key.filter(|_| echoed) else { return false };
+                self.keys.set_peer(key);
+                self.mode = Mode::Multipath;
+            }
+            // A later segment that overtook the one with the keys; it will come again.
+            (false, _) if self.mode == Mode::Offered && segment.options.dss.is_some() => return false,
+            (false, _) if self.mode == Mode::Offered => self.mode = Mode::Plain,
+            (false, _) => {}
+            (true, Some(Mptcp::JoinAck(proof))) => {
+                let shake = subflow.shake;
+                let authentic = self.keys.peer.is_some_and(|peer| {
+                    join_hmac(peer, self.keys.local, shake.peer_nonce, shake.nonce)
+                        .matches160(&proof.hmac)
+                });
+                if !authentic {
+                    self.refuse(ctx, index);
+                    return false;
+                }
+                // The fourth ACK (RFC 8684 section 3.2).
+                self.subflows[index].owes.ack = true;
+            }
+            (true, _) => return false,
+        }
+        self.subflows[index].step(Step::Established);
+        self.handshake_answered(ctx.now, index);
+        self.subflow_up(ctx, index);
+        true
+    }
+
+    fn handshake_answered(&mut self, now: Time, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.tx.syn_acked();
+        subflow.timers.clear(Timer::Rto);
+        if subflow.shake.retries == 0 {
+            subflow.rtt.sample(now, now.since(subflow.shake.sent_at));
+        }
+        subflow.rtt.start_data(subflow.shake.retries > 0);
+    }
+
+    fn refuse(&mut self, ctx: &mut Context<'_>, index: usize) {
+        self.kill_subflow(ctx, index, true);
+    }
+
+    /// A DSS came: the peer has our key.
+    pub(super) fn on_dss_seen(&mut self, ctx: &mut Context<'_>, _dss: &Dss) {
+        if !self.joins.peer_dss_seen {
+            self.joins.peer_dss_seen = true;
+            self.start_joins(ctx);
+        }
+    }
+
+    /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
+    /// starts there.
+    pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
+        let here = self.subflows[0].address;
+        let position = self.spec.paths.iter().position(|config| config.path == here.path);
+        let count = self.spec.paths.len();
+        let Some(position) = position.filter(|_| count > 1) else { return false };
+        let next = self.spec.paths[(position + 1) % count];
+        let local_port = ctx.take_port();
+        self.restart_on(ctx, Address { path: next.path, local_port, ..here });
+        true
+    }
+
+    /// Begins again on another path: a new key, a new handshake. Nothing that the user wrote or
+    /// read is touched; none of it can have reached the peer's user.
+    fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
+        let retries = self.subflows[0].shake.retries;
+        let backoff = self.subflows[0].rtt.backoff();
+        let shake = Handshake {
+            iss: ctx.entropy.bits() as u32,
+            initiator: true,
+            sent_at: ctx.now,
+            retries,
+            ..Handshake::default()
+        };
+        self.keys = Keys::new(Key(ctx.entropy.bits()));
+        self.mode = if self.spec.config.multipath { Mode::Offered } else { Mode::Plain };
+        self.subflows.truncate(0);
+        self.add_subflow(SubflowId(0), address, State::SynSent, shake);
+        let subflow = &mut self.subflows[0];
+        for _ in 0..backoff {
+            subflow.rtt.back_off();
+        }
+        subflow.owes.syn = true;
+        let mut rest = self.spec.paths.clone();
+        rest.retain(|config| config.path != address.path);
+        rest.insert(0, self.spec.paths[0]);
+        self.joins = super::joins::Joins::new(&rest);
+    }
+
+    /// Whether simultaneous joins are spoken here.
+    pub(crate) fn joins_simultaneously(&self) -> bool {
+        self.spec.config.join == JoinTiming::Simultaneous
+    }
+
+    /// The reason beside a RST of ours.
+    pub(super) fn reset_option(&self) -> Option<Mptcp> {
+        (!self.plain()).then_some(Mptcp::Reset { reason: ResetReason::Mptcp, transient: false })
+    }
+}
+
+/// Notes what the peer's SYN told.
+fn take_syn(shake: &mut Handshake, syn: &Segment) {
+    shake.irs = syn.seq;
+    shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
+    shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
+}

@@ -1,0 +1,307 @@
+//! What a segment from the peer does.
+
+use super::{Connection, Context, Mode};
+use crate::event::{Event, WindowCause};
+use crate::tcp::recv::AckDue;
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::Acked;
+use crate::tcp::timer::Timer;
+use plait_base::{ByteRange, Time, unwrap32};
+use plait_sched::Notice;
+use plait_wire::{Dss, Flags, Mptcp, Payload, Segment};
+
+/// The longest TIME-WAIT (RFC 9293 section 3.6.1: twice the maximum segment lifetime; as long as
+/// Linux has it).
+const TIME_WAIT: plait_base::Span = plait_base::Span::from_secs(60);
+
+impl Connection {
+    /// Takes in a segment for the subflow at `index`.
+    pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return self.on_reset(ctx, index, segment);
+        }
+        match self.subflows[index].state {
+            State::Closed => return,
+            State::SynSent => return self.on_syn_sent(ctx, index, segment),
+            State::SynReceived => {
+                if !self.on_syn_received(ctx, index, segment) {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
+            // A repeated SYN/ACK: our ACK was lost (RFC 9293 section 3.10.7.4 and RFC 5961).
+            self.subflows[index].owes.ack = true;
+            return;
+        }
+        self.on_synchronised(ctx, index, segment);
+    }
+
+    fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        let subflow = &self.subflows[index];
+        let acceptable = match subflow.state {
+            State::SynSent => segment.ack == subflow.shake.iss.wrapping_add(1),
+            // RFC 5961 section 3.2: only the exact sequence number resets.
+            _ => segment.seq == subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
+        };
+        if acceptable {
+            self.kill_subflow(ctx, index, false);
+        } else {
+            self.subflows[index].owes.ack = subflow.state.synchronised();
+        }
+    }
+
+    fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        let subflow = &mut self.subflows[index];
+        let seq = unwrap32(segment.seq.wrapping_sub(subflow.shake.irs), subflow.rx.nxt());
+        let ack = unwrap32(segment.ack.wrapping_sub(subflow.shake.iss), subflow.tx.una());
+        // Far outside: an old duplicate, or an acknowledgement of what was never sent.
+        if seq > subflow.rx.nxt() + (1 << 30) || ack > subflow.tx.nxt() {
+            subflow.owes.ack = true;
+            return;
+        }
+        if let Some(stamp) = segment.options.timestamps
+            && seq <= subflow.rx.nxt()
+        {
+            subflow.shake.ts_recent = stamp.value;
+        }
+        let revived = core::mem::take(&mut subflow.standing.pf);
+        let proven = !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
+        if proven && subflow.shake.join {
+            // The fourth ACK: our HMAC arrived.
+            subflow.timers.clear(Timer::Rto);
+            self.subflow_up(ctx, index);
+        } else if revived {
+            self.notify_subflows(ctx);
+        }
+        if let Some(dss) = segment.options.dss {
+            self.on_dss_seen(ctx, &dss);
+        }
+        let old_una = self.queue.una();
+        self.on_subflow_ack(ctx, index, segment, ack);
+        self.on_data_ack(ctx, index, segment, ack);
+        if self.queue.una() > old_una {
+            let new = self.queue.una();
+            ctx.emit(Event::DataAcked { old: old_una, new });
+            self.notify_scheduler(ctx, Notice::DataAck { old: old_una, new });
+        }
+        self.on_payload(ctx, index, segment, seq);
+        if segment.flags.has(Flags::FIN) {
+            self.on_fin(ctx, index, seq + u64::from(segment.payload.len()));
+        }
+    }
+
+    /// Acknowledgement of the subflow's own sequence space.
+    fn on_subflow_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
+        let subflow = &self.subflows[index];
+        let una = subflow.tx.una();
+        let blocks = segment.options.sack.as_slice();
+        if ack <= una && blocks.is_empty() {
+            return;
+        }
+        let mut ranges = [ByteRange::default(); 4];
+        let iss = subflow.shake.iss;
+        for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
+            *range = ByteRange::new(
+                unwrap32(left.wrapping_sub(iss), una),
+                unwrap32(right.wrapping_sub(iss), una),
+            );
+        }
+        let ranges = &ranges[..blocks.len()];
+        // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.
+        let dsack = ranges.first().is_some_and(|first| {
+            first.end <= ack || ranges.get(1).is_some_and(|second| second.covers(*first))
+        });
+        let mss = self.mss();
+        let acked = self.with_flows(index, |subflow, flows| {
+            subflow.on_ack(ctx.now, ack.max(una), ranges, dsack, flows, mss)
+        });
+        self.after_ack(ctx, index, &acked);
+    }
+
+    fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, acked: &Acked) {
+        let subflow = &mut self.subflows[index];
+        let (id, cwnd) = (subflow.id, subflow.cwnd());
+        ctx.log.emit(Event::Acked {
+            subflow: id,
+            bytes: acked.outcome.delivered,
+            rtt: acked.rtt,
+            srtt: subflow.rtt.srtt().unwrap_or_default(),
+            cwnd,
+            inflight: subflow.tx.inflight(),
+        });
+        let cause = match acked {
+            Acked { entered_recovery: true, .. } => Some(WindowCause::Loss),
+            Acked { left_recovery: true, .. } => Some(WindowCause::Recovered),
+            _ => None,
+        };
+        if let Some(cause) = cause {
+            let ssthresh = subflow.cc.ssthresh();
+            ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+        }
+        if acked.fin_acked {
+            subflow.step(Step::FinAcked);
+            if subflow.state == State::TimeWait {
+                subflow.timers.clear_all();
+                subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
+            }
+            if self.plain() {
+                self.on_fin_acked();
+            }
+        }
+        self.scheduling.wake();
+    }
+
+    /// Acknowledgement of the data, and the window beside it.
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
+        let edge = match self.mode {
+            // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
+            Mode::Plain => (ack - 1).min(self.queue.nxt()),
+            Mode::Multipath => {
+                let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) else { return };
+                let near = self.queue.una();
+                if data_ack.long {
+                    data_ack.value.wrapping_sub(self.keys.first_dsn)
+                } else {
+                    let low = (data_ack.value as u32).wrapping_sub(self.keys.first_dsn as u32);
+                    unwrap32(low, near)
+                }
+            }
+            Mode::Offered => return,
+        };
+        let sent = self.data_fin_edge().unwrap_or(self.queue.nxt());
+        if edge > sent {
+            return;
+        }
+        if self.mode == Mode::Multipath && self.data_fin_edge() == Some(edge) {
+            self.on_fin_acked();
+        }
+        let freed = self.queue.on_data_ack(edge);
+        let window = u64::from(segment.window) << self.subflows[index].shake.peer_scale;
+        let opened = self.window.update(edge, window);
+        if freed > 0 {
+            self.on_data_progress(ctx.now);
+            if self.scheduling.app_blocked || self.queue.is_drained() {
+                self.news = true;
+            }
+        }
+        if freed > 0 || opened {
+            self.scheduling.wake();
+        }
+    }
+
+    /// The range of data that the payload carries, if it is told.
+    fn mapped(&self, segment: &Segment, seq: u64) -> Option<u64> {
+        match self.mode {
+            Mode::Plain => seq.checked_sub(1),
+            Mode::Offered => None,
+            Mode::Multipath => {
+                if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
+                    && capable.data_len.is_some()
+                {
+                    return seq.checked_sub(1);
+                }
+                let map = segment.options.dss?.mapping?;
+                let near = self.recv.nxt();
+                let dsn = if map.long {
+                    map.dsn.wrapping_sub(self.keys.peer_first_dsn)
+                } else {
+                    unwrap32((map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32), near)
+                };
+                let into = seq.checked_sub(unwrap32(map.ssn, seq))?;
+                let end = into + u64::from(segment.payload.len());
+                (end <= u64::from(map.len)).then_some(dsn.checked_add(into)?)
+            }
+        }
+    }
+
+    fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: u64) {
+        if let Some(dss) = segment.options.dss.filter(|dss| dss.data_fin) {
+            self.on_data_fin(index, &dss);
+        }
+        let len = u64::from(segment.payload.len());
+        if len == 0 {
+            // A probe of our window repeats an old sequence number.
+            let subflow = &mut self.subflows[index];
+            subflow.owes.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            return;
+        }
+        let Some(dsn) = self.mapped(segment, seq) else { return };
+        let data = ByteRange::with_len(dsn, len);
+        // What does not fit the window is discarded at both levels, so that it comes again.
+        if !self.recv.fits(data) {
+            self.subflows[index].owes.ack = true;
+            return;
+        }
+        let mss = self.mss();
+        let (now, log) = (ctx.now, &mut *ctx.log);
+        let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
+        let id = subflow.id;
+        let fresh = !subflow.rx.has(ByteRange::with_len(seq, len));
+        let before = recv.nxt();
+        let mut duplicate = 0;
+        let deliver = |dsn: u64, payload: Payload, at: Time| {
+            duplicate += u64::from(payload.len());
+            duplicate -= recv.insert(now, dsn, payload, at, id, &mut |run| {
+                log.emit(Event::DataReadable {
+                    data: run.data,
+                    waited: run.waited,
+                    subflow: run.subflow,
+                });
+            });
+        };
+        let due = subflow.rx.accept(now, seq, dsn, segment.payload.clone(), mss, deliver);
+        match due {
+            AckDue::Now => subflow.owes.ack = true,
+            AckDue::Later if !subflow.timers.is_set(Timer::Ack) => {
+                subflow.timers.set(Timer::Ack, now + crate::Config::ACK_DELAY);
+            }
+            AckDue::Later => {}
+        }
+        if fresh {
+            ctx.emit(Event::DataArrived { subflow: id, data, duplicate });
+        }
+        if self.recv.nxt() > before {
+            self.news = true;
+            if self.recv.finished() {
+                // The last bytes before a DATA_FIN that came ahead of them.
+                self.on_peer_finished();
+                self.subflows[index].owes.ack = true;
+            }
+        }
+    }
+
+    /// The peer's data ends; acted upon when everything below is here (RFC 8684 section 3.3.3).
+    fn on_data_fin(&mut self, index: usize, dss: &Dss) {
+        let Some(map) = dss.mapping else { return };
+        let first = unwrap32(
+            (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32),
+            self.recv.nxt(),
+        );
+        let end = first + u64::from(map.len).saturating_sub(1);
+        self.recv.set_fin(end);
+        self.subflows[index].owes.ack = true;
+        if self.recv.finished() {
+            self.on_peer_finished();
+        }
+    }
+
+    fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) {
+        let plain = self.plain();
+        let subflow = &mut self.subflows[index];
+        subflow.owes.ack = true;
+        if !subflow.rx.take_fin(seq) {
+            return;
+        }
+        subflow.step(Step::FinReceived);
+        if subflow.state == State::TimeWait {
+            subflow.timers.clear_all();
+            subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
+        }
+        if plain {
+            self.recv.set_fin(seq - 1);
+            self.on_peer_finished();
+        }
+    }
+}

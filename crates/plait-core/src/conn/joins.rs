@@ -1,0 +1,143 @@
+//! Further subflows: which paths are to be joined, and when.
+
+use super::{Connection, Context, Mode};
+use crate::config::{JoinTiming, PathConfig};
+use crate::event::Event;
+use crate::tcp::state::State;
+use crate::tcp::subflow::{Address, Handshake};
+use alloc::vec::Vec;
+use plait_base::Time;
+use plait_sched::Notice;
+
+/// A path that is not in use yet.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    config: PathConfig,
+}
+
+#[derive(Debug)]
+pub(crate) struct Joins {
+    waiting: Vec<Waiting>,
+    /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
+    pub(crate) peer_dss_seen: bool,
+}
+
+impl Joins {
+    pub(crate) fn new(paths: &[PathConfig]) -> Joins {
+        let waiting = paths.iter().skip(1).map(|config| Waiting { config: *config }).collect();
+        Joins { waiting, peer_dss_seen: false }
+    }
+
+    /// Whether some path waits to be joined.
+    pub(crate) fn any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+impl Connection {
+    /// Starts the joins whose time has come. Client only: the server's addresses are reached from
+    /// there.
+    pub(crate) fn start_joins(&mut self, ctx: &mut Context<'_>) {
+        if !self.client || self.joins.waiting.is_empty() || self.closing.asked && self.at_end() {
+            return;
+        }
+        let timing = self.spec.config.join;
+        // RFC 8684 section 3.2 has the client wait for the peer's first DSS. Where the first path
+        // has fallen silent before it came, another path is the only way on: the peer refuses the
+        // join if it does not know the connection.
+        let stuck = self.subflows.first().is_some_and(|s| s.standing.pf);
+        let ready = match timing {
+            JoinTiming::AfterData => self.joins.peer_dss_seen || stuck,
+            JoinTiming::AfterSynAck => true,
+            JoinTiming::Simultaneous => true,
+        };
+        let agreed = self.mode == Mode::Multipath
+            || self.mode == Mode::Offered && timing == JoinTiming::Simultaneous;
+        if !ready || !agreed {
+            return;
+        }
+        for waiting in core::mem::take(&mut self.joins.waiting) {
+            let Some(id) = self.free_slot() else { break };
+            let remote_port = self.subflows.first().map_or(0, |s| s.address.remote_port);
+            let path = waiting.config.path;
+            let address = Address { path, local_port: ctx.take_port(), remote_port };
+            let shake = Handshake {
+                iss: ctx.entropy.bits() as u32,
+                nonce: ctx.entropy.bits() as u32,
+                join: true,
+                initiator: true,
+                sent_at: ctx.now,
+                ..Handshake::default()
+            };
+            self.add_subflow(id, address, State::SynSent, shake);
+            let subflow = &mut self.subflows[id.index()];
+            subflow.standing.backup = waiting.config.backup;
+            subflow.owes.syn = true;
+        }
+    }
+
+    /// Every subflow that the connection will have carries data.
+    pub(crate) fn subflows_ready(&self) -> bool {
+        let expected = if self.plain() { 1 } else { self.spec.paths.len().max(1) };
+        self.subflows.iter().filter(|s| s.standing.joined).count() >= expected
+    }
+
+    /// A subflow may carry data from now on.
+    pub(crate) fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.standing.joined = true;
+        let (id, path) = (subflow.id, subflow.address.path);
+        ctx.emit(Event::SubflowUp { subflow: id, path });
+        // What the failed ones hold can go here now.
+        for other in 0..self.subflows.len() {
+            if other != index && self.subflows[other].standing.pf {
+                self.reinject_outstanding(other);
+            }
+        }
+        self.notify_subflows(ctx);
+        self.news = true;
+    }
+
+    /// The set of live subflows changed.
+    pub(crate) fn notify_subflows(&mut self, ctx: &mut Context<'_>) {
+        let live = self.live();
+        self.notify_scheduler(ctx, Notice::SubflowsChanged { live });
+        self.scheduling.wake();
+    }
+
+    /// From when on the next send finds every congestion window back at its initial value; `None`
+    /// while data is under way or where the windows are not lowered by idling.
+    pub(crate) fn initial_window_at(&self) -> Option<Time> {
+        let mode = self.spec.config.idle_restart;
+        if !self.queue.is_drained() {
+            return None;
+        }
+        let mut latest = Time::ZERO;
+        for subflow in self.subflows.iter().filter(|s| s.standing.joined) {
+            if !subflow.is_quiet() {
+                return None;
+            }
+            let idle = subflow.cc.idle_until_initial(subflow.rtt.base_rto(), mode);
+            if let Some(idle) = idle {
+                latest = latest.max(subflow.last_send + idle);
+            } else if mode == plait_cc::IdleRestart::Off {
+                return None;
+            }
+        }
+        Some(latest)
+    }
+
+    /// Sets every window to its initial value; thresholds stay.
+    pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
+        let initial = u64::from(self.spec.config.initial_window) * self.mss();
+        for subflow in &mut self.subflows {
+            subflow.cc.set_cwnd(initial);
+            ctx.log.emit(Event::Window {
+                subflow: subflow.id,
+                cwnd: initial,
+                ssthresh: subflow.cc.ssthresh(),
+                cause: crate::event::WindowCause::Set,
+            });
+        }
+    }
+}

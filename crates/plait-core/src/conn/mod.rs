@@ -1,0 +1,447 @@
+//! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
+//! only this module, `ingress` and `egress` touch more than one part.
+
+mod closing;
+mod egress;
+mod handshake;
+mod ingress;
+mod invariants;
+mod joins;
+mod scheduling;
+mod segments;
+mod timeouts;
+
+pub(crate) use handshake::{Asks, Opening, listen_syn};
+pub use segments::Transmit;
+
+use crate::config::{Config, PathConfig};
+use crate::data::reassembly::Reassembly;
+use crate::data::send_queue::SendQueue;
+use crate::data::window::SendWindow;
+use crate::event::Event;
+use crate::stats::SubflowStats;
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use closing::Closing;
+use core::fmt;
+use joins::Joins;
+use plait_base::{ConnId, PathId, SubflowId, SubflowSet, Time};
+use plait_cc::{Algorithm, Flow, Flows};
+use plait_sched::Scheduler;
+use plait_wire::Key;
+use scheduling::Scheduling;
+use timeouts::ConnectionTimers;
+
+/// Fills the places of flows that are not there.
+const NO_FLOW: Flow = Flow {
+    cwnd: 0,
+    ssthresh: None,
+    srtt: None,
+    mss: 0,
+    in_recovery: false,
+    live: false,
+    loss_interval: 0,
+};
+
+/// Makes the scheduler of a connection.
+pub type SchedulerFactory = Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>;
+/// Makes the congestion controller of a subflow on a path.
+pub type ControllerFactory = Arc<dyn Fn(PathId) -> Box<dyn Algorithm> + Send + Sync>;
+
+/// All that a connection is made from.
+#[derive(Clone)]
+pub struct ConnectionSpec {
+    /// Settings.
+    pub config: Config,
+    /// Its paths in order of preference; the connection starts on the first.
+    pub paths: Vec<PathConfig>,
+    /// Its scheduler.
+    pub scheduler: SchedulerFactory,
+    /// Its congestion controllers.
+    pub controller: ControllerFactory,
+}
+
+impl fmt::Debug for ConnectionSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionSpec")
+            .field("config", &self.config)
+            .field("paths", &self.paths)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Source of random numbers: the operating system's for live endpoints, a seeded stream for
+/// simulated ones.
+pub trait Entropy: Send {
+    /// 64 random bits.
+    fn bits(&mut self) -> u64;
+}
+
+/// Where events go. With nobody listening an event costs one comparison.
+#[derive(Debug, Default)]
+pub(crate) struct EventLog {
+    pub(crate) enabled: bool,
+    /// The connection that is speaking.
+    pub(crate) speaker: ConnId,
+    pub(crate) events: Vec<(ConnId, Event)>,
+}
+
+impl EventLog {
+    pub(crate) fn emit(&mut self, event: Event) {
+        if self.enabled {
+            self.events.push((self.speaker, event));
+        }
+    }
+}
+
+/// What the parts get with every call.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Time,
+    pub(crate) log: &'a mut EventLog,
+    pub(crate) entropy: &'a mut dyn Entropy,
+    /// Port for the next subflow that this end opens.
+    pub(crate) next_port: &'a mut u16,
+}
+
+impl Context<'_> {
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.log.emit(event);
+    }
+
+    /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
+    /// the live driver).
+    fn take_port(&mut self) -> u16 {
+        let port = *self.next_port;
+        *self.next_port = if port == u16::MAX { 49_152 } else { port + 1 };
+        port
+    }
+}
+
+/// Whether Multipath TCP is spoken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Offered, not yet agreed.
+    Offered,
+    Multipath,
+    Plain,
+}
+
+/// State of a connection as its user sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionState {
+    /// The handshake is under way.
+    Connecting,
+    /// Data may flow.
+    Open,
+    /// The peer's data has ended and all of it was read.
+    PeerDone,
+    /// Both directions have ended in order.
+    Closed,
+    /// Reset, or given up.
+    Failed,
+}
+
+/// The keys of both ends and the data sequence numbers they give (RFC 8684 section 3.1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys {
+    pub(crate) local: Key,
+    pub(crate) peer: Option<Key>,
+    /// Wire DSN of our first byte.
+    first_dsn: u64,
+    /// Wire DSN of the peer's first byte.
+    peer_first_dsn: u64,
+}
+
+impl Keys {
+    pub(crate) fn new(local: Key) -> Keys {
+        Keys { local, peer: None, first_dsn: local.idsn().wrapping_add(1), peer_first_dsn: 0 }
+    }
+
+    fn set_peer(&mut self, peer: Key) {
+        self.peer = Some(peer);
+        self.peer_first_dsn = peer.idsn().wrapping_add(1);
+    }
+}
+
+pub(crate) struct Connection {
+    pub(crate) spec: ConnectionSpec,
+    client: bool,
+    started: Time,
+    mode: Mode,
+    failed: bool,
+    keys: Keys,
+    subflows: Vec<Subflow>,
+    queue: SendQueue,
+    window: SendWindow,
+    recv: Reassembly,
+    scheduling: Scheduling,
+    closing: Closing,
+    joins: Joins,
+    timers: ConnectionTimers,
+    /// Something happened that the user of the connection may want to know.
+    news: bool,
+}
+
+impl Connection {
+    fn new(spec: ConnectionSpec, client: bool, now: Time, key: Key) -> Connection {
+        let scheduler = (spec.scheduler)();
+        let mode = if spec.config.multipath { Mode::Offered } else { Mode::Plain };
+        Connection {
+            client,
+            started: now,
+            mode,
+            failed: false,
+            keys: Keys::new(key),
+            subflows: Vec::with_capacity(SubflowId::MAX),
+            queue: SendQueue::default(),
+            window: SendWindow::new(),
+            recv: Reassembly::new(spec.config.rcvbuf),
+            scheduling: Scheduling::new(scheduler),
+            closing: Closing::default(),
+            joins: Joins::new(&spec.paths),
+            timers: ConnectionTimers::new(),
+            news: false,
+            spec,
+        }
+    }
+
+    pub(crate) fn is_client(&self) -> bool {
+        self.client
+    }
+
+    /// The port at which the connection's server listens.
+    pub(crate) fn service_port(&self) -> Option<u16> {
+        let address = self.subflows.first()?.address;
+        Some(if self.client { address.remote_port } else { address.local_port })
+    }
+
+    pub(crate) fn speaks_multipath(&self) -> bool {
+        self.mode == Mode::Multipath
+    }
+
+    /// Changes whenever the addresses or the key may have changed.
+    pub(crate) fn census(&self) -> (usize, u32, u64) {
+        let open = self.subflows.iter().filter(|s| s.state != State::Closed).count();
+        let ports = self.subflows.iter().map(|s| u32::from(s.address.local_port)).sum();
+        (open, ports, self.keys.local.0)
+    }
+
+    pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
+        let stats = |s: &Subflow| SubflowStats {
+            subflow: s.id,
+            path: s.address.path,
+            up: s.standing.joined && s.state.synchronised(),
+            potentially_failed: s.standing.pf,
+            cwnd: s.cwnd(),
+            ssthresh: s.cc.ssthresh(),
+            inflight: s.tx.inflight(),
+            srtt: s.rtt.srtt(),
+            rto: s.rtt.rto(),
+        };
+        self.subflows.iter().map(stats).collect()
+    }
+
+    /// A slot for a subflow: that of a closed one, or a new one.
+    fn free_slot(&mut self) -> Option<SubflowId> {
+        let closed = self.subflows.iter().position(|s| s.state == State::Closed && !s.owes.rst);
+        match closed {
+            Some(index) => {
+                let id = SubflowId(index as u8);
+                self.queue.forget_subflow(id);
+                Some(id)
+            }
+            None if self.subflows.len() < SubflowId::MAX => {
+                Some(SubflowId(self.subflows.len() as u8))
+            }
+            None => None,
+        }
+    }
+
+    fn add_subflow(&mut self, id: SubflowId, address: Address, state: State, shake: Handshake) {
+        let algorithm = (self.spec.controller)(address.path);
+        let subflow = Subflow::new(id, address, state, shake, &self.spec.config, algorithm);
+        match self.subflows.get_mut(id.index()) {
+            Some(slot) => *slot = subflow,
+            None => self.subflows.push(subflow),
+        }
+    }
+
+    /// Payload bytes of a full segment.
+    pub(crate) fn mss(&self) -> u64 {
+        self.spec.config.segment_payload()
+    }
+
+    fn plain(&self) -> bool {
+        self.mode == Mode::Plain
+    }
+
+    /// Index of the subflow that `address` belongs to.
+    pub(crate) fn find(&self, address: Address) -> Option<usize> {
+        let open = |s: &Subflow| s.address == address && (s.state != State::Closed || s.owes.rst);
+        self.subflows.iter().position(open)
+    }
+
+    /// The addresses of the subflows that are not closed.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
+        self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| s.address)
+    }
+
+    /// The token that MP_JOIN names this connection by.
+    pub(crate) fn token(&self) -> u32 {
+        self.keys.local.token()
+    }
+
+    /// Whether further subflows may be accepted (RFC 8684 section 3.2).
+    pub(crate) fn accepts_joins(&self) -> bool {
+        self.mode == Mode::Multipath && self.keys.peer.is_some() && !self.closing.done()
+    }
+
+    fn live(&self) -> SubflowSet {
+        let live = |s: &&Subflow| s.state.synchronised() && s.standing.joined && !s.standing.pf;
+        self.subflows.iter().filter(live).map(|s| s.id).collect()
+    }
+
+    /// Calls `f` with the subflow at `index` and read-only views of all flows, its own included.
+    fn with_flows<R>(&mut self, index: usize, f: impl FnOnce(&mut Subflow, Flows<'_>) -> R) -> R {
+        let mut all = [NO_FLOW; SubflowId::MAX];
+        for (flow, subflow) in all.iter_mut().zip(&self.subflows) {
+            *flow = subflow.flow();
+        }
+        let flows = Flows { all: &all[..self.subflows.len()], own: index };
+        f(&mut self.subflows[index], flows)
+    }
+
+    /// The state as the connection's user sees it.
+    pub(crate) fn state(&self) -> ConnectionState {
+        if self.failed {
+            ConnectionState::Failed
+        } else if self.closing.done() {
+            ConnectionState::Closed
+        } else if self.recv.finished() && self.recv.readable() == 0 {
+            ConnectionState::PeerDone
+        } else if self.subflows.iter().any(|s| s.state.synchronised() && !s.shake.join)
+            || self.mode == Mode::Multipath
+        {
+            ConnectionState::Open
+        } else {
+            ConnectionState::Connecting
+        }
+    }
+
+    /// Takes `len` pattern bytes into the send buffer, as far as there is room.
+    pub(crate) fn write_pattern(&mut self, len: u64) -> u64 {
+        let taken = self.room_for(len);
+        if taken > 0 {
+            self.queue.write_pattern(taken);
+            self.scheduling.wake();
+        }
+        taken
+    }
+
+    /// Takes real bytes into the send buffer, as far as there is room.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> usize {
+        let taken = self.room_for(bytes.len() as u64) as usize;
+        if taken > 0 {
+            self.queue.write_bytes(&bytes[..taken]);
+            self.scheduling.wake();
+        }
+        taken
+    }
+
+    fn room_for(&mut self, len: u64) -> u64 {
+        if self.closing.asked || self.failed {
+            return 0;
+        }
+        let room = self.spec.config.sndbuf.saturating_sub(self.queue.occupied());
+        self.scheduling.app_blocked = len > room;
+        len.min(room)
+    }
+
+    /// Bytes in order that wait for the reader.
+    pub(crate) fn readable(&self) -> u64 {
+        self.recv.readable()
+    }
+
+    /// Reads up to `max` bytes without looking at them.
+    pub(crate) fn skip(&mut self, max: u64) -> u64 {
+        let taken = self.recv.skip(max);
+        self.after_read(taken);
+        taken
+    }
+
+    /// Reads real bytes.
+    pub(crate) fn read_bytes(&mut self, buffer: &mut [u8]) -> usize {
+        let taken = self.recv.read(buffer);
+        self.after_read(taken as u64);
+        taken
+    }
+
+    /// Tells the peer of a window that opened well (RFC 9293 section 3.8.6.2.2).
+    fn after_read(&mut self, taken: u64) {
+        if taken == 0 {
+            return;
+        }
+        let (told, now) = (self.recv.advertised(), self.recv.window());
+        let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
+        if told < step && now >= told + step {
+            for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
+                subflow.owes.ack = true;
+            }
+        }
+    }
+
+    /// Bytes written and not DATA_ACKed.
+    pub(crate) fn unacked(&self) -> u64 {
+        self.queue.occupied()
+    }
+
+    /// Whether something happened since this was last asked.
+    pub(crate) fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.news)
+    }
+
+    /// Resets every subflow at once.
+    pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
+        for index in 0..self.subflows.len() {
+            self.kill_subflow(ctx, index, true);
+        }
+        self.failed = true;
+    }
+
+    /// A subflow is gone. What it carried is for the others.
+    fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
+        let subflow = &mut self.subflows[index];
+        if subflow.state == State::Closed {
+            return;
+        }
+        let was_joined = subflow.standing.joined;
+        subflow.owes = Owes { rst: tell_peer, ..Owes::default() };
+        subflow.step(Step::Aborted);
+        subflow.standing.joined = false;
+        let id = subflow.id;
+        self.reinject_outstanding(index);
+        self.queue.unassign_all();
+        if was_joined {
+            ctx.emit(Event::SubflowDown { subflow: id });
+            self.notify_subflows(ctx);
+        }
+        if !self.subflows.iter().any(|s| s.state != State::Closed) && !self.closing.done() {
+            self.failed = true;
+            self.news = true;
+        }
+    }
+
+    /// Queues all that a subflow has sent and not seen acknowledged for reinjection.
+    fn reinject_outstanding(&mut self, index: usize) {
+        if self.plain() {
+            return;
+        }
+        for sent in self.subflows[index].tx.iter() {
+            self.queue.queue_reinjection(sent.data());
+        }
+        self.scheduling.wake();
+    }
+}

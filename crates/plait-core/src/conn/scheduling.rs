@@ -1,0 +1,325 @@
+//! The scheduler's place in a connection: views in, decisions and effects out.
+
+use super::{Connection, Context};
+use crate::event::{Block, Event, WindowCause};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use plait_base::{Span, SubflowId, SubflowSet, Time};
+use plait_sched::{
+    CaState, ConnectionView, Decision, Effect, Notice, Outcome, Reason, Scheduler, SubflowView, View,
+};
+
+/// Pacing rate where nothing is known yet, in bytes per second.
+const UNKNOWN_PACE: u64 = 0;
+/// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
+pub(crate) const SAFETY_WAIT: Span = Span::from_millis(200);
+
+#[derive(Debug)]
+pub(crate) struct Scheduling {
+    scheduler: Box<dyn Scheduler>,
+    /// While a measurement warms up, segments go to the subflows in strict turn instead.
+    warm_up: Option<WarmUp>,
+    outcome: Outcome,
+    views: Vec<SubflowView>,
+    /// Something happened that can change the answer.
+    due: bool,
+    pub(crate) app_blocked: bool,
+    block: Option<Block>,
+    /// Bytes that `grant` still lets the subflow take without asking.
+    last_wait: Option<(Option<SubflowId>, Reason)>,
+}
+
+/// Strict turns: every subflow gets the same number of segments, whatever its window.
+#[derive(Clone, Copy, Default, Debug)]
+struct WarmUp {
+    next: u8,
+}
+
+impl Scheduling {
+    pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Scheduling {
+        Scheduling {
+            scheduler,
+            warm_up: None,
+            outcome: Outcome::default(),
+            views: Vec::with_capacity(SubflowId::MAX),
+            due: false,
+            app_blocked: false,
+            block: None,
+            last_wait: None,
+        }
+    }
+
+    pub(crate) fn wake(&mut self) {
+        self.due = true;
+    }
+
+    pub(crate) const fn is_due(&self) -> bool {
+        self.due
+    }
+}
+
+/// What [`Connection::next_decision`] leaves to do.
+pub(super) enum Todo {
+    /// Carry out this.
+    Send(Decision),
+    /// Nothing now.
+    Nothing,
+}
+
+impl Connection {
+    /// Lets segments go to the subflows in strict turn (`on`), or hands over to a fresh scheduler.
+    pub(crate) fn set_warm_up(&mut self, on: bool) {
+        self.scheduling.warm_up = on.then(WarmUp::default);
+        if !on {
+            self.scheduling.scheduler = (self.spec.scheduler)();
+        }
+        self.scheduling.wake();
+    }
+
+    fn subflow_view(&self, index: usize) -> SubflowView {
+        let subflow = &self.subflows[index];
+        let ca = match subflow.phase.ca() {
+            // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
+            // its window allows (RFC 5681 section 3.1).
+            CaState::Loss if self.plain() => CaState::Recovery,
+            ca => ca,
+        };
+        SubflowView {
+            id: subflow.id,
+            open: subflow.state.sends_data(),
+            joined: subflow.standing.joined,
+            backup: subflow.standing.backup,
+            pf: subflow.standing.pf,
+            ca,
+            mss: self.mss() as u32,
+            cwnd: subflow.cwnd(),
+            ssthresh: subflow.cc.ssthresh(),
+            inflight: subflow.tx.inflight(),
+            queued: self.queue.assigned(subflow.id),
+            srtt: subflow.rtt.srtt(),
+            rttvar: subflow.rtt.rttvar(),
+            last_rtt: subflow.rtt.latest(),
+            min_rtt: subflow.rtt.min(),
+            rto: subflow.rtt.rto(),
+            tsq_blocked: false,
+            rec_cwnd: subflow.standing.rec_cwnd,
+            pacing_rate: UNKNOWN_PACE,
+            last_send: subflow.last_send,
+        }
+    }
+
+    fn connection_view(&self) -> ConnectionView {
+        ConnectionView {
+            mss: self.mss() as u32,
+            start: self.started,
+            snd_una: self.queue.una(),
+            snd_nxt: self.queue.nxt(),
+            wnd_end: self.window.end(),
+            unsent: self.queue.unsent(),
+            reinject: self.queue.next_reinjection(),
+            app_blocked: self.scheduling.app_blocked,
+            sndbuf_free: self.spec.config.sndbuf.saturating_sub(self.queue.occupied()),
+        }
+    }
+
+    /// Fills the views of the subflows that carry data.
+    fn refresh_views(&mut self) {
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        views.clear();
+        for index in 0..self.subflows.len() {
+            let subflow = &self.subflows[index];
+            if subflow.standing.joined && subflow.state.synchronised() {
+                views.push(self.subflow_view(index));
+            }
+        }
+        self.scheduling.views = views;
+    }
+
+    /// Tells the scheduler of an event.
+    pub(super) fn notify_scheduler(&mut self, ctx: &Context<'_>, notice: Notice) {
+        if self.scheduling.warm_up.is_some() {
+            return;
+        }
+        self.refresh_views();
+        let connection = self.connection_view();
+        let Connection { scheduling, queue, .. } = self;
+        let view = View {
+            now: ctx.now,
+            tsq: false,
+            connection,
+            subflows: &scheduling.views,
+            queue: &*queue,
+        };
+        scheduling.scheduler.on_notice(&view, notice);
+    }
+
+    /// Windows of subflows that have been idle are brought down before the scheduler looks at them
+    /// (schedulers 4.9).
+    fn validate_idle(&mut self, ctx: &mut Context<'_>) {
+        let mode = self.spec.config.idle_restart;
+        for subflow in &mut self.subflows {
+            if !subflow.standing.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
+                continue;
+            }
+            let idle = ctx.now.since(subflow.last_send);
+            if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
+                let standing = &mut subflow.standing;
+                standing.rec_cwnd = standing.rec_cwnd.max(reset.before);
+                let (before, after) = (reset.before, reset.after);
+                ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
+            }
+        }
+    }
+
+    /// Asks the scheduler until it wants something sent, or has nothing to say.
+    pub(super) fn next_decision(&mut self, ctx: &mut Context<'_>) -> Todo {
+        self.validate_idle(ctx);
+        while self.scheduling.due {
+            self.refresh_views();
+            if self.scheduling.views.is_empty() {
+                self.scheduling.due = false;
+                break;
+            }
+            let connection = self.connection_view();
+            let decision = self.ask(ctx.now, connection);
+            self.apply_effects(ctx);
+            self.log_decision(ctx, decision);
+            match decision {
+                Decision::Send { .. } => {
+                    self.note_block(ctx, None);
+                    return Todo::Send(decision);
+                }
+                Decision::Assign { .. } => self.take_plan(),
+                Decision::Wait { on, reason } => self.on_wait(ctx, on, reason),
+                Decision::Idle => self.on_idle(ctx),
+            }
+        }
+        Todo::Nothing
+    }
+
+    fn ask(&mut self, now: Time, connection: ConnectionView) -> Decision {
+        let Connection { scheduling, queue, .. } = self;
+        let view =
+            View { now, tsq: false, connection, subflows: &scheduling.views, queue: &*queue };
+        scheduling.outcome.clear();
+        match &mut scheduling.warm_up {
+            Some(turns) => turns.schedule(&view),
+            None => scheduling.scheduler.schedule(&view, &mut scheduling.outcome),
+        }
+    }
+
+    fn take_plan(&mut self) {
+        let plan = core::mem::take(&mut self.scheduling.outcome.plan);
+        for (range, subflow) in &plan {
+            self.queue.assign(*range, *subflow);
+        }
+        // A plan that assigns nothing would be asked for for ever.
+        self.scheduling.due = !plan.is_empty();
+        self.scheduling.outcome.plan = plan;
+    }
+
+    fn usable(&self) -> SubflowSet {
+        let len = self.queue.unsent().clamp(1, self.mss());
+        self.scheduling.views.iter().filter(|s| s.usable(len, false)).map(|s| s.id).collect()
+    }
+
+    fn on_wait(&mut self, ctx: &mut Context<'_>, on: Option<SubflowId>, reason: Reason) {
+        self.scheduling.due = false;
+        let usable = self.usable();
+        let alive = self.scheduling.views.iter().any(SubflowView::alive);
+        let block = match reason {
+            Reason::SendWindow => Block::ReceiveWindow,
+            _ if !alive => Block::NoSubflow,
+            _ if usable.is_empty() => Block::CongestionWindow,
+            _ => Block::Scheduler,
+        };
+        self.note_block(ctx, Some(block));
+        if reason == Reason::SendWindow {
+            self.notify_scheduler(ctx, Notice::WindowLimited);
+            self.arm_window_probe(ctx.now);
+        }
+        if let Some(subflow) = on.and_then(|id| self.subflows.get(id.index())) {
+            let wait = subflow.rtt.rto().max(SAFETY_WAIT);
+            self.timers.safety = ctx.now + wait;
+        }
+    }
+
+    fn on_idle(&mut self, ctx: &mut Context<'_>) {
+        self.scheduling.due = false;
+        let stalled = self.scheduling.app_blocked && !self.usable().is_empty();
+        self.note_block(ctx, stalled.then_some(Block::SendBuffer));
+        if stalled {
+            self.notify_scheduler(ctx, Notice::WindowLimited);
+        }
+    }
+
+    fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
+        if self.scheduling.block != block {
+            self.scheduling.block = block;
+            ctx.emit(Event::Blocked(block));
+        }
+    }
+
+    fn apply_effects(&mut self, ctx: &mut Context<'_>) {
+        for at in 0..self.scheduling.outcome.effects.len() {
+            let effect = self.scheduling.outcome.effects[at];
+            ctx.emit(Event::Effect(effect));
+            match effect {
+                Effect::Penalise { subflow, cwnd, ssthresh } => {
+                    let Some(subflow) = self.subflows.get_mut(subflow.index()) else { continue };
+                    subflow.cc.penalise(cwnd, ssthresh);
+                    let (id, cwnd) = (subflow.id, subflow.cwnd());
+                    let cause = WindowCause::Effect;
+                    ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+                }
+                Effect::Cap { subflow, bytes } => {
+                    if let Some(subflow) = self.subflows.get_mut(subflow.index()) {
+                        subflow.standing.cap = bytes;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reports a decision; a wait that repeats the last one is not reported again.
+    fn log_decision(&mut self, ctx: &mut Context<'_>, decision: Decision) {
+        if !ctx.log.enabled {
+            return;
+        }
+        let (chosen, waits_for, reason) = match decision {
+            Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
+            Decision::Assign { reason } => (None, None, reason),
+            Decision::Wait { on, reason } => (None, on, reason),
+            Decision::Idle => return,
+        };
+        let wait = matches!(decision, Decision::Wait { .. }).then_some((waits_for, reason));
+        if wait.is_some() && wait == self.scheduling.last_wait {
+            return;
+        }
+        self.scheduling.last_wait = wait;
+        let connection = self.connection_view();
+        let Connection { scheduling, queue, .. } = self;
+        let view =
+            View { now: ctx.now, tsq: false, connection, subflows: &scheduling.views, queue: &*queue };
+        let candidates = view.candidates();
+        let usable = self.usable();
+        ctx.emit(Event::Decision { chosen, waits_for, candidates, usable, reason });
+    }
+}
+
+impl WarmUp {
+    fn schedule(&mut self, view: &View<'_>) -> Decision {
+        let len = view.next_len();
+        if len == 0 {
+            return Decision::Idle;
+        }
+        let count = view.subflows.len();
+        let turn = &view.subflows[usize::from(self.next) % count];
+        if !turn.usable(len, false) || view.connection.snd_nxt + len > view.connection.wnd_end {
+            return Decision::Wait { on: Some(turn.id), reason: Reason::TurnBusy };
+        }
+        self.next = ((usize::from(self.next) + 1) % count) as u8;
+        let what = plait_sched::What::New { offset: 0 };
+        Decision::Send { subflow: turn.id, what, grant: len, reason: Reason::Turn }
+    }
+}

@@ -1,0 +1,161 @@
+//! Building segments: the fields and options that each kind carries.
+
+use super::{Connection, Context, Mode};
+use crate::data::window::scale_for;
+use crate::tcp::state::State;
+use alloc::boxed::Box;
+use plait_base::{ByteRange, PathId, Time};
+use plait_wire::{DataAck, Dss, Flags, Mapping, Options, Payload, Segment, Timestamps};
+
+/// A segment on its way out.
+#[derive(Clone, Debug)]
+pub struct Transmit {
+    /// The path that it takes.
+    pub path: PathId,
+    /// The segment.
+    pub segment: Segment,
+}
+
+/// Timestamps count milliseconds, as most stacks have them (RFC 7323 section 5.4).
+fn timestamp(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+impl Connection {
+    /// SYN or SYN/ACK, according to the state.
+    pub(super) fn build_syn(&mut self, now: Time, index: usize) -> Transmit {
+        let scale = scale_for(self.spec.config.rcvbuf);
+        let mptcp = self.syn_option(index).map(Box::new);
+        let window = self.recv.window().min(0xffff);
+        self.recv.on_advertised(window);
+        let subflow = &mut self.subflows[index];
+        let answer = subflow.state == State::SynReceived;
+        subflow.shake.own_scale = scale;
+        let options = Options {
+            mss: Some((self.spec.config.mtu - 40).min(0xffff) as u16),
+            window_scale: Some(scale),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { value: timestamp(now), echo: subflow.shake.ts_recent }),
+            mptcp,
+            ..Options::default()
+        };
+        let segment = Segment {
+            src_port: subflow.address.local_port,
+            dst_port: subflow.address.remote_port,
+            seq: subflow.shake.iss,
+            ack: if answer { subflow.shake.irs.wrapping_add(1) } else { 0 },
+            flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
+            window: window as u16,
+            options,
+            payload: Payload::Empty,
+        };
+        Transmit { path: subflow.address.path, segment }
+    }
+
+    /// A segment with everything an acknowledgement tells. `seq` counts from 0 at our SYN.
+    pub(super) fn build_ack(
+        &mut self,
+        now: Time,
+        index: usize,
+        seq: u64,
+        flags: Flags,
+        payload: Payload,
+        mapping: Option<ByteRange>,
+    ) -> Transmit {
+        let multipath = self.mode == Mode::Multipath;
+        let window = self.recv.window();
+        let scale = self.subflows[index].shake.own_scale;
+        let field = (window >> scale).min(0xffff);
+        self.recv.on_advertised(field << scale);
+        let data_ack = self.keys.peer_first_dsn.wrapping_add(self.recv.nxt());
+        let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
+        let mptcp = self.ack_option(index, data_len);
+        let mut dss = None;
+        // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
+        // join has no DSS until it is proven.
+        if multipath && mptcp.is_none() || multipath && mapping.is_some() && data_len.is_none() {
+            let first_dsn = self.keys.first_dsn;
+            dss = Some(Dss {
+                data_ack: Some(DataAck { value: data_ack & 0xffff_ffff, long: false }),
+                mapping: mapping.map(|range| Mapping {
+                    dsn: first_dsn.wrapping_add(range.start) & 0xffff_ffff,
+                    long: false,
+                    ssn: seq as u32,
+                    len: range.len() as u16,
+                    checksum: None,
+                }),
+                data_fin: false,
+            });
+        }
+        let mptcp = mptcp.filter(|_| dss.is_none_or(|dss| dss.mapping.is_none())).map(Box::new);
+        let subflow = &mut self.subflows[index];
+        let mut options = Options {
+            timestamps: Some(Timestamps { value: timestamp(now), echo: subflow.shake.ts_recent }),
+            dss,
+            mptcp,
+            ..Options::default()
+        };
+        if subflow.rx.has_sack() {
+            let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len());
+            let room = plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
+            let (irs, sack) = (subflow.shake.irs, &mut options.sack);
+            subflow.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
+                sack.push(irs.wrapping_add(block.start as u32), irs.wrapping_add(block.end as u32));
+            });
+        }
+        subflow.rx.on_ack_sent();
+        subflow.owes.ack = false;
+        subflow.timers.clear(crate::tcp::timer::Timer::Ack);
+        let segment = Segment {
+            src_port: subflow.address.local_port,
+            dst_port: subflow.address.remote_port,
+            seq: subflow.shake.iss.wrapping_add(seq as u32),
+            ack: subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
+            flags: flags.with(Flags::ACK),
+            window: field as u16,
+            options,
+            payload,
+        };
+        Transmit { path: subflow.address.path, segment }
+    }
+
+    /// A RST that the peer will accept.
+    pub(super) fn build_rst(&mut self, index: usize) -> Transmit {
+        let mptcp = self.reset_option().map(Box::new);
+        let subflow = &mut self.subflows[index];
+        let segment = Segment {
+            src_port: subflow.address.local_port,
+            dst_port: subflow.address.remote_port,
+            seq: subflow.shake.iss.wrapping_add(subflow.tx.nxt() as u32),
+            ack: subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
+            flags: Flags::RST.with(Flags::ACK),
+            window: 0,
+            options: Options { mptcp, ..Options::default() },
+            payload: Payload::Empty,
+        };
+        Transmit { path: subflow.address.path, segment }
+    }
+
+    /// Whether a segment for the subflow can carry our DATA_FIN signal.
+    pub(super) fn build_data_fin(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
+        let seq = self.subflows[index].tx.nxt();
+        let mut transmit =
+            self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None);
+        let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
+        let dss = transmit.segment.options.dss.get_or_insert_default();
+        // Alone, the DATA_FIN has SSN 0 and length 1 (RFC 8684 section 3.3.3).
+        dss.mapping =
+            Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum: None });
+        dss.data_fin = true;
+        transmit.segment.options.mptcp = None;
+        let room = plait_wire::MAX_OPTION_BYTES;
+        while transmit.segment.options.padded_len() > room {
+            let blocks = transmit.segment.options.sack.count();
+            transmit.segment.options.sack.truncate(blocks.saturating_sub(1));
+            if blocks == 0 {
+                break;
+            }
+        }
+        transmit
+    }
+}

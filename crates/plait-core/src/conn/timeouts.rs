@@ -1,0 +1,216 @@
+//! What happens when time passes.
+
+use super::{Connection, Context};
+use crate::event::{Event, WindowCause};
+use crate::tcp::state::{State, Step};
+use crate::tcp::timer::Timer;
+use plait_base::{Span, Time};
+
+/// SYNs of a join before the path is given up (Linux: six retransmissions).
+const SYN_RETRIES: u8 = 6;
+/// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
+/// default).
+const DATA_RETRIES: u32 = 15;
+/// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
+const CONNECTION_RTO: Span = Span::from_millis(200);
+
+/// Timers of the connection as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConnectionTimers {
+    /// Data or DATA_FIN is not DATA_ACKed.
+    retransmission: Time,
+    backoff: u32,
+    /// A scheduler waits for a subflow that may be silent.
+    pub(super) safety: Time,
+    /// The peer's window is closed.
+    window_probe: Time,
+    probe_backoff: u32,
+}
+
+impl ConnectionTimers {
+    pub(super) const fn new() -> ConnectionTimers {
+        ConnectionTimers {
+            retransmission: Time::NEVER,
+            backoff: 0,
+            safety: Time::NEVER,
+            window_probe: Time::NEVER,
+            probe_backoff: 0,
+        }
+    }
+
+    pub(super) fn arm_retransmission(&mut self, now: Time, rto: Span) {
+        if self.retransmission == Time::NEVER {
+            self.retransmission = now + rto.times(1 << self.backoff.min(6));
+        }
+    }
+
+    fn next(&self) -> Time {
+        self.retransmission.min(self.safety).min(self.window_probe)
+    }
+}
+
+impl Connection {
+    /// When [`Connection::handle_timeout`] is to be called at the latest.
+    pub(crate) fn poll_timeout(&self) -> Time {
+        self.subflows.iter().map(|s| s.timers.next()).min().unwrap_or(Time::NEVER).min(self.timers.next())
+    }
+
+    /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
+    pub(super) fn longest_rto(&self) -> Span {
+        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.standing.joined);
+        live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
+    }
+
+    /// DATA_ACK moved: the connection's retransmission timer starts afresh.
+    pub(super) fn on_data_progress(&mut self, now: Time) {
+        self.timers.backoff = 0;
+        self.timers.retransmission = Time::NEVER;
+        self.timers.probe_backoff = 0;
+        self.timers.window_probe = Time::NEVER;
+        let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        if self.queue.una() < self.queue.nxt() || fin_pending {
+            self.timers.arm_retransmission(now, self.longest_rto());
+        }
+    }
+
+    /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
+    pub(super) fn arm_window_probe(&mut self, now: Time) {
+        let nothing_under_way = self.subflows.iter().all(|s| s.tx.is_empty());
+        if nothing_under_way && self.timers.window_probe == Time::NEVER {
+            let wait = self.longest_rto().times(1 << self.timers.probe_backoff.min(8));
+            self.timers.window_probe = now + wait.min(Span::from_secs(120));
+        }
+    }
+
+    /// Expires every timer that is due.
+    pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        for index in 0..self.subflows.len() {
+            if self.subflows[index].timers.next() > ctx.now {
+                continue;
+            }
+            for timer in Timer::ALL {
+                if self.subflows[index].timers.take_due(timer, ctx.now) {
+                    self.on_timer(ctx, index, timer);
+                }
+            }
+        }
+        self.on_connection_timers(ctx);
+    }
+
+    fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
+        match timer {
+            Timer::Rto => self.on_rto(ctx, index),
+            Timer::Tail => self.subflows[index].owes.tail_probe = true,
+            Timer::Ack => self.subflows[index].owes.ack = true,
+            Timer::TimeWait => self.subflows[index].step(Step::WaitOver),
+            Timer::Reorder => self.on_reorder(ctx, index),
+        }
+    }
+
+    fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let (now, mss) = (ctx.now, self.mss());
+        let mut acked = crate::tcp::subflow::Acked::default();
+        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut acked));
+        if acked.entered_recovery {
+            self.report_window(ctx, index, WindowCause::Loss);
+        }
+    }
+
+    fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
+        let subflow = &self.subflows[index];
+        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.cc.ssthresh());
+        ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
+    }
+
+    fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let subflow = &mut self.subflows[index];
+        let rto = subflow.rtt.rto();
+        if matches!(subflow.state, State::SynSent | State::SynReceived) {
+            return self.on_syn_timeout(ctx, index);
+        }
+        if !subflow.standing.joined {
+            // The third ACK with our HMAC was not answered.
+            subflow.rtt.back_off();
+            let again = ctx.now + subflow.rtt.rto();
+            subflow.timers.set(Timer::Rto, again);
+            subflow.owes.join_ack = true;
+            subflow.shake.retries += 1;
+            if subflow.shake.retries > SYN_RETRIES {
+                self.kill_subflow(ctx, index, true);
+            }
+            return;
+        }
+        if subflow.is_quiet() {
+            return;
+        }
+        let id = subflow.id;
+        ctx.emit(Event::Timeout { subflow: id, rto });
+        let now = ctx.now;
+        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows));
+        self.report_window(ctx, index, WindowCause::Timeout);
+        if self.subflows[index].rtt.backoff() > DATA_RETRIES {
+            return self.kill_subflow(ctx, index, true);
+        }
+        // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
+        if self.subflows.iter().filter(|s| s.standing.joined).count() > 1 {
+            self.reinject_outstanding(index);
+        }
+        self.notify_subflows(ctx);
+        self.start_joins(ctx);
+    }
+
+    fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.rtt.back_off();
+        subflow.shake.retries += 1;
+        if subflow.shake.retries > SYN_RETRIES {
+            return self.kill_subflow(ctx, index, false);
+        }
+        subflow.owes.syn = true;
+        if index == 0 && subflow.state == State::SynSent && self.client {
+            self.try_next_path(ctx);
+        }
+    }
+
+    fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
+        if self.timers.safety <= ctx.now {
+            self.timers.safety = Time::NEVER;
+            self.scheduling.wake();
+        }
+        if self.timers.window_probe <= ctx.now {
+            self.timers.window_probe = Time::NEVER;
+            self.timers.probe_backoff += 1;
+            if let Some(index) = self.best_for_signal() {
+                self.subflows[index].owes.window_probe = true;
+            }
+            self.scheduling.wake();
+        }
+        if self.timers.retransmission <= ctx.now {
+            self.timers.retransmission = Time::NEVER;
+            self.on_connection_rto(ctx);
+        }
+    }
+
+    /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
+    /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does.
+    fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
+        if self.plain() {
+            return;
+        }
+        self.timers.backoff += 1;
+        let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        if fin_pending && self.queue.is_drained() {
+            self.closing.fin_due = true;
+        }
+        let head = self.queue.sent().next().map(|sent| sent.range);
+        if let Some(range) = head
+            && self.live().len() > 1
+        {
+            self.queue.queue_reinjection(range);
+            self.scheduling.wake();
+        }
+        if self.queue.una() < self.queue.nxt() || fin_pending {
+            self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        }
+    }
+}

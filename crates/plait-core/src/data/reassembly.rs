@@ -1,0 +1,268 @@
+//! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
+
+use alloc::collections::VecDeque;
+use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_wire::Payload;
+
+#[derive(Debug)]
+struct Held {
+    range: ByteRange,
+    at: Time,
+    subflow: SubflowId,
+    payload: Payload,
+}
+
+/// A run of bytes that became readable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readable {
+    pub(crate) data: ByteRange,
+    pub(crate) waited: Span,
+    pub(crate) subflow: SubflowId,
+}
+
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    /// Next DSN expected: what DATA_ACK tells.
+    nxt: u64,
+    /// DSN up to which the application has read.
+    read: u64,
+    rcvbuf: u64,
+    /// Right edge of the window as far as it was ever advertised.
+    edge: u64,
+    held: VecDeque<Held>,
+    /// Real bytes that are in order; pattern bytes are known from their position.
+    ready: VecDeque<Payload>,
+    /// DSN of the DATA_FIN, once known.
+    fin: Option<u64>,
+    fin_taken: bool,
+}
+
+impl Reassembly {
+    pub(crate) fn new(rcvbuf: u64) -> Reassembly {
+        Reassembly {
+            nxt: 0,
+            read: 0,
+            rcvbuf,
+            edge: 0,
+            held: VecDeque::new(),
+            ready: VecDeque::new(),
+            fin: None,
+            fin_taken: false,
+        }
+    }
+
+    /// Next DSN expected, the DATA_FIN's included.
+    pub(crate) const fn nxt(&self) -> u64 {
+        self.nxt + self.fin_taken as u64
+    }
+
+    /// Bytes in order that the application has not read.
+    pub(crate) const fn readable(&self) -> u64 {
+        self.nxt - self.read
+    }
+
+    /// The DATA_FIN was reached.
+    pub(crate) const fn finished(&self) -> bool {
+        self.fin_taken
+    }
+
+    /// Bytes that wait for the ones before them.
+    pub(crate) fn out_of_order(&self) -> u64 {
+        self.held.iter().map(|held| held.range.len()).sum()
+    }
+
+    /// Right edge of the window: what was promised, or what the buffer now takes.
+    pub(crate) fn right_edge(&self) -> u64 {
+        self.edge.max(self.read + self.rcvbuf)
+    }
+
+    /// The window to tell beside a DATA_ACK of [`Reassembly::nxt`].
+    pub(crate) fn window(&self) -> u64 {
+        self.right_edge().saturating_sub(self.nxt())
+    }
+
+    /// The window as the peer knows it.
+    pub(crate) const fn advertised(&self) -> u64 {
+        self.edge.saturating_sub(self.nxt())
+    }
+
+    /// A window of `window` bytes was told.
+    pub(crate) fn on_advertised(&mut self, window: u64) {
+        self.edge = self.edge.max(self.nxt() + window);
+    }
+
+    /// Whether `range` lies within the window; what does not is discarded (RFC 8684 section
+    /// 3.3.5).
+    pub(crate) fn fits(&self, range: ByteRange) -> bool {
+        range.end <= self.right_edge()
+    }
+
+    /// The peer's data ends at `dsn`.
+    pub(crate) fn set_fin(&mut self, dsn: u64) -> bool {
+        if self.fin.is_none() {
+            self.fin = Some(dsn);
+        }
+        self.try_finish()
+    }
+
+    fn try_finish(&mut self) -> bool {
+        let reached = !self.fin_taken && self.fin == Some(self.nxt);
+        self.fin_taken |= reached;
+        reached
+    }
+
+    /// Takes in a run of bytes that is in subflow order and arrived `at`. What becomes readable
+    /// goes to `on_readable`. Returns how many bytes were new.
+    pub(crate) fn insert(
+        &mut self,
+        now: Time,
+        dsn: u64,
+        payload: Payload,
+        at: Time,
+        subflow: SubflowId,
+        on_readable: &mut dyn FnMut(Readable),
+    ) -> u64 {
+        let range = ByteRange::with_len(dsn, u64::from(payload.len()));
+        if range.end <= self.nxt {
+            return 0;
+        }
+        let new = if dsn <= self.nxt {
+            let new = self.deliver(now, Held { range, at, subflow, payload }, on_readable);
+            while self.held.front().is_some_and(|held| held.range.start <= self.nxt) {
+                let Some(held) = self.held.pop_front() else { break };
+                // Bytes that the new run covered were counted when they came first.
+                self.deliver(now, held, on_readable);
+            }
+            new
+        } else {
+            self.hold(range, at, subflow, &payload)
+        };
+        self.try_finish();
+        new
+    }
+
+    /// Makes readable what of `held` is new; returns how many of its bytes were neither readable
+    /// nor held.
+    fn deliver(&mut self, now: Time, held: Held, on_readable: &mut dyn FnMut(Readable)) -> u64 {
+        if held.range.end <= self.nxt {
+            return 0;
+        }
+        let skip = self.nxt - held.range.start;
+        let data = ByteRange::new(self.nxt, held.range.end);
+        let known: u64 = self
+            .held
+            .iter()
+            .take_while(|other| other.range.start < data.end)
+            .map(|other| other.range.intersect(data).len())
+            .sum();
+        self.nxt = held.range.end;
+        if matches!(held.payload, Payload::Bytes { .. }) {
+            self.ready.push_back(held.payload.slice(skip as u32, u32::MAX));
+        }
+        on_readable(Readable { data, waited: now.since(held.at), subflow: held.subflow });
+        data.len() - known
+    }
+
+    /// Holds the parts of `range` that are not held yet.
+    fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
+        if self.held.back().is_none_or(|last| last.range.end <= range.start) {
+            self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
+            return range.len();
+        }
+        let mut index = self.held.partition_point(|held| held.range.end <= range.start);
+        let (mut start, mut new) = (range.start, 0);
+        while start < range.end {
+            let next = self.held.get(index).map(|held| held.range);
+            let gap_end = next.map_or(range.end, |next| next.start.min(range.end));
+            if start < gap_end {
+                let gap = ByteRange::new(start, gap_end);
+                let piece = payload.slice((start - range.start) as u32, gap.len() as u32);
+                self.held.insert(index, Held { range: gap, at, subflow, payload: piece });
+                new += gap.len();
+                index += 1;
+            }
+            start = next.map_or(range.end, |next| next.end.max(start));
+            index += 1;
+        }
+        new
+    }
+
+    /// Reads up to `max` bytes and drops them; for pattern data, whose bytes are known.
+    pub(crate) fn skip(&mut self, max: u64) -> u64 {
+        let taken = max.min(self.readable());
+        self.read += taken;
+        let mut left = taken;
+        while let Some(front) = self.ready.front_mut() {
+            let len = u64::from(front.len());
+            if left < len {
+                *front = front.slice(left as u32, u32::MAX);
+                break;
+            }
+            left -= len;
+            self.ready.pop_front();
+        }
+        taken
+    }
+
+    /// Reads real bytes into `buffer`; returns how many.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(front) = self.ready.front_mut() {
+            let Some(bytes) = front.bytes() else { break };
+            let count = bytes.len().min(buffer.len() - filled);
+            buffer[filled..filled + count].copy_from_slice(&bytes[..count]);
+            filled += count;
+            if count < bytes.len() {
+                *front = front.slice(count as u32, u32::MAX);
+                break;
+            }
+            self.ready.pop_front();
+        }
+        self.read += filled as u64;
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the order, the overlaps and the repetitions: every byte is readable once, in
+        /// order, and counted as new once.
+        #[test]
+        fn every_byte_once_in_order(
+            total in 1u64..200,
+            pieces in proptest::collection::vec((0u64..200, 1u64..40), 1..80),
+        ) {
+            let source: Vec<u8> = (0..total).map(|n| n as u8).collect();
+            let mut reassembly = Reassembly::new(1 << 20);
+            let mut model = alloc::collections::BTreeSet::new();
+            let rest = (0..total).step_by(7).map(|start| (start, 7));
+            let mut got = Vec::new();
+            for (start, len) in pieces.into_iter().chain(rest) {
+                let (start, end) = (start.min(total - 1), (start + len).min(total));
+                if start >= end {
+                    continue;
+                }
+                let payload = Payload::from_bytes(&source[start as usize..end as usize]);
+                let mut runs = Vec::new();
+                let new = reassembly.insert(
+                    Time::ZERO, start, payload, Time::ZERO, SubflowId(0), &mut |run| runs.push(run.data),
+                );
+                let fresh = (start..end).filter(|byte| model.insert(*byte)).count() as u64;
+                prop_assert_eq!(new, fresh);
+                prop_assert!(runs.windows(2).all(|pair| pair[0].end == pair[1].start));
+                let mut buffer = [0; 64];
+                loop {
+                    let count = reassembly.read(&mut buffer);
+                    if count == 0 { break }
+                    got.extend_from_slice(&buffer[..count]);
+                }
+            }
+            prop_assert_eq!(got, source);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Data to send, by DSN: unsent, assigned ahead to a subflow, sent and not DATA_ACKed, waiting for
+//! reinjection.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet};
+use plait_sched::{QueueView, SentRange};
+use plait_wire::Payload;
+
+#[derive(Debug, Default)]
+pub(crate) struct SendQueue {
+    /// First DSN not DATA_ACKed.
+    una: u64,
+    /// Highest DSN sent plus one.
+    nxt: u64,
+    /// DSN after the last byte written.
+    written: u64,
+    unsent: RangeSet,
+    sent: VecDeque<SentRange>,
+    reinject: RangeSet,
+    /// Ranges assigned to a subflow ahead of sending, by subflow.
+    assigned: Vec<RangeSet>,
+    /// Real bytes written, by DSN of their first byte; pattern bytes need no store.
+    store: VecDeque<(u64, Payload)>,
+}
+
+impl SendQueue {
+    pub(crate) const fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub(crate) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    pub(crate) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes that are written and not DATA_ACKed: what fills the send buffer.
+    pub(crate) const fn occupied(&self) -> u64 {
+        self.written - self.una
+    }
+
+    /// Bytes that no subflow has been given.
+    pub(crate) const fn unsent(&self) -> u64 {
+        self.unsent.len()
+    }
+
+    /// Bytes assigned to `subflow` and not sent.
+    pub(crate) fn assigned(&self, subflow: SubflowId) -> u64 {
+        self.assigned.get(subflow.index()).map_or(0, RangeSet::len)
+    }
+
+    /// Everything written was DATA_ACKed.
+    pub(crate) const fn is_drained(&self) -> bool {
+        self.una == self.written
+    }
+
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &SentRange> {
+        self.sent.iter()
+    }
+
+    pub(crate) const fn reinjections(&self) -> &RangeSet {
+        &self.reinject
+    }
+
+    /// Appends `len` pattern bytes.
+    pub(crate) fn write_pattern(&mut self, len: u64) {
+        self.unsent.insert(ByteRange::with_len(self.written, len));
+        self.written += len;
+    }
+
+    /// Appends real bytes.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.store.push_back((self.written, Payload::from_bytes(bytes)));
+            self.write_pattern(bytes.len() as u64);
+        }
+    }
+
+    /// The bytes of `range` as a payload.
+    pub(crate) fn payload(&self, range: ByteRange) -> Payload {
+        if range.is_empty() {
+            return Payload::Empty;
+        }
+        let at = self.store.partition_point(|(start, _)| *start <= range.start);
+        let Some((start, chunk)) = at.checked_sub(1).and_then(|at| self.store.get(at)) else {
+            return Payload::Pattern { offset: range.start, len: range.len() as u32 };
+        };
+        let skip = range.start - start;
+        if skip + range.len() <= u64::from(chunk.len()) {
+            return chunk.slice(skip as u32, range.len() as u32);
+        }
+        let mut joined = Vec::with_capacity(range.len() as usize);
+        for (start, chunk) in self.store.iter().skip(at - 1) {
+            if *start >= range.end {
+                break;
+            }
+            let from = range.start.saturating_sub(*start) as u32;
+            let piece = chunk.slice(from, (range.len() - joined.len() as u64) as u32);
+            joined.extend_from_slice(piece.bytes().unwrap_or(&[]));
+        }
+        Payload::from_bytes(&joined)
+    }
+
+    /// Takes the segment of at most `len` bytes that starts `offset` bytes into the unsent data.
+    pub(crate) fn take_new(&mut self, offset: u64, len: u64, subflow: SubflowId) -> Option<ByteRange> {
+        let range = self.unsent.nth(offset, len)?;
+        self.unsent.remove(range);
+        self.note_sent(range, subflow);
+        Some(range)
+    }
+
+    /// Gives `range` of the unsent data to `subflow`, which sends it when it can.
+    pub(crate) fn assign(&mut self, range: ByteRange, subflow: SubflowId) {
+        let range = match self.unsent.containing(range.start) {
+            Some(held) => held.intersect(range),
+            None => return,
+        };
+        self.unsent.remove(range);
+        if self.assigned.len() <= subflow.index() {
+            self.assigned.resize_with(subflow.index() + 1, RangeSet::new);
+        }
+        self.assigned[subflow.index()].insert(range);
+    }
+
+    /// Takes back everything assigned and not sent.
+    pub(crate) fn unassign_all(&mut self) {
+        for set in &mut self.assigned {
+            for range in set.iter() {
+                self.unsent.insert(range);
+            }
+            set.clear();
+        }
+    }
+
+    /// The next range assigned to `subflow`, at most `len` bytes.
+    pub(crate) fn next_assigned(&self, subflow: SubflowId, len: u64) -> Option<ByteRange> {
+        self.assigned.get(subflow.index())?.nth(0, len)
+    }
+
+    /// `range`, which was assigned to `subflow`, is sent.
+    pub(crate) fn take_assigned(&mut self, range: ByteRange, subflow: SubflowId) {
+        if let Some(set) = self.assigned.get_mut(subflow.index()) {
+            set.remove(range);
+            self.note_sent(range, subflow);
+        }
+    }
+
+    fn note_sent(&mut self, range: ByteRange, subflow: SubflowId) {
+        let entry = SentRange { range, carried: SubflowSet::one(subflow), first: subflow };
+        if range.start >= self.nxt {
+            self.nxt = range.end;
+            self.sent.push_back(entry);
+        } else {
+            let at = self.sent.partition_point(|sent| sent.range.start < range.start);
+            self.sent.insert(at, entry);
+        }
+    }
+
+    fn index_above(&self, dsn: u64) -> usize {
+        self.sent.partition_point(|sent| sent.range.end <= dsn)
+    }
+
+    /// `subflow` has been given `range` too. Where a range starts or ends inside a sent one, that
+    /// one is cut, so that each part knows who carried it.
+    pub(crate) fn mark_carried(&mut self, range: ByteRange, subflow: SubflowId) {
+        self.cut(range.start);
+        self.cut(range.end);
+        let mut at = self.index_above(range.start);
+        while let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < range.end) {
+            sent.carried.insert(subflow);
+            at += 1;
+        }
+        self.reinject.remove(range);
+    }
+
+    fn cut(&mut self, dsn: u64) {
+        let at = self.index_above(dsn);
+        let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < dsn) else { return };
+        let tail = SentRange { range: ByteRange::new(dsn, sent.range.end), ..*sent };
+        sent.range.end = dsn;
+        self.sent.insert(at + 1, tail);
+    }
+
+    /// Every subflow had carried `range`: it may be carried by any again.
+    pub(crate) fn forget_carried(&mut self, range: ByteRange) {
+        let mut at = self.index_above(range.start);
+        while let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < range.end) {
+            sent.carried = SubflowSet::EMPTY;
+            at += 1;
+        }
+    }
+
+    /// A subflow is gone: its id may be given to another.
+    pub(crate) fn forget_subflow(&mut self, subflow: SubflowId) {
+        for sent in &mut self.sent {
+            sent.carried.remove(subflow);
+        }
+    }
+
+    /// Queues what of `range` is sent and not DATA_ACKed for reinjection.
+    pub(crate) fn queue_reinjection(&mut self, range: ByteRange) {
+        let range = range.intersect(ByteRange::new(self.una, self.nxt));
+        if range.is_empty() {
+            return;
+        }
+        // Holes in what was sent (data left for another subflow) are not reinjected.
+        let mut at = self.index_above(range.start);
+        while let Some(sent) = self.sent.get(at).filter(|sent| sent.range.start < range.end) {
+            self.reinject.insert(sent.range.intersect(range));
+            at += 1;
+        }
+    }
+
+    /// The first range that waits for reinjection.
+    pub(crate) fn next_reinjection(&self) -> Option<SentRange> {
+        let first = self.reinject.first()?;
+        let sent = *self.sent.get(self.index_above(first.start))?;
+        Some(SentRange { range: sent.range.intersect(first), ..sent })
+    }
+
+    /// The left edge moves to `dsn`; returns how many bytes that freed.
+    pub(crate) fn on_data_ack(&mut self, dsn: u64) -> u64 {
+        let dsn = dsn.min(self.nxt);
+        if dsn <= self.una {
+            return 0;
+        }
+        let freed = dsn - self.una;
+        self.una = dsn;
+        while let Some(front) = self.sent.front_mut() {
+            if front.range.end > dsn {
+                front.range.start = front.range.start.max(dsn);
+                break;
+            }
+            self.sent.pop_front();
+        }
+        self.reinject.remove_below(dsn);
+        while self.store.front().is_some_and(|(start, chunk)| start + u64::from(chunk.len()) <= dsn) {
+            self.store.pop_front();
+        }
+        freed
+    }
+}
+
+impl QueueView for SendQueue {
+    fn sent_from(&self, dsn: u64) -> Option<SentRange> {
+        self.sent.get(self.index_above(dsn)).copied()
+    }
+
+    fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange> {
+        self.unsent.nth(offset, len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAST: SubflowId = SubflowId(0);
+    const SLOW: SubflowId = SubflowId(1);
+
+    #[test]
+    fn data_taken_ahead_leaves_a_hole_that_is_sent_later() {
+        let mut queue = SendQueue::default();
+        queue.write_pattern(1_000);
+        assert_eq!(queue.take_new(500, 100, SLOW), Some(ByteRange::new(500, 600)));
+        assert_eq!(queue.take_new(0, 400, FAST), Some(ByteRange::new(0, 400)));
+        assert_eq!(queue.take_new(0, 400, FAST), Some(ByteRange::new(400, 500)));
+        assert_eq!(queue.take_new(0, 400, FAST), Some(ByteRange::new(600, 1_000)));
+        assert_eq!(queue.unsent(), 0);
+        let starts: Vec<u64> = queue.sent().map(|sent| sent.range.start).collect();
+        assert_eq!(starts, [0, 400, 500, 600]);
+    }
+
+    #[test]
+    fn reinjection_is_sorted_merged_and_dropped_when_acknowledged() {
+        let mut queue = SendQueue::default();
+        queue.write_pattern(300);
+        for _ in 0..3 {
+            queue.take_new(0, 100, FAST);
+        }
+        queue.queue_reinjection(ByteRange::new(200, 300));
+        queue.queue_reinjection(ByteRange::new(0, 100));
+        queue.queue_reinjection(ByteRange::new(0, 100));
+        assert_eq!(queue.next_reinjection().map(|sent| sent.range), Some(ByteRange::new(0, 100)));
+        assert_eq!(queue.on_data_ack(150), 150);
+        let next = queue.next_reinjection().unwrap();
+        assert_eq!((next.range, next.carried), (ByteRange::new(200, 300), SubflowSet::one(FAST)));
+        queue.mark_carried(next.range, SLOW);
+        assert!(queue.next_reinjection().is_none());
+        assert!(queue.sent_from(200).unwrap().carried.contains(SLOW));
+    }
+
+    #[test]
+    fn a_plan_is_thrown_away_without_loss() {
+        let mut queue = SendQueue::default();
+        queue.write_pattern(300);
+        queue.assign(ByteRange::new(100, 200), SLOW);
+        assert_eq!((queue.unsent(), queue.assigned(SLOW)), (200, 100));
+        assert_eq!(queue.next_assigned(SLOW, 60), Some(ByteRange::new(100, 160)));
+        queue.take_assigned(ByteRange::new(100, 160), SLOW);
+        queue.unassign_all();
+        assert_eq!((queue.unsent(), queue.assigned(SLOW)), (240, 0));
+    }
+
+    #[test]
+    fn real_bytes_come_back_across_writes() {
+        let mut queue = SendQueue::default();
+        queue.write_bytes(b"hello ");
+        queue.write_bytes(b"world");
+        assert_eq!(queue.payload(ByteRange::new(4, 8)).bytes(), Some(&b"o wo"[..]));
+        queue.take_new(0, 11, FAST);
+        queue.on_data_ack(6);
+        assert_eq!(queue.payload(ByteRange::new(6, 11)).bytes(), Some(&b"world"[..]));
+    }
+}

@@ -1,0 +1,63 @@
+//! The peer's receive window: one pool for all subflows, whose right edge only moves right (RFC
+//! 8684 section 3.3.5).
+
+/// The send window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendWindow {
+    end: u64,
+}
+
+impl SendWindow {
+    pub(crate) const fn new() -> SendWindow {
+        SendWindow { end: 0 }
+    }
+
+    /// Data must end at or below this DSN.
+    pub(crate) const fn end(self) -> u64 {
+        self.end
+    }
+
+    /// Takes in a DATA_ACK with its window; true where the edge moved. An older segment cannot
+    /// move it left.
+    pub(crate) const fn update(&mut self, data_ack: u64, window: u64) -> bool {
+        let edge = data_ack.saturating_add(window);
+        let moved = edge > self.end;
+        if moved {
+            self.end = edge;
+        }
+        moved
+    }
+}
+
+/// The smallest shift that lets a window field of 16 bits tell `rcvbuf` bytes (RFC 7323 section
+/// 2.3; at most 14).
+pub(crate) const fn scale_for(rcvbuf: u64) -> u8 {
+    let mut shift = 0;
+    while shift < 14 && (rcvbuf >> shift) > 0xffff {
+        shift += 1;
+    }
+    shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_edge_never_moves_left() {
+        let mut window = SendWindow::new();
+        assert!(window.update(100, 1_000));
+        assert!(!window.update(50, 1_000));
+        assert!(!window.update(200, 900));
+        assert!(window.update(200, 901));
+        assert_eq!(window.end(), 1_101);
+    }
+
+    #[test]
+    fn the_scale_fits_the_buffer() {
+        assert_eq!(scale_for(65_535), 0);
+        assert_eq!(scale_for(65_536), 1);
+        assert_eq!(scale_for(6 << 20), 7);
+        assert_eq!(scale_for(u64::MAX), 14);
+    }
+}

@@ -1,0 +1,450 @@
+//! A host's transport: connections by address, listeners, one wake-up time.
+
+use crate::conn::{
+    Asks, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Transmit,
+    listen_syn,
+};
+use crate::event::Event;
+use crate::stats::ConnectionStats;
+use crate::tcp::subflow::Address;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use plait_base::{ConnId, PathId, Time};
+use plait_wire::{Flags, Key, Options, Payload, Segment};
+
+/// Joins that came before the connection they name (at most this many are kept).
+const MAX_PARKED: usize = 16;
+
+/// A host's transport without I/O.
+///
+/// The driver gives time and segments and takes segments and wake-up times:
+///
+/// 1. [`handle`](Endpoint::handle) for each segment that arrives, and
+///    [`handle_timeout`](Endpoint::handle_timeout) when the time of
+///    [`poll_timeout`](Endpoint::poll_timeout) has come;
+/// 2. then [`poll_news`](Endpoint::poll_news) until `None`, letting the users of the connections
+///    named read and write;
+/// 3. then [`poll_transmit`](Endpoint::poll_transmit) until `None`;
+/// 4. then [`poll_timeout`](Endpoint::poll_timeout).
+///
+/// Time never goes back from one call to the next. The same calls give the same answers.
+pub struct Endpoint {
+    connections: Vec<Option<Connection>>,
+    addresses: BTreeMap<Address, ConnId>,
+    tokens: BTreeMap<u32, ConnId>,
+    listeners: BTreeMap<u16, ConnectionSpec>,
+    accepted: VecDeque<ConnId>,
+    /// Resets for segments that belong to nothing.
+    resets: VecDeque<Transmit>,
+    parked: Vec<(PathId, Segment)>,
+    entropy: Box<dyn Entropy>,
+    log: EventLog,
+    next_port: u16,
+    /// Connections that may have something to send.
+    busy: Vec<ConnId>,
+    check: bool,
+    violation: Option<String>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// An endpoint that draws keys, random numbers and initial sequence numbers from `entropy`.
+    #[must_use]
+    pub fn new(entropy: Box<dyn Entropy>) -> Endpoint {
+        Endpoint {
+            connections: Vec::new(),
+            addresses: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            accepted: VecDeque::new(),
+            resets: VecDeque::new(),
+            parked: Vec::new(),
+            entropy,
+            log: EventLog::default(),
+            next_port: 49_152,
+            busy: Vec::new(),
+            check: false,
+            violation: None,
+        }
+    }
+
+    /// Lets events be recorded, for [`Endpoint::drain_events`].
+    pub fn record_events(&mut self, on: bool) {
+        self.log.enabled = on;
+    }
+
+    /// Verifies the invariants after every call; see [`Endpoint::violation`].
+    pub fn check_invariants(&mut self, on: bool) {
+        self.check = on;
+    }
+
+    /// The first violation of an invariant, in words.
+    #[must_use]
+    pub fn violation(&self) -> Option<&str> {
+        self.violation.as_deref()
+    }
+
+    /// Accepts connections to `port`, each made from a copy of `spec`.
+    pub fn listen(&mut self, port: u16, spec: ConnectionSpec) {
+        self.listeners.insert(port, spec);
+    }
+
+    /// Dials `port` at the other end of the spec's first path. A spec without a path gives a
+    /// connection that has failed.
+    pub fn connect(&mut self, now: Time, port: u16, spec: ConnectionSpec) -> ConnId {
+        let path = spec.paths.first().map_or(PathId(0), |config| config.path);
+        let address = Address { path, local_port: self.next_port, remote_port: port };
+        self.next_port = if self.next_port == u16::MAX { 49_152 } else { self.next_port + 1 };
+        let opening = Opening::Active { address };
+        self.open(now, spec, &opening)
+    }
+
+    fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
+        let id = ConnId(self.connections.len() as u32);
+        let key = self.unique_key();
+        self.log.speaker = id;
+        let conn = self.with_context(now, |ctx| Connection::open(spec, key, opening, ctx));
+        self.tokens.insert(conn.token(), id);
+        self.connections.push(Some(conn));
+        self.settle(id);
+        id
+    }
+
+    /// A key whose token no connection has (RFC 8684 section 3.1).
+    fn unique_key(&mut self) -> Key {
+        loop {
+            let key = Key(self.entropy.bits());
+            if !self.tokens.contains_key(&key.token()) {
+                return key;
+            }
+        }
+    }
+
+    fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+        let mut ctx = Context {
+            now,
+            log: &mut self.log,
+            entropy: &mut *self.entropy,
+            next_port: &mut self.next_port,
+        };
+        f(&mut ctx)
+    }
+
+    /// Calls `f` with a connection, then brings the endpoint's books up to date.
+    fn with<R>(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        f: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
+        self.log.speaker = id;
+        let mut ctx = Context {
+            now,
+            log: &mut self.log,
+            entropy: &mut *self.entropy,
+            next_port: &mut self.next_port,
+        };
+        let before = conn.census();
+        let result = f(conn, &mut ctx);
+        let changed = conn.census() != before;
+        if self.check && self.violation.is_none() {
+            self.violation = conn.violation();
+        }
+        if changed {
+            self.settle(id);
+        } else if !self.busy.contains(&id) {
+            self.busy.push(id);
+        }
+        Some(result)
+    }
+
+    /// Registers the addresses and the token that a connection has now.
+    fn settle(&mut self, id: ConnId) {
+        if !self.busy.contains(&id) {
+            self.busy.push(id);
+        }
+        let Some(Some(conn)) = self.connections.get(id.0 as usize) else { return };
+        self.addresses.retain(|_, owner| *owner != id);
+        self.tokens.retain(|_, owner| *owner != id);
+        for address in conn.addresses() {
+            self.addresses.insert(address, id);
+        }
+        self.tokens.insert(conn.token(), id);
+    }
+
+    /// Takes in a segment that arrived on `path`.
+    pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
+        let address =
+            Address { path, local_port: segment.dst_port, remote_port: segment.src_port };
+        if let Some(id) = self.addresses.get(&address).copied() {
+            let accepted = self.with(now, id, |conn, ctx| {
+                let was_open = conn.state() != ConnectionState::Connecting;
+                if let Some(index) = conn.find(address) {
+                    conn.handle(ctx, index, segment);
+                }
+                !was_open && conn.state() == ConnectionState::Open && !conn.is_client()
+            });
+            if accepted == Some(true) {
+                self.accepted.push_back(id);
+                self.unpark(now, id);
+            }
+            return;
+        }
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            self.on_syn(now, address, segment);
+        } else if !segment.flags.has(Flags::RST) {
+            self.reset(address, segment);
+        }
+    }
+
+    fn on_syn(&mut self, now: Time, address: Address, syn: &Segment) {
+        match listen_syn(syn) {
+            Asks::Join(token) => {
+                let known = self.tokens.get(&token).copied();
+                let accepts = |conn: &mut Connection| conn.accepts_joins();
+                let ready = known.and_then(|id| {
+                    let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
+                    accepts(conn).then_some(id)
+                });
+                if let Some(id) = ready {
+                    self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
+                } else if self.may_park(known, address) {
+                    self.parked.push((address.path, syn.clone()));
+                } else {
+                    self.reset(address, syn);
+                }
+            }
+            _ => match self.listeners.get(&address.local_port) {
+                Some(spec) => {
+                    let spec = spec.clone();
+                    self.open(now, spec, &Opening::Passive { address, syn });
+                }
+                None => self.reset(address, syn),
+            },
+        }
+    }
+
+    /// A join may overtake the handshake of its connection where it does not wait for data: it is
+    /// kept until the connection is there.
+    fn may_park(&self, known: Option<ConnId>, address: Address) -> bool {
+        let early = |spec: &ConnectionSpec| spec.config.join != crate::JoinTiming::AfterData;
+        let listens = self.listeners.get(&address.local_port).is_some_and(early);
+        let half_open = known.is_none_or(|id| {
+            self.connections
+                .get(id.0 as usize)
+                .and_then(Option::as_ref)
+                .is_some_and(|conn| conn.state() == ConnectionState::Connecting)
+        });
+        listens && half_open && self.parked.len() < MAX_PARKED
+    }
+
+    fn unpark(&mut self, now: Time, id: ConnId) {
+        for (path, syn) in core::mem::take(&mut self.parked) {
+            let address = Address { path, local_port: syn.dst_port, remote_port: syn.src_port };
+            let token = match listen_syn(&syn) {
+                Asks::Join(token) => token,
+                _ => continue,
+            };
+            if self.tokens.get(&token) == Some(&id) {
+                self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, &syn));
+            } else {
+                self.parked.push((path, syn));
+            }
+        }
+    }
+
+    /// Answers a segment that belongs to nothing (RFC 9293 section 3.10.7.1).
+    fn reset(&mut self, address: Address, segment: &Segment) {
+        let acked = segment.flags.has(Flags::ACK);
+        let reset = Segment {
+            src_port: address.local_port,
+            dst_port: address.remote_port,
+            seq: if acked { segment.ack } else { 0 },
+            ack: segment.seq.wrapping_add(segment.seq_len()),
+            flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
+            window: 0,
+            options: Options::default(),
+            payload: Payload::Empty,
+        };
+        self.resets.push_back(Transmit { path: address.path, segment: reset });
+    }
+
+    /// The next segment to send, if there is any.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        if let Some(reset) = self.resets.pop_front() {
+            return Some(reset);
+        }
+        while let Some(id) = self.busy.last().copied() {
+            let transmit = self.poll_connection(now, id);
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.busy.pop();
+        }
+        None
+    }
+
+    fn poll_connection(&mut self, now: Time, id: ConnId) -> Option<Transmit> {
+        let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
+        self.log.speaker = id;
+        let mut ctx = Context {
+            now,
+            log: &mut self.log,
+            entropy: &mut *self.entropy,
+            next_port: &mut self.next_port,
+        };
+        let before = conn.census();
+        let transmit = conn.poll_transmit(&mut ctx);
+        if let Some(sent) = &transmit
+            && !sent.segment.options.fits()
+            && self.violation.is_none()
+        {
+            self.violation = Some(String::from("the options of a segment exceed 40 bytes"));
+        }
+        if self.check && self.violation.is_none() {
+            self.violation = conn.violation();
+        }
+        if conn.census() != before {
+            self.settle(id);
+        }
+        transmit
+    }
+
+    /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Time {
+        let conns = self.connections.iter().flatten();
+        conns.map(Connection::poll_timeout).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Expires the timers that are due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for index in 0..self.connections.len() {
+            let due = self.connections[index].as_ref().is_some_and(|conn| conn.poll_timeout() <= now);
+            if due {
+                self.with(now, ConnId(index as u32), |conn, ctx| conn.handle_timeout(ctx));
+            }
+        }
+    }
+
+    /// A connection that a peer opened and that can be used.
+    pub fn poll_accept(&mut self) -> Option<ConnId> {
+        self.accepted.pop_front()
+    }
+
+    /// A connection of which something is to be learnt: its state, data to read, room to write,
+    /// data acknowledged.
+    pub fn poll_news(&mut self) -> Option<ConnId> {
+        let found = self.connections.iter_mut().enumerate().find_map(|(index, conn)| {
+            conn.as_mut()?.take_news().then_some(ConnId(index as u32))
+        });
+        found
+    }
+
+    /// Hands over the events recorded since the last call, in order, each with its connection and
+    /// that connection's service port.
+    pub fn drain_events(&mut self, mut take: impl FnMut(ConnId, u16, &Event)) {
+        for index in 0..self.log.events.len() {
+            let (id, event) = self.log.events[index];
+            take(id, self.service_port(id).unwrap_or(0), &event);
+        }
+        self.log.events.clear();
+    }
+
+    fn connection(&self, id: ConnId) -> Option<&Connection> {
+        self.connections.get(id.0 as usize)?.as_ref()
+    }
+
+    /// The port at which a connection's server listens.
+    #[must_use]
+    pub fn service_port(&self, id: ConnId) -> Option<u16> {
+        self.connection(id)?.service_port()
+    }
+
+    /// State of a connection; one that does not exist has failed.
+    #[must_use]
+    pub fn state(&self, id: ConnId) -> ConnectionState {
+        self.connection(id).map_or(ConnectionState::Failed, Connection::state)
+    }
+
+    /// Bytes in order that wait for the reader.
+    #[must_use]
+    pub fn readable(&self, id: ConnId) -> u64 {
+        self.connection(id).map_or(0, Connection::readable)
+    }
+
+    /// Bytes written and not DATA_ACKed.
+    #[must_use]
+    pub fn unacked(&self, id: ConnId) -> u64 {
+        self.connection(id).map_or(0, Connection::unacked)
+    }
+
+    /// Payload bytes of a full segment.
+    #[must_use]
+    pub fn segment_payload(&self, id: ConnId) -> u64 {
+        self.connection(id).map_or(0, Connection::mss)
+    }
+
+    /// Whether every connection has taken leave on all its subflows (those in TIME-WAIT count as
+    /// gone).
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.connections.iter().flatten().all(Connection::is_over)
+    }
+
+    /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
+    /// n of the pattern). Returns how many the send buffer took.
+    pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> u64 {
+        self.with(now, id, |conn, _| conn.write_pattern(len)).unwrap_or(0)
+    }
+
+    /// Writes real bytes. Returns how many the send buffer took.
+    pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> usize {
+        self.with(now, id, |conn, _| conn.write_bytes(bytes)).unwrap_or(0)
+    }
+
+    /// Reads up to `max` bytes without looking at them. Returns how many there were.
+    pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> u64 {
+        self.with(now, id, |conn, _| conn.skip(max)).unwrap_or(0)
+    }
+
+    /// Reads real bytes into `buffer`. Returns how many there were.
+    pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> usize {
+        self.with(now, id, |conn, _| conn.read_bytes(buffer)).unwrap_or(0)
+    }
+
+    /// No more data from this end; what was written is still delivered.
+    pub fn finish(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, _| conn.finish());
+    }
+
+    /// Resets the connection at once.
+    pub fn abort(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, ctx| conn.abort(ctx));
+    }
+
+    /// State and counters of a connection.
+    #[must_use]
+    pub fn stats(&self, id: ConnId) -> Option<ConnectionStats> {
+        self.connections.get(id.0 as usize)?.as_ref().map(Connection::stats)
+    }
+
+    /// While `on`, segments go to the subflows in strict turn; off, a fresh scheduler takes over.
+    pub fn warm_up(&mut self, now: Time, id: ConnId, on: bool) {
+        self.with(now, id, |conn, _| conn.set_warm_up(on));
+    }
+
+    /// Sets every congestion window of a connection to its initial value; thresholds stay.
+    pub fn reset_windows(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, ctx| conn.reset_windows(ctx));
+    }
+}

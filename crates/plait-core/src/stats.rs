@@ -1,0 +1,68 @@
+//! State and counters of a connection, for its user and for reports.
+
+use crate::conn::{Connection, ConnectionState};
+use alloc::vec::Vec;
+use plait_base::{PathId, Span, SubflowId, Time};
+
+/// One subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SubflowStats {
+    /// The subflow.
+    pub subflow: SubflowId,
+    /// Its path.
+    pub path: PathId,
+    /// It may carry data.
+    pub up: bool,
+    /// A timeout expired and nothing has come since.
+    pub potentially_failed: bool,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes; `None` is infinite.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight.
+    pub inflight: u64,
+    /// Smoothed RTT.
+    pub srtt: Option<Span>,
+    /// Retransmission timeout.
+    pub rto: Span,
+}
+
+/// A connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConnectionStats {
+    /// State.
+    pub state: ConnectionState,
+    /// Multipath TCP is spoken.
+    pub multipath: bool,
+    /// Bytes in order that wait for the reader.
+    pub readable: u64,
+    /// Bytes written and not DATA_ACKed.
+    pub unacked: u64,
+    /// Payload bytes of a full segment.
+    pub segment_payload: u64,
+    /// Every subflow that the connection will have carries data.
+    pub subflows_ready: bool,
+    /// From when on the next send finds every congestion window back at its initial value.
+    pub initial_window_at: Option<Time>,
+    /// Every subflow's handshake and closing is over.
+    pub over: bool,
+    /// The subflows.
+    pub subflows: Vec<SubflowStats>,
+}
+
+impl Connection {
+    pub(crate) fn stats(&self) -> ConnectionStats {
+        let subflows = self.subflow_stats();
+        ConnectionStats {
+            state: self.state(),
+            multipath: self.speaks_multipath(),
+            readable: self.readable(),
+            unacked: self.unacked(),
+            segment_payload: self.mss(),
+            subflows_ready: self.subflows_ready(),
+            initial_window_at: self.initial_window_at(),
+            over: self.is_over(),
+            subflows,
+        }
+    }
+}

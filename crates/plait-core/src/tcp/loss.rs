@@ -1,0 +1,213 @@
+//! Loss detection by time (RACK-TLP, RFC 8985) and the window during recovery (PRR, RFC 6937).
+
+use crate::tcp::rtt::Rtt;
+use crate::tcp::send::{AckOutcome, TxRing, Verdict};
+use plait_base::{Span, Time};
+use plait_sched::CaState;
+
+/// Rounds without a D-SACK after which the reordering window is narrow again (RFC 8985 section
+/// 6.2 step 4).
+const PERSIST_ROUNDS: u8 = 16;
+/// Upper bound of the multiplier of the reordering window.
+const MAX_MULTIPLIER: u64 = 255;
+
+/// RACK state of one subflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    /// Send time and right edge of the segment sent latest among those delivered.
+    newest: Option<(Time, u64)>,
+    /// RTT of that segment.
+    rtt: Span,
+    reordering_seen: bool,
+    multiplier: u64,
+    rounds_left: u8,
+    /// D-SACKs widen the window once per round; the round ends when this is acknowledged.
+    round_end: u64,
+}
+
+impl Rack {
+    pub(crate) const fn new() -> Rack {
+        Rack {
+            newest: None,
+            rtt: Span::ZERO,
+            reordering_seen: false,
+            multiplier: 1,
+            rounds_left: 0,
+            round_end: 0,
+        }
+    }
+
+    /// Takes in what an acknowledgement delivered (RFC 8985 section 6.2 steps 1 to 3).
+    pub(crate) fn on_ack(&mut self, now: Time, outcome: &AckOutcome, min_rtt: Option<Span>) {
+        self.reordering_seen |= outcome.reordering;
+        let Some(newest) = outcome.newest else { return };
+        let rtt = now.since(newest.sent_at);
+        // The acknowledgement of a retransmission may be that of the original.
+        if newest.retransmitted && min_rtt.is_some_and(|min| rtt < min) {
+            return;
+        }
+        if self.newest.is_none_or(|known| known < (newest.sent_at, newest.end())) {
+            self.newest = Some((newest.sent_at, newest.end()));
+            self.rtt = rtt;
+        }
+    }
+
+    /// A D-SACK arrived: a retransmission was not needed.
+    pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if una < self.round_end {
+            return;
+        }
+        self.round_end = nxt;
+        self.multiplier = (self.multiplier + 1).min(MAX_MULTIPLIER);
+        self.rounds_left = PERSIST_ROUNDS;
+    }
+
+    /// A recovery ended.
+    pub(crate) fn on_recovered(&mut self) {
+        self.rounds_left = self.rounds_left.saturating_sub(1);
+        if self.rounds_left == 0 {
+            self.multiplier = 1;
+        }
+    }
+
+    /// How long a segment may be overtaken before it counts as lost (RFC 8985 section 6.2 step 4).
+    fn reorder_window(&self, ca: CaState, sacked: u32, rtt: &Rtt) -> Span {
+        let hurry = matches!(ca, CaState::Recovery | CaState::Loss) || sacked >= 3;
+        if !self.reordering_seen && hurry {
+            return Span::ZERO;
+        }
+        reorder_window(self.multiplier, rtt.min().unwrap_or(Span::ZERO), rtt.srtt())
+    }
+
+    /// Marks lost segments. Returns the bytes marked and when to look again, if some segment may
+    /// yet become lost (RFC 8985 section 6.2 step 5).
+    pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> (u64, Time) {
+        let Some((newest_time, newest_end)) = self.newest else { return (0, Time::NEVER) };
+        let window = self.reorder_window(ca, tx.sacked_segments(), rtt);
+        let mut again = Time::NEVER;
+        let marked = tx.mark_lost(|sent| {
+            if (sent.sent_at, sent.end()) >= (newest_time, newest_end) {
+                // Behind a segment that was sent once and later, all were sent later.
+                return if sent.retransmitted { Verdict::Keep } else { Verdict::Stop };
+            }
+            let lost_at = sent.sent_at + self.rtt + window;
+            if lost_at <= now {
+                return Verdict::Lost;
+            }
+            again = again.min(lost_at);
+            Verdict::Keep
+        });
+        (marked, again)
+    }
+}
+
+/// min(multiplier * min_rtt / 4, SRTT).
+pub(crate) fn reorder_window(multiplier: u64, min_rtt: Span, srtt: Option<Span>) -> Span {
+    min_rtt.times(multiplier).over(4).min(srtt.unwrap_or(Span::MAX))
+}
+
+/// Time until a probe for a lost tail (RFC 8985 section 7.2): two smoothed RTTs, and the peer's
+/// longest acknowledgement delay where a single segment is in flight.
+pub(crate) fn probe_timeout(srtt: Option<Span>, segments_in_flight: usize) -> Span {
+    let Some(srtt) = srtt else { return Span::from_secs(1) };
+    srtt.times(2) + if segments_in_flight == 1 { MAX_ACK_DELAY } else { Span::ZERO }
+}
+
+/// The longest delay of an acknowledgement that a peer is assumed to have.
+const MAX_ACK_DELAY: Span = Span::from_millis(200);
+
+/// Proportional rate reduction with the slow-start reduction bound (RFC 6937 section 3).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prr {
+    /// Bytes outstanding when recovery began.
+    recover_flight: u64,
+    ssthresh: u64,
+    delivered: u64,
+    out: u64,
+    cwnd: u64,
+}
+
+impl Prr {
+    pub(crate) fn new(recover_flight: u64, ssthresh: u64, inflight: u64, mss: u64) -> Prr {
+        // The first retransmission goes out whatever the window says (RFC 6675 section 5 step 4.3).
+        Prr { recover_flight: recover_flight.max(1), ssthresh, delivered: 0, out: 0, cwnd: inflight + mss }
+    }
+
+    pub(crate) fn on_ack(&mut self, delivered: u64, inflight: u64, mss: u64) {
+        self.delivered += delivered;
+        let allowance = if inflight > self.ssthresh {
+            let share = u128::from(self.delivered) * u128::from(self.ssthresh);
+            (share.div_ceil(u128::from(self.recover_flight)) as u64).saturating_sub(self.out)
+        } else {
+            let bound = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            (self.ssthresh - inflight).min(bound)
+        };
+        self.cwnd = inflight + allowance;
+    }
+
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    pub(crate) const fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+}
+
+/// Where a subflow stands in loss recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    Open,
+    Disorder,
+    /// Fast recovery until everything up to `point` is acknowledged.
+    Recovery { point: u64, prr: Prr },
+    /// Recovery from a timeout until everything up to `point` is acknowledged.
+    Loss { point: u64 },
+}
+
+impl Phase {
+    pub(crate) const fn ca(&self) -> CaState {
+        match self {
+            Phase::Open => CaState::Open,
+            Phase::Disorder => CaState::Disorder,
+            Phase::Recovery { .. } => CaState::Recovery,
+            Phase::Loss { .. } => CaState::Loss,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without loss of ACKs PRR sends ssthresh/flight of what is delivered (RFC 6937 section 3).
+    #[test]
+    fn the_window_shrinks_in_proportion() {
+        let (mss, flight) = (1_000, 20_000);
+        let mut prr = Prr::new(flight, 10_000, 19_000, mss);
+        let (mut inflight, mut sent) = (19_000u64, 0);
+        for _ in 0..18 {
+            inflight -= mss;
+            prr.on_ack(mss, inflight, mss);
+            while inflight + mss <= prr.cwnd() {
+                inflight += mss;
+                sent += mss;
+                prr.on_sent(mss);
+            }
+        }
+        assert_eq!(sent, 9_000);
+        assert_eq!(inflight, 10_000);
+    }
+
+    /// When much is lost at once, the flight grows back by slow start up to ssthresh.
+    #[test]
+    fn the_reduction_bound_lets_the_flight_grow_back() {
+        let mss = 1_000;
+        let mut prr = Prr::new(20_000, 10_000, 2_000, mss);
+        prr.on_ack(mss, 1_000, mss);
+        assert_eq!(prr.cwnd(), 3_000);
+        prr.on_sent(2_000);
+        prr.on_ack(mss, 2_000, mss);
+        assert_eq!(prr.cwnd(), 4_000);
+    }
+}

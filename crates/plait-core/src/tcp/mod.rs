@@ -1,0 +1,11 @@
+//! One TCP subflow: what RFC 9293 and its companions do, and nothing that knows of data sequence
+//! numbers beyond carrying them along.
+
+pub(crate) mod loss;
+pub(crate) mod recv;
+pub(crate) mod rtt;
+pub(crate) mod send;
+pub(crate) mod state;
+pub(crate) mod subflow;
+pub(crate) mod timer;
+pub(crate) mod usage;

@@ -1,0 +1,259 @@
+//! The receiving half of a subflow: sequence order, SACK and D-SACK blocks, and when to
+//! acknowledge.
+
+use alloc::collections::VecDeque;
+use plait_base::{ByteRange, RangeSet, Time};
+use plait_wire::Payload;
+
+/// A segment that waits for the ones before it.
+#[derive(Debug)]
+struct Held {
+    seq: u64,
+    dsn: u64,
+    at: Time,
+    payload: Payload,
+}
+
+/// How soon an acknowledgement is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AckDue {
+    /// At once (RFC 5681 section 4.2: out of order, a filled hole, a duplicate).
+    Now,
+    /// With the second full segment, or after the delay.
+    Later,
+}
+
+/// How many SACK blocks are remembered in order of recency.
+const RECENT: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    nxt: u64,
+    held: VecDeque<Held>,
+    ranges: RangeSet,
+    recent: [u64; RECENT],
+    recent_len: usize,
+    dsack: Option<ByteRange>,
+    /// Payload bytes taken in since the last acknowledgement was sent.
+    unacked: u64,
+    /// Segments that are still acknowledged one by one.
+    quick: u32,
+}
+
+impl Receiver {
+    /// A receiver that expects the byte after the peer's SYN.
+    pub(crate) fn new(quick: u32) -> Receiver {
+        Receiver {
+            nxt: 1,
+            held: VecDeque::new(),
+            ranges: RangeSet::new(),
+            recent: [0; RECENT],
+            recent_len: 0,
+            dsack: None,
+            unacked: 0,
+            quick,
+        }
+    }
+
+    /// Next sequence number expected.
+    pub(crate) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Whether some data waits behind a hole.
+    pub(crate) fn has_hole(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether nothing of `range` is new.
+    pub(crate) fn has(&self, range: ByteRange) -> bool {
+        range.end <= self.nxt || self.ranges.covers(range)
+    }
+
+    /// Takes in the payload at `seq`; hands what is in order to `deliver` as (DSN, payload, time of
+    /// arrival). Two full segments are worth an acknowledgement.
+    pub(crate) fn accept(
+        &mut self,
+        now: Time,
+        seq: u64,
+        dsn: u64,
+        payload: Payload,
+        mss: u64,
+        mut deliver: impl FnMut(u64, Payload, Time),
+    ) -> AckDue {
+        let range = ByteRange::with_len(seq, u64::from(payload.len()));
+        if self.has(range) {
+            self.dsack = Some(range);
+            return AckDue::Now;
+        }
+        if seq > self.nxt {
+            self.hold(now, range, dsn, payload);
+            return AckDue::Now;
+        }
+        let skip = (self.nxt - seq) as u32;
+        let filled_hole = self.has_hole();
+        if skip > 0 {
+            self.dsack = Some(ByteRange::new(seq, self.nxt));
+        }
+        self.unacked += range.end - self.nxt;
+        self.nxt = range.end;
+        deliver(dsn + u64::from(skip), payload.slice(skip, u32::MAX), now);
+        if filled_hole {
+            self.release(&mut deliver);
+            return AckDue::Now;
+        }
+        if self.quick > 0 {
+            self.quick -= 1;
+            return AckDue::Now;
+        }
+        if self.unacked >= 2 * mss { AckDue::Now } else { AckDue::Later }
+    }
+
+    fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
+        if self.ranges.insert(range) < range.len() {
+            self.dsack = Some(range);
+        }
+        let at = match self.held.back() {
+            Some(last) if last.seq >= range.start => {
+                self.held.partition_point(|held| held.seq < range.start)
+            }
+            _ => self.held.len(),
+        };
+        self.held.insert(at, Held { seq: range.start, dsn, at: now, payload });
+        self.note_recent(range.start);
+    }
+
+    fn note_recent(&mut self, seq: u64) {
+        let keep = self.recent_len.min(RECENT - 1);
+        self.recent.copy_within(0..keep, 1);
+        self.recent[0] = seq;
+        self.recent_len = keep + 1;
+    }
+
+    /// Hands on what the filled hole made in order.
+    fn release(&mut self, deliver: &mut impl FnMut(u64, Payload, Time)) {
+        while let Some(first) = self.held.front() {
+            if first.seq > self.nxt {
+                break;
+            }
+            let Some(held) = self.held.pop_front() else { break };
+            let skip = self.nxt - held.seq;
+            let len = u64::from(held.payload.len());
+            if skip < len {
+                self.nxt = held.seq + len;
+                deliver(held.dsn + skip, held.payload.slice(skip as u32, u32::MAX), held.at);
+            }
+        }
+        self.ranges.remove_below(self.nxt);
+    }
+
+    /// The peer's FIN at `seq` is in order: takes its sequence number.
+    pub(crate) fn take_fin(&mut self, seq: u64) -> bool {
+        let in_order = seq == self.nxt;
+        self.nxt += u64::from(in_order);
+        in_order
+    }
+
+    /// Up to `room` blocks for the next acknowledgement: a D-SACK first (RFC 2883 section 4), then
+    /// the most recent ones (RFC 2018 section 4).
+    pub(crate) fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(ByteRange)) {
+        let mut left = room;
+        if left == 0 {
+            return;
+        }
+        if let Some(dsack) = self.dsack.take() {
+            push(dsack);
+            left -= 1;
+        }
+        let mut told = [u64::MAX; RECENT];
+        for (index, seq) in self.recent[..self.recent_len].iter().enumerate() {
+            if left == 0 {
+                return;
+            }
+            let Some(range) = self.ranges.containing(*seq) else { continue };
+            if told[..index].contains(&range.start) {
+                continue;
+            }
+            told[index] = range.start;
+            push(range);
+            left -= 1;
+        }
+    }
+
+    /// Whether the next acknowledgement has something selective to say.
+    pub(crate) fn has_sack(&self) -> bool {
+        self.dsack.is_some() || !self.ranges.is_empty()
+    }
+
+    /// An acknowledgement was sent.
+    pub(crate) const fn on_ack_sent(&mut self) {
+        self.unacked = 0;
+    }
+
+    /// The data sequence numbers that wait here, for the invariants.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.ranges.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn accept(rx: &mut Receiver, seq: u64, len: u32) -> (AckDue, Vec<(u64, u32)>) {
+        let mut got = Vec::new();
+        let payload = Payload::Pattern { offset: seq - 1, len };
+        let due = rx.accept(Time::ZERO, seq, seq - 1, payload, 100, |dsn, payload, _| {
+            got.push((dsn, payload.len()));
+        });
+        (due, got)
+    }
+
+    fn blocks(rx: &mut Receiver, room: usize) -> Vec<(u64, u64)> {
+        let mut told = Vec::new();
+        rx.sack_blocks(room, |block| told.push((block.start, block.end)));
+        told
+    }
+
+    #[test]
+    fn order_is_restored_and_blocks_name_the_latest_first() {
+        let mut rx = Receiver::new(0);
+        assert_eq!(accept(&mut rx, 1, 100), (AckDue::Later, [(0, 100)].to_vec()));
+        assert_eq!(accept(&mut rx, 201, 100), (AckDue::Now, Vec::new()));
+        assert_eq!(accept(&mut rx, 401, 100), (AckDue::Now, Vec::new()));
+        assert_eq!(blocks(&mut rx, 3), [(401, 501), (201, 301)]);
+        assert_eq!(accept(&mut rx, 101, 100), (AckDue::Now, [(100, 100), (200, 100)].to_vec()));
+        assert_eq!(rx.nxt(), 301);
+        assert_eq!(blocks(&mut rx, 3), [(401, 501)]);
+    }
+
+    #[test]
+    fn a_duplicate_is_told_first_and_once() {
+        let mut rx = Receiver::new(0);
+        accept(&mut rx, 1, 100);
+        accept(&mut rx, 301, 100);
+        assert_eq!(accept(&mut rx, 1, 100), (AckDue::Now, Vec::new()));
+        assert_eq!(blocks(&mut rx, 2), [(1, 101), (301, 401)]);
+        assert_eq!(blocks(&mut rx, 2), [(301, 401)]);
+    }
+
+    #[test]
+    fn the_first_segments_are_acknowledged_one_by_one() {
+        let mut rx = Receiver::new(2);
+        assert_eq!(accept(&mut rx, 1, 100).0, AckDue::Now);
+        rx.on_ack_sent();
+        assert_eq!(accept(&mut rx, 101, 100).0, AckDue::Now);
+        rx.on_ack_sent();
+        assert_eq!(accept(&mut rx, 201, 100).0, AckDue::Later);
+        assert_eq!(accept(&mut rx, 301, 100).0, AckDue::Now);
+    }
+
+    #[test]
+    fn an_overlapping_segment_delivers_only_what_is_new() {
+        let mut rx = Receiver::new(0);
+        accept(&mut rx, 1, 100);
+        assert_eq!(accept(&mut rx, 51, 100).1, [(100, 50)]);
+        assert_eq!(blocks(&mut rx, 1), [(51, 101)]);
+    }
+}

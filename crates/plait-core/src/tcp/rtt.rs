@@ -1,0 +1,112 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use crate::RtoMode;
+use plait_base::{Span, Time, WindowedMin};
+
+/// Timeout before the first sample (RFC 6298 section 2.1).
+const INITIAL: Span = Span::from_secs(1);
+/// Timeout when data starts and the SYN had timed out (RFC 6298 section 5.7).
+const AFTER_SYN_TIMEOUT: Span = Span::from_secs(3);
+/// Upper bound (RFC 6298 section 2.5 asks for at least 60 s; Linux has 120 s).
+const MAX: Span = Span::from_secs(120);
+/// How long a least RTT counts for loss detection (RFC 8985 section 6.2 leaves it open; Linux has
+/// five minutes).
+const MIN_RTT_WINDOW: Span = Span::from_secs(300);
+
+/// Estimator of one subflow. All values at nanosecond precision, RTTVAR unscaled.
+#[derive(Clone, Debug)]
+pub(crate) struct Rtt {
+    mode: RtoMode,
+    srtt: Option<Span>,
+    rttvar: Span,
+    latest: Option<Span>,
+    min: WindowedMin,
+    initial: Span,
+    backoff: u32,
+}
+
+impl Rtt {
+    pub(crate) fn new(mode: RtoMode) -> Rtt {
+        Rtt {
+            mode,
+            srtt: None,
+            rttvar: Span::ZERO,
+            latest: None,
+            min: WindowedMin::new(MIN_RTT_WINDOW),
+            initial: INITIAL,
+            backoff: 0,
+        }
+    }
+
+    /// Takes in a sample (RFC 6298 sections 2.2 and 2.3).
+    pub(crate) fn sample(&mut self, now: Time, rtt: Span) {
+        self.latest = Some(rtt);
+        self.min.update(now, rtt);
+        match self.srtt {
+            None => {
+                self.srtt = Some(rtt);
+                self.rttvar = rtt.over(2);
+            }
+            Some(srtt) => {
+                self.rttvar = (self.rttvar.times(3) + srtt.abs_diff(rtt)).over(4);
+                self.srtt = Some((srtt.times(7) + rtt).over(8));
+            }
+        }
+    }
+
+    pub(crate) const fn srtt(&self) -> Option<Span> {
+        self.srtt
+    }
+
+    pub(crate) const fn rttvar(&self) -> Span {
+        self.rttvar
+    }
+
+    pub(crate) const fn latest(&self) -> Option<Span> {
+        self.latest
+    }
+
+    pub(crate) fn min(&self) -> Option<Span> {
+        self.min.value()
+    }
+
+    /// The timeout without backoff.
+    pub(crate) fn base_rto(&self) -> Span {
+        let Some(srtt) = self.srtt else { return self.initial };
+        let var = self.rttvar.times(4);
+        let rto = match self.mode {
+            RtoMode::Linux => srtt + var.max(Span::from_millis(200)),
+            RtoMode::Rfc => (srtt + var).max(Span::from_secs(1)),
+            RtoMode::Rfc200 => (srtt + var).max(Span::from_millis(200)),
+        };
+        rto.min(MAX)
+    }
+
+    /// The timeout now in force.
+    pub(crate) fn rto(&self) -> Span {
+        self.base_rto().times(1 << self.backoff.min(16)).min(MAX)
+    }
+
+    /// A timeout expired: the next one is twice as long (RFC 6298 section 5.5).
+    pub(crate) fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(16);
+    }
+
+    /// New data was acknowledged.
+    pub(crate) fn clear_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// How often the timeout was doubled.
+    pub(crate) const fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// Data starts; `syn_timed_out` tells whether the handshake had to retransmit.
+    pub(crate) fn start_data(&mut self, syn_timed_out: bool) {
+        self.backoff = 0;
+        if syn_timed_out && self.srtt.is_none() {
+            self.initial = AFTER_SYN_TIMEOUT;
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What a subflow has sent and not seen acknowledged: a ring in sequence order with the SACK
+//! scoreboard (RFC 6675) on it.
+
+use alloc::collections::VecDeque;
+use plait_base::{ByteRange, RangeSet, Time};
+
+/// Where a sent segment is believed to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whereabouts {
+    InFlight,
+    Sacked,
+    Lost,
+}
+
+/// A segment that was sent. Sequence numbers count from 0 at the SYN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) seq: u64,
+    /// First data sequence number of the payload.
+    pub(crate) dsn: u64,
+    pub(crate) sent_at: Time,
+    /// Sequence space taken: payload, or 1 for a FIN.
+    pub(crate) len: u32,
+    pub(crate) whereabouts: Whereabouts,
+    pub(crate) retransmitted: bool,
+    pub(crate) fin: bool,
+}
+
+impl Sent {
+    pub(crate) const fn end(&self) -> u64 {
+        self.seq + self.len as u64
+    }
+
+    pub(crate) const fn data(&self) -> ByteRange {
+        ByteRange::with_len(self.dsn, if self.fin { 0 } else { self.len as u64 })
+    }
+}
+
+/// What an acknowledgement told.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct AckOutcome {
+    /// Bytes newly covered by the cumulative acknowledgement.
+    pub(crate) advanced: u64,
+    /// Bytes newly delivered, cumulatively or selectively.
+    pub(crate) delivered: u64,
+    /// The most recently sent of the segments newly delivered.
+    pub(crate) newest: Option<Sent>,
+    /// The most recently sent of those that were sent only once (Karn's rule).
+    pub(crate) sample: Option<Time>,
+    /// A segment sent once was delivered below one that was delivered before.
+    pub(crate) reordering: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TxRing {
+    ring: VecDeque<Sent>,
+    una: u64,
+    nxt: u64,
+    inflight: u64,
+    sacked: RangeSet,
+    /// Highest sequence number selectively or cumulatively acknowledged.
+    highest_delivered: u64,
+    lost: u32,
+    sacked_segments: u32,
+}
+
+impl TxRing {
+    /// The ring of a subflow whose SYN (sequence number 0) counts as sent.
+    pub(crate) fn new() -> TxRing {
+        TxRing { una: 0, nxt: 1, ..TxRing::default() }
+    }
+
+    /// Left edge: first sequence number not acknowledged.
+    pub(crate) const fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next sequence number to send.
+    pub(crate) const fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Bytes sent and neither acknowledged, selectively acknowledged nor lost.
+    pub(crate) const fn inflight(&self) -> u64 {
+        self.inflight
+    }
+
+    /// Bytes between the edges.
+    pub(crate) const fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    pub(crate) const fn lost_segments(&self) -> u32 {
+        self.lost
+    }
+
+    pub(crate) const fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Sent> {
+        self.ring.iter()
+    }
+
+    pub(crate) fn last(&self) -> Option<&Sent> {
+        self.ring.back()
+    }
+
+    pub(crate) fn first(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
+    /// The peer acknowledged our SYN.
+    pub(crate) fn syn_acked(&mut self) {
+        self.una = self.una.max(1);
+        self.highest_delivered = self.una;
+    }
+
+    /// Notes a new segment at the right edge and returns its sequence number.
+    pub(crate) fn push(&mut self, now: Time, dsn: u64, len: u32, fin: bool) -> u64 {
+        let seq = self.nxt;
+        self.nxt += u64::from(len);
+        self.inflight += u64::from(len);
+        self.ring.push_back(Sent {
+            seq,
+            dsn,
+            sent_at: now,
+            len,
+            whereabouts: Whereabouts::InFlight,
+            retransmitted: false,
+            fin,
+        });
+        seq
+    }
+
+    /// Takes in a cumulative acknowledgement and SACK blocks.
+    pub(crate) fn on_ack(&mut self, ack: u64, blocks: &[ByteRange]) -> AckOutcome {
+        let mut outcome = AckOutcome::default();
+        if ack > self.una {
+            outcome.advanced = ack - self.una;
+            self.una = ack;
+            self.sacked.remove_below(ack);
+            self.pop_acked(ack, &mut outcome);
+        }
+        for block in blocks {
+            let block = ByteRange::new(block.start.max(self.una), block.end.min(self.nxt));
+            self.on_sack(block, &mut outcome);
+        }
+        self.highest_delivered = self.highest_delivered.max(ack);
+        outcome
+    }
+
+    fn pop_acked(&mut self, ack: u64, outcome: &mut AckOutcome) {
+        while let Some(front) = self.ring.front() {
+            if front.end() > ack {
+                break;
+            }
+            let sent = *front;
+            self.ring.pop_front();
+            match sent.whereabouts {
+                Whereabouts::InFlight => self.inflight -= u64::from(sent.len),
+                Whereabouts::Lost => self.lost -= 1,
+                Whereabouts::Sacked => {
+                    self.sacked_segments -= 1;
+                    continue;
+                }
+            }
+            note_delivered(&sent, self.highest_delivered, outcome);
+        }
+    }
+
+    fn on_sack(&mut self, block: ByteRange, outcome: &mut AckOutcome) {
+        if block.is_empty() || self.sacked.covers(block) {
+            return;
+        }
+        // Only what the block tells anew is walked, so repeated blocks cost a look-up.
+        let (ring, before) = (&mut self.ring, self.highest_delivered);
+        let (inflight, lost, count) = (&mut self.inflight, &mut self.lost, &mut self.sacked_segments);
+        self.sacked.insert_with(block, |new| {
+            let mut at = ring.partition_point(|sent| sent.end() <= new.start);
+            while let Some(sent) = ring.get_mut(at).filter(|sent| sent.seq < new.end) {
+                at += 1;
+                // A block that ends inside a segment delivers it when the rest is told.
+                if sent.whereabouts == Whereabouts::Sacked || !block.covers(sent_range(sent)) {
+                    continue;
+                }
+                match sent.whereabouts {
+                    Whereabouts::InFlight => *inflight -= u64::from(sent.len),
+                    _ => *lost -= 1,
+                }
+                sent.whereabouts = Whereabouts::Sacked;
+                *count += 1;
+                note_delivered(sent, before, outcome);
+            }
+        });
+        self.highest_delivered = self.highest_delivered.max(block.end);
+    }
+
+    /// Marks the segments that `is_lost` names, from the left edge on, until it says stop. Returns
+    /// how many bytes were marked.
+    pub(crate) fn mark_lost(&mut self, mut judge: impl FnMut(&Sent) -> Verdict) -> u64 {
+        let mut marked = 0;
+        for sent in &mut self.ring {
+            if sent.whereabouts != Whereabouts::InFlight {
+                continue;
+            }
+            match judge(sent) {
+                Verdict::Stop => break,
+                Verdict::Keep => {}
+                Verdict::Lost => {
+                    sent.whereabouts = Whereabouts::Lost;
+                    self.inflight -= u64::from(sent.len);
+                    self.lost += 1;
+                    marked += u64::from(sent.len);
+                }
+            }
+        }
+        marked
+    }
+
+    /// The first lost segment that waits for its retransmission.
+    pub(crate) fn first_lost(&self) -> Option<&Sent> {
+        if self.lost == 0 {
+            return None;
+        }
+        self.ring.iter().find(|sent| sent.whereabouts == Whereabouts::Lost)
+    }
+
+    /// The segment at `seq` is sent again.
+    pub(crate) fn retransmit(&mut self, seq: u64, now: Time) {
+        let at = self.ring.partition_point(|sent| sent.seq < seq);
+        let Some(sent) = self.ring.get_mut(at).filter(|sent| sent.seq == seq) else { return };
+        match sent.whereabouts {
+            Whereabouts::Lost => {
+                self.lost -= 1;
+                self.inflight += u64::from(sent.len);
+                sent.whereabouts = Whereabouts::InFlight;
+            }
+            Whereabouts::Sacked => return,
+            Whereabouts::InFlight => {}
+        }
+        sent.sent_at = now;
+        sent.retransmitted = true;
+    }
+}
+
+/// What [`TxRing::mark_lost`] shall do with a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    Lost,
+    Keep,
+    Stop,
+}
+
+const fn sent_range(sent: &Sent) -> ByteRange {
+    ByteRange::with_len(sent.seq, sent.len as u64)
+}
+
+fn note_delivered(sent: &Sent, highest_before: u64, outcome: &mut AckOutcome) {
+    outcome.delivered += u64::from(sent.len);
+    if outcome.newest.is_none_or(|newest| (newest.sent_at, newest.end()) < (sent.sent_at, sent.end())) {
+        outcome.newest = Some(*sent);
+    }
+    if !sent.retransmitted {
+        outcome.sample = outcome.sample.max(Some(sent.sent_at));
+        outcome.reordering |= sent.end() < highest_before;
+    }
+}

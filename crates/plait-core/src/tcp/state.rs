@@ -1,0 +1,99 @@
+//! The states of a TCP connection (RFC 9293 section 3.3.2) as a table of legal steps.
+
+/// State of a subflow. LISTEN belongs to the endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum State {
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+    Closed,
+}
+
+/// What moves a subflow from one state to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// SYN/ACK taken in, or the third ACK.
+    Established,
+    /// Our FIN was sent.
+    FinSent,
+    /// Our FIN was acknowledged.
+    FinAcked,
+    /// The peer's FIN was taken in, in order.
+    FinReceived,
+    /// TIME-WAIT is over.
+    WaitOver,
+    /// Reset by either end, or given up.
+    Aborted,
+}
+
+impl State {
+    /// The state after `step`; `None` where the step is not possible.
+    pub(crate) const fn after(self, step: Step) -> Option<State> {
+        use State::*;
+        Some(match (self, step) {
+            (_, Step::Aborted) => Closed,
+            (SynSent | SynReceived, Step::Established) => Established,
+            (SynReceived | Established, Step::FinSent) => FinWait1,
+            (CloseWait, Step::FinSent) => LastAck,
+            (FinWait1, Step::FinAcked) => FinWait2,
+            (Closing, Step::FinAcked) => TimeWait,
+            (LastAck, Step::FinAcked) => Closed,
+            (Established | SynReceived, Step::FinReceived) => CloseWait,
+            (FinWait1, Step::FinReceived) => Closing,
+            (FinWait2, Step::FinReceived) => TimeWait,
+            (TimeWait, Step::WaitOver) => Closed,
+            _ => return None,
+        })
+    }
+
+    /// The handshake is complete and the subflow not closed.
+    pub(crate) const fn synchronised(self) -> bool {
+        !matches!(self, State::SynSent | State::SynReceived | State::Closed)
+    }
+
+    /// New data may be sent (ESTABLISHED or CLOSE_WAIT).
+    pub(crate) const fn sends_data(self) -> bool {
+        matches!(self, State::Established | State::CloseWait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+    use core::fmt::Write;
+
+    #[test]
+    fn the_whole_matrix() {
+        use State::*;
+        let states = [
+            SynSent, SynReceived, Established, FinWait1, FinWait2, CloseWait, Closing, LastAck,
+            TimeWait, Closed,
+        ];
+        let steps = [
+            Step::Established,
+            Step::FinSent,
+            Step::FinAcked,
+            Step::FinReceived,
+            Step::WaitOver,
+            Step::Aborted,
+        ];
+        let mut table = String::new();
+        for state in states {
+            write!(table, "{state:?}:").unwrap();
+            for step in steps {
+                if let Some(next) = state.after(step) {
+                    write!(table, " {step:?}->{next:?}").unwrap();
+                }
+            }
+            table.push('\n');
+        }
+        insta::assert_snapshot!(table);
+    }
+}

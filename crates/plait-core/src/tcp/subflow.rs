@@ -1,0 +1,359 @@
+//! One subflow: the parts of a TCP connection side by side, and what happens to them when an
+//! acknowledgement comes or a timer expires.
+
+use crate::config::Config;
+use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
+use crate::tcp::recv::Receiver;
+use crate::tcp::rtt::Rtt;
+use crate::tcp::send::{AckOutcome, TxRing, Verdict};
+use crate::tcp::state::{State, Step};
+use crate::tcp::timer::{Timer, Timers};
+use crate::tcp::usage::WindowUsage;
+use alloc::boxed::Box;
+use plait_base::{ByteRange, PathId, Span, SubflowId, Time};
+use plait_cc::{Ack, Algorithm, Congestion, Flow, Flows, Settings};
+
+/// Which conversation the segments of a subflow belong to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Address {
+    pub(crate) path: PathId,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+}
+
+/// What the handshake needs and leaves behind.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Handshake {
+    /// Initial sequence numbers, ours and the peer's.
+    pub(crate) iss: u32,
+    pub(crate) irs: u32,
+    /// Random numbers of MP_JOIN.
+    pub(crate) nonce: u32,
+    pub(crate) peer_nonce: u32,
+    /// This subflow joins a connection that exists.
+    pub(crate) join: bool,
+    /// This end sent the first SYN.
+    pub(crate) initiator: bool,
+    /// Window shifts, ours and the peer's.
+    pub(crate) own_scale: u8,
+    pub(crate) peer_scale: u8,
+    /// When the SYN (or SYN/ACK) was sent first, and how often again.
+    pub(crate) sent_at: Time,
+    pub(crate) retries: u8,
+    /// The peer's timestamp to echo (RFC 7323 section 4.3).
+    pub(crate) ts_recent: u32,
+}
+
+/// Segments a subflow owes besides data.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Owes {
+    /// SYN or SYN/ACK, according to the state.
+    pub(crate) syn: bool,
+    pub(crate) ack: bool,
+    /// A pure ACK that repeats the third ACK of MP_JOIN.
+    pub(crate) join_ack: bool,
+    pub(crate) rst: bool,
+    /// A retransmission of the last segment, whatever the window says.
+    pub(crate) tail_probe: bool,
+    /// A segment that makes the peer tell its window.
+    pub(crate) window_probe: bool,
+}
+
+impl Owes {
+    pub(crate) fn anything(self) -> bool {
+        self != Owes::default()
+    }
+}
+
+/// Standing of a subflow within its connection.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Standing {
+    /// Either end asked for low priority.
+    pub(crate) backup: bool,
+    /// Data may be sent on it.
+    pub(crate) joined: bool,
+    /// A timeout expired and no valid packet has come since.
+    pub(crate) pf: bool,
+    /// Window before the last idle reset, zero once exceeded.
+    pub(crate) rec_cwnd: u64,
+    /// Most bytes in flight that a scheduler's effect allows.
+    pub(crate) cap: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub(crate) id: SubflowId,
+    pub(crate) address: Address,
+    pub(crate) state: State,
+    pub(crate) shake: Handshake,
+    pub(crate) standing: Standing,
+    pub(crate) tx: TxRing,
+    pub(crate) rx: Receiver,
+    pub(crate) rtt: Rtt,
+    pub(crate) rack: Rack,
+    pub(crate) phase: Phase,
+    pub(crate) cc: Congestion,
+    pub(crate) usage: WindowUsage,
+    pub(crate) timers: Timers,
+    pub(crate) owes: Owes,
+    pub(crate) last_send: Time,
+}
+
+/// What an acknowledgement changed, for the connection to act upon.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Acked {
+    pub(crate) outcome: AckOutcome,
+    pub(crate) rtt: Option<Span>,
+    pub(crate) entered_recovery: bool,
+    pub(crate) left_recovery: bool,
+    pub(crate) fin_acked: bool,
+}
+
+impl Subflow {
+    pub(crate) fn new(
+        id: SubflowId,
+        address: Address,
+        state: State,
+        shake: Handshake,
+        config: &Config,
+        algorithm: Box<dyn Algorithm>,
+    ) -> Subflow {
+        let settings = Settings {
+            mss: config.segment_payload() as u32,
+            initial_window: config.initial_window,
+            ssthresh: config.ssthresh,
+            slow_start_limit: config.slow_start_limit,
+        };
+        Subflow {
+            id,
+            address,
+            state,
+            shake,
+            standing: Standing::default(),
+            tx: TxRing::new(),
+            rx: Receiver::new(if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX }),
+            rtt: Rtt::new(config.rto),
+            rack: Rack::new(),
+            phase: Phase::Open,
+            cc: Congestion::new(settings, algorithm),
+            usage: WindowUsage::default(),
+            timers: Timers::new(),
+            owes: Owes::default(),
+            last_send: Time::ZERO,
+        }
+    }
+
+    /// Takes a step of the state machine; a step that is not possible changes nothing.
+    pub(crate) fn step(&mut self, step: Step) {
+        if let Some(next) = self.state.after(step) {
+            self.state = next;
+        }
+        if self.state == State::Closed {
+            self.timers.clear_all();
+            self.owes = Owes { rst: self.owes.rst, ..Owes::default() };
+        }
+    }
+
+    /// The congestion window in force: recovery's own, and what an effect allows.
+    pub(crate) fn cwnd(&self) -> u64 {
+        let cwnd = match &self.phase {
+            Phase::Recovery { prr, .. } => prr.cwnd(),
+            _ => self.cc.cwnd(),
+        };
+        self.standing.cap.map_or(cwnd, |cap| cwnd.min(cap))
+    }
+
+    /// As siblings see it.
+    pub(crate) fn flow(&self) -> Flow {
+        let live = self.state.synchronised() && self.standing.joined && !self.standing.pf;
+        self.cc.flow(self.rtt.srtt(), live)
+    }
+
+    /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
+    pub(crate) fn on_sent(&mut self, now: Time, dsn: u64, len: u32, fin: bool, mss: u64) -> u64 {
+        let seq = self.tx.push(now, dsn, len, fin);
+        self.after_send(now, u64::from(len), mss);
+        seq
+    }
+
+    /// The segment at `seq` goes out again.
+    pub(crate) fn on_retransmitted(&mut self, now: Time, seq: u64, len: u32, mss: u64) {
+        self.tx.retransmit(seq, now);
+        self.after_send(now, u64::from(len), mss);
+    }
+
+    fn after_send(&mut self, now: Time, len: u64, mss: u64) {
+        self.last_send = now;
+        self.cc.on_send();
+        if let Phase::Recovery { prr, .. } = &mut self.phase {
+            prr.on_sent(len);
+        }
+        let room = self.tx.inflight() + mss <= self.cwnd();
+        // A cap holds the sender, not the congestion window (schedulers 3.4: no growth while
+        // capped).
+        let capped = self.standing.cap.is_some_and(|cap| cap < self.cc.cwnd());
+        self.usage.on_sent(self.tx.una(), self.tx.nxt(), self.tx.inflight(), room || capped);
+        if !self.timers.is_set(Timer::Rto) {
+            self.timers.set(Timer::Rto, now + self.rtt.rto());
+        }
+        self.arm_tail_probe(now);
+    }
+
+    /// Sets the tail-loss timer, where a probe may help before the timeout (RFC 8985 section 7.2).
+    fn arm_tail_probe(&mut self, now: Time) {
+        let allowed = matches!(self.phase, Phase::Open)
+            && self.tx.sacked_segments() == 0
+            && self.rtt.srtt().is_some()
+            && !self.tx.is_empty();
+        let at = now + probe_timeout(self.rtt.srtt(), self.tx.len());
+        // A probe that would come no sooner than the timeout is of no use.
+        if allowed && at < self.timers.at(Timer::Rto) {
+            self.timers.set(Timer::Tail, at);
+        } else {
+            self.timers.clear(Timer::Tail);
+        }
+    }
+
+    /// Takes in an acknowledgement. `dsack` tells that the first block reported a duplicate.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        ack: u64,
+        blocks: &[ByteRange],
+        dsack: bool,
+        flows: Flows<'_>,
+        mss: u64,
+    ) -> Acked {
+        let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
+        let outcome = self.tx.on_ack(ack, blocks);
+        let mut acked = Acked { outcome, ..Acked::default() };
+        acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
+        if dsack {
+            self.rack.on_dsack(self.tx.una(), self.tx.nxt());
+        }
+        if let Some(sent_at) = outcome.sample {
+            let rtt = now.since(sent_at);
+            self.rtt.sample(now, rtt);
+            acked.rtt = Some(rtt);
+        }
+        if outcome.advanced > 0 {
+            self.rtt.clear_backoff();
+        }
+        self.rack.on_ack(now, &outcome, self.rtt.min());
+        // An acknowledgement during fast recovery, the last one included, does not grow the
+        // window; the controller keeps its books all the same.
+        let recovering = matches!(self.phase, Phase::Recovery { .. });
+        if recovering {
+            self.tell_controller(now, &outcome, acked.rtt, flows);
+        }
+        self.leave_recovery(now, &mut acked);
+        self.detect_loss(now, flows, mss, &mut acked);
+        if !recovering {
+            self.tell_controller(now, &outcome, acked.rtt, flows);
+        } else if let Phase::Recovery { prr, .. } = &mut self.phase {
+            prr.on_ack(outcome.delivered, self.tx.inflight(), mss);
+        }
+        if outcome.advanced > 0 {
+            if self.tx.is_empty() {
+                self.timers.clear(Timer::Rto);
+            } else {
+                self.timers.set(Timer::Rto, now + self.rtt.rto());
+            }
+        }
+        if outcome.delivered > 0 {
+            self.arm_tail_probe(now);
+        }
+        acked
+    }
+
+    fn leave_recovery(&mut self, now: Time, acked: &mut Acked) {
+        match self.phase {
+            Phase::Recovery { point, .. } if self.tx.una() >= point => {
+                self.phase = Phase::Open;
+                self.cc.on_recovered(now);
+                self.rack.on_recovered();
+                acked.left_recovery = true;
+            }
+            Phase::Loss { point } if self.tx.una() >= point => {
+                self.phase = Phase::Open;
+                self.rack.on_recovered();
+                acked.left_recovery = true;
+            }
+            _ => {}
+        }
+        match self.phase {
+            Phase::Open if self.tx.sacked_segments() > 0 => self.phase = Phase::Disorder,
+            Phase::Disorder if self.tx.sacked_segments() == 0 => self.phase = Phase::Open,
+            _ => {}
+        }
+    }
+
+    /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
+    pub(crate) fn detect_loss(&mut self, now: Time, flows: Flows<'_>, mss: u64, acked: &mut Acked) {
+        let (marked, again) = self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
+        self.timers.set(Timer::Reorder, again);
+        if marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.enter_recovery(now, flows, mss);
+            acked.entered_recovery = true;
+        }
+    }
+
+    fn enter_recovery(&mut self, now: Time, flows: Flows<'_>, mss: u64) {
+        let flight = self.tx.outstanding();
+        self.cc.on_loss(now, flight.min(self.cc.cwnd()), flows);
+        let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
+        let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
+        self.phase = Phase::Recovery { point: self.tx.nxt(), prr };
+        self.timers.clear(Timer::Tail);
+    }
+
+    fn tell_controller(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        rtt: Option<Span>,
+        flows: Flows<'_>,
+    ) {
+        let Some(srtt) = self.rtt.srtt().filter(|_| outcome.delivered > 0) else { return };
+        let cwnd = self.cc.cwnd();
+        let ack = Ack {
+            now,
+            bytes: outcome.delivered,
+            rtt,
+            srtt,
+            min_rtt: self.rtt.min().unwrap_or(srtt),
+            cwnd_limited: self.usage.limited(self.cc.in_slow_start(), cwnd),
+        };
+        self.cc.on_ack(&ack, flows);
+        if self.cc.cwnd() > self.standing.rec_cwnd {
+            self.standing.rec_cwnd = 0;
+        }
+    }
+
+    /// The retransmission timeout expired (RFC 6298 section 5.4 to 5.6). Everything in flight
+    /// counts as lost; the peer's selective acknowledgements stand.
+    pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>) {
+        let first_expiry = !matches!(self.phase, Phase::Loss { .. });
+        let flight = self.tx.outstanding().min(self.cc.cwnd());
+        self.cc.on_timeout(now, flight, first_expiry, flows);
+        self.tx.mark_lost(|_| Verdict::Lost);
+        self.phase = Phase::Loss { point: self.tx.nxt() };
+        self.standing.pf = true;
+        self.rtt.back_off();
+        self.timers.set(Timer::Rto, now + self.rtt.rto());
+        self.timers.clear(Timer::Tail);
+        self.timers.clear(Timer::Reorder);
+    }
+
+    /// The first lost segment, if the window lets it be sent again.
+    pub(crate) fn next_retransmission(&self) -> Option<(u64, u64, u32, bool)> {
+        let sent = self.tx.first_lost()?;
+        let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
+        fits.then_some((sent.seq, sent.dsn, sent.len, sent.fin))
+    }
+
+    /// Whether nothing is in flight and nothing lost.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.tx.is_empty()
+    }
+}

@@ -1,0 +1,136 @@
+//! One host: an endpoint and the apps that use its connections.
+
+use plait_app::{App, AppEvent, Host as Side, Stream, StreamState};
+use plait_base::{ConnId, Stream as Randomness, Time};
+use plait_core::{ConnectionState, Endpoint, Entropy};
+
+/// Seeded randomness for an endpoint in virtual time.
+struct Seeded(Randomness);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+/// An app and the connection it uses, once there is one.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) app: Box<dyn App>,
+    pub(crate) conn: Option<ConnId>,
+    pub(crate) wake: Time,
+}
+
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) side: Side,
+    pub(crate) endpoint: Endpoint,
+    /// One for each connection of the pair, in the order of the set-up.
+    pub(crate) seats: Vec<Seat>,
+    pub(crate) app_log: Vec<AppEvent>,
+}
+
+impl Host {
+    pub(crate) fn new(side: Side, pair: usize, seed: u64) -> Host {
+        let name = if side == Side::Client { "client" } else { "server" };
+        let stream = Randomness::new(seed, &["host", name, &pair.to_string()]);
+        let mut endpoint = Endpoint::new(Box::new(Seeded(stream)));
+        endpoint.record_events(true);
+        Host { side, endpoint, seats: Vec::new(), app_log: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, app: Box<dyn App>) {
+        self.seats.push(Seat { app, conn: None, wake: Time::NEVER });
+    }
+
+    /// The seat of a connection: the client's by its id, the server's by the port that it listens
+    /// on.
+    pub(crate) fn seat_of(&self, conn: ConnId) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.conn == Some(conn))
+    }
+
+    /// Lets the app at `seat` act. Its events are in `app_log` afterwards.
+    pub(crate) fn poll_app(&mut self, now: Time, seat: usize) {
+        let Host { endpoint, seats, app_log, .. } = self;
+        let seat = &mut seats[seat];
+        let Some(conn) = seat.conn else { return };
+        let mut stream = End { endpoint, conn, now };
+        seat.app.poll(now, &mut stream, app_log);
+        seat.wake = seat.app.wake().unwrap_or(Time::NEVER);
+    }
+
+    /// When this host wants to be called.
+    pub(crate) fn next_wake(&self) -> Time {
+        let apps = self.seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER);
+        apps.min(self.endpoint.poll_timeout())
+    }
+
+    pub(crate) fn done(&self) -> bool {
+        self.seats.iter().all(|seat| seat.app.done())
+    }
+}
+
+/// One end of a connection, lent to its app.
+struct End<'a> {
+    endpoint: &'a mut Endpoint,
+    conn: ConnId,
+    now: Time,
+}
+
+impl Stream for End<'_> {
+    fn state(&self) -> StreamState {
+        match self.endpoint.state(self.conn) {
+            ConnectionState::Connecting => StreamState::Connecting,
+            ConnectionState::Open => StreamState::Open,
+            ConnectionState::PeerDone => StreamState::PeerDone,
+            ConnectionState::Closed => StreamState::Closed,
+            ConnectionState::Failed => StreamState::Failed,
+        }
+    }
+
+    fn write(&mut self, len: u64) -> u64 {
+        self.endpoint.write(self.now, self.conn, len)
+    }
+
+    fn readable(&self) -> u64 {
+        self.endpoint.readable(self.conn)
+    }
+
+    fn read(&mut self, max: u64) -> u64 {
+        self.endpoint.skip(self.now, self.conn, max)
+    }
+
+    fn unacked(&self) -> u64 {
+        self.endpoint.unacked(self.conn)
+    }
+
+    fn finish(&mut self) {
+        self.endpoint.finish(self.now, self.conn);
+    }
+
+    fn segment_payload(&self) -> u64 {
+        self.endpoint.segment_payload(self.conn)
+    }
+
+    fn subflows(&self) -> u32 {
+        self.endpoint.stats(self.conn).map_or(0, |stats| {
+            stats.subflows.iter().filter(|subflow| subflow.up).count() as u32
+        })
+    }
+
+    fn subflows_ready(&self) -> bool {
+        self.endpoint.stats(self.conn).is_some_and(|stats| stats.subflows_ready)
+    }
+
+    fn warm_up(&mut self, on: bool) {
+        self.endpoint.warm_up(self.now, self.conn, on);
+    }
+
+    fn initial_window_at(&self) -> Option<Time> {
+        self.endpoint.stats(self.conn).and_then(|stats| stats.initial_window_at)
+    }
+
+    fn reset_windows(&mut self) {
+        self.endpoint.reset_windows(self.now, self.conn);
+    }
+}

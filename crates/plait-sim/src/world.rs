@@ -1,0 +1,444 @@
+//! The event loop.
+
+use crate::digest::RunDigest;
+use crate::host::Host;
+use crate::network::{Arrival, Direction, Hop, Network, PathSetup};
+use crate::queue::{EventQueue, Stamp};
+use plait_app::{AppEvent, Host as Side, Measures, Observer, Workload};
+use plait_base::{PathId, Span, Time};
+use plait_core::{ConnectionSpec, ConnectionStats, Event};
+use plait_link::LinkCounters;
+use plait_wire::Segment;
+
+/// One connection: what both ends are made from and what they do.
+#[derive(Clone, Debug)]
+pub struct ConnectionSetup {
+    /// The end that dials.
+    pub client: ConnectionSpec,
+    /// The end that listens.
+    pub server: ConnectionSpec,
+    /// What they do.
+    pub workload: Workload,
+    /// When the client dials.
+    pub start: Time,
+}
+
+/// A pair of hosts and their connections.
+#[derive(Clone, Debug)]
+pub struct PairSetup {
+    /// The connections.
+    pub connections: Vec<ConnectionSetup>,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Seed of every random number.
+    pub seed: u64,
+    /// The paths; all pairs of hosts share them.
+    pub paths: Vec<PathSetup>,
+    /// The pairs of hosts.
+    pub pairs: Vec<PairSetup>,
+    /// The run ends here at the latest.
+    pub until: Time,
+    /// Verify the invariants after every event.
+    pub check: bool,
+    /// Go on until every connection has taken leave, not only until the workloads are done.
+    pub linger: bool,
+}
+
+/// Which end of which connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Who {
+    /// The pair of hosts.
+    pub pair: usize,
+    /// The connection within the pair.
+    pub connection: usize,
+    /// The end.
+    pub host: Side,
+}
+
+/// The state at an instant, for drawings.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Bytes in each path's queue towards the client.
+    pub queued_down: Vec<u64>,
+    /// Bytes in each path's queue towards the server.
+    pub queued_up: Vec<u64>,
+}
+
+/// Somebody who watches a run. Watching changes nothing.
+pub trait Watch {
+    /// The core of an end said something.
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        let _ = (now, who, event);
+    }
+
+    /// An app said something.
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        let _ = (now, who, event);
+    }
+
+    /// A segment was sent, delivered or dropped.
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        let _ = (now, hop, path, way, segment);
+    }
+
+    /// How often to call [`Watch::on_sample`]; `None` for never.
+    fn interval(&self) -> Option<Span> {
+        None
+    }
+
+    /// The state at regular instants.
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        let _ = (at, snapshot);
+    }
+}
+
+/// Nobody watches.
+struct Nobody;
+
+impl Watch for Nobody {}
+
+/// What came of one connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionOutcome {
+    /// Its measures.
+    pub measures: Measures,
+    /// Its workload was done to the end.
+    pub complete: bool,
+    /// The server's end as the run ended.
+    pub server: Option<ConnectionStats>,
+    /// The client's.
+    pub client: Option<ConnectionStats>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When it ended.
+    pub ended: Time,
+    /// By pair, then by connection.
+    pub pairs: Vec<Vec<ConnectionOutcome>>,
+    /// Identifies the run.
+    pub digest: RunDigest,
+    /// Counters of each path, towards the client and towards the server.
+    pub links: Vec<(LinkCounters, LinkCounters)>,
+    /// The first invariant that was violated, if `check` was on or a segment was malformed.
+    pub violation: Option<String>,
+}
+
+impl Outcome {
+    /// Whether every workload was done to the end.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.pairs.iter().flatten().all(|connection| connection.complete)
+    }
+}
+
+/// Runs a set-up to its end.
+#[must_use]
+pub fn run(setup: &Setup) -> Outcome {
+    run_watched(setup, &mut Nobody)
+}
+
+/// Runs a set-up to its end and lets somebody watch.
+#[must_use]
+pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
+    let mut world = World::new(setup, watch);
+    world.start();
+    world.run();
+    world.finish()
+}
+
+/// First port that servers listen on; each connection of a pair has its own.
+const FIRST_PORT: u16 = 443;
+
+struct World<'a> {
+    setup: &'a Setup,
+    watch: &'a mut dyn Watch,
+    now: Time,
+    queue: EventQueue,
+    network: Network,
+    /// Client and server of each pair.
+    hosts: Vec<Host>,
+    /// By pair, then by connection.
+    observers: Vec<Vec<Observer>>,
+    failed: Vec<Vec<bool>>,
+    digest: RunDigest,
+    violation: Option<String>,
+    next_sample: Time,
+}
+
+impl<'a> World<'a> {
+    fn new(setup: &'a Setup, watch: &'a mut dyn Watch) -> World<'a> {
+        let network = Network::new(&setup.paths, setup.pairs.len(), setup.seed);
+        let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
+        for (pair, config) in setup.pairs.iter().enumerate() {
+            let mut client = Host::new(Side::Client, pair, setup.seed);
+            let mut server = Host::new(Side::Server, pair, setup.seed);
+            client.endpoint.check_invariants(setup.check);
+            server.endpoint.check_invariants(setup.check);
+            for (index, connection) in config.connections.iter().enumerate() {
+                let (client_app, server_app) = connection.workload.apps();
+                client.add(client_app);
+                server.add(server_app);
+                server.endpoint.listen(FIRST_PORT + index as u16, connection.server.clone());
+            }
+            hosts.push(client);
+            hosts.push(server);
+        }
+        let observer = |connection: &ConnectionSetup| {
+            Observer::new(&connection.workload, setup.paths.len(), connection.start)
+        };
+        let observers =
+            setup.pairs.iter().map(|pair| pair.connections.iter().map(observer).collect());
+        let queue = EventQueue::new(network.sources() + hosts.len());
+        let next_sample = watch.interval().map_or(Time::NEVER, |_| Time::ZERO);
+        World {
+            setup,
+            watch,
+            now: Time::ZERO,
+            queue,
+            network,
+            hosts,
+            observers: observers.collect(),
+            failed: setup.pairs.iter().map(|pair| vec![false; pair.connections.len()]).collect(),
+            digest: RunDigest::default(),
+            violation: None,
+            next_sample,
+        }
+    }
+
+    fn start(&mut self) {
+        for pair in 0..self.setup.pairs.len() {
+            let first = self.setup.pairs[pair].connections.iter().map(|c| c.start).min();
+            let order = self.queue.order();
+            let source = self.network.sources() + 2 * pair;
+            self.queue.set(source, Stamp { at: first.unwrap_or(Time::NEVER), order });
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some((at, source)) = self.queue.pop() {
+            if at > self.setup.until {
+                self.now = self.setup.until;
+                break;
+            }
+            self.sample_until(at);
+            self.now = at;
+            match source.checked_sub(self.network.sources()) {
+                None => self.on_network(source),
+                Some(host) => self.on_wake(host),
+            }
+            if self.violation.is_some() || self.over() {
+                break;
+            }
+        }
+    }
+
+    fn over(&self) -> bool {
+        let done = self.hosts.iter().all(Host::done);
+        done && (!self.setup.linger || self.hosts.iter().all(|host| host.endpoint.is_over()))
+    }
+
+    fn sample_until(&mut self, at: Time) {
+        let Some(interval) = self.watch.interval() else { return };
+        while self.next_sample <= at {
+            let sampled = self.next_sample;
+            let paths = (0..self.setup.paths.len() as u16).map(PathId);
+            let network = &mut self.network;
+            let mut queued = |way| -> Vec<u64> {
+                paths.clone().map(|path| network.queued_bytes(path, way, sampled)).collect()
+            };
+            let snapshot = Snapshot {
+                queued_down: queued(Direction::Down),
+                queued_up: queued(Direction::Up),
+            };
+            self.watch.on_sample(sampled, &snapshot);
+            self.next_sample = sampled + interval.max(Span::from_nanos(1));
+        }
+    }
+
+    fn on_network(&mut self, source: usize) {
+        match self.network.due(&mut self.queue, source) {
+            Ok(Arrival { pair, path, direction, segment }) => {
+                self.digest.push(self.now, true, path, direction, &segment);
+                self.watch.on_segment(self.now, Hop::Delivered, path, direction, &segment);
+                let host = 2 * pair + usize::from(direction == Direction::Up);
+                self.hosts[host].endpoint.handle(self.now, path, &segment);
+                self.serve(host);
+            }
+            Err(Some((arrival, cause))) => {
+                let Arrival { path, direction, segment, .. } = arrival;
+                self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
+            }
+            Err(None) => {}
+        }
+    }
+
+    fn on_wake(&mut self, host: usize) {
+        if host % 2 == 0 {
+            self.dial(host);
+        }
+        if self.hosts[host].endpoint.poll_timeout() <= self.now {
+            self.hosts[host].endpoint.handle_timeout(self.now);
+        }
+        self.serve(host);
+    }
+
+    /// The client dials the connections whose time has come.
+    fn dial(&mut self, host: usize) {
+        let pair = host / 2;
+        for (index, connection) in self.setup.pairs[pair].connections.iter().enumerate() {
+            if self.hosts[host].seats[index].conn.is_none() && connection.start <= self.now {
+                let port = FIRST_PORT + index as u16;
+                let spec = connection.client.clone();
+                let conn = self.hosts[host].endpoint.connect(self.now, port, spec);
+                let seat = &mut self.hosts[host].seats[index];
+                seat.conn = Some(conn);
+                seat.wake = self.now;
+            }
+        }
+    }
+
+    /// Lets a host do all that it has to do now: apps act, segments leave, events are told.
+    fn serve(&mut self, host: usize) {
+        loop {
+            self.drain_core(host);
+            self.poll_apps(host);
+            self.transmit(host);
+            self.drain_core(host);
+            let again = self.hosts[host].seats.iter().any(|seat| seat.wake <= self.now);
+            if !again {
+                break;
+            }
+        }
+        if self.violation.is_none()
+            && let Some(violation) = self.hosts[host].endpoint.violation()
+        {
+            self.violation = Some(format!("{:?}: {violation}", self.now));
+        }
+        self.rearm(host);
+    }
+
+    /// Sets the host's wake-up. One that is set for an earlier time stands: it will find nothing to
+    /// do, which costs less than keeping the queue in step with every timer.
+    fn rearm(&mut self, host: usize) {
+        let source = self.network.sources() + host;
+        let mut next = self.hosts[host].next_wake();
+        for (seat, connection) in
+            self.hosts[host].seats.iter().zip(&self.setup.pairs[host / 2].connections)
+        {
+            if host % 2 == 0 && seat.conn.is_none() {
+                next = next.min(connection.start);
+            }
+        }
+        if next < self.queue.at(source) {
+            let order = self.queue.order();
+            self.queue.set(source, Stamp { at: next.max(self.now), order });
+        }
+    }
+
+    fn poll_apps(&mut self, host: usize) {
+        while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
+            let port = self.hosts[host].endpoint.service_port(conn).unwrap_or(FIRST_PORT);
+            let seat = usize::from(port.saturating_sub(FIRST_PORT));
+            if let Some(seat) = self.hosts[host].seats.get_mut(seat) {
+                seat.conn = seat.conn.or(Some(conn));
+                seat.wake = self.now;
+            }
+        }
+        while let Some(conn) = self.hosts[host].endpoint.poll_news() {
+            if let Some(seat) = self.hosts[host].seat_of(conn) {
+                self.poll_app(host, seat);
+            }
+        }
+        for seat in 0..self.hosts[host].seats.len() {
+            if self.hosts[host].seats[seat].wake <= self.now {
+                self.poll_app(host, seat);
+            }
+        }
+    }
+
+    fn poll_app(&mut self, host: usize, seat: usize) {
+        // Events of the core up to here happened before what the app now does.
+        self.drain_core(host);
+        self.hosts[host].poll_app(self.now, seat);
+        let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
+        let mut log = std::mem::take(&mut self.hosts[host].app_log);
+        for event in &log {
+            self.failed[who.pair][seat] |= *event == AppEvent::Failed;
+            self.observers[who.pair][seat].observe_app(self.now, who.host, event);
+            self.watch.on_app(self.now, who, event);
+        }
+        log.clear();
+        self.hosts[host].app_log = log;
+    }
+
+    fn transmit(&mut self, host: usize) {
+        let direction = if host % 2 == 0 { Direction::Up } else { Direction::Down };
+        while let Some(transmit) = self.hosts[host].endpoint.poll_transmit(self.now) {
+            let (path, segment) = (transmit.path, transmit.segment);
+            self.digest.push(self.now, false, path, direction, &segment);
+            self.watch.on_segment(self.now, Hop::Sent, path, direction, &segment);
+            // The watcher may want to see a segment that does not survive.
+            let sent = segment.clone();
+            let dropped =
+                self.network.send(&mut self.queue, self.now, host / 2, path, direction, segment);
+            if let Some(cause) = dropped {
+                self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &sent);
+            }
+        }
+    }
+
+    /// Tells observers what the cores have said since the last time.
+    fn drain_core(&mut self, host: usize) {
+        let World { hosts, observers, watch, now, .. } = self;
+        let (pair, now) = (host / 2, *now);
+        let Host { endpoint, seats, side, .. } = &mut hosts[host];
+        let host = *side;
+        endpoint.drain_events(|conn, port, event| {
+            let seat = seats.iter().position(|seat| seat.conn == Some(conn)).or_else(|| {
+                // A server's connection speaks before it is accepted.
+                let seat = usize::from(port.saturating_sub(FIRST_PORT));
+                (host == Side::Server && seat < seats.len()).then_some(seat)
+            });
+            let Some(connection) = seat else { return };
+            observers[pair][connection].observe(now, host, event);
+            watch.on_core(now, Who { pair, connection, host }, event);
+        });
+    }
+
+    fn finish(self) -> Outcome {
+        let now = self.now;
+        let mut pairs = Vec::with_capacity(self.observers.len());
+        for (pair, observers) in self.observers.into_iter().enumerate() {
+            let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
+            let outcome = |(index, observer): (usize, Observer)| {
+                let measures = observer.finish(now);
+                let stats = |host: &Host| {
+                    host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn))
+                };
+                ConnectionOutcome {
+                    complete: measures.complete && !self.failed[pair][index],
+                    measures,
+                    server: stats(server),
+                    client: stats(client),
+                }
+            };
+            pairs.push(observers.into_iter().enumerate().map(outcome).collect());
+        }
+        let links = (0..self.setup.paths.len() as u16).map(PathId).map(|path| {
+            let counters = |way| self.network.counters(path, way);
+            (counters(Direction::Down), counters(Direction::Up))
+        });
+        Outcome {
+            ended: now,
+            pairs,
+            digest: self.digest,
+            links: links.collect(),
+            violation: self.violation,
+        }
+    }
+}
