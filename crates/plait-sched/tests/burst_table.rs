@@ -113,7 +113,10 @@ fn fifteen_segments_stay_on_the_fast_path_in_the_code_mode_of_blest() {
         [(146 * MSS - 1, 15), (146 * MSS, 14), (149 * MSS, 11), (150 * MSS, 10)]
     {
         let (delay, share) = burst("blest:mode=paper,step=0", &[10, 100], window, 15);
-        assert_eq!((delay, share), (if on_fast == 15 { 15 } else { 50 }, on_fast as f64 / 15.0));
+        assert_eq!(
+            (delay, share),
+            (if on_fast == 15 { 15 } else { 50 }, f64::from(on_fast) / 15.0)
+        );
     }
 }
 

@@ -12,6 +12,7 @@ use plait_sched::{
     SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View, What,
 };
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use std::collections::VecDeque;
 
 /// Every scheduler with each parameter in turn at its limits, and every scheduler under every
@@ -107,7 +108,12 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(any_step(), 1..80)
+    (20_000..200_000_u64, prop::collection::vec(any_step(), 1..80)).prop_map(
+        |(first, mut steps)| {
+            steps.insert(0, Step::Write(first));
+            steps
+        },
+    )
 }
 
 /// Idle subflows of 10 segments each with these RTTs; zero is one without a sample.
@@ -424,6 +430,29 @@ proptest! {
             }
         }
     }
+}
+
+/// The steps above are worth something only if they lead everywhere.
+#[test]
+fn random_connections_meet_every_reason() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let strategy = (prop::collection::vec(0..300_u64, 1..5), any_steps());
+    let mut met = std::collections::BTreeSet::new();
+    for _ in 0..100 {
+        let (rtts, steps) = strategy.new_tree(&mut runner).unwrap().current();
+        for spec in specs() {
+            let mut run = Run::new(&spec, &rtts);
+            for step in &steps {
+                run.step(step, &spec, false);
+            }
+            met.extend(run.log.iter().filter_map(|decision| match *decision {
+                Decision::Send { reason, .. } | Decision::Wait { reason, .. } => Some(reason),
+                _ => None,
+            }));
+        }
+    }
+    let missed: Vec<Reason> = Reason::ALL.into_iter().filter(|it| !met.contains(it)).collect();
+    assert_eq!(missed, [Reason::Planned]);
 }
 
 /// Every name that a state may hold, and some that none does.

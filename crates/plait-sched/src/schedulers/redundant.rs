@@ -39,8 +39,9 @@ Bad at   throughput, which is that of the best path, at the cost of every path; 
 /// The scheduler.
 #[derive(Default, Debug)]
 struct Redundant {
-    /// End of the range handed last to each subflow, by id.
-    ptr: [Option<u64>; SubflowId::MAX],
+    /// End (DSN) of the range handed last to each subflow, by id; zero before the first. Where it
+    /// has been DATA_ACKed the subflow goes on from the left edge.
+    ptr: [u64; SubflowId::MAX],
     next: SubflowId,
 }
 
@@ -52,11 +53,9 @@ struct Turn {
 
 impl Redundant {
     /// The first segment after the one that `subflow` was handed last.
-    fn turn(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<Turn> {
-        let start = view.connection.snd_una;
-        let ptr = self.ptr.get_mut(subflow.id.index())?;
-        *ptr = ptr.filter(|end| *end > start);
-        let from = ptr.unwrap_or(start);
+    fn turn(&self, view: &View<'_>, subflow: &SubflowView) -> Option<Turn> {
+        let handed = self.ptr.get(subflow.id.index()).copied()?;
+        let from = handed.max(view.connection.snd_una);
         match view.queue.sent_from(from) {
             Some(sent) => {
                 let rest = ByteRange::new(sent.range.start.max(from), sent.range.end);
@@ -69,7 +68,7 @@ impl Redundant {
 
     fn hand(&mut self, view: &View<'_>, subflow: &SubflowView, range: ByteRange) {
         if let Some(ptr) = self.ptr.get_mut(subflow.id.index()) {
-            *ptr = Some(range.end);
+            *ptr = range.end;
         }
         let above = view.subflows.iter().find(|other| other.id > subflow.id);
         self.next = above.or(view.subflows.first()).map_or(SubflowId(0), |other| other.id);
@@ -122,7 +121,9 @@ impl Scheduler for Redundant {
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         write("next", f64::from(self.next.0));
-        crate::state::save_each("ptr.", "", &self.ptr, write, |ptr| ptr.map(|end| end as f64));
+        crate::state::save_each("ptr.", "", &self.ptr, write, |ptr| {
+            (*ptr > 0).then_some(*ptr as f64)
+        });
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
@@ -131,7 +132,7 @@ impl Scheduler for Redundant {
             return true;
         }
         match crate::state::slot("ptr.", "", name, &mut self.ptr) {
-            Some(ptr) => *ptr = (value >= 0.0).then(|| crate::exact::nearest(value)),
+            Some(ptr) => *ptr = crate::exact::nearest(value),
             None => return false,
         }
         true
