@@ -1,7 +1,20 @@
-//! Floor 5: from what a person asks (a scenario) to what he reads (a report): cells x seeds in
-//! parallel, statistics, expectations.
+//! Floor 5: from what a person asks (a scenario) to what is read in the end (a report): cells x
+//! seeds in parallel, statistics, expectations.
+//!
+//! A [`Draft`] takes flags or a file, [`Draft::build`] makes a [`Scenario`] of it, [`compare`] runs
+//! it in a [`World`] and returns a [`Document`].
 
+mod compare;
 mod error;
+mod expect;
+mod report;
+pub mod scenario;
 pub mod stats;
+mod vary;
 
+pub use compare::{Cell, Control, RunOutcome, Subject, World, cells, compare, run_seed};
 pub use error::{Fault, Place, ScenarioError};
+pub use expect::{Compared, Expectation, Names, Verdict};
+pub use report::{Document, PathReport, Report, Row, SCHEMA, Sweep, schema};
+pub use scenario::{Draft, Scenario};
+pub use vary::{Point, Vary};

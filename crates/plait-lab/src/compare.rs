@@ -1,0 +1,517 @@
+//! Cells x seeds: every row of a comparison over the same seeds, in parallel, with a report that
+//! does not depend on how many ran at a time.
+
+use crate::error::ScenarioError;
+use crate::report::{Document, Report, Row, SCHEMA, Sweep};
+use crate::scenario::Scenario;
+use crate::stats::{Summary, speedup};
+use plait_app::measure::{Better, MEASURES, Measures, Value};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A row of the table as it is to be run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cell {
+    /// What it runs in: paths, workload, settings.
+    pub scenario: Arc<Scenario>,
+    /// Who chooses the path.
+    pub subject: Subject,
+    /// Congestion controller.
+    pub cc: plait_cc::Spec,
+}
+
+/// Who chooses the path of a segment.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Subject {
+    /// A scheduler, over all paths.
+    Scheduler(plait_sched::Spec),
+    /// Nobody: plain TCP on the path at this index.
+    SinglePath(usize),
+}
+
+/// What one run gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunOutcome {
+    /// What was measured. Paths are those of the scenario, in its order, in a single-path run too.
+    pub measures: Measures,
+    /// Running hash over every segment sent and delivered.
+    pub hash: u64,
+    /// Whether the workload finished before the deadline.
+    pub completed: bool,
+}
+
+/// What runs a cell: the simulator, or a stand-in.
+pub trait World: Sync {
+    /// Runs a cell once. The same cell and seed give the same outcome.
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome;
+}
+
+/// How a comparison is watched and stopped.
+pub struct Control<'a> {
+    /// Told after every run: how many are done, of how many. Called from several threads.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// Once true, no further run begins, and what is there is reported.
+    pub cancelled: &'a AtomicBool,
+}
+
+impl Cell {
+    /// Whether Multipath TCP is spoken.
+    #[must_use]
+    pub const fn multipath(&self) -> bool {
+        matches!(self.subject, Subject::Scheduler(_))
+    }
+
+    /// The settings of its connection.
+    #[must_use]
+    pub fn connection(&self) -> plait_core::Config {
+        self.scenario.connection(self.multipath())
+    }
+}
+
+/// The scheduler in canonical form, or `tcp:PATH`.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            Subject::Scheduler(spec) => spec.fmt(f),
+            Subject::SinglePath(index) => {
+                let path = self.scenario.paths.get(*index);
+                write!(f, "tcp:{}", path.map_or("", |path| path.name.as_str()))
+            }
+        }
+    }
+}
+
+/// The rows of a scenario: for each congestion controller the schedulers, then plain TCP on each
+/// path. With one path a connection is plain TCP, and there are no scheduler rows.
+#[must_use]
+pub fn cells(scenario: &Scenario) -> Vec<Cell> {
+    let scenario = Arc::new(scenario.clone());
+    let mut cells = Vec::new();
+    for cc in &scenario.ccs {
+        let schedulers =
+            if scenario.paths.len() > 1 { scenario.schedulers.as_slice() } else { &[] };
+        let multipath = schedulers.iter().cloned().map(Subject::Scheduler);
+        let single = (0..scenario.paths.len()).map(Subject::SinglePath);
+        cells.extend(multipath.chain(single).map(|subject| Cell {
+            scenario: Arc::clone(&scenario),
+            subject,
+            cc: cc.clone(),
+        }));
+    }
+    cells
+}
+
+/// The seed of run `run`: every row of a run meets the same network.
+#[must_use]
+pub const fn run_seed(seed: u64, run: u32) -> u64 {
+    seed.wrapping_add(run as u64)
+}
+
+/// Runs a scenario, and with `--vary` every point of it.
+///
+/// # Errors
+/// Where a trace of a sweep can no longer be read.
+pub fn compare<W: World>(
+    scenario: &Scenario,
+    world: &W,
+    control: &Control<'_>,
+) -> Result<Document, ScenarioError> {
+    let Some(vary) = &scenario.vary else {
+        let total = runs_of(scenario);
+        return Ok(Document::Report(compare_one(scenario, world, control, 0, total)));
+    };
+    let points = scenario.points()?;
+    let total = points.iter().map(|point| runs_of(&point.scenario)).sum();
+    let mut reports: Vec<Report> = Vec::new();
+    let mut done = 0;
+    for point in &points {
+        if control.cancelled.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut report = compare_one(&point.scenario, world, control, done, total);
+        report.vary = BTreeMap::from([(vary.name().to_owned(), point.value.clone())]);
+        done += runs_of(&point.scenario);
+        reports.push(report);
+    }
+    let mut hasher = Sha256::new();
+    for report in &reports {
+        hasher.update(report.digest.as_bytes());
+    }
+    Ok(Document::Sweep(Sweep {
+        schema: SCHEMA.to_owned(),
+        command: scenario.command_line(),
+        points: reports,
+        digest: hex(&hasher.finalize()),
+    }))
+}
+
+fn runs_of(scenario: &Scenario) -> usize {
+    let rows = if scenario.paths.len() > 1 { scenario.schedulers.len() } else { 0 };
+    (rows + scenario.paths.len()) * scenario.ccs.len() * scenario.effective_runs() as usize
+}
+
+fn compare_one<W: World>(
+    scenario: &Scenario,
+    world: &W,
+    control: &Control<'_>,
+    done: usize,
+    total: usize,
+) -> Report {
+    let cells = cells(scenario);
+    let outcomes = run_all(&cells, scenario, world, control, done, total);
+    report(scenario, &cells, &outcomes)
+}
+
+/// The outcomes by cell, then run; `None` where it was cancelled before.
+type Outcomes = Vec<Vec<Option<RunOutcome>>>;
+
+/// Runs every cell with every seed. Seed by seed, so that an interrupted comparison has as many
+/// runs of one row as of another.
+fn run_all<W: World>(
+    cells: &[Cell],
+    scenario: &Scenario,
+    world: &W,
+    control: &Control<'_>,
+    done_before: usize,
+    total: usize,
+) -> Outcomes {
+    let runs = scenario.effective_runs() as usize;
+    let jobs = cells.len() * runs;
+    let slots: Vec<Mutex<Option<RunOutcome>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(done_before));
+    let worker = || {
+        while !control.cancelled.load(Ordering::Relaxed) {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            let Some(slot) = slots.get(job) else { return };
+            let (run, cell) = (job / cells.len(), &cells[job % cells.len()]);
+            let run = u32::try_from(run).unwrap_or(u32::MAX);
+            let outcome = world.run(cell, run_seed(scenario.seed, run));
+            if let Ok(mut slot) = slot.lock() {
+                *slot = Some(outcome);
+            }
+            (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        }
+    };
+    let threads = scenario.jobs.map_or(0, NonZeroUsize::get);
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        Ok(pool) => {
+            pool.broadcast(|_| worker());
+        }
+        // No threads to be had: this one will do.
+        Err(_) => worker(),
+    }
+    let mut flat = slots.into_iter().map(|slot| slot.into_inner().unwrap_or(None));
+    let mut by_cell: Outcomes = cells.iter().map(|_| Vec::with_capacity(runs)).collect();
+    for _ in 0..runs {
+        for list in &mut by_cell {
+            list.push(flat.next().flatten());
+        }
+    }
+    by_cell
+}
+
+fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -> Report {
+    let primary = scenario.workload.primary();
+    let mut rows: Vec<Row> =
+        cells.iter().zip(outcomes).map(|(cell, runs)| row(cell, runs)).collect();
+    let best_path = rank(&mut rows, primary);
+    let mut report = Report {
+        schema: SCHEMA.to_owned(),
+        command: scenario.command_line(),
+        seed: scenario.seed,
+        runs: scenario.effective_runs(),
+        workload: scenario.workload.to_string(),
+        primary_measure: primary.to_owned(),
+        vary: BTreeMap::new(),
+        paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
+        rows,
+        best_path,
+        expectations: Vec::new(),
+        interrupted: outcomes.iter().flatten().any(Option::is_none),
+        digest: digest(outcomes),
+    };
+    report.expectations =
+        scenario.expect.iter().map(|expectation| expectation.evaluate(&report)).collect();
+    report
+}
+
+fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
+    let label = cell.to_string();
+    let cc = cell.cc.name();
+    let made = runs.iter().flatten();
+    let completed: Vec<&Measures> =
+        made.clone().filter(|run| run.completed).map(|run| &run.measures).collect();
+    let incomplete = made.filter(|run| !run.completed).count();
+    let mut measures = BTreeMap::new();
+    for entry in MEASURES {
+        let Value::Run(of) = entry.value else { continue };
+        let values: Vec<f64> = completed.iter().filter_map(|run| of(run)).collect();
+        let purpose = format!("{label}/{cc}/{}", entry.name);
+        if let Some(summary) = Summary::of(&values, cell.scenario.seed, &purpose) {
+            measures.insert(entry.name.to_owned(), summary);
+        }
+    }
+    let mean = |values: &mut dyn Iterator<Item = f64>| {
+        let (sum, count) = values.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    };
+    let share = |index: usize| {
+        mean(&mut completed.iter().filter_map(|run| run.paths.get(index)?.path_share))
+    };
+    let paths = cell.scenario.paths.iter().enumerate();
+    Row {
+        path_share: paths.filter_map(|(at, path)| Some((path.name.clone(), share(at)?))).collect(),
+        reinjected_share: mean(&mut completed.iter().filter_map(|run| run.reinjected_share)),
+        retransmitted_share: mean(&mut completed.iter().filter_map(|run| run.retransmitted_share)),
+        scheduler: label,
+        cc,
+        measures,
+        speedup_vs_best_path: None,
+        incomplete: u32::try_from(incomplete).unwrap_or(u32::MAX),
+    }
+}
+
+/// Fills in the speedups over the best single path with the same controller, and names the best
+/// path of all.
+fn rank(rows: &mut [Row], primary: &str) -> Option<String> {
+    let higher = MEASURES
+        .iter()
+        .find(|entry| entry.name == primary)
+        .is_some_and(|entry| entry.better == Better::Higher);
+    let better = |a: f64, b: f64| if higher { a > b } else { a < b };
+    let value = |row: &Row| {
+        // The median of the runs that finished would flatter a row that has others.
+        let finished = row.incomplete == 0;
+        row.measures.get(primary).filter(|_| finished).map(|summary| summary.median)
+    };
+    let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    let mut best_of_all: Option<(f64, String)> = None;
+    for row in rows.iter().filter(|row| row.scheduler.starts_with("tcp:")) {
+        let Some(value) = value(row) else { continue };
+        if best.get(&row.cc).is_none_or(|known| better(value, *known)) {
+            best.insert(row.cc.clone(), value);
+        }
+        if best_of_all.as_ref().is_none_or(|(known, _)| better(value, *known)) {
+            best_of_all = Some((value, row.scheduler.clone()));
+        }
+    }
+    for row in rows {
+        let reference = best.get(&row.cc).copied();
+        row.speedup_vs_best_path = value(row)
+            .zip(reference)
+            .and_then(|(value, reference)| speedup(value, reference, higher));
+    }
+    best_of_all.map(|(_, name)| name)
+}
+
+/// SHA-256 over each run's measures and segment hash; rows in their order, runs in theirs. Every
+/// text is preceded by its length and every run marked, so that no two lists of runs look alike.
+fn digest(outcomes: &Outcomes) -> String {
+    let mut hasher = Sha256::new();
+    for runs in outcomes {
+        hasher.update((runs.len() as u64).to_le_bytes());
+        for run in runs {
+            let Some(run) = run else {
+                hasher.update([0]);
+                continue;
+            };
+            hasher.update([1, u8::from(run.completed)]);
+            hasher.update(run.hash.to_le_bytes());
+            let mut count = 0u64;
+            run.measures.hash_into(&mut |name, bits| {
+                hasher.update((name.len() as u64).to_le_bytes());
+                hasher.update(name.as_bytes());
+                hasher.update(bits.to_le_bytes());
+                count += 1;
+            });
+            hasher.update(count.to_le_bytes());
+        }
+    }
+    hex(&hasher.finalize())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Draft;
+    use plait_app::measure::PathMeasures;
+    use plait_base::Stream;
+
+    /// Completion depends on the row, the seed and, where asked, on chance.
+    struct Fake;
+
+    impl World for Fake {
+        fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+            let name = cell.to_string();
+            let base = match name.as_str() {
+                "minrtt" => 100.0,
+                "ecf" => 50.0,
+                "tcp:wifi" => 80.0,
+                _ => 400.0,
+            };
+            let noise = Stream::new(seed, &["noise"]).unit();
+            let rtt = cell.scenario.paths.iter().map(|path| path.delay.down.as_millis_f64());
+            let completion_ms = Some(base + noise + rtt.sum::<f64>());
+            let share = PathMeasures { path_share: Some(0.5), ..PathMeasures::default() };
+            let measures = Measures {
+                complete: true,
+                completion_ms,
+                reinjected_share: Some(0.25),
+                paths: vec![share; cell.scenario.paths.len()],
+                ..Measures::default()
+            };
+            // minrtt does not finish with one seed of four.
+            RunOutcome {
+                measures,
+                hash: seed,
+                completed: name != "minrtt" || !seed.is_multiple_of(4),
+            }
+        }
+    }
+
+    fn scenario(more: &[(&str, &str)]) -> Scenario {
+        let mut draft = Draft::new();
+        let base = [
+            ("path", "wifi:rtt=20ms,rate=25mbit,loss=1%"),
+            ("path", "lte:rtt=60ms,rate=10mbit"),
+            ("workload", "download:512kB"),
+            ("schedulers", "minrtt,ecf"),
+            ("runs", "8"),
+        ];
+        let replaced = |name: &str| name != "path" && more.iter().any(|(other, _)| *other == name);
+        for (name, text) in base.iter().filter(|(name, _)| !replaced(name)).chain(more) {
+            draft.argument(name, text).unwrap();
+        }
+        draft.build().unwrap()
+    }
+
+    fn run(scenario: &Scenario) -> Document {
+        let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+        compare(scenario, &Fake, &control).unwrap()
+    }
+
+    fn only(document: Document) -> Report {
+        match document {
+            Document::Report(report) => report,
+            Document::Sweep(sweep) => panic!("{sweep:?}"),
+        }
+    }
+
+    #[test]
+    fn rows_are_in_order_and_speedups_above_one_are_better() {
+        let report = only(run(&scenario(&[])));
+        let names: Vec<&str> = report.rows.iter().map(|row| row.scheduler.as_str()).collect();
+        assert_eq!(names, ["minrtt", "ecf", "tcp:wifi", "tcp:lte"]);
+        assert_eq!(report.best_path.as_deref(), Some("tcp:wifi"));
+        let ecf = &report.rows[1];
+        let (row, best) = (ecf.measures["completion_ms"], report.rows[2].measures["completion_ms"]);
+        assert_eq!(ecf.speedup_vs_best_path, Some(best.median / row.median));
+        assert!(ecf.speedup_vs_best_path.unwrap() > 1.0);
+        assert_eq!(report.rows[2].speedup_vs_best_path, Some(1.0));
+        assert!(report.rows[3].speedup_vs_best_path.unwrap() < 0.5);
+        assert_eq!((row.n, ecf.reinjected_share, ecf.path_share["lte"]), (8, Some(0.25), 0.5));
+        assert!(!ecf.measures.contains_key("goodput_mbps"));
+    }
+
+    #[test]
+    fn unfinished_runs_are_counted_and_in_no_statistic() {
+        let report = only(run(&scenario(&[("expect", "minrtt.completion_ms < 1000")])));
+        let minrtt = &report.rows[0];
+        // Seeds 1 to 8: 4 and 8.
+        assert_eq!((minrtt.incomplete, minrtt.measures["completion_ms"].n), (2, 6));
+        assert_eq!(minrtt.speedup_vs_best_path, None);
+        assert!(!report.expectations[0].holds);
+    }
+
+    #[test]
+    fn the_report_does_not_depend_on_jobs_but_on_the_seed() {
+        let digest = |more: &[(&str, &str)]| only(run(&scenario(more))).digest;
+        let one = only(run(&scenario(&[("jobs", "1")])));
+        let mut four = only(run(&scenario(&[("jobs", "4")])));
+        four.command.clone_from(&one.command);
+        assert_eq!(one, four);
+        assert_eq!(one.digest.len(), 64);
+        assert_ne!(one.digest, digest(&[("seed", "2")]));
+        assert_ne!(one.digest, digest(&[("runs", "7")]));
+        assert_ne!(one.digest, digest(&[("schedulers", "ecf,minrtt")]));
+    }
+
+    #[test]
+    fn without_chance_one_run_is_made() {
+        let mut draft = Draft::new();
+        for (name, text) in [
+            ("path", "wifi:rtt=20ms,rate=25mbit"),
+            ("workload", "download:512kB"),
+            ("cc", "cubic,lia"),
+        ] {
+            draft.argument(name, text).unwrap();
+        }
+        let report = only(run(&draft.build().unwrap()));
+        // One path is plain TCP.
+        let names: Vec<String> =
+            report.rows.iter().map(|row| format!("{}/{}", row.scheduler, row.cc)).collect();
+        assert_eq!(names, ["tcp:wifi/cubic", "tcp:wifi/lia"]);
+        let summary = report.rows[0].measures["completion_ms"];
+        assert_eq!((report.runs, summary.n, summary.ci95), (1, 1, [summary.mean; 2]));
+    }
+
+    #[test]
+    fn a_cancelled_comparison_reports_what_it_has() {
+        let cancelled = AtomicBool::new(false);
+        let stop = |done: usize, total: usize| {
+            assert!(done <= total && total == 32);
+            if done == 4 {
+                cancelled.store(true, Ordering::Relaxed);
+            }
+        };
+        let control = Control { progress: &stop, cancelled: &cancelled };
+        let report = only(compare(&scenario(&[("jobs", "1")]), &Fake, &control).unwrap());
+        assert!(report.interrupted);
+        assert!(report.rows.iter().all(|row| row.measures["completion_ms"].n == 1));
+    }
+
+    #[test]
+    fn a_sweep_has_a_report_a_point_and_checks_each() {
+        let document = run(&scenario(&[
+            ("vary", "lte.rtt=40ms..400ms:10"),
+            ("expect", "ecf.completion_ms < 100"),
+        ]));
+        assert!(!document.holds());
+        let Document::Sweep(sweep) = &document else { panic!("{document:?}") };
+        assert_eq!(sweep.points.len(), 10);
+        assert_eq!(sweep.points[9].vary["lte.rtt"], "400ms");
+        assert_eq!(sweep.points[9].paths[1].rtt_us, 400_000);
+        assert!(sweep.points[0].expectations[0].holds && !sweep.points[9].expectations[0].holds);
+        assert!(sweep.command.contains("--vary") && !sweep.points[0].command.contains("--vary"));
+    }
+
+    #[test]
+    fn the_json_has_the_documented_shape_and_reads_back() {
+        let document = run(&scenario(&[]));
+        let value = serde_json::to_value(&document).unwrap();
+        assert_eq!(value["schema"], "plait.compare/1");
+        assert_eq!(value["paths"][0]["rate_down_bps"], 25_000_000);
+        assert_eq!(value["paths"][0]["rtt_us"], 20_000);
+        assert_eq!(value["rows"][1]["scheduler"], "ecf");
+        for key in ["mean", "median", "p95", "min", "max", "ci95", "n"] {
+            assert!(!value["rows"][1]["measures"]["completion_ms"][key].is_null(), "{key}");
+        }
+        assert!(value["rows"][1]["measures"].get("goodput_mbps").is_none());
+        assert_eq!(serde_json::from_value::<Document>(value).unwrap(), document);
+        let schema = crate::schema("compare").unwrap().to_string();
+        for key in ["speedup_vs_best_path", "path_share", "ci95", "digest", "points"] {
+            assert!(schema.contains(key), "{key}");
+        }
+        assert_eq!(crate::schema("nothing"), None);
+    }
+}

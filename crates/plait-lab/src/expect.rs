@@ -1,0 +1,504 @@
+//! Expectations: `ecf.completion_ms.p95 < minrtt.completion_ms.p95 * 1.05 and ecf.speedup > 1`.
+//!
+//! ```text
+//! expectation = comparison { "and" comparison }
+//! comparison  = term ("<" | "<=" | ">" | ">=" | "==" | "!=") term
+//! term        = factor { "*" factor }
+//! factor      = number | value
+//! value       = ROW "." MEASURE [ "." STATISTIC ]        without a statistic: the median
+//!             | ROW "." ("speedup_vs_best_path" | "reinjected_share" | "retransmitted_share")
+//!             | ROW ".path_share." PATH
+//! ROW         = SCHEDULER [ "/" CC ]                     the controller where there are several
+//! ```
+
+use crate::error::{Fault, Place, ScenarioError};
+use crate::report::{Report, Row};
+use crate::stats::STATISTICS;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Shape of an expectation, for error messages.
+const GRAMMAR: &str = "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number, such as `ecf.completion_ms.p95 < \
+     minrtt.completion_ms.p95 * 1.05`; several joined by `and`";
+/// Numbers of a row that are no measure and have no statistics.
+const ROW_NUMBERS: &[&str] = &["speedup_vs_best_path", "reinjected_share", "retransmitted_share"];
+
+/// The names that an expectation may use.
+#[derive(Clone, Default, Debug)]
+pub struct Names {
+    /// Schedulers in canonical form, and `tcp:PATH`.
+    pub rows: Vec<String>,
+    /// Congestion controllers in canonical form.
+    pub ccs: Vec<String>,
+    /// Measures.
+    pub measures: Vec<String>,
+    /// Paths.
+    pub paths: Vec<String>,
+    /// Gives the canonical form of a row that is not in `rows` as written.
+    pub canonical: Option<fn(&str) -> Option<String>>,
+}
+
+/// A statement about a report.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expectation {
+    text: String,
+    comparisons: Vec<Comparison>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Comparison {
+    left: Term,
+    relation: Relation,
+    right: Term,
+}
+
+/// A product.
+#[derive(Clone, PartialEq, Debug)]
+struct Term {
+    text: String,
+    factors: Vec<Factor>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Factor {
+    Number(f64),
+    Value { row: String, cc: Option<String>, number: Number },
+}
+
+/// A number of a row.
+#[derive(Clone, PartialEq, Debug)]
+enum Number {
+    Measure { name: String, statistic: &'static str },
+    Share(String),
+    Plain(&'static str),
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Relation {
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    Equal,
+    Differs,
+}
+
+/// What became of an expectation.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The expectation as given.
+    pub expectation: String,
+    /// Whether it holds.
+    pub holds: bool,
+    /// Its comparisons, in order.
+    pub comparisons: Vec<Compared>,
+}
+
+/// One comparison of an expectation, evaluated.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// Left side as written.
+    pub left: String,
+    /// Its value; absent where the report has none, as for a row with incomplete runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_value: Option<f64>,
+    /// The relation: `<`, `<=`, `>`, `>=`, `==` or `!=`.
+    pub relation: String,
+    /// Right side as written.
+    pub right: String,
+    /// Its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub right_value: Option<f64>,
+    /// Whether it holds. A comparison with a missing value never does.
+    pub holds: bool,
+}
+
+impl Relation {
+    const ALL: &'static [(&'static str, Relation)] = &[
+        ("<=", Relation::AtMost),
+        (">=", Relation::AtLeast),
+        ("==", Relation::Equal),
+        ("!=", Relation::Differs),
+        ("<", Relation::Less),
+        (">", Relation::Greater),
+    ];
+
+    fn sign(self) -> &'static str {
+        Relation::ALL.iter().find(|(_, relation)| *relation == self).map_or("", |(sign, _)| sign)
+    }
+
+    fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Relation::Less => left < right,
+            Relation::AtMost => left <= right,
+            Relation::Greater => left > right,
+            Relation::AtLeast => left >= right,
+            Relation::Equal => left == right,
+            Relation::Differs => left != right,
+        }
+    }
+}
+
+impl Expectation {
+    /// Reads an expectation.
+    ///
+    /// # Errors
+    /// Where it does not follow the grammar, or names a row, measure, statistic or path that the
+    /// scenario does not have.
+    pub fn parse(text: &str, place: &Place, names: &Names) -> Result<Expectation, ScenarioError> {
+        let malformed = |given: &str, problem| {
+            ScenarioError::new(place, Fault::Invalid, given, problem).allow(GRAMMAR)
+        };
+        let tokens = tokens(text);
+        let mut comparisons = Vec::new();
+        for part in tokens.split(|token| *token == "and") {
+            let mut relations = part.iter().enumerate().filter_map(|(at, token)| {
+                Relation::ALL.iter().find(|(sign, _)| sign == token).map(|found| (at, found.1))
+            });
+            let (Some((at, relation)), None) = (relations.next(), relations.next()) else {
+                let given = if part.is_empty() { text.trim().to_owned() } else { part.join(" ") };
+                return Err(malformed(&given, "not one comparison"));
+            };
+            let side = |tokens: &[&str]| term(tokens, place, names);
+            comparisons.push(Comparison {
+                left: side(&part[..at])?,
+                relation,
+                right: side(&part[at + 1..])?,
+            });
+        }
+        Ok(Expectation { text: text.trim().to_owned(), comparisons })
+    }
+
+    /// Compares it with a report.
+    #[must_use]
+    pub fn evaluate(&self, report: &Report) -> Verdict {
+        let comparisons: Vec<Compared> = self
+            .comparisons
+            .iter()
+            .map(|comparison| {
+                let left_value = comparison.left.value(report);
+                let right_value = comparison.right.value(report);
+                let holds = match (left_value, right_value) {
+                    (Some(left), Some(right)) => comparison.relation.holds(left, right),
+                    _ => false,
+                };
+                Compared {
+                    left: comparison.left.text.clone(),
+                    left_value,
+                    relation: comparison.relation.sign().to_owned(),
+                    right: comparison.right.text.clone(),
+                    right_value,
+                    holds,
+                }
+            })
+            .collect();
+        let holds = comparisons.iter().all(|compared| compared.holds);
+        Verdict { expectation: self.text.clone(), holds, comparisons }
+    }
+}
+
+/// The text as given.
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// One line a comparison, with both values.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, compared) in self.comparisons.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            let side = |text: &str, value: Option<f64>| match value {
+                None => format!("{text} (no value)"),
+                Some(value) if text.parse() == Ok(value) => text.to_owned(),
+                Some(value) => format!("{text} ({value:.3})"),
+            };
+            write!(
+                f,
+                "{}: {} {} {}",
+                if compared.holds { "holds" } else { "fails" },
+                side(&compared.left, compared.left_value),
+                compared.relation,
+                side(&compared.right, compared.right_value)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Term {
+    fn value(&self, report: &Report) -> Option<f64> {
+        self.factors.iter().try_fold(1.0, |product, factor| Some(product * factor.value(report)?))
+    }
+}
+
+impl Factor {
+    fn value(&self, report: &Report) -> Option<f64> {
+        let (row, cc, number) = match self {
+            Factor::Number(number) => return Some(*number),
+            Factor::Value { row, cc, number } => (row, cc, number),
+        };
+        let row = report.rows.iter().find(|candidate| {
+            candidate.scheduler == *row && cc.as_ref().is_none_or(|cc| candidate.cc == *cc)
+        })?;
+        // What the unfinished runs would have given is unknown, and it is not the mean of the rest.
+        if row.incomplete > 0 {
+            return None;
+        }
+        number.of(row)
+    }
+}
+
+impl Number {
+    fn of(&self, row: &Row) -> Option<f64> {
+        match self {
+            Number::Measure { name, statistic } => row.measures.get(name)?.statistic(statistic),
+            Number::Share(path) => row.path_share.get(path).copied(),
+            Number::Plain("reinjected_share") => row.reinjected_share,
+            Number::Plain("retransmitted_share") => row.retransmitted_share,
+            Number::Plain(_) => row.speedup_vs_best_path,
+        }
+    }
+}
+
+/// Words and signs. A single `=` belongs to a word: `ecf:beta=0.5`.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for word in text.split_whitespace() {
+        let mut rest = word;
+        while !rest.is_empty() {
+            let signs = Relation::ALL.iter().map(|(sign, _)| *sign).chain(["*"]);
+            let next = signs.filter_map(|sign| rest.find(sign).map(|at| (at, sign)));
+            // The earliest sign, and of two at the same place the longer: `<=` before `<`.
+            let next = next.min_by_key(|(at, sign)| (*at, usize::MAX - sign.len()));
+            let Some((at, sign)) = next else {
+                found.push(rest);
+                break;
+            };
+            if at > 0 {
+                found.push(&rest[..at]);
+            }
+            found.push(sign);
+            rest = &rest[at + sign.len()..];
+        }
+    }
+    found
+}
+
+fn term(tokens: &[&str], place: &Place, names: &Names) -> Result<Term, ScenarioError> {
+    let text = tokens.join(" ");
+    let mut factors = Vec::new();
+    for factor in tokens.split(|token| *token == "*") {
+        let [word] = factor else {
+            let problem = "not a number, a value of a row, or a product of them";
+            return Err(ScenarioError::new(place, Fault::Invalid, &text, problem).allow(GRAMMAR));
+        };
+        factors.push(match word.parse::<f64>() {
+            Ok(number) if number.is_finite() => Factor::Number(number),
+            _ => value(word, place, names)?,
+        });
+    }
+    Ok(Term { text, factors })
+}
+
+/// Reads `ROW.MEASURE.STATISTIC`. A row may hold dots itself (`ecf:beta=0.5`), so it is read from
+/// its end.
+fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioError> {
+    let parts: Vec<&str> = word.split('.').collect();
+    let statistic = |name: &str| STATISTICS.iter().find(|known| **known == name).copied();
+    let plain = |name: &str| ROW_NUMBERS.iter().find(|known| **known == name).copied();
+    let is_measure = |name: &str| names.measures.iter().any(|known| known == name);
+    let (row, number) = match parts.as_slice() {
+        [row @ .., last] if !row.is_empty() && plain(last).is_some() => {
+            (row, Number::Plain(plain(last).unwrap_or_default()))
+        }
+        [row @ .., "path_share", path] if !row.is_empty() => {
+            if !names.paths.iter().any(|known| known == path) {
+                let known = names.paths.iter().map(String::as_str);
+                return Err(ScenarioError::unknown(place, "path", path, known));
+            }
+            (row, Number::Share((*path).to_owned()))
+        }
+        [row @ .., measure] if !row.is_empty() && is_measure(measure) => {
+            (row, Number::Measure { name: (*measure).to_owned(), statistic: "median" })
+        }
+        [row @ .., measure, last] if !row.is_empty() && is_measure(measure) => {
+            let Some(statistic) = statistic(last) else {
+                let known = STATISTICS.iter().copied();
+                return Err(ScenarioError::unknown(place, "statistic", last, known));
+            };
+            (row, Number::Measure { name: (*measure).to_owned(), statistic })
+        }
+        [_, .., measure, last] if statistic(last).is_some() => {
+            return Err(unknown_measure(measure, place, names));
+        }
+        [_, measure] => return Err(unknown_measure(measure, place, names)),
+        [_, .., measure, _] => return Err(unknown_measure(measure, place, names)),
+        _ => {
+            let problem = "not a number and not a value of a row";
+            return Err(ScenarioError::new(place, Fault::Invalid, word, problem).allow(GRAMMAR));
+        }
+    };
+    let (row, cc) = row_name(&row.join("."), place, names)?;
+    Ok(Factor::Value { row, cc, number })
+}
+
+fn unknown_measure(given: &str, place: &Place, names: &Names) -> ScenarioError {
+    let known = names.measures.iter().map(String::as_str);
+    ScenarioError::unknown(place, "measure", given, known.chain(ROW_NUMBERS.iter().copied()))
+}
+
+/// The row and, after a slash, its congestion controller.
+fn row_name(
+    given: &str,
+    place: &Place,
+    names: &Names,
+) -> Result<(String, Option<String>), ScenarioError> {
+    let known = |row: &str| {
+        let canonical = || names.canonical.and_then(|canonical| canonical(row));
+        let has = |name: &String| names.rows.contains(name);
+        Some(row.to_owned()).filter(has).or_else(|| canonical().filter(has))
+    };
+    let with_cc = names.ccs.iter().find_map(|cc| {
+        let row = given.strip_suffix(cc.as_str())?.strip_suffix('/')?;
+        Some((known(row)?, Some(cc.clone())))
+    });
+    if let Some(found) = with_cc {
+        return Ok(found);
+    }
+    let Some(row) = known(given) else {
+        let rows = names.rows.iter().map(String::as_str);
+        return Err(ScenarioError::unknown(place, "row", given, rows));
+    };
+    if names.ccs.len() > 1 {
+        let problem = "the report has this row once for each congestion controller";
+        let allowed: Vec<String> = names.ccs.iter().map(|cc| format!("{row}/{cc}")).collect();
+        return Err(
+            ScenarioError::new(place, Fault::Invalid, given, problem).allow(&allowed.join(", "))
+        );
+    }
+    Ok((row, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Summary;
+
+    fn names() -> Names {
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Names {
+            rows: list(&["minrtt", "ecf:beta=0.5", "tcp:wifi"]),
+            ccs: list(&["cubic"]),
+            measures: list(&["completion_ms", "goodput_mbps"]),
+            paths: list(&["wifi", "lte"]),
+            canonical: Some(|row| Some(row.replace("lrf", "minrtt"))),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Expectation, ScenarioError> {
+        Expectation::parse(text, &Place::Argument("--expect".to_owned()), &names())
+    }
+
+    fn report() -> Report {
+        let row = |scheduler: &str, values: &[f64]| Row {
+            scheduler: scheduler.to_owned(),
+            cc: "cubic".to_owned(),
+            measures: [("completion_ms".to_owned(), Summary::of(values, 1, "x").unwrap())].into(),
+            path_share: [("wifi".to_owned(), 0.75)].into(),
+            reinjected_share: Some(0.5),
+            speedup_vs_best_path: Some(1.25),
+            ..Row::default()
+        };
+        Report {
+            schema: String::new(),
+            command: String::new(),
+            seed: 1,
+            runs: 3,
+            workload: String::new(),
+            primary_measure: "completion_ms".to_owned(),
+            vary: [].into(),
+            paths: Vec::new(),
+            rows: vec![
+                row("minrtt", &[100.0, 200.0, 300.0]),
+                row("ecf:beta=0.5", &[90.0, 205.0, 250.0]),
+            ],
+            best_path: None,
+            expectations: Vec::new(),
+            interrupted: false,
+            digest: String::new(),
+        }
+    }
+
+    fn holds(text: &str) -> bool {
+        parse(text).unwrap().evaluate(&report()).holds
+    }
+
+    #[test]
+    fn comparisons_of_rows_numbers_and_products() {
+        assert!(holds("minrtt.completion_ms.median == 200"));
+        assert!(holds("minrtt.completion_ms == 200"));
+        assert!(!holds("ecf:beta=0.5.completion_ms.median < minrtt.completion_ms.median"));
+        assert!(holds("ecf:beta=0.5.completion_ms.median<minrtt.completion_ms.median*1.05"));
+        assert!(holds("1.05 * lrf.completion_ms.median >= ecf:beta=0.5.completion_ms.median"));
+        assert!(holds("minrtt.completion_ms.max > 299 and minrtt.completion_ms.min <= 100"));
+        assert!(!holds("minrtt.completion_ms.max > 299 and minrtt.completion_ms.min != 100"));
+        assert!(holds("minrtt.speedup_vs_best_path > 1.2 and minrtt.path_share.wifi >= 0.75"));
+        assert!(holds("minrtt/cubic.reinjected_share == 0.5"));
+    }
+
+    #[test]
+    fn a_missing_value_and_an_incomplete_row_never_hold() {
+        assert!(!holds("minrtt.goodput_mbps > 0"));
+        assert!(!holds("minrtt.goodput_mbps <= 0"));
+        assert!(!holds("tcp:wifi.completion_ms > 0"));
+        let mut report = report();
+        report.rows[0].incomplete = 1;
+        assert!(!parse("minrtt.completion_ms > 0").unwrap().evaluate(&report).holds);
+    }
+
+    #[test]
+    fn a_verdict_prints_both_values() {
+        let verdict = parse("minrtt.completion_ms.max < 250 and minrtt.goodput_mbps > 1").unwrap();
+        assert_eq!(
+            verdict.evaluate(&report()).to_string(),
+            "fails: minrtt.completion_ms.max (300.000) < 250\n\
+             fails: minrtt.goodput_mbps (no value) > 1"
+        );
+    }
+
+    #[test]
+    fn a_wrong_name_is_refused_with_the_nearest() {
+        let nearest = |text: &str| parse(text).unwrap_err().nearest;
+        assert_eq!(nearest("minrt.completion_ms.p95 < 1").as_deref(), Some("minrtt"));
+        assert_eq!(nearest("minrtt.completion_m.p95 < 1").as_deref(), Some("completion_ms"));
+        assert_eq!(nearest("minrtt.completion_ms.p59 < 1").as_deref(), Some("p95"));
+        assert_eq!(nearest("minrtt.path_share.wfi < 1").as_deref(), Some("wifi"));
+        for bad in ["", "and", "1", "1 < 2 < 3", "a < ", "* < 1", "1 2 < 3", ". < .", "ecf < 1"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn with_two_controllers_a_row_names_its_own() {
+        let names = Names { ccs: vec!["cubic".into(), "olia:quality=l2/r".into()], ..names() };
+        let place = Place::Argument("--expect".to_owned());
+        let parse = |text| Expectation::parse(text, &place, &names);
+        let error = parse("minrtt.completion_ms < 1").unwrap_err();
+        assert_eq!(error.allowed, "minrtt/cubic, minrtt/olia:quality=l2/r");
+        assert!(parse("minrtt/olia:quality=l2/r.completion_ms < 1").is_ok());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "([a-z]{0,4}|minrtt|completion_ms|p95|and|[.<>=!*/ :]|[0-9.]{1,3}|\\PC){0,14}") {
+            if let Err(error) = parse(&text) {
+                proptest::prop_assert!(error.to_string().lines().count() <= 3);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! From a draft to a scenario: every text is read, everything that must fit together is checked.
+
+use super::draft::{Draft, Given};
+use super::path_parse::{self, Reader};
+use super::profile::{PROFILES, Profile};
+use super::{Path, Scenario, Transport};
+use crate::error::{Fault, Place, ScenarioError};
+use crate::expect::{Expectation, Names};
+use crate::vary::Vary;
+use plait_app::name::nearest;
+use plait_app::quantity::{self, Size};
+use plait_app::workload::WorkloadError;
+use plait_app::{MEASURES, WORKLOADS, Workload};
+use plait_base::{Span, SubflowId};
+use plait_cc::{IdleRestart, SpecError as CcError};
+use plait_core::{JoinTiming, RtoMode};
+use plait_sched::SpecError;
+use std::num::NonZeroUsize;
+
+/// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
+pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
+
+/// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
+const LARGEST_WINDOW: u64 = 65_535 << 14;
+
+pub(super) const JOINS: &[(&str, JoinTiming)] = &[
+    ("after-data", JoinTiming::AfterData),
+    ("after-synack", JoinTiming::AfterSynAck),
+    ("simultaneous", JoinTiming::Simultaneous),
+];
+pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
+    &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
+pub(super) const RTOS: &[(&str, RtoMode)] =
+    &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+impl Draft {
+    /// Reads the draft, with the traces that it names from the file system, relative to the
+    /// current directory.
+    ///
+    /// # Errors
+    /// At the first text that cannot be taken.
+    pub fn build(&self) -> Result<Scenario> {
+        self.build_with(&|file| std::fs::read_to_string(file))
+    }
+
+    /// Reads the draft, with the traces that it names from `read`.
+    ///
+    /// # Errors
+    /// As [`Draft::build`].
+    pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
+        let ideal = self.switch("ideal")?;
+        let paths = self.read_paths(ideal, read)?;
+        let workload = self.workload()?;
+        let schedulers = schedulers(&self.must("schedulers")?)?;
+        let ccs = controllers(&self.must("cc")?)?;
+        self.check_fixed()?;
+        let mut scenario = Scenario {
+            paths,
+            workload,
+            schedulers,
+            ccs,
+            runs: narrow(self.must("runs")?.count(1, 1_000_000)?),
+            seed: self.must("seed")?.count(0, u64::MAX)?,
+            transport: self.transport()?,
+            ideal,
+            check: self.switch("check")?,
+            until: self.until()?,
+            jobs: self.jobs()?,
+            vary: None,
+            expect: Vec::new(),
+        };
+        let names = names(&scenario);
+        for given in self.values("expect") {
+            scenario.expect.push(Expectation::parse(&given.text, &given.place, &names)?);
+        }
+        if let Some(given) = self.value("vary") {
+            let vary = Vary::parse(&given, &scenario)?;
+            // Each point is read once here, so that a bad one is refused before the first run.
+            for point in vary.points() {
+                vary.apply(self, &scenario, point).build_with(read)?;
+            }
+            scenario.vary = Some(vary);
+        }
+        Ok(scenario)
+    }
+
+    fn must(&self, name: &'static str) -> Result<Given> {
+        self.value(name).ok_or_else(|| {
+            let place = Place::Argument(format!("--{name}"));
+            ScenarioError::new(&place, Fault::Missing, "", "required")
+        })
+    }
+
+    fn switch(&self, name: &'static str) -> Result<bool> {
+        self.must(name)?.switch()
+    }
+
+    fn read_paths(&self, ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
+        let place = Place::Argument("--path".to_owned());
+        let Some(first) = self.paths.first() else {
+            let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+            let allowed =
+                format!("--path NAME:rtt=25ms,rate=25mbit, or a profile: {}", names.join(", "));
+            return Err(
+                ScenarioError::new(&place, Fault::Missing, "", "no path is given").allow(&allowed)
+            );
+        };
+        if self.paths.len() > SubflowId::MAX {
+            let problem = format!("{} paths are given", self.paths.len());
+            return Err(ScenarioError::new(&first.name.place, Fault::Invalid, "", &problem)
+                .allow("at most 8 paths"));
+        }
+        let mut paths: Vec<Path> = Vec::new();
+        for draft in &self.paths {
+            let bare = matches!(draft.fields.as_slice(), [(key, _)] if key == "profile");
+            if bare && draft.fields[0].1 == draft.name && Profile::named(&draft.name.text).is_none()
+            {
+                let names = PROFILES.iter().map(|profile| profile.name);
+                let mut error = draft.name.unknown("profile", names);
+                error.allowed = format!("NAME:key=value,... or a profile: {}", error.allowed);
+                return Err(error);
+            }
+            if paths.iter().any(|path| path.name == draft.name.text) {
+                return Err(draft.name.error(Fault::Conflict, "two paths have this name"));
+            }
+            paths.push(path_parse::path(draft, ideal, read)?);
+        }
+        Ok(paths)
+    }
+
+    fn workload(&self) -> Result<Workload> {
+        let Some(given) = self.value("workload") else {
+            let place = Place::Argument("--workload".to_owned());
+            let grammars: Vec<&str> = WORKLOADS.iter().map(|entry| entry.grammar).collect();
+            return Err(ScenarioError::new(&place, Fault::Missing, "", "no workload is given")
+                .allow(&grammars.join(", ")));
+        };
+        Workload::parse(given.text.trim()).map_err(|error| match error {
+            WorkloadError::UnknownName { .. } => {
+                let name = given.text.split(':').next().unwrap_or_default();
+                let names = WORKLOADS.iter().map(|entry| entry.name);
+                ScenarioError::unknown(&given.place, "workload", name, names)
+            }
+            WorkloadError::NotYet(_) => given.error(Fault::NotYet, &error.to_string()),
+            _ => given.error(Fault::Invalid, &error.to_string()),
+        })
+    }
+
+    fn transport(&self) -> Result<Transport> {
+        let ssthresh = self.must("ssthresh")?;
+        let ssthresh = match ssthresh.text.trim() {
+            "inf" => None,
+            _ => Some(positive_size(&ssthresh, u64::MAX)?),
+        };
+        let window = self.must("initial-window")?;
+        let bare = window.text.trim().trim_end_matches("seg");
+        Ok(Transport {
+            join: self.choice("join", JOINS)?,
+            ssthresh,
+            initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
+            delayed_ack: self.switch("delayed-ack")?,
+            idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,
+            rto: self.choice("rto", RTOS)?,
+            mtu: self.mtu()?,
+            rcvbuf: positive_size(&self.must("rcvbuf")?, LARGEST_WINDOW)?,
+            sndbuf: positive_size(&self.must("sndbuf")?, LARGEST_WINDOW)?,
+        })
+    }
+
+    fn mtu(&self) -> Result<u32> {
+        let given = self.must("mtu")?;
+        let bare = given.text.trim().trim_end_matches('B');
+        Ok(narrow(Given::new(&given.place, bare).count(576, 65_535)?))
+    }
+
+    fn choice<T: Copy>(&self, name: &'static str, words: &[(&'static str, T)]) -> Result<T> {
+        let given = self.must(name)?;
+        let found = words.iter().find(|(word, _)| *word == given.text.trim());
+        let names = || words.iter().map(|(word, _)| *word);
+        found.map(|(_, value)| *value).ok_or_else(|| given.unknown("value", names()))
+    }
+
+    /// Settings that have one value so far.
+    fn check_fixed(&self) -> Result<()> {
+        for name in ["tsq", "pacing", "hystart"] {
+            let given = self.must(name)?;
+            if given.switch()? {
+                let problem = format!("--{name} on is not available yet");
+                return Err(given.error(Fault::NotYet, &problem));
+            }
+        }
+        let subflows = self.must("subflows")?;
+        match subflows.text.trim() {
+            "1" => Ok(()),
+            "mesh4" => Err(subflows.error(Fault::NotYet, "mesh4 is not available yet")),
+            _ => Err(subflows.error(Fault::Invalid, "not a number of subflows").allow("1")),
+        }
+    }
+
+    fn until(&self) -> Result<Option<Span>> {
+        let Some(given) = self.value("until") else { return Ok(None) };
+        let span = given.quantity(quantity::time)?;
+        if span == Span::ZERO || span > DEFAULT_DEADLINE {
+            let problem = "not a time that a run can end at";
+            return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 60min"));
+        }
+        Ok(Some(span))
+    }
+
+    fn jobs(&self) -> Result<Option<NonZeroUsize>> {
+        let Some(given) = self.value("jobs") else { return Ok(None) };
+        let jobs = given.count(1, 1_024)?;
+        Ok(usize::try_from(jobs).ok().and_then(NonZeroUsize::new))
+    }
+}
+
+/// A size above zero of at most `most` bytes, where a segment counts at its largest.
+fn positive_size(given: &Given, most: u64) -> Result<Size> {
+    let size = given.quantity(quantity::size)?;
+    if size.is_zero() {
+        return Err(given.error(Fault::Invalid, "zero").allow("a size above zero"));
+    }
+    if size.bytes(65_535) > most {
+        let allowed = format!("at most {most}B, what a TCP window can advertise");
+        return Err(given.error(Fault::Invalid, "too large").allow(&allowed));
+    }
+    Ok(size)
+}
+
+/// The range was checked before.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn schedulers(given: &Given) -> Result<Vec<plait_sched::Spec>> {
+    let text = given.text.trim();
+    let every: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
+    let pieces = if text == "all" { every.join(",") } else { text.to_owned() };
+    let mut specs: Vec<plait_sched::Spec> = Vec::new();
+    for piece in pieces_of(given, &pieces, "scheduler", &every)? {
+        let spec = plait_sched::Spec::parse(&piece)
+            .map_err(|error| scheduler_error(given, &piece, &error))?;
+        if specs.contains(&spec) {
+            return Err(twice(given, &spec.to_string()));
+        }
+        specs.push(spec);
+    }
+    Ok(specs)
+}
+
+fn controllers(given: &Given) -> Result<Vec<plait_cc::Spec>> {
+    let every: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
+    let mut specs: Vec<plait_cc::Spec> = Vec::new();
+    for piece in pieces_of(given, given.text.trim(), "congestion controller", &every)? {
+        let spec = plait_cc::Spec::parse(&piece)
+            .map_err(|error| controller_error(given, &piece, &error))?;
+        if specs.contains(&spec) {
+            return Err(twice(given, &spec.name()));
+        }
+        specs.push(spec);
+    }
+    Ok(specs)
+}
+
+/// The pieces of a list. `key=value` without a name before it goes on with the piece before.
+fn pieces_of(given: &Given, text: &str, what: &str, names: &[&str]) -> Result<Vec<String>> {
+    let mut pieces: Vec<String> = Vec::new();
+    for piece in text.split(',').map(str::trim) {
+        let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
+        let goes_on = piece.as_bytes().get(key.len()) == Some(&b'=');
+        match pieces.last_mut() {
+            Some(last) if goes_on => {
+                last.push(',');
+                last.push_str(piece);
+            }
+            _ if piece.is_empty() => {
+                let problem = format!("a {what}'s name is missing");
+                return Err(given.error(Fault::Missing, &problem).allow(&names.join(", ")));
+            }
+            _ => pieces.push(piece.to_owned()),
+        }
+    }
+    Ok(pieces)
+}
+
+fn twice(given: &Given, name: &str) -> ScenarioError {
+    ScenarioError::new(&given.place, Fault::Conflict, name, "given twice")
+}
+
+/// Schedulers that the grammar knows and that arrive in later versions.
+const LATER_SCHEDULERS: &[&str] =
+    &["daps", "otias", "sttf", "stms", "stms-c", "stms-a", "linux", "strict", "rtt-threshold"];
+/// Controllers likewise.
+const LATER_CONTROLLERS: &[&str] = &["balia", "wvegas"];
+/// Decorators likewise.
+const LATER_DECORATORS: &[&str] = &["bm"];
+
+fn scheduler_error(given: &Given, piece: &str, error: &SpecError) -> ScenarioError {
+    let (what, later) = match error {
+        SpecError::UnknownName(_) => ("scheduler", LATER_SCHEDULERS),
+        SpecError::UnknownDecorator(_) => ("decorator", LATER_DECORATORS),
+        _ => ("", &[][..]),
+    };
+    let allowed = error.allowed();
+    let place = &given.place;
+    if what.is_empty() {
+        let mut refused = ScenarioError::new(place, Fault::Invalid, piece, &error.to_string());
+        refused.nearest = nearest(error.given(), allowed).map(str::to_owned);
+        return refused;
+    }
+    later_or_unknown(place, what, error.given(), later, allowed.into_iter())
+}
+
+fn controller_error(given: &Given, piece: &str, error: &CcError) -> ScenarioError {
+    let allowed = error.allowed();
+    let names = || allowed.iter().map(String::as_str);
+    if let CcError::UnknownName { given: name } = error {
+        let what = "congestion controller";
+        return later_or_unknown(&given.place, what, name, LATER_CONTROLLERS, names());
+    }
+    let mut refused = ScenarioError::new(&given.place, Fault::Invalid, piece, &error.to_string());
+    refused.nearest = nearest(error.given(), names()).map(str::to_owned);
+    refused
+}
+
+fn later_or_unknown<'a>(
+    place: &Place,
+    what: &str,
+    name: &str,
+    later: &[&str],
+    names: impl Iterator<Item = &'a str>,
+) -> ScenarioError {
+    if later.contains(&name) {
+        let problem = format!("this {what} is not available yet");
+        return ScenarioError::new(place, Fault::NotYet, name, &problem);
+    }
+    ScenarioError::unknown(place, what, name, names)
+}
+
+/// The names that an expectation about this scenario may use.
+fn names(scenario: &Scenario) -> Names {
+    let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
+    let single = paths.iter().map(|path| format!("tcp:{path}"));
+    Names {
+        rows: scenario.schedulers.iter().map(ToString::to_string).chain(single).collect(),
+        ccs: scenario.ccs.iter().map(plait_cc::Spec::name).collect(),
+        measures: MEASURES.iter().map(|entry| entry.name.to_owned()).collect(),
+        paths,
+        canonical: Some(|row| Some(plait_sched::Spec::parse(row).ok()?.to_string())),
+    }
+}

@@ -1,0 +1,326 @@
+//! A scenario as it was written: texts with their places, not yet understood. Flags, files and
+//! sweeps all become drafts, so each is read by the same code and refused with the same words.
+
+use crate::error::{Fault, Place, ScenarioError};
+use plait_app::name::nearest;
+use plait_app::quantity::QuantityError;
+use std::collections::BTreeMap;
+
+/// A text and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Given {
+    /// Where it stands.
+    pub place: Place,
+    /// The text.
+    pub text: String,
+}
+
+/// A setting of a scenario: a flag without its dashes, and a key of a scenario file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// Name; a file may also write `_` for `-`.
+    pub name: &'static str,
+    /// What it takes.
+    pub values: &'static str,
+    /// Value where nothing is said; empty for none.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// A flag without a value; `on` or `off` in a file.
+    pub switch: bool,
+    /// Whether it may be given more than once.
+    pub repeats: bool,
+}
+
+const fn setting(
+    name: &'static str,
+    values: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { name, values, default, help, switch: false, repeats: false }
+}
+
+/// Every setting except the paths, in the order in which a command line gives them.
+#[rustfmt::skip]
+pub const SETTINGS: &[Setting] = &[
+    setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
+    setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp", "all", "the schedulers to compare"),
+    setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
+    setting("runs", "a whole number from 1", "30", "runs of each row; one where nothing is random"),
+    setting("seed", "a whole number", "1", "seed of the first run"),
+    setting("subflows", "1", "1", "subflows a path"),
+    setting("join", "after-data, after-synack or simultaneous", "after-data", "when further subflows start"),
+    setting("ssthresh", "inf, or a size such as 64KiB or 45seg", "inf", "initial slow start threshold"),
+    setting("initial-window", "segments, from 1 to 1000", "10", "initial congestion window"),
+    setting("tsq", "off", "off", "small queues in the host"),
+    setting("pacing", "off", "off", "paced sending"),
+    setting("hystart", "off", "off", "delay-based end of slow start"),
+    setting("delayed-ack", "on or off", "on", "delayed acknowledgements"),
+    setting("idle-restart", "linux, rfc5681 or off", "linux", "congestion window after an idle time"),
+    setting("rto", "linux, rfc or rfc200", "linux", "retransmission timeout"),
+    setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
+    setting("rcvbuf", "a size such as 6MiB", "6MiB", "receive buffer of the connection"),
+    setting("sndbuf", "a size such as 4MiB", "4MiB", "send buffer of the connection"),
+    setting("until", "a time, at most 1h of virtual time", "", "end of a run that has not finished"),
+    Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },
+    Setting { switch: true, ..setting("check", "on or off", "off", "check the invariants after every event") },
+    setting("jobs", "a whole number from 1", "", "runs at a time; by default one a core"),
+    setting("vary", "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", "", "repeat it over values of one setting"),
+    Setting { repeats: true, ..setting("expect", "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", "", "a statement that must hold") },
+];
+
+/// Settings that are known, but arrive in a later version.
+pub const LATER_SETTINGS: &[&str] = &["link", "compete"];
+
+/// A path as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathDraft {
+    /// Its name.
+    pub name: Given,
+    /// Its fields in the order of writing.
+    pub fields: Vec<(String, Given)>,
+}
+
+/// A scenario as it was written.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Draft {
+    /// Settings by name.
+    pub(crate) settings: BTreeMap<&'static str, Vec<Given>>,
+    /// Paths, the primary first.
+    pub(crate) paths: Vec<PathDraft>,
+}
+
+impl Given {
+    pub(crate) fn new(place: &Place, text: &str) -> Given {
+        Given { place: place.clone(), text: text.to_owned() }
+    }
+
+    pub(crate) fn error(&self, fault: Fault, problem: &str) -> ScenarioError {
+        ScenarioError::new(&self.place, fault, &self.text, problem)
+    }
+
+    pub(crate) fn unknown<'a, I>(&self, what: &str, names: I) -> ScenarioError
+    where
+        I: IntoIterator<Item = &'a str>,
+    {
+        ScenarioError::unknown(&self.place, what, self.text.trim(), names)
+    }
+
+    pub(crate) fn quantity<T>(
+        &self,
+        read: fn(&str) -> Result<T, QuantityError>,
+    ) -> Result<T, ScenarioError> {
+        read(&self.text).map_err(|error| self.error(Fault::Invalid, &error.to_string()))
+    }
+
+    /// `on` or `off`; nothing, as in `--path a:backup`, is `on`.
+    pub(crate) fn switch(&self) -> Result<bool, ScenarioError> {
+        match self.text.trim() {
+            "on" | "true" | "" => Ok(true),
+            "off" | "false" => Ok(false),
+            _ => Err(self.unknown("value", ["on", "off"])),
+        }
+    }
+
+    /// A bare whole number from `min` to `max`.
+    pub(crate) fn count(&self, min: u64, max: u64) -> Result<u64, ScenarioError> {
+        let text = self.text.trim();
+        let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        match text.parse::<u64>() {
+            Ok(number) if plain && (min..=max).contains(&number) => Ok(number),
+            _ => {
+                let allowed = match max {
+                    u64::MAX => format!("a whole number from {min}"),
+                    _ => format!("a whole number from {min} to {max}"),
+                };
+                Err(self.error(Fault::Invalid, "not a number that fits").allow(&allowed))
+            }
+        }
+    }
+}
+
+impl PathDraft {
+    pub(crate) fn field(&self, key: &str) -> Option<&Given> {
+        self.fields.iter().find(|(name, _)| name == key).map(|(_, given)| given)
+    }
+
+    pub(crate) fn fields<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Given> {
+        self.fields.iter().filter(move |(name, _)| name == key).map(|(_, given)| given)
+    }
+
+    /// Reads `NAME:key=value,...` or the name of a profile.
+    pub(super) fn parse(text: &str, place: &Place) -> PathDraft {
+        let Some((name, fields)) = text.split_once(':') else {
+            let name = Given::new(place, text.trim());
+            let profile = name.clone();
+            return PathDraft { name, fields: vec![("profile".to_owned(), profile)] };
+        };
+        let name = name.trim();
+        let pieces = fields.split(',').map(str::trim).filter(|piece| !piece.is_empty());
+        let mut list = Vec::new();
+        for piece in pieces {
+            let (key, value) = piece.split_once('=').unwrap_or((piece, ""));
+            let place = match place {
+                Place::Argument(argument) => {
+                    Place::Argument(format!("{argument} {}:{}", shown(name), shown(key)))
+                }
+                Place::File { .. } => place.clone(),
+            };
+            list.push((key.trim().to_owned(), Given::new(&place, value.trim())));
+        }
+        PathDraft { name: Given::new(place, name), fields: list }
+    }
+}
+
+/// A part of a place: it is repeated in messages and must not flood them.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(32).collect()
+}
+
+impl Draft {
+    /// A scenario that says nothing.
+    #[must_use]
+    pub fn new() -> Draft {
+        Draft::default()
+    }
+
+    /// Takes the argument `--name text`. A later value replaces that of a file; the second on one
+    /// command line is an error. A switch takes `on`.
+    ///
+    /// # Errors
+    /// For an unknown name, or one that was given before.
+    pub fn argument(&mut self, name: &str, text: &str) -> Result<(), ScenarioError> {
+        let place = Place::Argument(format!("--{}", shown(name)));
+        if name == "path" {
+            // Paths on the command line replace those of a file.
+            self.paths.retain(|path| matches!(path.name.place, Place::Argument(_)));
+            self.paths.push(PathDraft::parse(text, &place));
+            return Ok(());
+        }
+        self.set(name, Given::new(&place, text))
+    }
+
+    pub(crate) fn set(&mut self, name: &str, given: Given) -> Result<(), ScenarioError> {
+        let spelled = name.replace('_', "-");
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.name == spelled) else {
+            return Err(unknown_setting(name, &given));
+        };
+        let in_file = |given: &Given| matches!(given.place, Place::File { .. });
+        let list = self.settings.entry(setting.name).or_default();
+        if !in_file(&given) {
+            list.retain(|earlier| !in_file(earlier));
+        }
+        if !setting.repeats && !list.is_empty() {
+            return Err(given.error(Fault::Conflict, "given twice"));
+        }
+        list.push(given);
+        Ok(())
+    }
+
+    /// What was said of a setting, or its default.
+    pub(crate) fn value(&self, name: &'static str) -> Option<Given> {
+        let said = self.settings.get(name).and_then(|list| list.first()).cloned();
+        said.or_else(|| {
+            let default = SETTINGS.iter().find(|setting| setting.name == name)?.default;
+            let place = Place::Argument(format!("--{name}"));
+            (!default.is_empty()).then(|| Given::new(&place, default))
+        })
+    }
+
+    pub(crate) fn values(&self, name: &'static str) -> &[Given] {
+        self.settings.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts `text` in the place of whatever was said of a setting.
+    pub(crate) fn replace(&mut self, name: &'static str, given: Given) {
+        self.settings.insert(name, vec![given]);
+    }
+
+    /// The line that runs it: `plait compare --path ... --workload ...`, quoted for a POSIX shell.
+    #[must_use]
+    pub fn command_line(&self) -> String {
+        let mut words = vec!["plait compare".to_owned()];
+        for path in &self.paths {
+            words.push(format!("--path {}", quoted(&path.to_string())));
+        }
+        for setting in SETTINGS {
+            for given in self.values(setting.name) {
+                if setting.switch {
+                    words.push(format!("--{}", setting.name));
+                } else {
+                    words.push(format!("--{} {}", setting.name, quoted(&given.text)));
+                }
+            }
+        }
+        words.join(" ")
+    }
+}
+
+/// `NAME:key=value,...`; the bare name of a profile that is unchanged and not renamed.
+impl std::fmt::Display for PathDraft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name.text)?;
+        if let [(key, profile)] = self.fields.as_slice()
+            && key == "profile"
+            && profile.text == self.name.text
+        {
+            return Ok(());
+        }
+        for (at, (key, given)) in self.fields.iter().enumerate() {
+            f.write_str(if at == 0 { ":" } else { "," })?;
+            match (key.as_str(), given.text.as_str()) {
+                ("backup", "on") => f.write_str("backup")?,
+                (key, text) => write!(f, "{key}={text}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown_setting(name: &str, given: &Given) -> ScenarioError {
+    if LATER_SETTINGS.contains(&name) {
+        return given.error(Fault::NotYet, &format!("{name} is not available yet"));
+    }
+    let names = || SETTINGS.iter().map(|setting| setting.name).chain(["path"]);
+    let mut error = given.unknown("setting", names());
+    name.clone_into(&mut error.given);
+    error.nearest = nearest(&name.replace('_', "-"), names()).map(str::to_owned);
+    error
+}
+
+/// A word for a POSIX shell: as it is where nothing in it is special, otherwise in single quotes.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:=/@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them() {
+        assert_eq!(quoted("a:rtt=10ms,loss=1%"), "a:rtt=10ms,loss=1%");
+        assert_eq!(quoted("a < b"), "'a < b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn an_argument_replaces_a_file_and_conflicts_with_itself() {
+        let mut draft = Draft::new();
+        let place = Place::File { file: "f".into(), line: 1, column: 1, field: "runs".into() };
+        draft.set("runs", Given::new(&place, "5")).unwrap();
+        draft.argument("runs", "7").unwrap();
+        assert_eq!(draft.value("runs").unwrap().text, "7");
+        assert_eq!(draft.argument("runs", "8").unwrap_err().fault, Fault::Conflict);
+        assert_eq!(draft.argument("ruins", "8").unwrap_err().nearest.as_deref(), Some("runs"));
+        assert_eq!(draft.argument("compete", "x").unwrap_err().fault, Fault::NotYet);
+        draft.argument("expect", "a < 1").unwrap();
+        draft.argument("expect", "b < 1").unwrap();
+    }
+}

@@ -1,0 +1,270 @@
+//! The TOML form of a scenario: the names and texts of the command line.
+//!
+//! ```toml
+//! workload = "download:512kB"
+//! schedulers = ["minrtt", "ecf:beta=0.5"]     # or "minrtt,ecf:beta=0.5"
+//! runs = 30
+//!
+//! [[path]]
+//! name = "wifi"
+//! rtt = "25ms"
+//! rate = "25mbit"
+//! down = ["1s..3s", "8s..9s"]
+//!
+//! [[path]]
+//! name = "lte-att"
+//! profile = "lte-att"
+//! backup = true
+//! ```
+
+use super::draft::{Draft, Given, PathDraft, SETTINGS};
+use super::path_parse::PATH_KEYS;
+use super::{Scenario, Setting};
+use crate::error::{Fault, Place, ScenarioError};
+use plait_app::name::nearest;
+use std::fmt::Write as _;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// A file that is being read.
+struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Draft {
+    /// Reads a scenario file; `name` is for messages. Arguments that are added afterwards go before
+    /// what the file says.
+    ///
+    /// # Errors
+    /// Where it is no TOML, has an unknown key, or a value that is not a text, a whole number or a
+    /// switch, with line and column. What the texts say is read by [`Draft::build`].
+    pub fn from_toml(name: &str, text: &str) -> Result<Draft> {
+        let source = Source { name, text };
+        let document = DeTable::parse(text).map_err(|error| {
+            let place = source.place(&error.span().unwrap_or(0..0), "");
+            ScenarioError::new(&place, Fault::Invalid, "", error.message())
+        })?;
+        let mut draft = Draft::new();
+        for (key, value) in in_order(document.get_ref()) {
+            if key.get_ref() == "path" {
+                source.paths(value, &mut draft)?;
+                continue;
+            }
+            let place = source.place(&value.span(), key.get_ref());
+            let repeats = SETTINGS.iter().any(|it| it.repeats && it.name == key.get_ref());
+            for text in source.texts(value, key.get_ref(), repeats)? {
+                let given = Given { place: place.clone(), text };
+                draft.set(key.get_ref(), given).map_err(|mut error| {
+                    // An unknown key stands where the key does, not where its value does.
+                    if error.fault == Fault::Unknown {
+                        error.place = source.place(&key.span(), key.get_ref());
+                    }
+                    error
+                })?;
+            }
+        }
+        Ok(draft)
+    }
+
+    /// Reads a scenario file from the file system.
+    ///
+    /// # Errors
+    /// As [`Draft::from_toml`]; also where the file cannot be read.
+    pub fn from_file(name: &str) -> Result<Draft> {
+        let text = std::fs::read_to_string(name).map_err(|error| {
+            let place = Place::Argument("--scenario".to_owned());
+            let problem = format!("cannot read the scenario: {error}");
+            ScenarioError::new(&place, Fault::Unreadable, name, &problem)
+        })?;
+        Draft::from_toml(name, &text)
+    }
+
+    /// The TOML form; [`Draft::from_toml`] reads it back.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = String::from("# plait compare --scenario THIS_FILE\n");
+        for setting in SETTINGS {
+            let values = self.values(setting.name);
+            match (values, setting.repeats) {
+                ([], _) => {}
+                (values, true) => {
+                    let texts: Vec<String> = values.iter().map(|it| string(&it.text)).collect();
+                    line(&mut out, setting.name, &format!("[{}]", texts.join(", ")));
+                }
+                ([given, ..], false) => {
+                    line(&mut out, setting.name, &literal(setting, &given.text));
+                }
+            }
+        }
+        for path in &self.paths {
+            out.push_str("\n[[path]]\n");
+            line(&mut out, "name", &string(&path.name.text));
+            for (key, given) in &path.fields {
+                match key.as_str() {
+                    "down" => {}
+                    "backup" => line(&mut out, key, bool_of(&given.text)),
+                    _ => line(&mut out, key, &string(&given.text)),
+                }
+            }
+            let outages: Vec<String> = path.fields("down").map(|it| string(&it.text)).collect();
+            if !outages.is_empty() {
+                line(&mut out, "down", &format!("[{}]", outages.join(", ")));
+            }
+        }
+        out
+    }
+}
+
+impl Scenario {
+    /// The TOML form; [`Draft::from_toml`] and [`Draft::build`] give the scenario back.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        self.draft().to_toml()
+    }
+}
+
+impl Source<'_> {
+    /// Line and column, in characters from 1, of the start of a span.
+    fn place(&self, span: &Range<usize>, field: &str) -> Place {
+        let mut at = span.start.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &self.text[..at];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::File {
+            file: self.name.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[start..].chars().count() + 1,
+            field: field.to_owned(),
+        }
+    }
+
+    fn paths(&self, value: &Spanned<DeValue<'_>>, draft: &mut Draft) -> Result<()> {
+        let allowed = "[[path]] tables, or texts such as \"wifi:rtt=25ms,rate=25mbit\"";
+        let Some(list) = value.get_ref().as_array() else {
+            let place = self.place(&value.span(), "path");
+            let problem = format!("a {} is no list of paths", value.get_ref().type_str());
+            return Err(ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed));
+        };
+        for (at, path) in list.iter().enumerate() {
+            let field = format!("path[{at}]");
+            let place = self.place(&path.span(), &field);
+            draft.paths.push(match path.get_ref() {
+                DeValue::String(text) => PathDraft::parse(text, &place),
+                DeValue::Table(table) => self.path(table, &field, &place)?,
+                other => {
+                    let problem = format!("a {} is no path", other.type_str());
+                    return Err(
+                        ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed)
+                    );
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn path(&self, table: &DeTable<'_>, field: &str, place: &Place) -> Result<PathDraft> {
+        let mut name = None;
+        let mut fields = Vec::new();
+        for (key, value) in in_order(table) {
+            let field = format!("{field}.{}", key.get_ref());
+            let place = self.place(&value.span(), &field);
+            if key.get_ref() == "name" {
+                let DeValue::String(text) = value.get_ref() else {
+                    return Err(self.mistyped(value, &field, "a text"));
+                };
+                name = Some(Given::new(&place, text));
+                continue;
+            }
+            let spelled = key.get_ref().replace('-', "_");
+            if !PATH_KEYS.contains(&spelled.as_str())
+                && !super::LATER_PATH_KEYS.contains(&spelled.as_str())
+            {
+                let place = self.place(&key.span(), &field);
+                let names = PATH_KEYS.iter().copied().chain(["name"]);
+                let mut error =
+                    ScenarioError::unknown(&place, "key of a path", key.get_ref(), names.clone());
+                error.nearest = nearest(&spelled, names).map(str::to_owned);
+                return Err(error);
+            }
+            for text in self.texts(value, &field, spelled == "down")? {
+                fields.push((spelled.clone(), Given { place: place.clone(), text }));
+            }
+        }
+        let name = name.ok_or_else(|| {
+            ScenarioError::new(place, Fault::Missing, "", "the path has no name")
+                .allow("name = \"wifi\"")
+        })?;
+        Ok(PathDraft { name, fields })
+    }
+
+    /// The text of a value as the command line would have it. A list gives several texts where the
+    /// setting repeats, and otherwise one with commas.
+    fn texts(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+        repeats: bool,
+    ) -> Result<Vec<String>> {
+        let Some(list) = value.get_ref().as_array() else {
+            return Ok(vec![self.text(value, field)?]);
+        };
+        let texts: Result<Vec<String>> = list.iter().map(|item| self.text(item, field)).collect();
+        if repeats { texts } else { Ok(vec![texts?.join(",")]) }
+    }
+
+    fn text(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(number) if number.radix() == 10 => {
+                Ok(number.as_str().replace('_', "").trim_start_matches('+').to_owned())
+            }
+            // Where a quantity is asked for, this is refused as a number without its unit.
+            DeValue::Float(number) => Ok(number.as_str().to_owned()),
+            DeValue::Boolean(on) => Ok(if *on { "on" } else { "off" }.to_owned()),
+            _ => Err(self.mistyped(value, field, "a text, a whole number, true or false")),
+        }
+    }
+
+    fn mistyped(&self, value: &Spanned<DeValue<'_>>, field: &str, allowed: &str) -> ScenarioError {
+        let problem = format!("a {} does not fit here", value.get_ref().type_str());
+        let place = self.place(&value.span(), field);
+        ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed)
+    }
+}
+
+/// The entries of a table in the order of writing: the first mistake is reported first.
+fn in_order<'a, 'i>(
+    table: &'a DeTable<'i>,
+) -> Vec<(&'a Spanned<toml::de::DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+fn line(out: &mut String, key: &str, value: &str) {
+    // Writing to a String does not fail.
+    let _ = writeln!(out, "{key} = {value}");
+}
+
+fn string(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn bool_of(text: &str) -> &'static str {
+    if matches!(text, "off" | "false") { "false" } else { "true" }
+}
+
+/// Whole numbers and switches without quotes, everything else with.
+fn literal(setting: &Setting, text: &str) -> String {
+    if setting.switch {
+        return bool_of(text).to_owned();
+    }
+    let canonical = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
+    if canonical { text.to_owned() } else { string(text) }
+}

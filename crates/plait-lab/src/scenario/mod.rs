@@ -1,0 +1,209 @@
+//! A scenario: everything that `plait compare` can be told, with its types.
+
+mod build;
+mod draft;
+mod file;
+mod path;
+mod path_parse;
+mod profile;
+#[cfg(test)]
+mod tests;
+
+pub use build::DEFAULT_DEADLINE;
+pub use draft::{Draft, Given, LATER_SETTINGS, PathDraft, SETTINGS, Setting};
+pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
+pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
+pub use profile::{PROFILES, Profile, Wander};
+
+use crate::expect::Expectation;
+use crate::vary::Vary;
+use plait_app::Workload;
+use plait_app::quantity::{Bytes, Size};
+use plait_base::Span;
+use plait_cc::IdleRestart;
+use plait_core::{Config, JoinTiming, RtoMode};
+use std::num::NonZeroUsize;
+
+/// A comparison that is about to be made. [`Draft::build`] makes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// The paths, the primary first: one to eight.
+    pub paths: Vec<Path>,
+    /// What the connection carries.
+    pub workload: Workload,
+    /// The schedulers, each once.
+    pub schedulers: Vec<plait_sched::Spec>,
+    /// The congestion controllers, each once.
+    pub ccs: Vec<plait_cc::Spec>,
+    /// Runs of each row, where something is random.
+    pub runs: u32,
+    /// Seed of the first run.
+    pub seed: u64,
+    /// Settings of the connection.
+    pub transport: Transport,
+    /// The textbook model: no rate, no queue, one ACK a segment.
+    pub ideal: bool,
+    /// Verify the invariants after every event.
+    pub check: bool,
+    /// End of a run that has not finished; [`DEFAULT_DEADLINE`] where nothing is said.
+    pub until: Option<Span>,
+    /// Runs at a time; one a core where nothing is said.
+    pub jobs: Option<NonZeroUsize>,
+    /// The values of one setting to repeat it over.
+    pub vary: Option<Vary>,
+    /// Statements that must hold.
+    pub expect: Vec<Expectation>,
+}
+
+/// Settings of both ends of a connection, as given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transport {
+    /// When further subflows start.
+    pub join: JoinTiming,
+    /// Initial slow start threshold; `None` is infinite.
+    pub ssthresh: Option<Size>,
+    /// Initial congestion window in segments.
+    pub initial_window: u32,
+    /// Delayed acknowledgements; an ideal scenario has none whatever is said here.
+    pub delayed_ack: bool,
+    /// Congestion window after an idle time.
+    pub idle_restart: IdleRestart,
+    /// Retransmission timeout.
+    pub rto: RtoMode,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Receive buffer.
+    pub rcvbuf: Size,
+    /// Send buffer.
+    pub sndbuf: Size,
+}
+
+impl Scenario {
+    /// Whether two runs with different seeds can differ. Where they cannot, one run is made.
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        self.paths.iter().any(|path| path.is_random(self.ideal))
+    }
+
+    /// Runs that are made of each row.
+    #[must_use]
+    pub fn effective_runs(&self) -> u32 {
+        if self.is_random() { self.runs } else { 1 }
+    }
+
+    /// The virtual time at which a run that has not finished is given up.
+    #[must_use]
+    pub fn deadline(&self) -> Span {
+        self.until.unwrap_or(DEFAULT_DEADLINE)
+    }
+
+    /// The links of every path in the run of `seed`, in the order of the paths.
+    #[must_use]
+    pub fn links(&self, seed: u64) -> Vec<PathLinks> {
+        self.paths.iter().map(|path| path.links(self.ideal, seed)).collect()
+    }
+
+    /// The settings of a connection, with sizes in segments resolved to bytes.
+    #[must_use]
+    pub fn connection(&self, multipath: bool) -> Config {
+        let transport = &self.transport;
+        let mut config = Config { multipath, mtu: transport.mtu, ..Config::default() };
+        let payload = config.segment_payload();
+        config.rcvbuf = transport.rcvbuf.bytes(payload);
+        config.sndbuf = transport.sndbuf.bytes(payload);
+        config.initial_window = transport.initial_window;
+        config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
+        config.join = transport.join;
+        config.rto = transport.rto;
+        config.idle_restart = transport.idle_restart;
+        config.delayed_ack = transport.delayed_ack && !self.ideal;
+        config.check = self.check;
+        config
+    }
+
+    /// The line that runs it again, quoted for a POSIX shell: settings at their default are left
+    /// out, the seed and the number of runs never.
+    #[must_use]
+    pub fn command_line(&self) -> String {
+        self.draft().command_line()
+    }
+
+    /// The scenario as it could have been written on a command line: [`Draft::build`] gives it
+    /// back.
+    #[must_use]
+    pub fn draft(&self) -> Draft {
+        let mut draft = Draft::new();
+        for path in &self.paths {
+            let place = crate::Place::Argument("--path".to_owned());
+            let fields = path.fields();
+            let field = |(key, text): &(&'static str, String)| {
+                let place = crate::Place::Argument(format!("--path {}:{key}", path.name));
+                ((*key).to_owned(), Given::new(&place, text))
+            };
+            draft.paths.push(PathDraft {
+                name: Given::new(&place, &path.name),
+                fields: fields.iter().map(field).collect(),
+            });
+        }
+        for (name, text) in self.said() {
+            let place = crate::Place::Argument(format!("--{name}"));
+            draft.settings.entry(name).or_default().push(Given::new(&place, &text));
+        }
+        draft
+    }
+
+    /// The settings that are not at their default, as text.
+    fn said(&self) -> Vec<(&'static str, String)> {
+        let list = |texts: Vec<String>| texts.join(",");
+        let transport = &self.transport;
+        let every: Vec<String> =
+            plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned()).collect();
+        let schedulers: Vec<String> = self.schedulers.iter().map(ToString::to_string).collect();
+        let schedulers = if schedulers == every { "all".to_owned() } else { list(schedulers) };
+        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let mut said = vec![
+            ("workload", self.workload.to_string()),
+            ("schedulers", schedulers),
+            ("cc", list(self.ccs.iter().map(plait_cc::Spec::name).collect())),
+            ("runs", self.runs.to_string()),
+            ("seed", self.seed.to_string()),
+            ("join", word(build::JOINS, transport.join)),
+            ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
+            ("initial-window", transport.initial_window.to_string()),
+            ("delayed-ack", switch(transport.delayed_ack)),
+            ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),
+            ("rto", word(build::RTOS, transport.rto)),
+            ("mtu", transport.mtu.to_string()),
+            ("rcvbuf", size(transport.rcvbuf)),
+            ("sndbuf", size(transport.sndbuf)),
+            ("ideal", switch(self.ideal)),
+            ("check", switch(self.check)),
+        ];
+        said.extend(self.until.map(|span| ("until", span.to_string())));
+        said.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
+        said.extend(self.vary.as_ref().map(|vary| ("vary", vary.to_string())));
+        let always = ["workload", "runs", "seed"];
+        said.retain(|(name, text)| {
+            let default = SETTINGS.iter().find(|setting| setting.name == *name);
+            always.contains(name) || default.is_none_or(|setting| setting.default != text)
+        });
+        said.extend(self.expect.iter().map(|expectation| ("expect", expectation.to_string())));
+        said
+    }
+}
+
+/// The word for a value.
+fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> String {
+    words.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| word).to_owned()
+}
+
+/// A size in the unit of its default, so that `6MiB` stays `6MiB`.
+fn size(size: Size) -> String {
+    match size {
+        Size::Bytes(bytes) if bytes != 0 && bytes.is_multiple_of(1 << 20) => {
+            format!("{}MiB", bytes >> 20)
+        }
+        Size::Bytes(bytes) => Bytes(bytes).to_string(),
+        Size::Segments(_) => size.to_string(),
+    }
+}

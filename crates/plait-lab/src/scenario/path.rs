@@ -1,0 +1,359 @@
+//! A path of a scenario: what was said about it, and the links that it becomes.
+
+use super::profile::{Profile, Wander};
+use crate::report::PathReport;
+use plait_app::quantity::{Limit, Percent};
+use plait_base::{Chance, Rate, Span, Stream, Time};
+use plait_link::{LinkConfig, QueueLimit, RateSource, Trace};
+use std::sync::Arc;
+
+/// The sending host's own link where nothing is said.
+const NIC: Rate = Rate::from_bps(1_000_000_000);
+
+/// Something for each direction of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Both<T> {
+    /// Server to client.
+    pub down: T,
+    /// Client to server.
+    pub up: T,
+}
+
+/// How fast one direction of a path is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Speed {
+    /// One rate.
+    Fixed(Rate),
+    /// Rates from their times on; the first from zero.
+    Steps(Vec<(Time, Rate)>),
+    /// A recorded link.
+    Trace(Recording),
+    /// The rate of a profile that draws it anew every so often.
+    Wander(Rate, Wander),
+}
+
+/// A recorded link and the file it came from.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The file as given.
+    pub file: String,
+    /// What is in it.
+    pub trace: Arc<Trace>,
+}
+
+/// Two recordings are the same if they name the same file.
+impl PartialEq for Recording {
+    fn eq(&self, other: &Recording) -> bool {
+        self.file == other.file
+    }
+}
+
+/// Where in its traces a path starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offset {
+    /// There.
+    At(Span),
+    /// Drawn once a run, the same for every path.
+    Random,
+}
+
+impl Default for Offset {
+    fn default() -> Offset {
+        Offset::At(Span::ZERO)
+    }
+}
+
+/// A path as a scenario has it. What was not said and depends on other settings is `None`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Path {
+    /// Name, unique in its scenario: letters, digits, `-` and `_`.
+    pub name: String,
+    /// The profile it started from.
+    pub profile: Option<&'static Profile>,
+    /// Propagation.
+    pub delay: Both<Span>,
+    /// Rates; always there except in an ideal scenario.
+    pub speed: Both<Option<Speed>>,
+    /// Start in its traces.
+    pub offset: Offset,
+    /// Queue of each direction; by default 100 ms at its rate, at least 10 packets.
+    pub queue: Option<Limit>,
+    /// Random loss. `loss` is that of the way down; the way up has none unless `loss_up` says so.
+    pub loss: Both<Chance>,
+    /// Greatest jitter, each way.
+    pub jitter: Span,
+    /// Outages `[from, to)` of both directions; [`Time::NEVER`] is for ever.
+    pub outages: Vec<(Time, Time)>,
+    /// The sending host's own link; by default 1 Gbit/s, without limit in an ideal scenario.
+    pub nic: Option<Rate>,
+    /// Used only when no other works.
+    pub backup: bool,
+}
+
+/// What a world builds a path from.
+#[derive(Clone, Debug)]
+pub struct PathLinks {
+    /// The links of the path.
+    pub link: Both<LinkConfig>,
+    /// Each host's own link before it.
+    pub nic: Rate,
+    /// Used only when no other works.
+    pub backup: bool,
+}
+
+impl Path {
+    /// The links of this path in the run of `seed`. An ideal path has no rate and no queue.
+    #[must_use]
+    pub fn links(&self, ideal: bool, seed: u64) -> PathLinks {
+        let link = |speed: &Option<Speed>, delay: Span, loss: Chance| {
+            let rate = match speed {
+                Some(speed) if !ideal => speed.source(self, seed),
+                _ => RateSource::Fixed(Rate::INFINITE),
+            };
+            LinkConfig {
+                queue: if ideal { QueueLimit::Infinite } else { self.queue(speed.as_ref()) },
+                rate,
+                delay,
+                jitter: self.jitter,
+                loss,
+                outages: self.outages.clone(),
+            }
+        };
+        PathLinks {
+            link: Both {
+                down: link(&self.speed.down, self.delay.down, self.loss.down),
+                up: link(&self.speed.up, self.delay.up, self.loss.up),
+            },
+            nic: self.nic.unwrap_or(if ideal { Rate::INFINITE } else { NIC }),
+            backup: self.backup,
+        }
+    }
+
+    /// Whether two runs of it can differ.
+    #[must_use]
+    pub fn is_random(&self, ideal: bool) -> bool {
+        let drawn = |speed: &Option<Speed>| match speed {
+            Some(Speed::Wander(..)) => true,
+            Some(Speed::Trace(_)) => self.offset == Offset::Random,
+            _ => false,
+        };
+        // A certain loss needs no dice.
+        let dice = |loss: Chance| loss != Chance::NEVER && loss != Chance::ALWAYS;
+        dice(self.loss.down)
+            || dice(self.loss.up)
+            || self.jitter != Span::ZERO
+            || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
+    }
+
+    /// The path as a report shows it.
+    #[must_use]
+    pub fn report(&self, ideal: bool) -> PathReport {
+        let rate = |speed: &Option<Speed>| {
+            let mean = speed.as_ref().map_or(Rate::INFINITE, Speed::mean);
+            (!ideal && !mean.is_infinite()).then_some(mean.as_bps())
+        };
+        let trace = |speed: &Option<Speed>| match speed {
+            Some(Speed::Trace(recording)) if !ideal => Some(recording.file.clone()),
+            _ => None,
+        };
+        let queue = if ideal { QueueLimit::Infinite } else { self.queue(self.speed.down.as_ref()) };
+        PathReport {
+            name: self.name.clone(),
+            profile: self.profile.map(|profile| profile.name.to_owned()),
+            rate_down_bps: rate(&self.speed.down),
+            rate_up_bps: rate(&self.speed.up),
+            rtt_us: (self.delay.down + self.delay.up).as_micros(),
+            owd_down_us: self.delay.down.as_micros(),
+            owd_up_us: self.delay.up.as_micros(),
+            jitter_us: self.jitter.as_micros(),
+            loss: share(self.loss.down),
+            loss_up: share(self.loss.up),
+            queue: limit_of(queue).to_string(),
+            trace: trace(&self.speed.down),
+            trace_up: trace(&self.speed.up),
+            backup: self.backup,
+        }
+    }
+
+    fn queue(&self, speed: Option<&Speed>) -> QueueLimit {
+        match self.queue {
+            Some(Limit::Time(span)) => QueueLimit::Delay(span),
+            Some(Limit::Bytes(bytes)) => QueueLimit::Bytes(bytes),
+            Some(Limit::Packets(packets)) => QueueLimit::Packets(packets),
+            Some(Limit::Infinite) => QueueLimit::Infinite,
+            None => LinkConfig::default_queue(speed.map_or(Rate::INFINITE, Speed::mean)),
+        }
+    }
+
+    /// The fields that say what this path is beyond its profile, in the order of the documentation.
+    /// Reading them again gives the same path.
+    #[must_use]
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let base = self.profile.map(|profile| Path::from_profile(&self.name, profile));
+        let same =
+            |same: fn(&Path, &Path) -> bool| base.as_ref().is_some_and(|base| same(self, base));
+        let mut fields = Vec::new();
+        if let Some(profile) = self.profile {
+            fields.push(("profile", profile.name.to_owned()));
+        }
+        if !same(|a, b| a.delay == b.delay) {
+            let rtt = self.delay.down + self.delay.up;
+            if split(rtt) == self.delay {
+                fields.push(("rtt", rtt.to_string()));
+            } else {
+                fields.push(("owd_down", self.delay.down.to_string()));
+                fields.push(("owd_up", self.delay.up.to_string()));
+            }
+        }
+        if !same(|a, b| a.speed == b.speed) {
+            self.speed_fields(base.as_ref(), &mut fields);
+        }
+        match self.offset {
+            Offset::At(Span::ZERO) => {}
+            Offset::At(span) => fields.push(("offset", span.to_string())),
+            Offset::Random => fields.push(("offset", "random".to_owned())),
+        }
+        if let Some(queue) = self.queue.filter(|_| !same(|a, b| a.queue == b.queue)) {
+            fields.push(("queue", queue.to_string()));
+        }
+        let base_loss = base.as_ref().map(|base| base.loss).unwrap_or_default();
+        if self.loss.down != base_loss.down {
+            fields.push(("loss", Percent(self.loss.down).to_string()));
+        }
+        if self.loss.up != base_loss.up {
+            fields.push(("loss_up", Percent(self.loss.up).to_string()));
+        }
+        if self.jitter != base.as_ref().map_or(Span::ZERO, |base| base.jitter) {
+            fields.push(("jitter", self.jitter.to_string()));
+        }
+        for (from, to) in &self.outages {
+            let from = from.since(Time::ZERO);
+            let to =
+                if *to == Time::NEVER { String::new() } else { to.since(Time::ZERO).to_string() };
+            fields.push(("down", format!("{from}..{to}")));
+        }
+        if let Some(nic) = self.nic {
+            fields.push(("nic", nic.to_string()));
+        }
+        if self.backup {
+            fields.push(("backup", "on".to_owned()));
+        }
+        fields
+    }
+
+    fn speed_fields(&self, base: Option<&Path>, fields: &mut Vec<(&'static str, String)>) {
+        let inherited = base.map(|base| base.speed.clone()).unwrap_or_default();
+        let Both { down, up } = &self.speed;
+        if let (Some(down @ (Speed::Fixed(_) | Speed::Steps(_))), true) = (down, down == up) {
+            fields.push(("rate", down.text()));
+            return;
+        }
+        if let Some(down) = down.as_ref().filter(|_| *down != inherited.down) {
+            fields.push((if down.is_trace() { "trace" } else { "rate_down" }, down.text()));
+        }
+        // A trace down leaves the way up without a limit where nothing is said.
+        let implied = if down.as_ref().is_some_and(Speed::is_trace) {
+            Some(Speed::Fixed(Rate::INFINITE))
+        } else {
+            inherited.up
+        };
+        if let Some(up) = up.as_ref().filter(|_| *up != implied) {
+            fields.push((if up.is_trace() { "trace_up" } else { "rate_up" }, up.text()));
+        }
+    }
+
+    /// The path that a profile describes, without any change.
+    #[must_use]
+    pub fn from_profile(name: &str, profile: &'static Profile) -> Path {
+        let speed = match profile.wander {
+            None => Speed::Fixed(profile.rate),
+            Some(wander) => Speed::Wander(profile.rate, wander),
+        };
+        Path {
+            name: name.to_owned(),
+            profile: Some(profile),
+            delay: split(profile.rtt),
+            speed: Both { down: Some(speed.clone()), up: Some(speed) },
+            offset: Offset::default(),
+            queue: Some(Limit::Bytes(profile.queue_bytes)),
+            loss: Both { down: profile.loss, up: Chance::NEVER },
+            jitter: profile.jitter,
+            outages: Vec::new(),
+            nic: None,
+            backup: false,
+        }
+    }
+}
+
+impl Speed {
+    /// Whether it is a recording.
+    #[must_use]
+    pub const fn is_trace(&self) -> bool {
+        matches!(self, Speed::Trace(_))
+    }
+
+    /// The mean rate.
+    #[must_use]
+    pub fn mean(&self) -> Rate {
+        match self {
+            Speed::Fixed(rate) | Speed::Wander(rate, _) => *rate,
+            Speed::Steps(steps) => RateSource::Steps(steps.clone()).mean_rate(),
+            Speed::Trace(recording) => recording.trace.mean_rate(),
+        }
+    }
+
+    fn source(&self, path: &Path, seed: u64) -> RateSource {
+        match self {
+            Speed::Fixed(rate) => RateSource::Fixed(*rate),
+            Speed::Steps(steps) => RateSource::Steps(steps.clone()),
+            Speed::Wander(mean, wander) => RateSource::Steps(wander.steps(*mean, seed, &path.name)),
+            Speed::Trace(recording) => {
+                let offset = match path.offset {
+                    Offset::At(span) => span,
+                    Offset::Random => random_offset(seed),
+                };
+                RateSource::Trace { trace: Arc::clone(&recording.trace), offset }
+            }
+        }
+    }
+
+    /// `10mbit`, `10mbit@0s/4mbit@20s`, or the file of a trace. A wandering rate has no text of its
+    /// own: it comes with its profile.
+    fn text(&self) -> String {
+        match self {
+            Speed::Fixed(rate) | Speed::Wander(rate, _) => rate.to_string(),
+            Speed::Steps(steps) => {
+                let step = |(at, rate): &(Time, Rate)| format!("{rate}@{}", at.since(Time::ZERO));
+                steps.iter().map(step).collect::<Vec<_>>().join("/")
+            }
+            Speed::Trace(recording) => recording.file.clone(),
+        }
+    }
+}
+
+/// A round trip, split evenly: an odd nanosecond goes up.
+#[must_use]
+pub(super) fn split(rtt: Span) -> Both<Span> {
+    let down = rtt.over(2);
+    Both { down, up: rtt.minus(down) }
+}
+
+/// The common random offset of a run: every trace of the scenario starts this far in, wrapped at
+/// its own end. A day is longer than any recording.
+fn random_offset(seed: u64) -> Span {
+    let day = Span::from_secs(86_400).as_nanos();
+    Span::from_nanos(Stream::new(seed, &["trace", "offset"]).below(day))
+}
+
+fn share(chance: Chance) -> f64 {
+    f64::from(chance.as_ppb()) / 1e9
+}
+
+fn limit_of(queue: QueueLimit) -> Limit {
+    match queue {
+        QueueLimit::Infinite => Limit::Infinite,
+        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
+        QueueLimit::Packets(packets) => Limit::Packets(packets),
+        QueueLimit::Delay(span) => Limit::Time(span),
+    }
+}

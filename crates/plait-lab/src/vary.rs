@@ -1,0 +1,332 @@
+//! `--vary`: one setting over several values, one comparison for each.
+//!
+//! ```text
+//! lte.rtt=40ms..400ms:10      ten values from 40 to 400 ms, evenly spaced, both ends included
+//! lte.rtt=40ms,80ms,160ms     these values
+//! rcvbuf=64KiB,256KiB,1MiB    a setting that belongs to no path
+//! ```
+
+use crate::error::{Fault, ScenarioError};
+use crate::scenario::{Draft, Given, Path, SETTINGS, Scenario};
+use plait_app::quantity::{self, Bytes, Percent};
+use plait_base::{Chance, Rate, Span};
+use std::fmt;
+
+/// Most values that a sweep may have.
+const MOST: u64 = 100;
+
+/// Keys of a path that can be varied.
+const KEYS: &[&str] = &[
+    "rtt",
+    "owd_down",
+    "owd_up",
+    "rate",
+    "rate_down",
+    "rate_up",
+    "offset",
+    "queue",
+    "loss",
+    "loss_up",
+    "jitter",
+    "nic",
+];
+
+/// Settings outside the paths that can be varied.
+const OPTIONS: &[&str] = &[
+    "workload",
+    "join",
+    "ssthresh",
+    "initial-window",
+    "delayed-ack",
+    "idle-restart",
+    "rto",
+    "mtu",
+    "rcvbuf",
+    "sndbuf",
+];
+
+const GRAMMAR: &str = "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, such as lte.rtt=40ms..400ms:10 or \
+     rcvbuf=64KiB,1MiB";
+
+/// What is varied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Target {
+    /// A key of the path at this index.
+    Path(usize, &'static str),
+    /// A setting.
+    Setting(&'static str),
+}
+
+/// The values of one setting.
+#[derive(Clone, Debug)]
+pub struct Vary {
+    given: Given,
+    name: String,
+    target: Target,
+    points: Vec<String>,
+}
+
+/// Where it was written does not matter.
+impl PartialEq for Vary {
+    fn eq(&self, other: &Vary) -> bool {
+        self.given.text.trim() == other.given.text.trim()
+            && self.target == other.target
+            && self.points == other.points
+    }
+}
+
+/// One point of a sweep.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point {
+    /// The varied setting: `lte.rtt`.
+    pub name: String,
+    /// Its value here: `40ms`.
+    pub value: String,
+    /// The scenario with that value, without its sweep.
+    pub scenario: Scenario,
+}
+
+impl Vary {
+    /// Reads a sweep over a setting of this scenario.
+    ///
+    /// # Errors
+    /// Where it does not follow the grammar or names a path or key that does not exist or cannot
+    /// be varied. Values are read only as numbers here, not as what their setting takes.
+    pub(crate) fn parse(given: &Given, scenario: &Scenario) -> Result<Vary, ScenarioError> {
+        let malformed = |problem: &str| given.error(Fault::Invalid, problem).allow(GRAMMAR);
+        let Some((name, values)) = given.text.split_once('=') else {
+            return Err(malformed("not a sweep"));
+        };
+        let name = name.trim();
+        let target = target(name, given, &scenario.paths)?;
+        let points = if values.contains("..") {
+            range(values).map_err(|problem| malformed(&problem))?
+        } else {
+            values.split(',').map(|value| value.trim().to_owned()).collect()
+        };
+        if points.iter().any(String::is_empty) {
+            return Err(malformed("a value is missing"));
+        }
+        if points.len() as u64 > MOST {
+            return Err(malformed(&format!("more than {MOST} values")));
+        }
+        Ok(Vary { given: given.clone(), name: name.to_owned(), target, points })
+    }
+
+    /// The varied setting as given: `lte.rtt`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its values, in order.
+    #[must_use]
+    pub fn points(&self) -> &[String] {
+        &self.points
+    }
+
+    /// The draft of `scenario` with this value, and without a sweep.
+    pub(crate) fn apply(&self, draft: &Draft, scenario: &Scenario, value: &str) -> Draft {
+        let mut draft = draft.clone();
+        draft.settings.remove("vary");
+        let given = Given { place: self.given.place.clone(), text: value.to_owned() };
+        match self.target {
+            Target::Setting(name) => draft.replace(name, given),
+            Target::Path(index, key) => {
+                let (Some(path), Some(now)) =
+                    (draft.paths.get_mut(index), scenario.paths.get(index))
+                else {
+                    return draft;
+                };
+                // What excludes the key, or says less than it, goes.
+                let gone: &[&str] = match key {
+                    "rtt" => &["owd_down", "owd_up"],
+                    "owd_down" | "owd_up" => &["rtt"],
+                    "rate" => &["rate_down", "rate_up", "trace", "trace_up", "offset"],
+                    "rate_down" => &["trace"],
+                    "rate_up" => &["trace_up"],
+                    _ => &[],
+                };
+                path.fields.retain(|(name, _)| name != key && !gone.contains(&name.as_str()));
+                let other = match key {
+                    "owd_down" => Some(("owd_up", now.delay.up)),
+                    "owd_up" => Some(("owd_down", now.delay.down)),
+                    _ => None,
+                };
+                if let Some((other, span)) = other.filter(|(other, _)| path.field(other).is_none())
+                {
+                    let text = span.to_string();
+                    path.fields.push((other.to_owned(), Given { text, ..given.clone() }));
+                }
+                path.fields.push((key.to_owned(), given));
+            }
+        }
+        draft
+    }
+}
+
+/// As given.
+impl fmt::Display for Vary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.given.text.trim())
+    }
+}
+
+impl Scenario {
+    /// The points of the sweep, in order; none without `--vary`. Traces are read again, from the
+    /// file system.
+    ///
+    /// # Errors
+    /// Where a trace can no longer be read.
+    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        self.points_with(&|file| std::fs::read_to_string(file))
+    }
+
+    /// The points of the sweep, with traces from `read`.
+    ///
+    /// # Errors
+    /// As [`Scenario::points`].
+    pub fn points_with(
+        &self,
+        read: crate::scenario::Reader<'_>,
+    ) -> Result<Vec<Point>, ScenarioError> {
+        let Some(vary) = &self.vary else { return Ok(Vec::new()) };
+        let draft = self.draft();
+        let point = |value: &String| {
+            let scenario = vary.apply(&draft, self, value).build_with(read)?;
+            Ok(Point { name: vary.name.clone(), value: value.clone(), scenario })
+        };
+        vary.points.iter().map(point).collect()
+    }
+}
+
+fn target(name: &str, given: &Given, paths: &[Path]) -> Result<Target, ScenarioError> {
+    let Some((path, key)) = name.rsplit_once('.') else {
+        let known = OPTIONS.iter().find(|option| **option == name.replace('_', "-"));
+        return known.map(|option| Target::Setting(option)).ok_or_else(|| {
+            let exists = SETTINGS.iter().any(|setting| setting.name == name);
+            let what = if exists { "setting for a sweep" } else { "setting" };
+            ScenarioError::unknown(&given.place, what, name, OPTIONS.iter().copied())
+        });
+    };
+    let Some(index) = paths.iter().position(|known| known.name == path) else {
+        let names = paths.iter().map(|known| known.name.as_str());
+        return Err(ScenarioError::unknown(&given.place, "path", path, names));
+    };
+    let Some(key) = KEYS.iter().find(|known| **known == key) else {
+        let names = KEYS.iter().copied();
+        return Err(ScenarioError::unknown(&given.place, "key for a sweep", key, names));
+    };
+    Ok(Target::Path(index, key))
+}
+
+/// `FROM..TO:POINTS`.
+fn range(text: &str) -> Result<Vec<String>, String> {
+    let (from, rest) = text.split_once("..").ok_or("not a range")?;
+    let (to, points) = rest.rsplit_once(':').ok_or("the number of points is missing")?;
+    let points: u64 = points.trim().parse().map_err(|_| "not a number of points")?;
+    if !(2..=MOST).contains(&points) {
+        return Err(format!("a range has from 2 to {MOST} points"));
+    }
+    let (from, to) = (Number::parse(from)?, Number::parse(to)?);
+    if from.unit != to.unit {
+        return Err("both ends need units of one kind".to_owned());
+    }
+    let value = |at: u64| {
+        let (low, high) = (i128::from(from.amount), i128::from(to.amount));
+        let steps = i128::from(points) - 1;
+        let amount = low + ((high - low) * i128::from(at)).div_euclid(steps);
+        Number { amount: u64::try_from(amount).unwrap_or(from.amount), unit: from.unit }
+    };
+    Ok((0..points).map(|at| value(at).to_string()).collect())
+}
+
+/// A quantity in its base unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Number {
+    amount: u64,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unit {
+    Time,
+    Rate,
+    Bytes,
+    Percent,
+    Packets,
+    Segments,
+    None,
+}
+
+impl Number {
+    fn parse(text: &str) -> Result<Number, String> {
+        let text = text.trim();
+        let number = |unit, amount| Ok(Number { amount, unit });
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            let amount = text.parse().map_err(|_| format!("`{text}` is too large"))?;
+            return number(Unit::None, amount);
+        }
+        if let Ok(span) = quantity::time(text) {
+            return number(Unit::Time, span.as_nanos());
+        }
+        if let Ok(rate) = quantity::rate(text)
+            && !rate.is_infinite()
+        {
+            return number(Unit::Rate, rate.as_bps());
+        }
+        if let Ok(bytes) = quantity::bytes(text) {
+            return number(Unit::Bytes, bytes);
+        }
+        if let Ok(chance) = quantity::percent(text) {
+            return number(Unit::Percent, u64::from(chance.as_ppb()));
+        }
+        if let Ok(packets) = quantity::packets(text) {
+            return number(Unit::Packets, u64::from(packets));
+        }
+        if let Ok(segments) = quantity::segments(text) {
+            return number(Unit::Segments, u64::from(segments));
+        }
+        Err(format!("an end of the range is not a number with a unit: `{text}`"))
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let amount = self.amount;
+        match self.unit {
+            Unit::Time => Span::from_nanos(amount).fmt(f),
+            Unit::Rate => Rate::from_bps(amount).fmt(f),
+            Unit::Bytes => Bytes(amount).fmt(f),
+            Unit::Percent => {
+                Percent(Chance::from_ppb(u32::try_from(amount).unwrap_or(u32::MAX))).fmt(f)
+            }
+            Unit::Packets => write!(f, "{amount}pkt"),
+            Unit::Segments => write!(f, "{amount}seg"),
+            Unit::None => write!(f, "{amount}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_linear_and_has_both_ends() {
+        let ten = range("40ms..400ms:10").unwrap();
+        assert_eq!(ten[..3], ["40ms", "80ms", "120ms"]);
+        assert_eq!((ten.len(), ten[9].as_str()), (10, "400ms"));
+        assert_eq!(range("1%..2%:3").unwrap(), ["1%", "1.5%", "2%"]);
+        assert_eq!(range("10mbit..5mbit:3").unwrap(), ["10mbit", "7.5mbit", "5mbit"]);
+        assert_eq!(range("10..30:3").unwrap(), ["10", "20", "30"]);
+        assert_eq!(range("5seg..15seg:3").unwrap(), ["5seg", "10seg", "15seg"]);
+    }
+
+    #[test]
+    fn a_bad_range_says_why() {
+        for bad in ["1ms..2s", "1ms..2mbit:3", "1ms..2ms:1", "1ms..2ms:9999", "..:3", "a..b:2"] {
+            assert!(range(bad).is_err(), "{bad}");
+        }
+    }
+}
