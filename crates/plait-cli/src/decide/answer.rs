@@ -120,7 +120,13 @@ fn named(entry: &Number) -> (String, Value) {
         Some(id) => format!("{}.{}", entry.name, id.0),
         None => entry.name.to_owned(),
     };
-    (name, number(entry.value))
+    (name, number(rounded(entry.value)))
+}
+
+/// Twelve significant digits: what floats add beyond them is no information. The state is never
+/// rounded.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
 }
 
 /// A JSON number, whole where the value is whole; what JSON cannot hold is null.

@@ -60,16 +60,21 @@ fn parse(line: &str) -> Result<Question, Refusal> {
     Ok(question)
 }
 
-/// Adds "did you mean" to serde's "unknown field `a`, expected one of `b`, `c`".
+/// Adds "did you mean" to serde's "unknown field `a`, expected one of `b`, `c` at line 1 column 9",
+/// and leaves the line to the caller, who knows it.
 fn with_nearest(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    match (message.starts_with("unknown"), quoted.next()) {
-        (true, Some(given)) => match plait_app::name::nearest(given, quoted) {
-            Some(near) => format!("{message}; did you mean `{near}`?"),
-            None => message.to_owned(),
-        },
-        _ => message.to_owned(),
-    }
+    let (text, column) = message.split_once(" at line 1 column ").unwrap_or((message, ""));
+    let mut quoted = text.split('`').skip(1).step_by(2);
+    let near = match (text.starts_with("unknown"), quoted.next()) {
+        (true, Some(given)) => {
+            let mut longer = quoted.clone().filter(|name| name.starts_with(given));
+            longer.next().or_else(|| plait_app::name::nearest(given, quoted))
+        }
+        _ => None,
+    };
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let column = if column.is_empty() { String::new() } else { format!(" (column {column})") };
+    format!("{text}{near}{column}")
 }
 
 /// The scheduler that a question names, in the state that it gives.

@@ -1,0 +1,320 @@
+//! Every decision vector of the schedulers that exist, asked through `plait decide` as
+//! docs/decide.md maps it.
+
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const VECTORS: &str = include_str!("../../../tests/vectors/schedulers.json");
+const MSS: u64 = 1460;
+
+/// Sends `lines` through one process.
+fn decide(lines: &[Value]) -> Vec<Value> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_plait"))
+        .arg("decide")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{text}");
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> =
+        answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), lines.len());
+    answers
+}
+
+fn ask(question: &Value) -> Value {
+    decide(std::slice::from_ref(question)).remove(0)
+}
+
+/// `name#index`, inputs and expectation of every vector whose name starts with `family`.
+fn vectors(family: &str) -> Vec<(String, Value, Value)> {
+    let all: Vec<Value> = serde_json::from_str(VECTORS).unwrap();
+    let named = all.into_iter().enumerate().filter_map(|(index, vector)| {
+        let name = vector["name"].as_str()?.to_owned();
+        let (inputs, expect) = (vector["inputs"].clone(), vector["expect"].clone());
+        name.starts_with(family).then(|| (format!("{name}#{index}"), inputs, expect))
+    });
+    let list: Vec<_> = named.collect();
+    assert!(!list.is_empty());
+    list
+}
+
+/// A vector's subflows under the names of docs/decide.md; `carried` are the ids of a mask.
+fn subflows(list: &Value, carried: &Value) -> Vec<Value> {
+    let ids: Vec<&Value> = carried.as_array().into_iter().flatten().collect();
+    let translate = |subflow: &Value| {
+        let mut out = Map::new();
+        for (key, value) in subflow.as_object().unwrap() {
+            let key = match key.as_str() {
+                "srtt" => "srtt_ms",
+                "up" => "alive",
+                "tsq" => "tsq_blocked",
+                key => key,
+            };
+            out.insert(key.to_owned(), value.clone());
+        }
+        out.insert("carried".to_owned(), json!(ids.contains(&&subflow["id"])));
+        Value::Object(out)
+    };
+    list.as_array().unwrap().iter().map(translate).collect()
+}
+
+fn close(actual: &Value, expected: &Value) -> bool {
+    match (actual.as_f64(), expected.as_f64()) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+        _ => actual == expected,
+    }
+}
+
+/// The subflow, or `WAIT`.
+fn place(answer: &Value) -> Value {
+    match answer["decision"].as_str() {
+        Some("send") => answer["subflow"].clone(),
+        Some("wait") => json!("WAIT"),
+        _ => panic!("{answer}"),
+    }
+}
+
+#[test]
+fn minrtt_places_new_data_and_reinjections() {
+    for (name, inputs, expect) in vectors("lrf/") {
+        let (list, mask) = match inputs.get("subs") {
+            Some(list) => (list, &inputs["mask"]),
+            None => (&inputs, &Value::Null),
+        };
+        let answer = ask(&json!({"scheduler": "lrf", "subflows": subflows(list, mask)}));
+        assert_eq!(place(&answer), expect, "{name}: {answer}");
+        let reinjects = answer["decision"] == "send" && !mask.is_null();
+        assert_eq!(answer["what"] == "reinject", reinjects, "{name}: {answer}");
+    }
+}
+
+#[test]
+fn round_robin_runs_when_its_state_is_fed_back() {
+    for (name, inputs, expect) in vectors("rr/") {
+        let mut list = subflows(&inputs["subs"], &Value::Null);
+        let mut unsent = inputs["nseg"].as_u64().unwrap();
+        let limited = !name.contains("cwnd_limited=false");
+        let (mut state, mut log) = (json!({}), Vec::new());
+        while unsent > 0 {
+            let answer = ask(&json!({
+                "scheduler": "roundrobin", "state": state,
+                "params": {"num_segments": inputs["num_segments"], "cwnd_limited": limited},
+                "connection": {"unsent": unsent}, "subflows": list,
+            }));
+            log.push(place(&answer));
+            if answer["decision"] == "wait" {
+                break;
+            }
+            let id = answer["subflow"].as_u64().unwrap() as usize;
+            list[id]["inflight"] = json!(list[id]["inflight"].as_u64().unwrap_or(0) + 1);
+            unsent -= 1;
+            state = answer["state"].clone();
+        }
+        assert_eq!(Value::from(log), expect, "{name}");
+    }
+}
+
+#[test]
+fn rp_penalises_and_retransmits() {
+    for (name, inputs, expect) in vectors("rp/") {
+        let last_pen = format!("last_pen.{}_ms", inputs["s"]);
+        let answer = ask(&json!({
+            "scheduler": "minrtt+rp", "state": {last_pen: inputs["last_pen"]},
+            "connection": {"unsent": 20, "send_window": MSS, "now_ms": inputs["now"]},
+            "subflows": subflows(&inputs["subs"], &inputs["head_mask"]),
+        }));
+        let opportunistic = answer["what"] == "opportunistic";
+        assert_eq!(json!(opportunistic), expect["retransmit"], "{name}: {answer}");
+        match &expect["penalised"] {
+            Value::Null => assert_eq!(answer["effects"], json!([]), "{name}"),
+            wanted => {
+                let effect = &answer["effects"][0];
+                assert_eq!(
+                    (&effect["effect"], &effect["subflow"]),
+                    (&json!("penalise"), &wanted["id"])
+                );
+                assert_eq!(effect["cwnd"], wanted["cwnd"], "{name}");
+                let infinite = json!(1_000_000_000);
+                let ssthresh =
+                    if effect["ssthresh"].is_null() { &infinite } else { &effect["ssthresh"] };
+                assert_eq!(*ssthresh, wanted["ssthresh"], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn redundant_copies_every_segment() {
+    for (name, inputs, expect) in vectors("red/") {
+        let queue: Vec<u64> =
+            inputs["queue"].as_array().unwrap().iter().map(|dsn| dsn.as_u64().unwrap()).collect();
+        let snd_una = inputs["snd_una"].as_u64().unwrap_or(0);
+        let mut state = Map::new();
+        let mut sent: Vec<(u64, Vec<u64>)> = Vec::new();
+        if let Some(ptr) = inputs["ptr"].as_object() {
+            state.insert("next".to_owned(), json!(1));
+            for (id, last) in ptr {
+                let last = last.as_u64().unwrap();
+                state.insert(format!("ptr.{id}"), json!((last + 1) * MSS));
+                let id: u64 = id.parse().unwrap();
+                sent.extend((snd_una..=last).map(|dsn| (dsn, vec![id])));
+            }
+        }
+        let mut state = Value::Object(state);
+        let mut inflight = [0_u64; 2];
+        let mut log = Vec::new();
+        loop {
+            let first_unsent = sent.last().map_or(snd_una, |(dsn, _)| dsn + 1);
+            let ranges: Vec<Value> =
+                sent.iter().map(|(dsn, by)| json!({"dsn": dsn, "carried": by})).collect();
+            let flow = |id: usize| json!({"id": id, "srtt_ms": 10, "cwnd": inputs["cwnd"][id], "inflight": inflight[id]});
+            let answer = ask(&json!({
+                "scheduler": "redundant", "state": state,
+                "connection": {
+                    "unsent": queue.last().unwrap() + 1 - first_unsent, "snd_una": snd_una,
+                    "sent": ranges,
+                },
+                "subflows": [flow(0), flow(1)],
+            }));
+            if answer["decision"] != "send" {
+                if answer["decision"] == "wait" {
+                    log.push(json!("WAIT"));
+                }
+                break;
+            }
+            let id = answer["subflow"].as_u64().unwrap();
+            let dsn = if answer["what"] == "new" {
+                first_unsent
+            } else {
+                answer["dsn"].as_u64().unwrap()
+            };
+            match sent.iter_mut().find(|(known, _)| *known == dsn) {
+                Some((_, by)) => by.push(id),
+                None => sent.push((dsn, vec![id])),
+            }
+            inflight[id as usize] += 1;
+            log.push(json!([id, dsn]));
+            state = answer["state"].clone();
+        }
+        assert_eq!(Value::from(log), expect, "{name}");
+    }
+}
+
+/// The decision and the numbers of a rule with a full fast subflow 0 and a slow one 1.
+fn check_pair(name: &str, answer: &Value, expect: &Value, names: &[(&str, &str, f64)]) {
+    let wanted = match expect["decision"].as_str() {
+        Some("SLOW") => json!(1),
+        _ => json!("WAIT"),
+    };
+    assert_eq!(place(answer), wanted, "{name}: {answer}");
+    for (vector, number, scale) in names {
+        if let Some(wanted) = expect.get(*vector) {
+            let wanted = json!(wanted.as_f64().unwrap() * scale);
+            assert!(close(&answer["numbers"][number], &wanted), "{name} {vector}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn blest_weighs_the_window_as_the_paper_prints_it() {
+    for (name, inputs, expect) in vectors("blest/paper") {
+        let lambda = inputs["lam"].as_f64().unwrap() * 1e3;
+        let answer = ask(&json!({
+            "scheduler": "blest:mode=paper", "state": {"lambda_milli": lambda},
+            "connection": {"unsent": 10, "send_window": inputs["sw_b"]},
+            "subflows": [
+                {"id": 0, "srtt_ms": inputs["srtt_f"], "cwnd": inputs["cwnd_f"], "inflight": inputs["cwnd_f"]},
+                {"id": 1, "srtt_ms": inputs["srtt_s"], "cwnd": 1000, "inflight": inputs["inflight_s"]},
+            ],
+        }));
+        let names = [
+            ("rtts", "rtts", 1.0),
+            ("X", "x_bytes.0", 1.0),
+            ("Xlam", "x_lambda_bytes", 1.0),
+            ("room", "room_bytes", 1.0),
+        ];
+        check_pair(&name, &answer, &expect, &names);
+    }
+}
+
+#[test]
+fn blest_weighs_the_window_as_the_kernel_does() {
+    for (name, inputs, expect) in vectors("blest/code") {
+        let (fast, slow) = (&inputs["fast"], &inputs["slow"]);
+        let ms = |value: &Value| value.as_f64().unwrap() / 1e3;
+        let answer = ask(&json!({
+            "scheduler": "blest",
+            "state": {
+                "lambda_milli": inputs["lam1000"],
+                "min_srtt.0_ms": ms(&fast["min"]), "max_srtt.0_ms": ms(&fast["max"]),
+                "min_srtt.1_ms": ms(&slow["min"]), "max_srtt.1_ms": ms(&slow["max"]),
+            },
+            "connection": {"unsent": 10, "send_window": inputs["sw_b"]},
+            "subflows": [
+                {"id": 0, "srtt_ms": ms(&fast["min"]), "cwnd": fast["cwnd"], "inflight": fast["cwnd"], "ssthresh": fast["ssthresh"]},
+                {"id": 1, "srtt_ms": ms(&slow["srtt"]), "cwnd": slow["cwnd"], "inflight": slow["inflight"]},
+            ],
+        }));
+        let names = [
+            ("linger", "linger_ms.1", 1e-3),
+            ("n", "rounds.0", 1.0),
+            ("packets", "packets.0", 1.0),
+            ("fast_bytes", "x_lambda_bytes", 1.0),
+            ("room", "room_bytes", 1.0),
+        ];
+        check_pair(&name, &answer, &expect, &names);
+    }
+}
+
+#[test]
+fn blest_steps_lambda_once_a_slow_round_trip() {
+    for (name, inputs, expect) in vectors("blest/lambda") {
+        let mut state = json!({"lambda_milli": inputs["start"]});
+        let mut log = Vec::new();
+        for (round, blocked) in inputs["blocked_flags"].as_array().unwrap().iter().enumerate() {
+            state["blocked"] = blocked.clone();
+            let answer = ask(&json!({
+                "scheduler": "blest", "state": state,
+                "connection": {"now_ms": 40 * (round + 1)},
+                "subflows": [{"id": 0, "srtt_ms": 10, "inflight": 10}, {"id": 1, "srtt_ms": 40}],
+            }));
+            state = answer["state"].clone();
+            log.push(state["lambda_milli"].clone());
+        }
+        assert_eq!(Value::from(log), expect, "{name}");
+    }
+}
+
+#[test]
+fn ecf_weighs_the_finish_times() {
+    for (name, inputs, expect) in vectors("ecf/") {
+        if name.starts_with("ecf/rec_snd_cwnd") {
+            continue; // The record is kept by the transport, not by a decision.
+        }
+        let floor = inputs["floor1"].as_bool().unwrap_or(true);
+        let m = inputs["kvar"].as_u64().unwrap_or(1);
+        let answer = ask(&json!({
+            "scheduler": "ecf", "state": {"waiting": inputs["waiting"]},
+            "params": {"floor": floor, "m": m},
+            "connection": {"unsent": inputs["k"]},
+            "subflows": [
+                {"id": 0, "srtt_ms": inputs["rtt_f"], "rttvar_ms": inputs["var_f"], "cwnd": inputs["cwnd_f"], "inflight": inputs["cwnd_f"]},
+                {"id": 1, "srtt_ms": inputs["rtt_s"], "rttvar_ms": inputs["var_s"], "cwnd": inputs["cwnd_s"]},
+            ],
+        }));
+        let names = [
+            ("lhs", "lhs_ms.0", 1.0),
+            ("rhs", "rhs_ms.1", 1.0),
+            ("lhs2", "lhs2_ms.1", 1.0),
+            ("rhs2", "rhs2_ms.0", 1.0),
+        ];
+        check_pair(&name, &answer, &expect, &names);
+        assert!(close(&answer["state"]["waiting"], &expect["waiting"]), "{name}: {answer}");
+    }
+}
