@@ -1,0 +1,103 @@
+//! Scenarios for the tests, in a few words.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use plait_app::Workload;
+use plait_base::{Chance, PathId, Rate, Span, Time};
+use plait_core::{Config, ConnectionSpec, PathConfig};
+use plait_link::{LinkConfig, QueueLimit, RateSource};
+use plait_sim::{ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, run};
+use std::sync::Arc;
+
+pub(crate) fn ms(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+pub(crate) fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+/// A path without a rate limit and without a queue.
+pub(crate) fn ideal(name: &str, rtt: Span) -> PathSetup {
+    let link = |delay| LinkConfig {
+        queue: QueueLimit::Infinite,
+        ..LinkConfig::new(RateSource::Fixed(Rate::INFINITE), delay)
+    };
+    PathSetup {
+        name: name.into(),
+        down: link(rtt.over(2)),
+        up: link(rtt.minus(rtt.over(2))),
+        nic_down: Rate::INFINITE,
+        nic_up: Rate::INFINITE,
+    }
+}
+
+/// A path with a rate each way and the default queue.
+pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
+    let rate = RateSource::Fixed(Rate::from_bps(mbit * 1_000_000));
+    PathSetup {
+        name: name.into(),
+        down: LinkConfig::new(rate.clone(), rtt.over(2)),
+        up: LinkConfig::new(rate, rtt.minus(rtt.over(2))),
+        nic_down: Rate::from_bps(1_000_000_000),
+        nic_up: Rate::from_bps(1_000_000_000),
+    }
+}
+
+pub(crate) fn with_loss(mut path: PathSetup, ppb: u32) -> PathSetup {
+    path.down.loss = Chance::from_ppb(ppb);
+    path.up.loss = Chance::from_ppb(ppb);
+    path
+}
+
+pub(crate) fn silent(mut path: PathSetup, from: Time, to: Time) -> PathSetup {
+    path.down.outages.push((from, to));
+    path.up.outages.push((from, to));
+    path
+}
+
+/// One connection over all `paths`.
+pub(crate) fn spec(scheduler: &str, controller: &str, paths: usize, config: Config) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse(scheduler).expect("scheduler");
+    let controller = plait_cc::Spec::parse(controller).expect("controller");
+    let path = |id| PathConfig { path: PathId(id), backup: false };
+    ConnectionSpec {
+        config,
+        paths: (0..paths as u16).map(path).collect(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str) -> Setup {
+    let connection = ConnectionSetup {
+        client: spec.clone(),
+        server: spec.clone(),
+        workload: Workload::parse(workload).expect("workload"),
+        start: Time::ZERO,
+    };
+    Setup {
+        seed: 1,
+        paths,
+        pairs: vec![PairSetup { connections: vec![connection] }],
+        until: Time::ZERO + Span::from_secs(3_600),
+        check: true,
+        linger: false,
+    }
+}
+
+/// Plain TCP on one path.
+pub(crate) fn tcp(path: PathSetup, controller: &str, config: Config, workload: &str) -> Outcome {
+    let config = Config { multipath: false, ..config };
+    checked(&setup(vec![path], &spec("minrtt", controller, 1, config), workload))
+}
+
+pub(crate) fn checked(setup: &Setup) -> Outcome {
+    let outcome = run(setup);
+    assert_eq!(outcome.violation, None);
+    outcome
+}
+
+/// One ACK per segment, as hand calculations have it.
+pub(crate) fn textbook() -> Config {
+    Config { delayed_ack: false, ..Config::default() }
+}
