@@ -3,7 +3,7 @@
 use crate::exact;
 use crate::rules::{self, Place};
 use crate::{
-    Decision, Decorator, Effect, Kind, Notice, Outcome, Param, Params, Reason, Scheduler,
+    CaState, Decision, Decorator, Effect, Kind, Notice, Outcome, Param, Params, Reason, Scheduler,
     SentRange, SubflowView, View, What,
 };
 use alloc::boxed::Box;
@@ -81,59 +81,63 @@ impl Rp {
         }
     }
 
-    /// Retransmits on `s` and penalises who holds the head, as far as the rules let it.
+    /// Penalises who holds the head and retransmits it on `s`, as far as the rules let it.
     fn relieve(
         &mut self,
         view: &View<'_>,
         s: &SubflowView,
-        head: &Head,
         penal: bool,
         out: &mut Outcome,
     ) -> Option<Decision> {
-        let holders = || {
-            let others = view.subflows.iter().filter(|t| t.id != s.id);
-            others.filter(|t| head.carried.contains(t.id))
-        };
+        let head = head(view)?;
         let mut cut = None;
         if self.penalise
             && (penal || view.connection.sndbuf_free == 0)
             && self.may_penalise(view, s)
         {
-            let holder = holders().next();
-            cut = holder
-                .filter(|t| s.srtt_or_max() < t.srtt_or_max() && t.ca == crate::CaState::Open);
+            let first = holders(view, s, &head).next();
+            cut = first.filter(|t| s.srtt_or_max() < t.srtt_or_max() && t.ca == CaState::Open);
         }
-        if let Some(holder) = cut {
+        if let (Some(holder), Some(last)) = (cut, self.last_pen.get_mut(s.id.index())) {
             out.effects.push(penalty(holder));
-            if let Some(last) = self.last_pen.get_mut(s.id.index()) {
-                *last = Some(view.now);
-            }
+            *last = Some(view.now);
         }
-        if head.carried.contains(s.id) || !s.usable(head.range.len(), view.tsq) {
+        if head.carried.contains(s.id)
+            || !s.usable(head.range.len(), view.tsq)
+            || !self.worth(view, s, &head, cut.map(|holder| holder.id), out)
+        {
             return None;
         }
-        // What the penalty leaves counts.
-        let window = |t: &SubflowView| match cut {
-            Some(holder) if holder.id == t.id => halved(t),
-            _ => t.cwnd,
-        };
-        let mut go = false;
-        for holder in holders() {
-            go = true;
-            if !self.strict || window(holder) <= 4 * u64::from(holder.mss) {
-                break;
+        let (subflow, what, grant) = (s.id, What::OppRetx(head.range), head.range.len());
+        Some(Decision::Send { subflow, what, grant, reason: Reason::Opportunistic })
+    }
+
+    /// Whether the holders of the head are slow enough, or their windows small enough, for a
+    /// retransmission on `s`; the window of `penalised` is what the penalty leaves of it.
+    fn worth(
+        &self,
+        view: &View<'_>,
+        s: &SubflowView,
+        head: &Head,
+        penalised: Option<SubflowId>,
+        out: &mut Outcome,
+    ) -> bool {
+        let mut any = false;
+        for holder in holders(view, s, head) {
+            let cwnd = if penalised == Some(holder.id) { halved(holder) } else { holder.cwnd };
+            if !self.strict || cwnd <= 4 * u64::from(holder.mss) {
+                return true;
             }
-            let (four, other) =
-                (4 * exact::nanos(s.srtt_or_max()), exact::nanos(holder.srtt_or_max()));
+            let four = 4 * exact::nanos(s.srtt_or_max());
+            let other = exact::nanos(holder.srtt_or_max());
             out.note("four_srtt_ms", Some(s.id), four as f64 / 1e6);
             out.note("holder_srtt_ms", Some(holder.id), other as f64 / 1e6);
             if four >= other {
-                go = false;
-                break;
+                return false;
             }
+            any = true;
         }
-        let (subflow, what, grant) = (s.id, What::OppRetx(head.range), head.range.len());
-        go.then_some(Decision::Send { subflow, what, grant, reason: Reason::Opportunistic })
+        any
     }
 
     /// Whether the last penalty that `s` brought about is at least its RTT ago.
@@ -150,6 +154,16 @@ fn head(view: &View<'_>) -> Option<Head> {
     let SentRange { range, carried, .. } = view.queue.sent_from(view.connection.snd_una)?;
     let end = range.end.min(range.start.saturating_add(rules::segment_len(view)));
     Some(Head { range: ByteRange::new(range.start, end), carried })
+}
+
+/// The subflows other than `s` that have carried the head, in ascending order of id.
+fn holders<'a>(
+    view: &View<'a>,
+    s: &SubflowView,
+    head: &Head,
+) -> impl Iterator<Item = &'a SubflowView> {
+    let (carried, free) = (head.carried, s.id);
+    view.subflows.iter().filter(move |t| t.id != free && carried.contains(t.id))
 }
 
 /// Half of a window, at least one segment.
@@ -172,20 +186,18 @@ impl Scheduler for Rp {
         if !self.retransmit || view.subflows.len() < 2 {
             return decision;
         }
-        let (Some(head), penal) = (head(view), decision != Decision::Idle) else {
-            return decision;
-        };
         let free = match decision {
             Decision::Wait { on: Some(on), reason: Reason::SendWindow } => view.subflow(on),
             Decision::Idle if view.connection.app_blocked => {
-                match rules::lowest_rtt(view, head.range.len(), SubflowSet::EMPTY) {
+                match rules::lowest_rtt(view, rules::segment_len(view), SubflowSet::EMPTY) {
                     Place::On(subflow) | Place::Again(subflow) => Some(subflow),
                     Place::Untried(_) | Place::None => None,
                 }
             }
             _ => None,
         };
-        free.and_then(|s| self.relieve(view, s, &head, penal, out)).unwrap_or(decision)
+        let penal = decision != Decision::Idle;
+        free.and_then(|s| self.relieve(view, s, penal, out)).unwrap_or(decision)
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
