@@ -9,6 +9,7 @@ mod error;
 mod expect;
 mod report;
 pub mod scenario;
+mod simulated;
 pub mod stats;
 mod vary;
 
@@ -17,4 +18,5 @@ pub use error::{Fault, Place, ScenarioError};
 pub use expect::{Compared, Expectation, Names, Verdict};
 pub use report::{Document, PathReport, Report, Row, SCHEMA, Sweep, schema};
 pub use scenario::{Draft, Scenario};
+pub use simulated::{Simulator, setup, simulate};
 pub use vary::{Point, Vary};
