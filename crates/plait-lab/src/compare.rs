@@ -6,6 +6,7 @@ use crate::report::{Document, Report, Row, SCHEMA, Sweep};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
 use plait_app::measure::{Better, MEASURES, Measures, Value};
+use plait_base::Stream;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -106,9 +107,12 @@ pub fn cells(scenario: &Scenario) -> Vec<Cell> {
 }
 
 /// The seed of run `run`: every row of a run meets the same network.
+///
+/// Run 0 has `seed` itself, so any run can be made alone by giving its seed. The others are drawn
+/// from it: were they `seed + run`, comparisons with neighbouring seeds would share most runs.
 #[must_use]
-pub const fn run_seed(seed: u64, run: u32) -> u64 {
-    seed.wrapping_add(run as u64)
+pub fn run_seed(seed: u64, run: u32) -> u64 {
+    if run == 0 { seed } else { Stream::new(seed, &["run", &run.to_string()]).bits() }
 }
 
 /// Runs a scenario, and with `--vary` every point of it.
@@ -345,7 +349,6 @@ mod tests {
     use super::*;
     use crate::Draft;
     use plait_app::measure::PathMeasures;
-    use plait_base::Stream;
 
     /// Completion depends on the row, the seed and, where asked, on chance.
     struct Fake;
@@ -370,11 +373,11 @@ mod tests {
                 paths: vec![share; cell.scenario.paths.len()],
                 ..Measures::default()
             };
-            // minrtt does not finish with one seed of four.
+            // minrtt does not finish with one seed of three.
             RunOutcome {
                 measures,
                 hash: seed,
-                completed: name != "minrtt" || !seed.is_multiple_of(4),
+                completed: name != "minrtt" || !seed.is_multiple_of(3),
             }
         }
     }
@@ -427,8 +430,10 @@ mod tests {
     fn unfinished_runs_are_counted_and_in_no_statistic() {
         let report = only(run(&scenario(&[("expect", "minrtt.completion_ms < 1000")])));
         let minrtt = &report.rows[0];
-        // Seeds 1 to 8: 4 and 8.
-        assert_eq!((minrtt.incomplete, minrtt.measures["completion_ms"].n), (2, 6));
+        let unfinished = (0..8).filter(|run| run_seed(1, *run).is_multiple_of(3)).count() as u32;
+        assert!((1..8).contains(&unfinished));
+        let counts = (minrtt.incomplete, minrtt.measures["completion_ms"].n);
+        assert_eq!(counts, (unfinished, 8 - unfinished));
         assert_eq!(minrtt.speedup_vs_best_path, None);
         assert!(!report.expectations[0].holds);
     }
@@ -444,6 +449,14 @@ mod tests {
         assert_ne!(one.digest, digest(&[("seed", "2")]));
         assert_ne!(one.digest, digest(&[("runs", "7")]));
         assert_ne!(one.digest, digest(&[("schedulers", "ecf,minrtt")]));
+    }
+
+    #[test]
+    fn runs_of_neighbouring_seeds_are_not_shared() {
+        let seeds = |seed: u64| (0..100).map(move |run| run_seed(seed, run));
+        assert_eq!(run_seed(7, 0), 7);
+        let all: std::collections::BTreeSet<u64> = seeds(1).chain(seeds(2)).collect();
+        assert_eq!(all.len(), 200);
     }
 
     #[test]

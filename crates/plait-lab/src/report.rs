@@ -16,7 +16,7 @@ pub struct Report {
     pub schema: String,
     /// The line that runs it again.
     pub command: String,
-    /// Base seed; run i has seed + i.
+    /// Seed of the first run; those of the others are drawn from it.
     pub seed: u64,
     /// Runs a row; 1 where nothing is random.
     pub runs: u32,

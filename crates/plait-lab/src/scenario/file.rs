@@ -148,7 +148,7 @@ impl Source<'_> {
         let allowed = "[[path]] tables, or texts such as \"wifi:rtt=25ms,rate=25mbit\"";
         let Some(list) = value.get_ref().as_array() else {
             let place = self.place(&value.span(), "path");
-            let problem = format!("a {} is no list of paths", value.get_ref().type_str());
+            let problem = format!("this {} is no list of paths", value.get_ref().type_str());
             return Err(ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed));
         };
         for (at, path) in list.iter().enumerate() {
@@ -158,7 +158,7 @@ impl Source<'_> {
                 DeValue::String(text) => PathDraft::parse(text, &place),
                 DeValue::Table(table) => self.path(table, &field, &place)?,
                 other => {
-                    let problem = format!("a {} is no path", other.type_str());
+                    let problem = format!("this {} is no path", other.type_str());
                     return Err(
                         ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed)
                     );
@@ -232,7 +232,7 @@ impl Source<'_> {
     }
 
     fn mistyped(&self, value: &Spanned<DeValue<'_>>, field: &str, allowed: &str) -> ScenarioError {
-        let problem = format!("a {} does not fit here", value.get_ref().type_str());
+        let problem = format!("this {} does not fit here", value.get_ref().type_str());
         let place = self.place(&value.span(), field);
         ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed)
     }
