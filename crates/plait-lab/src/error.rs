@@ -2,6 +2,7 @@
 
 use plait_app::name::nearest;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Where the text that was refused stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,10 +52,15 @@ pub enum Fault {
 }
 
 /// A scenario that cannot be taken: where, what was given, what is allowed, and the nearest name.
+/// Its fields are those of [`Refusal`].
 ///
 /// It prints as one to three lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ScenarioError {
+pub struct ScenarioError(Box<Refusal>);
+
+/// The parts of a [`ScenarioError`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
     /// Where it stands.
     pub place: Place,
     /// The kind of mistake.
@@ -73,14 +79,14 @@ impl ScenarioError {
     /// An error with no more than a place, the text and the problem.
     #[must_use]
     pub fn new(place: &Place, fault: Fault, given: &str, problem: &str) -> ScenarioError {
-        ScenarioError {
+        ScenarioError(Box::new(Refusal {
             place: place.clone(),
             fault,
             given: given.to_owned(),
             problem: problem.to_owned(),
             allowed: String::new(),
             nearest: None,
-        }
+        }))
     }
 
     /// A name that is not one of `names`, with the nearest of them.
@@ -90,14 +96,14 @@ impl ScenarioError {
         I: IntoIterator<Item = &'a str>,
     {
         let names: Vec<&str> = names.into_iter().collect();
-        ScenarioError {
+        ScenarioError(Box::new(Refusal {
             place: place.clone(),
             fault: Fault::Unknown,
             given: given.to_owned(),
             problem: format!("unknown {what}"),
             allowed: names.join(", "),
             nearest: nearest(given, names.iter().copied()).map(str::to_owned),
-        }
+        }))
     }
 
     /// Says what is allowed.
@@ -128,6 +134,19 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+impl Deref for ScenarioError {
+    type Target = Refusal;
+    fn deref(&self) -> &Refusal {
+        &self.0
+    }
+}
+
+impl DerefMut for ScenarioError {
+    fn deref_mut(&mut self) -> &mut Refusal {
+        &mut self.0
+    }
+}
 
 /// At most 80 characters of what was given, control characters made visible.
 fn excerpt(text: &str) -> String {

@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     fn a_wrong_name_is_refused_with_the_nearest() {
-        let nearest = |text: &str| parse(text).unwrap_err().nearest;
+        let nearest = |text: &str| parse(text).unwrap_err().nearest.clone();
         assert_eq!(nearest("minrt.completion_ms.p95 < 1").as_deref(), Some("minrtt"));
         assert_eq!(nearest("minrtt.completion_m.p95 < 1").as_deref(), Some("completion_ms"));
         assert_eq!(nearest("minrtt.completion_ms.p59 < 1").as_deref(), Some("p95"));
