@@ -2,7 +2,7 @@
 //! does not depend on how many ran at a time.
 
 use crate::error::ScenarioError;
-use crate::report::{Document, Report, Row, SCHEMA, Sweep};
+use crate::report::{Document, Failure, Report, Row, SCHEMA, Sweep};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
 use plait_app::measure::{Better, MEASURES, Measures, Value};
@@ -43,6 +43,16 @@ pub struct RunOutcome {
     pub hash: u64,
     /// Whether the workload finished before the deadline.
     pub completed: bool,
+    /// The first violation of an invariant, in words, where they are checked.
+    pub violation: Option<String>,
+}
+
+impl RunOutcome {
+    /// Whether its measures count: it finished, and nothing was wrong with it.
+    #[must_use]
+    pub const fn counts(&self) -> bool {
+        self.completed && self.violation.is_none()
+    }
 }
 
 /// What runs a cell: the simulator, or a stand-in.
@@ -248,8 +258,19 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
     let cc = cell.cc.name();
     let made = runs.iter().flatten();
     let completed: Vec<&Measures> =
-        made.clone().filter(|run| run.completed).map(|run| &run.measures).collect();
-    let incomplete = made.filter(|run| !run.completed).count();
+        made.filter(|run| run.counts()).map(|run| &run.measures).collect();
+    let failures: Vec<Failure> = (0u32..)
+        .zip(runs)
+        .filter_map(|(run, outcome)| Some((run, outcome.as_ref()?)))
+        .filter(|(_, outcome)| !outcome.counts())
+        .map(|(run, outcome)| Failure {
+            seed: run_seed(cell.scenario.seed, run),
+            reason: match &outcome.violation {
+                Some(violation) => format!("invariant violated: {violation}"),
+                None => format!("not finished after {}", cell.scenario.deadline()),
+            },
+        })
+        .collect();
     let mut measures = BTreeMap::new();
     for entry in MEASURES {
         let Value::Run(of) = entry.value else { continue };
@@ -275,7 +296,8 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         cc,
         measures,
         speedup_vs_best_path: None,
-        incomplete: u32::try_from(incomplete).unwrap_or(u32::MAX),
+        incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
+        failures,
     }
 }
 
@@ -323,7 +345,7 @@ fn digest(outcomes: &Outcomes) -> String {
                 hasher.update([0]);
                 continue;
             };
-            hasher.update([1, u8::from(run.completed)]);
+            hasher.update([1, u8::from(run.counts())]);
             hasher.update(run.hash.to_le_bytes());
             let mut count = 0u64;
             run.measures.hash_into(&mut |name, bits| {
@@ -374,11 +396,10 @@ mod tests {
                 ..Measures::default()
             };
             // minrtt does not finish with one seed of three.
-            RunOutcome {
-                measures,
-                hash: seed,
-                completed: name != "minrtt" || !seed.is_multiple_of(3),
-            }
+            let failed = name == "minrtt" && seed.is_multiple_of(3);
+            let violation = (cell.scenario.check && failed).then(|| "snd_una ahead".to_owned());
+            let completed = !failed || violation.is_some();
+            RunOutcome { measures, hash: seed, completed, violation }
         }
     }
 
@@ -436,6 +457,18 @@ mod tests {
         assert_eq!(counts, (unfinished, 8 - unfinished));
         assert_eq!(minrtt.speedup_vs_best_path, None);
         assert!(!report.expectations[0].holds);
+        assert_eq!(minrtt.failures.len(), unfinished as usize);
+        assert!(minrtt.failures[0].seed.is_multiple_of(3));
+        assert_eq!(minrtt.failures[0].reason, "not finished after 3600s");
+    }
+
+    #[test]
+    fn a_violated_invariant_is_a_failure_with_its_seed() {
+        let report = only(run(&scenario(&[("check", "on")])));
+        let minrtt = &report.rows[0];
+        assert!(minrtt.incomplete > 0);
+        assert_eq!(minrtt.failures[0].reason, "invariant violated: snd_una ahead");
+        assert!(report.rows[1].failures.is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod vary;
 pub use compare::{Cell, Control, RunOutcome, Subject, World, cells, compare, run_seed};
 pub use error::{Fault, Place, Refusal, ScenarioError};
 pub use expect::{Compared, Expectation, Names, Verdict};
-pub use report::{Document, PathReport, Report, Row, SCHEMA, Sweep, schema};
+pub use report::{Document, Failure, PathReport, Report, Row, SCHEMA, Sweep, schema};
 pub use scenario::{Draft, Scenario};
 pub use simulated::{Simulator, setup, simulate};
 pub use vary::{Point, Vary};

@@ -103,9 +103,21 @@ pub struct Row {
     /// controller; above 1 is better for every measure. Absent where either row is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup_vs_best_path: Option<f64>,
-    /// Runs that did not finish in time; they are in no statistic.
+    /// Runs that did not finish in time or broke an invariant; they are in no statistic.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub incomplete: u32,
+    /// Those runs, each with the seed that makes it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// A run that is in no statistic.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The seed that makes this run again, as the only one.
+    pub seed: u64,
+    /// What became of it.
+    pub reason: String,
 }
 
 /// A comparison repeated over the points of `--vary`.

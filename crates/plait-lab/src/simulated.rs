@@ -14,12 +14,13 @@ pub struct Simulator;
 impl World for Simulator {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         let mut outcome = plait_sim::run(&setup(cell, seed));
-        let completed = outcome.complete() && outcome.violation.is_none();
+        let completed = outcome.complete();
         let connection = outcome.pairs.pop().and_then(|mut pair| pair.pop());
         RunOutcome {
             measures: connection.map(|connection| connection.measures).unwrap_or_default(),
             hash: outcome.digest.value(),
             completed,
+            violation: outcome.violation,
         }
     }
 }
