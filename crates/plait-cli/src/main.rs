@@ -5,7 +5,10 @@ mod commands;
 mod console;
 mod decide;
 mod failure;
+mod flags;
+mod progress;
 mod render;
+mod simulator;
 
 use clap::{ArgAction, Parser, Subcommand};
 use console::Console;
@@ -18,7 +21,7 @@ const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), "\ncommit ", env!("PLAIT_COMMIT"), "\nfeatures simulator");
 
 const EXAMPLES: &str = "Examples:
-  plait list schedulers
+  plait compare --path wifi-home --path lte-att --workload download:512kB
   plait list schedulers blest";
 
 /// Multipath TCP: which packet scheduler to choose, and why
@@ -37,6 +40,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Task {
+    Compare(commands::compare::Args),
     Decide(commands::decide::Args),
     List(commands::list::Args),
     Trace(commands::trace::Args),
@@ -46,6 +50,7 @@ enum Task {
 
 fn perform(task: &Task, console: Console) -> Result<(), Failure> {
     match task {
+        Task::Compare(args) => commands::compare::run(args, console),
         Task::Decide(args) => commands::decide::run(args),
         Task::List(args) => commands::list::run(args, console),
         Task::Trace(args) => commands::trace::run(args, console),

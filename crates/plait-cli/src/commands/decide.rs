@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use std::io::{self, BufRead, ErrorKind, Write};
 
 const EXAMPLES: &str = r#"Examples:
-  echo '{"scheduler":"minrtt","subflows":[{"id":0,"srtt_ms":10},{"id":1,"srtt_ms":100}]}' | plait decide
-  echo '{"scheduler":"ecf","connection":{"unsent":11},"subflows":[{"id":0,"srtt_ms":10,"inflight":10},{"id":1,"srtt_ms":100}]}' | plait decide
+  echo '{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}' | plait decide
+  plait schema decide-question
   plait schema decide"#;
 
 /// Ask schedulers for decisions: JSON lines on stdin, JSON lines on stdout

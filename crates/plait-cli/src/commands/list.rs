@@ -2,7 +2,7 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::{Failure, unknown};
-use crate::render::{Align, Column, Emphasis, Table, csv};
+use crate::render::{Align, Column, Emphasis, Table, csv, wrap};
 use plait_app::measure::Better;
 use plait_sched::SpecError;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
   plait list schedulers blest
   plait list measures --json";
 
-/// List schedulers, congestion controllers, workloads and measures
+/// List schedulers, congestion controllers, workloads, paths and measures
 ///
 /// With a name it prints the whole page: the idea, the rule as a formula, parameters, where it
 /// comes from.
@@ -54,6 +54,8 @@ enum Kind {
     Cc,
     /// Workloads
     Workloads,
+    /// Named paths
+    Paths,
     /// Measures
     Measures,
 }
@@ -64,6 +66,7 @@ impl Kind {
             Kind::Schedulers => "schedulers",
             Kind::Cc => "cc",
             Kind::Workloads => "workloads",
+            Kind::Paths => "paths",
             Kind::Measures => "measures",
         }
     }
@@ -73,6 +76,7 @@ impl Kind {
             Kind::Schedulers => "scheduler",
             Kind::Cc => "congestion controller",
             Kind::Workloads => "workload",
+            Kind::Paths => "path profile",
             Kind::Measures => "measure",
         }
     }
@@ -169,7 +173,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 fn table(document: &Document) -> Table {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),
-        Column::new("what it is", Align::Left),
+        Column::new("what it is", Align::Left).prose(),
         Column::new("also", Align::Left).dispensable(1),
     ]);
     for item in &document.entries {
@@ -231,6 +235,7 @@ fn entries(kind: Kind) -> Vec<Item> {
         Kind::Schedulers => schedulers(),
         Kind::Cc => controllers(),
         Kind::Workloads => workloads(),
+        Kind::Paths => paths(),
         Kind::Measures => measures(),
     }
 }
@@ -295,10 +300,27 @@ fn workloads() -> Vec<Item> {
         name: entry.name.to_owned(),
         summary: entry.summary.to_owned(),
         grammar: entry.grammar.to_owned(),
-        page: format!("{}\n\nExamples\n  {}", wrapped(entry.page), entry.examples.join("\n  ")),
+        page: format!(
+            "{}\n\nExamples\n  {}",
+            wrap(entry.page, 92).join("\n"),
+            entry.examples.join("\n  ")
+        ),
         ..Item::default()
     };
     plait_app::WORKLOADS.iter().map(item).collect()
+}
+
+fn paths() -> Vec<Item> {
+    let item = |profile: &plait_lab::scenario::Profile| Item {
+        name: profile.name.to_owned(),
+        summary: profile.summary.to_owned(),
+        page: format!(
+            "Use it as it is, or change it:\n  --path {name}\n  --path mine:profile={name},loss=2%",
+            name = profile.name
+        ),
+        ..Item::default()
+    };
+    plait_lab::scenario::PROFILES.iter().map(item).collect()
 }
 
 fn measures() -> Vec<Item> {
@@ -318,24 +340,6 @@ fn measures() -> Vec<Item> {
         ..Item::default()
     };
     plait_app::MEASURES.iter().map(item).collect()
-}
-
-/// Running text at a comfortable width.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > 0 && last + 1 + word.chars().count() > 92 {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
 }
 
 /// A scheduler's name or parameter that cannot be taken, with the nearest name.
@@ -364,7 +368,7 @@ mod tests {
 
     #[test]
     fn every_entry_has_a_line_and_a_page() {
-        for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Measures] {
+        for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures] {
             let list = entries(kind);
             assert!(list.len() >= 5, "{kind:?}");
             for item in list {

@@ -4,7 +4,7 @@ use crate::console::{deliver, json};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "Examples:
-  plait schema list
+  plait schema compare
   plait schema decide
   plait schema trace";
 
@@ -20,6 +20,8 @@ pub(crate) struct Args {
 /// The commands that write JSON.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Reporting {
+    /// `plait compare --json`
+    Compare,
     /// An answer of `plait decide`
     Decide,
     /// A question for `plait decide`
@@ -32,6 +34,7 @@ enum Reporting {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let schema = match args.command {
+        Reporting::Compare => return deliver(&json(&plait_lab::schema("compare"))?, None),
         Reporting::Decide => schemars::schema_for!(crate::decide::Answer),
         Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
         Reporting::List => schemars::schema_for!(crate::commands::list::Document),

@@ -25,11 +25,6 @@ pub(crate) fn bar(value: f64, max: f64, width: usize) -> String {
     text
 }
 
-/// One line of columns, one a value.
-pub(crate) fn spark(values: &[f64], max: f64) -> String {
-    values.iter().map(|value| UPWARD[eighths(*value, max, 1)]).collect()
-}
-
 /// Columns `height` lines high, top line first, one column a value.
 pub(crate) fn chart(values: &[f64], max: f64, height: usize) -> Vec<String> {
     let line = |row: usize| -> String {
@@ -60,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_chart_stacks_full_cells_under_the_top_one() {
-        assert_eq!(spark(&[0.0, 1.0, 4.0, 8.0], 8.0), " ▁▄█");
+        assert_eq!(chart(&[0.0, 1.0, 4.0, 8.0], 8.0, 1), [" ▁▄█"]);
         assert_eq!(chart(&[0.0, 4.0, 8.0, 12.0, 16.0], 16.0, 2), ["   ▄█", " ▄███"]);
     }
 

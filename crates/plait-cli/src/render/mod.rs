@@ -2,11 +2,12 @@
 //! width and returns lines; nothing here knows where the data comes from or where the lines go.
 
 mod bars;
+pub(crate) mod comparison;
 mod table;
 mod timeline;
 
-pub(crate) use bars::{bar, chart, spark};
-pub(crate) use table::{Align, Column, Emphasis, Table, csv};
+pub(crate) use bars::{bar, chart};
+pub(crate) use table::{Align, Column, Emphasis, Table, csv, wrap};
 pub(crate) use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
 /// Bytes with a decimal unit and about three digits: `1.23 MB`.

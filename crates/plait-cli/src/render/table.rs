@@ -22,17 +22,24 @@ pub(crate) struct Column {
     pub(crate) dispensable: u8,
     /// A drawing: it has no meaning outside text.
     pub(crate) drawing: bool,
+    /// Running text: it is broken into lines where the width is short.
+    pub(crate) prose: bool,
 }
 
 impl Column {
     /// A column that always stays.
     pub(crate) fn new(title: &str, align: Align) -> Column {
-        Column { title: title.to_owned(), align, dispensable: 0, drawing: false }
+        Column { title: title.to_owned(), align, dispensable: 0, drawing: false, prose: false }
     }
 
     /// The same, given up in this order where the width is short.
     pub(crate) fn dispensable(self, rank: u8) -> Column {
         Column { dispensable: rank, ..self }
+    }
+
+    /// The same, for running text.
+    pub(crate) fn prose(self) -> Column {
+        Column { prose: true, ..self }
     }
 
     /// The same, for text only.
@@ -104,6 +111,10 @@ impl Table {
                 _ => break,
             };
         }
+        let total: usize = kept.iter().map(|(_, _, w)| w + 2).sum();
+        if let Some((_, _, room)) = kept.iter_mut().find(|(_, column, _)| column.prose) {
+            *room = room.saturating_sub(total.saturating_sub(width + 2)).max(20);
+        }
         kept
     }
 
@@ -126,9 +137,11 @@ impl Table {
         let title = |i: usize| self.columns.get(i).map(|c| c.title.clone()).unwrap_or_default();
         let mut text = styled(&line(&title), Style::new().underline(), colour) + "\n";
         for (emphasis, cells) in &self.rows {
-            let row = line(&|i| cells.get(i).cloned().unwrap_or_default());
-            text.push_str(&styled(&row, emphasis.style(), colour));
-            text.push('\n');
+            for cells in broken(cells, &columns) {
+                let row = line(&|i| cells.get(i).cloned().unwrap_or_default());
+                text.push_str(&styled(&row, emphasis.style(), colour));
+                text.push('\n');
+            }
         }
         text
     }
@@ -153,6 +166,41 @@ impl Table {
         }
         text
     }
+}
+
+/// A row as lines of cells, running text broken to the room of its column.
+fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<String>> {
+    let Some((at, _, room)) = columns.iter().find(|(_, column, _)| column.prose) else {
+        return vec![cells.to_vec()];
+    };
+    let Some(prose) = cells.get(*at) else { return vec![cells.to_vec()] };
+    let lines = wrap(prose, *room);
+    let row = |(nth, line): (usize, String)| {
+        let mut row = if nth == 0 { cells.to_vec() } else { vec![String::new(); cells.len()] };
+        if let Some(cell) = row.get_mut(*at) {
+            *cell = line;
+        }
+        row
+    };
+    lines.into_iter().enumerate().map(row).collect()
+}
+
+/// Text in lines of at most `width` columns; at least one line.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + word.chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 /// Rows as CSV (RFC 4180, lines end with LF).
@@ -228,6 +276,19 @@ mod tests {
             sample().to_markdown(),
             "| scheduler | median | reinjected |\n| --- | ---: | ---: |\n\
              | **ecf** | **412.3** | **0.4 %** |\n| a\\|b | 1050 | 0 |\n"
+        );
+    }
+
+    #[test]
+    fn running_text_is_broken_under_its_column() {
+        let mut table = Table::new(vec![
+            Column::new("name", Align::Left),
+            Column::new("what it is", Align::Left).prose(),
+        ]);
+        table.row(Emphasis::None, vec!["ecf".into(), "one two three four five six".into()]);
+        assert_eq!(
+            table.to_text(28, false),
+            "name  what it is\necf   one two three four\n      five six\n"
         );
     }
 

@@ -1,0 +1,131 @@
+//! `plait compare`: one workload, the given paths, all schedulers, many seeds.
+
+use super::list::TableFormat;
+use crate::console::{Console, deliver, json};
+use crate::failure::Failure;
+use crate::flags::ScenarioFlags;
+use crate::progress;
+use crate::render::comparison;
+use crate::simulator::{Simulator, bandwidth_delay};
+use plait_lab::{Control, Document, Scenario, Verdict};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+const EXAMPLES: &str = "Examples:
+  plait compare --path wifi-home --path lte-att --workload download:512kB
+  plait compare --path wifi-home --path a:rtt=9ms,rate=1mbit --workload bulk:2s
+  plait compare --path wifi-home --path lte-att --workload burst:15seg --json";
+
+/// Compare schedulers: the same workload over the same paths and seeds
+///
+/// Every scheduler gets a row, and plain TCP on each path always stands beside them. A number
+/// carries its unit: 25mbit, 64KiB, 15seg, 40ms, 1%.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scenario: ScenarioFlags,
+    /// Write the scenario to this file as well
+    #[arg(long, value_name = "FILE")]
+    save_scenario: Option<PathBuf>,
+    /// Write one JSON document (`plait schema compare`)
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write the table in another format
+    #[arg(long, value_enum)]
+    format: Option<TableFormat>,
+    /// Write to this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let scenario = args.scenario()?;
+    if let Some(file) = &args.save_scenario {
+        std::fs::write(file, scenario.to_toml()).map_err(|error| Failure::file(file, &error))?;
+    }
+    let cancelled = progress::on_interrupt()?;
+    let bar = progress::bar(console);
+    let advance = |done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    };
+    let simulator = Simulator::default();
+    let control = Control { progress: &advance, cancelled };
+    let document = plait_lab::compare(&scenario, &simulator, &control)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    bar.finish_and_clear();
+
+    deliver(&args.text(&document, console)?, args.output.as_deref())?;
+    if let Some(violation) = simulator.violation() {
+        return Err(Failure::Internal(format!("an invariant was violated: {violation}")));
+    }
+    if cancelled.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    judge(&document)
+}
+
+impl Args {
+    fn scenario(&self) -> Result<Scenario, Failure> {
+        let built = self.scenario.draft().and_then(|draft| draft.build());
+        let scenario = built.map_err(|error| Failure::Usage(error.to_string()))?;
+        check_window(&scenario)?;
+        Ok(scenario)
+    }
+
+    fn text(&self, document: &Document, console: Console) -> Result<String, Failure> {
+        let to_file = self.output.as_deref().is_some_and(|file| file != Path::new("/dev/stdout"));
+        let console = if to_file { console.plain() } else { console };
+        match (self.json, self.format) {
+            (true, _) => json(document),
+            (_, Some(TableFormat::Csv)) => Ok(comparison::csv(document)),
+            (_, Some(TableFormat::Markdown)) => Ok(comparison::markdown(document)),
+            (_, None) => Ok(comparison::text(document, console.width, console.colour)),
+        }
+    }
+}
+
+/// `fixed:cwnd=BDP` needs a rate to multiply.
+pub(crate) fn check_window(scenario: &Scenario) -> Result<(), Failure> {
+    if !scenario.ccs.iter().any(plait_cc::Spec::needs_bdp) {
+        return Ok(());
+    }
+    match scenario.paths.iter().find(|path| bandwidth_delay(scenario, path).is_none()) {
+        None => Ok(()),
+        Some(path) => Err(Failure::Usage(format!(
+            "--cc: `fixed:cwnd=BDP` needs a rate, and path `{}` has none\n  allowed: fixed:cwnd=20seg, fixed:cwnd=64KiB",
+            path.name
+        ))),
+    }
+}
+
+/// Fails where an expectation does not hold, and says with which values.
+fn judge(document: &Document) -> Result<(), Failure> {
+    let mut broken = Vec::new();
+    for report in document.reports() {
+        let point: String =
+            report.vary.iter().map(|(key, value)| format!(" at {key}={value}")).collect();
+        for verdict in report.expectations.iter().filter(|verdict| !verdict.holds) {
+            broken.push(format!("expected{point}: {}\n  {}", verdict.expectation, values(verdict)));
+        }
+    }
+    if broken.is_empty() { Ok(()) } else { Err(Failure::Claim(broken.join("\n"))) }
+}
+
+/// The comparisons of a verdict with their values.
+fn values(verdict: &Verdict) -> String {
+    let number = |value: Option<f64>| value.map_or("(no value)".to_owned(), crate::render::figure);
+    let parts = verdict.comparisons.iter().map(|it| {
+        let word = if it.holds { "holds" } else { "fails" };
+        format!(
+            "{} is {}, {} is {}: {} {word}",
+            it.left,
+            number(it.left_value),
+            it.right,
+            number(it.right_value),
+            it.relation
+        )
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
