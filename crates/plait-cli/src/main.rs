@@ -8,7 +8,6 @@ mod failure;
 mod flags;
 mod progress;
 mod render;
-mod simulator;
 
 use clap::{ArgAction, Parser, Subcommand};
 use console::Console;
@@ -60,9 +59,11 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let console = Console::detect(cli.quiet, cli.verbose);
-    let outcome = catch_unwind(AssertUnwindSafe(|| perform(&cli.command, console)))
+    let work = || {
+        let cli = Cli::parse();
+        perform(&cli.command, Console::detect(cli.quiet, cli.verbose))
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(Failure::Internal("a panic; its message is above".to_owned())));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

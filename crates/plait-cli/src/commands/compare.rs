@@ -6,8 +6,10 @@ use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::progress;
 use crate::render::comparison;
-use crate::simulator::{Simulator, bandwidth_delay};
-use plait_lab::{Control, Document, Scenario, Verdict};
+use plait_app::Host;
+use plait_base::Rate;
+use plait_lab::scenario::Speed;
+use plait_lab::{Control, Document, Scenario, Simulator, Verdict};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -50,15 +52,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
-    let simulator = Simulator::default();
     let control = Control { progress: &advance, cancelled };
-    let document = plait_lab::compare(&scenario, &simulator, &control)
+    let document = plait_lab::compare(&scenario, &Simulator, &control)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     bar.finish_and_clear();
 
     deliver(&args.text(&document, console)?, args.output.as_deref())?;
-    if let Some(violation) = simulator.violation() {
-        return Err(Failure::Internal(format!("an invariant was violated: {violation}")));
+    if let Some(violation) = violation(&document) {
+        return Err(Failure::Internal(violation));
     }
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
@@ -91,13 +92,29 @@ pub(crate) fn check_window(scenario: &Scenario) -> Result<(), Failure> {
     if !scenario.ccs.iter().any(plait_cc::Spec::needs_bdp) {
         return Ok(());
     }
-    match scenario.paths.iter().find(|path| bandwidth_delay(scenario, path).is_none()) {
+    let upward = scenario.workload.sender() == Host::Client;
+    let unlimited = |path: &&plait_lab::scenario::Path| {
+        let speed = if upward { &path.speed.up } else { &path.speed.down };
+        scenario.ideal || speed.as_ref().map_or(Rate::INFINITE, Speed::mean) == Rate::INFINITE
+    };
+    match scenario.paths.iter().find(unlimited) {
         None => Ok(()),
         Some(path) => Err(Failure::Usage(format!(
             "--cc: `fixed:cwnd=BDP` needs a rate, and path `{}` has none\n  allowed: fixed:cwnd=20seg, fixed:cwnd=64KiB",
             path.name
         ))),
     }
+}
+
+/// The first run in which an invariant of the protocol was broken.
+fn violation(document: &Document) -> Option<String> {
+    let rows = document.reports().iter().flat_map(|report| &report.rows);
+    let broken = |row: &plait_lab::Row| {
+        let failure =
+            row.failures.iter().find(|failure| failure.reason.starts_with("invariant"))?;
+        Some(format!("{}, seed {}: {}", row.scheduler, failure.seed, failure.reason))
+    };
+    rows.into_iter().find_map(broken)
 }
 
 /// Fails where an expectation does not hold, and says with which values.

@@ -18,7 +18,7 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
             let table = table(report).to_text(width, colour);
             format!(
                 "{head}\n{table}\n{}\n\nRun again: {}\n",
-                wrap(&verdict(report), width),
+                wrap(&verdict(report), width).join("\n"),
                 report.command
             )
         }
@@ -262,10 +262,12 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
             bar(summary.median, longest, BAR),
         ],
     };
-    cells.push(match (row.incomplete, report.best_path.as_deref()) {
-        (0, Some(path)) if path == row.scheduler => "best path".to_owned(),
-        (0, _) => row.speedup_vs_best_path.map_or("-".to_owned(), ratio),
-        (runs, _) => format!("{runs} runs did not finish"),
+    cells.push(match (row.incomplete, row.speedup_vs_best_path) {
+        // The best path of this controller is what its rows are measured against.
+        (0, Some(1.0)) if is_tcp(row) => "best path".to_owned(),
+        (0, speedup) => speedup.map_or("-".to_owned(), ratio),
+        (1, _) => "1 run failed".to_owned(),
+        (runs, _) => format!("{runs} runs failed"),
     });
     cells.extend(ending);
     cells

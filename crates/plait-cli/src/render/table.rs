@@ -218,7 +218,7 @@ pub(crate) fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 fn escaped(cell: &str) -> String {
-    cell.replace('|', "\\|")
+    cell.trim().trim_start_matches("* ").replace('|', "\\|")
 }
 
 fn styled(text: &str, style: Style, colour: bool) -> String {
