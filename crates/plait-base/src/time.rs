@@ -97,7 +97,10 @@ impl Span {
     /// `self / divisor`, rounded down; a divisor of zero counts as one.
     #[must_use]
     pub const fn over(self, divisor: u64) -> Span {
-        Span(if divisor == 0 { self.0 } else { self.0 / divisor })
+        Span(match self.0.checked_div(divisor) {
+            Some(quotient) => quotient,
+            None => self.0,
+        })
     }
 
     /// `self - other`, zero if `other` is longer.

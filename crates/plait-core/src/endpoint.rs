@@ -1,8 +1,8 @@
 //! A host's transport: connections by address, listeners, one wake-up time.
 
 use crate::conn::{
-    Asks, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Transmit,
-    listen_syn,
+    Asks, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening,
+    Transmit, listen_syn,
 };
 use crate::event::Event;
 use crate::stats::ConnectionStats;
@@ -51,7 +51,9 @@ pub struct Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").field("connections", &self.connections.len()).finish_non_exhaustive()
+        f.debug_struct("Endpoint")
+            .field("connections", &self.connections.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -183,8 +185,7 @@ impl Endpoint {
 
     /// Takes in a segment that arrived on `path`.
     pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
-        let address =
-            Address { path, local_port: segment.dst_port, remote_port: segment.src_port };
+        let address = Address { path, local_port: segment.dst_port, remote_port: segment.src_port };
         if let Some(id) = self.addresses.get(&address).copied() {
             let accepted = self.with(now, id, |conn, ctx| {
                 let was_open = conn.state() != ConnectionState::Connecting;
@@ -329,7 +330,8 @@ impl Endpoint {
     /// Expires the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         for index in 0..self.connections.len() {
-            let due = self.connections[index].as_ref().is_some_and(|conn| conn.poll_timeout() <= now);
+            let due =
+                self.connections[index].as_ref().is_some_and(|conn| conn.poll_timeout() <= now);
             if due {
                 self.with(now, ConnId(index as u32), |conn, ctx| conn.handle_timeout(ctx));
             }
@@ -344,10 +346,10 @@ impl Endpoint {
     /// A connection of which something is to be learnt: its state, data to read, room to write,
     /// data acknowledged.
     pub fn poll_news(&mut self) -> Option<ConnId> {
-        let found = self.connections.iter_mut().enumerate().find_map(|(index, conn)| {
-            conn.as_mut()?.take_news().then_some(ConnId(index as u32))
-        });
-        found
+        self.connections
+            .iter_mut()
+            .enumerate()
+            .find_map(|(index, conn)| conn.as_mut()?.take_news().then_some(ConnId(index as u32)))
     }
 
     /// Hands over the events recorded since the last call, in order, each with its connection and

@@ -113,9 +113,9 @@ impl Stream for End<'_> {
     }
 
     fn subflows(&self) -> u32 {
-        self.endpoint.stats(self.conn).map_or(0, |stats| {
-            stats.subflows.iter().filter(|subflow| subflow.up).count() as u32
-        })
+        self.endpoint
+            .stats(self.conn)
+            .map_or(0, |stats| stats.subflows.iter().filter(|subflow| subflow.up).count() as u32)
     }
 
     fn subflows_ready(&self) -> bool {

@@ -69,6 +69,16 @@ pub(crate) struct Arrival {
     pub(crate) segment: Segment,
 }
 
+/// What an event of the network was.
+pub(crate) enum Due {
+    /// A segment arrives at a host.
+    Arrives(Arrival),
+    /// A segment was dropped as it entered a path.
+    Dropped(Arrival, DropCause),
+    /// A segment entered a path.
+    Nothing,
+}
+
 /// All paths. Its sources in the event queue are numbered from zero: two for each direction of
 /// each path, arrivals and entries.
 #[derive(Debug)]
@@ -133,34 +143,33 @@ impl Network {
     }
 
     /// The event of `source` is due: a segment arrives, or one enters the path and may be dropped.
-    pub(crate) fn due(
-        &mut self,
-        queue: &mut EventQueue,
-        source: usize,
-    ) -> Result<Arrival, Option<(Arrival, DropCause)>> {
+    pub(crate) fn due(&mut self, queue: &mut EventQueue, source: usize) -> Due {
         let index = source / SOURCES_PER_WAY;
         let way = &mut self.ways[index];
         let path = PathId((index / 2) as u16);
-        let direction = if index % 2 == 0 { Direction::Down } else { Direction::Up };
+        let direction = if index.is_multiple_of(2) { Direction::Down } else { Direction::Up };
         if source % SOURCES_PER_WAY == 1 {
-            let Some(packet) = way.entering.pop_front() else { return Err(None) };
+            let Some(packet) = way.entering.pop_front() else { return Due::Nothing };
             if let Some(next) = way.entering.front() {
                 queue.set(source, next.stamp);
             }
             let size = packet.segment.ip_len();
             let (pair, segment) = (packet.pair, packet.segment.clone());
             let dropped = way.offer(queue, index, packet, size);
-            return Err(dropped.map(|cause| (Arrival { pair, path, direction, segment }, cause)));
+            let arrival = Arrival { pair, path, direction, segment };
+            return dropped.map_or(Due::Nothing, |cause| Due::Dropped(arrival, cause));
         }
-        let Some(packet) = way.under_way.pop_front() else { return Err(None) };
+        let Some(packet) = way.under_way.pop_front() else { return Due::Nothing };
         if let Some(next) = way.under_way.front() {
             queue.set(source, next.stamp);
         }
-        Ok(Arrival { pair: packet.pair, path, direction, segment: packet.segment })
+        Due::Arrives(Arrival { pair: packet.pair, path, direction, segment: packet.segment })
     }
 
     pub(crate) fn queued_bytes(&mut self, path: PathId, direction: Direction, now: Time) -> u64 {
-        self.ways.get_mut(Network::index(path, direction)).map_or(0, |way| way.link.queued_bytes(now))
+        self.ways
+            .get_mut(Network::index(path, direction))
+            .map_or(0, |way| way.link.queued_bytes(now))
     }
 
     pub(crate) fn counters(&self, path: PathId, direction: Direction) -> LinkCounters {

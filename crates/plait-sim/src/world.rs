@@ -2,7 +2,7 @@
 
 use crate::digest::RunDigest;
 use crate::host::Host;
-use crate::network::{Arrival, Direction, Hop, Network, PathSetup};
+use crate::network::{Arrival, Direction, Due, Hop, Network, PathSetup};
 use crate::queue::{EventQueue, Stamp};
 use plait_app::{AppEvent, Host as Side, Measures, Observer, Workload};
 use plait_base::{PathId, Span, Time};
@@ -154,6 +154,11 @@ pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
 /// First port that servers listen on; each connection of a pair has its own.
 const FIRST_PORT: u16 = 443;
 
+/// Hosts come in pairs, the client first.
+const fn is_client(host: usize) -> bool {
+    host.is_multiple_of(2)
+}
+
 struct World<'a> {
     setup: &'a Setup,
     watch: &'a mut dyn Watch,
@@ -251,10 +256,8 @@ impl<'a> World<'a> {
             let mut queued = |way| -> Vec<u64> {
                 paths.clone().map(|path| network.queued_bytes(path, way, sampled)).collect()
             };
-            let snapshot = Snapshot {
-                queued_down: queued(Direction::Down),
-                queued_up: queued(Direction::Up),
-            };
+            let snapshot =
+                Snapshot { queued_down: queued(Direction::Down), queued_up: queued(Direction::Up) };
             self.watch.on_sample(sampled, &snapshot);
             self.next_sample = sampled + interval.max(Span::from_nanos(1));
         }
@@ -262,23 +265,23 @@ impl<'a> World<'a> {
 
     fn on_network(&mut self, source: usize) {
         match self.network.due(&mut self.queue, source) {
-            Ok(Arrival { pair, path, direction, segment }) => {
+            Due::Arrives(Arrival { pair, path, direction, segment }) => {
                 self.digest.push(self.now, true, path, direction, &segment);
                 self.watch.on_segment(self.now, Hop::Delivered, path, direction, &segment);
                 let host = 2 * pair + usize::from(direction == Direction::Up);
                 self.hosts[host].endpoint.handle(self.now, path, &segment);
                 self.serve(host);
             }
-            Err(Some((arrival, cause))) => {
+            Due::Dropped(arrival, cause) => {
                 let Arrival { path, direction, segment, .. } = arrival;
                 self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
             }
-            Err(None) => {}
+            Due::Nothing => {}
         }
     }
 
     fn on_wake(&mut self, host: usize) {
-        if host % 2 == 0 {
+        if is_client(host) {
             self.dial(host);
         }
         if self.hosts[host].endpoint.poll_timeout() <= self.now {
@@ -330,7 +333,7 @@ impl<'a> World<'a> {
         for (seat, connection) in
             self.hosts[host].seats.iter().zip(&self.setup.pairs[host / 2].connections)
         {
-            if host % 2 == 0 && seat.conn.is_none() {
+            if is_client(host) && seat.conn.is_none() {
                 next = next.min(connection.start);
             }
         }
@@ -377,7 +380,7 @@ impl<'a> World<'a> {
     }
 
     fn transmit(&mut self, host: usize) {
-        let direction = if host % 2 == 0 { Direction::Up } else { Direction::Down };
+        let direction = if is_client(host) { Direction::Up } else { Direction::Down };
         while let Some(transmit) = self.hosts[host].endpoint.poll_transmit(self.now) {
             let (path, segment) = (transmit.path, transmit.segment);
             self.digest.push(self.now, false, path, direction, &segment);
@@ -417,9 +420,8 @@ impl<'a> World<'a> {
             let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
             let outcome = |(index, observer): (usize, Observer)| {
                 let measures = observer.finish(now);
-                let stats = |host: &Host| {
-                    host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn))
-                };
+                let stats =
+                    |host: &Host| host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn));
                 ConnectionOutcome {
                     complete: measures.complete && !self.failed[pair][index],
                     measures,

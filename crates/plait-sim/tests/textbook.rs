@@ -13,8 +13,7 @@ fn slow_start_with_a_threshold_of_45_segments() {
         for (size, time) in ["8KiB", "64KiB", "512KiB"].into_iter().zip(expected) {
             for cc in ["cubic", "reno"] {
                 let config = Config { ssthresh: Some(64 << 10), ..textbook() };
-                let outcome =
-                    tcp(ideal("wifi", ms(rtt)), cc, config, &format!("download:{size}"));
+                let outcome = tcp(ideal("wifi", ms(rtt)), cc, config, &format!("download:{size}"));
                 assert!(outcome.complete());
                 let measures = &outcome.pairs[0][0].measures;
                 assert_eq!(measures.completion_ms, Some(time), "{size} at {rtt} ms, {cc}");

@@ -48,7 +48,12 @@ impl Connection {
             if core::mem::take(&mut subflow.owes.tail_probe)
                 && let Some(sent) = subflow.tx.last().copied()
             {
-                return Some(self.resend(ctx, index, (sent.seq, sent.dsn, sent.len, sent.fin), Carry::TailProbe));
+                return Some(self.resend(
+                    ctx,
+                    index,
+                    (sent.seq, sent.dsn, sent.len, sent.fin),
+                    Carry::TailProbe,
+                ));
             }
         }
         None
@@ -106,12 +111,13 @@ impl Connection {
 
     /// Sends what was assigned ahead to a subflow that has room now.
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let mss = self.mss();
+        let mss = self.segment_size();
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];
             let Some(range) = self.queue.next_assigned(subflow.id, mss) else { continue };
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
-            let live = subflow.state.sends_data() && subflow.standing.joined && !subflow.standing.pf;
+            let live =
+                subflow.state.sends_data() && subflow.standing.joined && !subflow.standing.pf;
             if live && room && range.end <= self.window.end() {
                 self.queue.take_assigned(range, subflow.id);
                 return Some(self.send_range(ctx, index, range, Carry::New));
@@ -123,11 +129,9 @@ impl Connection {
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let index = subflow.index();
-        let mss = self.mss();
+        let mss = self.segment_size();
         let (range, carry) = match what {
-            What::New { offset } => {
-                (self.queue.take_new(offset, mss, subflow)?, Carry::New)
-            }
+            What::New { offset } => (self.queue.take_new(offset, mss, subflow)?, Carry::New),
             What::Reinject => {
                 let next = self.queue.next_reinjection()?;
                 if next.carried.contains(subflow) {
@@ -138,6 +142,7 @@ impl Connection {
             What::Redundant(range) => (self.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => (self.still_needed(range, mss)?, Carry::Opportunistic),
         };
+        self.scheduling.small_segments = false;
         if carry != Carry::New {
             self.queue.mark_carried(range, subflow);
         }
@@ -212,7 +217,9 @@ impl Connection {
     pub(super) fn best_for_signal(&self) -> Option<usize> {
         let live = |index: &usize| {
             let subflow = &self.subflows[*index];
-            subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.standing.joined
+            subflow.state.synchronised()
+                && subflow.state != State::TimeWait
+                && subflow.standing.joined
         };
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];

@@ -1,26 +1,24 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
+use super::joins::Joins;
+use super::timeouts::ConnectionTimers;
 use super::{Connection, ConnectionSpec, Context, Keys, Mode};
-use crate::config::JoinTiming;
+use crate::data::window::SendWindow;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, Time};
 use plait_wire::{
-    Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
+    Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment,
+    join_hmac,
 };
 
 /// How a connection begins.
 pub(crate) enum Opening<'a> {
     /// We dial.
-    Active {
-        address: Address,
-    },
+    Active { address: Address },
     /// A SYN came.
-    Passive {
-        address: Address,
-        syn: &'a Segment,
-    },
+    Passive { address: Address, syn: &'a Segment },
 }
 
 /// What a SYN to a listening port asks for.
@@ -213,7 +211,9 @@ impl Connection {
                 self.mode = Mode::Multipath;
             }
             // A later segment that overtook the one with the keys; it will come again.
-            (false, _) if self.mode == Mode::Offered && segment.options.dss.is_some() => return false,
+            (false, _) if self.mode == Mode::Offered && segment.options.dss.is_some() => {
+                return false;
+            }
             (false, _) if self.mode == Mode::Offered => self.mode = Mode::Plain,
             (false, _) => {}
             (true, Some(Mptcp::JoinAck(proof))) => {
@@ -272,36 +272,45 @@ impl Connection {
         true
     }
 
+    /// The peer refuses a join, and nothing was ever heard of it but its SYN/ACK: it did not get
+    /// our third ACK, and its user knows nothing of the connection.
+    pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        let refused = subflow.shake.join && subflow.state == State::SynSent;
+        self.client && refused && !self.joins.peer_dss_seen && self.subflows[0].standing.pf
+    }
+
+    /// Begins again on the path of the subflow at `index`.
+    pub(super) fn restart_here(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let here = self.subflows[index].address;
+        let local_port = ctx.take_port();
+        self.restart_on(ctx, Address { local_port, ..here });
+    }
+
     /// Begins again on another path: a new key, a new handshake. Nothing that the user wrote or
     /// read is touched; none of it can have reached the peer's user.
     fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
-        let retries = self.subflows[0].shake.retries;
-        let backoff = self.subflows[0].rtt.backoff();
         let shake = Handshake {
             iss: ctx.entropy.bits() as u32,
             initiator: true,
             sent_at: ctx.now,
-            retries,
             ..Handshake::default()
         };
         self.keys = Keys::new(Key(ctx.entropy.bits()));
         self.mode = if self.spec.config.multipath { Mode::Offered } else { Mode::Plain };
-        self.subflows.truncate(0);
+        self.queue.restart();
+        self.window = SendWindow::new();
+        self.timers = ConnectionTimers::new();
+        self.subflows.clear();
         self.add_subflow(SubflowId(0), address, State::SynSent, shake);
+        // Each round over all paths waits twice as long as the one before.
+        self.dials = self.dials.saturating_add(1);
         let subflow = &mut self.subflows[0];
-        for _ in 0..backoff {
+        for _ in 0..usize::from(self.dials) / self.spec.paths.len().max(1) {
             subflow.rtt.back_off();
         }
         subflow.owes.syn = true;
-        let mut rest = self.spec.paths.clone();
-        rest.retain(|config| config.path != address.path);
-        rest.insert(0, self.spec.paths[0]);
-        self.joins = super::joins::Joins::new(&rest);
-    }
-
-    /// Whether simultaneous joins are spoken here.
-    pub(crate) fn joins_simultaneously(&self) -> bool {
-        self.spec.config.join == JoinTiming::Simultaneous
+        self.joins = Joins::except(&self.spec.paths, address.path);
     }
 
     /// The reason beside a RST of ours.

@@ -20,14 +20,11 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);
         }
-        match self.subflows[index].state {
+        let state = self.subflows[index].state;
+        match state {
             State::Closed => return,
             State::SynSent => return self.on_syn_sent(ctx, index, segment),
-            State::SynReceived => {
-                if !self.on_syn_received(ctx, index, segment) {
-                    return;
-                }
-            }
+            State::SynReceived if !self.on_syn_received(ctx, index, segment) => return,
             _ => {}
         }
         if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
@@ -45,7 +42,9 @@ impl Connection {
             // RFC 5961 section 3.2: only the exact sequence number resets.
             _ => segment.seq == subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
         };
-        if acceptable {
+        if acceptable && self.never_known_to_peer(index) {
+            self.restart_here(ctx, index);
+        } else if acceptable {
             self.kill_subflow(ctx, index, false);
         } else {
             self.subflows[index].owes.ack = subflow.state.synchronised();
@@ -67,7 +66,8 @@ impl Connection {
             subflow.shake.ts_recent = stamp.value;
         }
         let revived = core::mem::take(&mut subflow.standing.pf);
-        let proven = !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
+        let proven =
+            !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
         if proven && subflow.shake.join {
             // The fourth ACK: our HMAC arrived.
             subflow.timers.clear(Timer::Rto);
@@ -140,6 +140,8 @@ impl Connection {
             let ssthresh = subflow.cc.ssthresh();
             ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
         }
+        // Somebody may wait for the connection to fall quiet.
+        self.news |= subflow.is_quiet() && self.queue.is_drained();
         if acked.fin_acked {
             subflow.step(Step::FinAcked);
             if subflow.state == State::TimeWait {
@@ -159,7 +161,9 @@ impl Connection {
             // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
             Mode::Plain => (ack - 1).min(self.queue.nxt()),
             Mode::Multipath => {
-                let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) else { return };
+                let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) else {
+                    return;
+                };
                 let near = self.queue.una();
                 if data_ack.long {
                     data_ack.value.wrapping_sub(self.keys.first_dsn)

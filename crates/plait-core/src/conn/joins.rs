@@ -6,31 +6,26 @@ use crate::event::Event;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
 use alloc::vec::Vec;
-use plait_base::Time;
+use plait_base::{PathId, Time};
 use plait_sched::Notice;
-
-/// A path that is not in use yet.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    config: PathConfig,
-}
 
 #[derive(Debug)]
 pub(crate) struct Joins {
-    waiting: Vec<Waiting>,
+    /// Paths that are not in use yet.
+    waiting: Vec<PathConfig>,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
     pub(crate) peer_dss_seen: bool,
 }
 
 impl Joins {
     pub(crate) fn new(paths: &[PathConfig]) -> Joins {
-        let waiting = paths.iter().skip(1).map(|config| Waiting { config: *config }).collect();
-        Joins { waiting, peer_dss_seen: false }
+        Joins { waiting: paths.get(1..).unwrap_or_default().to_vec(), peer_dss_seen: false }
     }
 
-    /// Whether some path waits to be joined.
-    pub(crate) fn any_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// All paths but the one that the connection starts on.
+    pub(crate) fn except(paths: &[PathConfig], first: PathId) -> Joins {
+        let waiting = paths.iter().copied().filter(|config| config.path != first).collect();
+        Joins { waiting, peer_dss_seen: false }
     }
 }
 
@@ -59,7 +54,7 @@ impl Connection {
         for waiting in core::mem::take(&mut self.joins.waiting) {
             let Some(id) = self.free_slot() else { break };
             let remote_port = self.subflows.first().map_or(0, |s| s.address.remote_port);
-            let path = waiting.config.path;
+            let path = waiting.path;
             let address = Address { path, local_port: ctx.take_port(), remote_port };
             let shake = Handshake {
                 iss: ctx.entropy.bits() as u32,
@@ -71,7 +66,7 @@ impl Connection {
             };
             self.add_subflow(id, address, State::SynSent, shake);
             let subflow = &mut self.subflows[id.index()];
-            subflow.standing.backup = waiting.config.backup;
+            subflow.standing.backup = waiting.backup;
             subflow.owes.syn = true;
         }
     }
@@ -106,25 +101,22 @@ impl Connection {
     }
 
     /// From when on the next send finds every congestion window back at its initial value; `None`
-    /// while data is under way or where the windows are not lowered by idling.
+    /// while data is under way, [`Time::NEVER`] where idling alone will not bring them there.
     pub(crate) fn initial_window_at(&self) -> Option<Time> {
         let mode = self.spec.config.idle_restart;
-        if !self.queue.is_drained() {
-            return None;
-        }
         let mut latest = Time::ZERO;
         for subflow in self.subflows.iter().filter(|s| s.standing.joined) {
             if !subflow.is_quiet() {
                 return None;
             }
             let idle = subflow.cc.idle_until_initial(subflow.rtt.base_rto(), mode);
-            if let Some(idle) = idle {
-                latest = latest.max(subflow.last_send + idle);
-            } else if mode == plait_cc::IdleRestart::Off {
-                return None;
-            }
+            latest = latest.max(match idle {
+                Some(idle) => subflow.last_send + idle,
+                None if subflow.cc.cwnd() == subflow.cc.initial_window() => Time::ZERO,
+                None => Time::NEVER,
+            });
         }
-        Some(latest)
+        self.queue.is_drained().then_some(latest)
     }
 
     /// Sets every window to its initial value; thresholds stay.

@@ -180,6 +180,8 @@ pub(crate) struct Connection {
     scheduling: Scheduling,
     closing: Closing,
     joins: Joins,
+    /// How often the first handshake was begun again on another path.
+    dials: u8,
     timers: ConnectionTimers,
     /// Something happened that the user of the connection may want to know.
     news: bool,
@@ -202,6 +204,7 @@ impl Connection {
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
             joins: Joins::new(&spec.paths),
+            dials: 0,
             timers: ConnectionTimers::new(),
             news: false,
             spec,

@@ -6,7 +6,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, Decision, Effect, Notice, Outcome, Reason, Scheduler, SubflowView, View,
+    CaState, ConnectionView, Decision, Effect, Notice, Outcome, Reason, Scheduler, SubflowView,
+    View,
 };
 
 /// Pacing rate where nothing is known yet, in bytes per second.
@@ -24,8 +25,9 @@ pub(crate) struct Scheduling {
     /// Something happened that can change the answer.
     due: bool,
     pub(crate) app_blocked: bool,
+    /// The window has been too small for a full segment for so long that a smaller one may go.
+    pub(crate) small_segments: bool,
     block: Option<Block>,
-    /// Bytes that `grant` still lets the subflow take without asking.
     last_wait: Option<(Option<SubflowId>, Reason)>,
 }
 
@@ -44,6 +46,7 @@ impl Scheduling {
             views: Vec::with_capacity(SubflowId::MAX),
             due: false,
             app_blocked: false,
+            small_segments: false,
             block: None,
             last_wait: None,
         }
@@ -91,7 +94,7 @@ impl Connection {
             backup: subflow.standing.backup,
             pf: subflow.standing.pf,
             ca,
-            mss: self.mss() as u32,
+            mss: self.segment_size() as u32,
             cwnd: subflow.cwnd(),
             ssthresh: subflow.cc.ssthresh(),
             inflight: subflow.tx.inflight(),
@@ -108,9 +111,17 @@ impl Connection {
         }
     }
 
+    /// Payload bytes of the next full segment: less than usual where the peer's whole window is
+    /// smaller, or where it has stayed nearly closed for long (RFC 9293 section 3.8.6.2.1).
+    pub(super) fn segment_size(&self) -> u64 {
+        let mss = self.mss().min(self.window.largest()).max(1);
+        let left = self.window.end().saturating_sub(self.queue.nxt());
+        if self.scheduling.small_segments && left > 0 { mss.min(left) } else { mss }
+    }
+
     fn connection_view(&self) -> ConnectionView {
         ConnectionView {
-            mss: self.mss() as u32,
+            mss: self.segment_size() as u32,
             start: self.started,
             snd_una: self.queue.una(),
             snd_nxt: self.queue.nxt(),
@@ -219,7 +230,7 @@ impl Connection {
     }
 
     fn usable(&self) -> SubflowSet {
-        let len = self.queue.unsent().clamp(1, self.mss());
+        let len = self.queue.unsent().clamp(1, self.segment_size());
         self.scheduling.views.iter().filter(|s| s.usable(len, false)).map(|s| s.id).collect()
     }
 
@@ -299,8 +310,13 @@ impl Connection {
         self.scheduling.last_wait = wait;
         let connection = self.connection_view();
         let Connection { scheduling, queue, .. } = self;
-        let view =
-            View { now: ctx.now, tsq: false, connection, subflows: &scheduling.views, queue: &*queue };
+        let view = View {
+            now: ctx.now,
+            tsq: false,
+            connection,
+            subflows: &scheduling.views,
+            queue: &*queue,
+        };
         let candidates = view.candidates();
         let usable = self.usable();
         ctx.emit(Event::Decision { chosen, waits_for, candidates, usable, reason });

@@ -97,7 +97,8 @@ impl Connection {
         };
         if subflow.rx.has_sack() {
             let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len());
-            let room = plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
+            let room =
+                plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
             let (irs, sack) = (subflow.shake.irs, &mut options.sack);
             subflow.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
                 sack.push(irs.wrapping_add(block.start as u32), irs.wrapping_add(block.end as u32));

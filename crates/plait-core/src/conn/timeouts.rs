@@ -52,7 +52,12 @@ impl ConnectionTimers {
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called at the latest.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.subflows.iter().map(|s| s.timers.next()).min().unwrap_or(Time::NEVER).min(self.timers.next())
+        self.subflows
+            .iter()
+            .map(|s| s.timers.next())
+            .min()
+            .unwrap_or(Time::NEVER)
+            .min(self.timers.next())
     }
 
     /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
@@ -163,7 +168,8 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.shake.retries += 1;
-        if subflow.shake.retries > SYN_RETRIES {
+        let rounds = usize::from(self.dials) / self.spec.paths.len().max(1);
+        if subflow.shake.retries > SYN_RETRIES || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
         }
         subflow.owes.syn = true;
@@ -180,6 +186,7 @@ impl Connection {
         if self.timers.window_probe <= ctx.now {
             self.timers.window_probe = Time::NEVER;
             self.timers.probe_backoff += 1;
+            self.scheduling.small_segments = true;
             if let Some(index) = self.best_for_signal() {
                 self.subflows[index].owes.window_probe = true;
             }

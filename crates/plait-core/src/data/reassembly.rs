@@ -127,11 +127,11 @@ impl Reassembly {
             return 0;
         }
         let new = if dsn <= self.nxt {
-            let new = self.deliver(now, Held { range, at, subflow, payload }, on_readable);
+            let new = self.deliver(now, &Held { range, at, subflow, payload }, on_readable);
             while self.held.front().is_some_and(|held| held.range.start <= self.nxt) {
                 let Some(held) = self.held.pop_front() else { break };
                 // Bytes that the new run covered were counted when they came first.
-                self.deliver(now, held, on_readable);
+                self.deliver(now, &held, on_readable);
             }
             new
         } else {
@@ -143,7 +143,7 @@ impl Reassembly {
 
     /// Makes readable what of `held` is new; returns how many of its bytes were neither readable
     /// nor held.
-    fn deliver(&mut self, now: Time, held: Held, on_readable: &mut dyn FnMut(Readable)) -> u64 {
+    fn deliver(&mut self, now: Time, held: &Held, on_readable: &mut dyn FnMut(Readable)) -> u64 {
         if held.range.end <= self.nxt {
             return 0;
         }

@@ -105,7 +105,12 @@ impl SendQueue {
     }
 
     /// Takes the segment of at most `len` bytes that starts `offset` bytes into the unsent data.
-    pub(crate) fn take_new(&mut self, offset: u64, len: u64, subflow: SubflowId) -> Option<ByteRange> {
+    pub(crate) fn take_new(
+        &mut self,
+        offset: u64,
+        len: u64,
+        subflow: SubflowId,
+    ) -> Option<ByteRange> {
         let range = self.unsent.nth(offset, len)?;
         self.unsent.remove(range);
         self.note_sent(range, subflow);
@@ -159,6 +164,16 @@ impl SendQueue {
         }
     }
 
+    /// Nothing has been sent: the connection begins again.
+    pub(crate) fn restart(&mut self) {
+        self.nxt = self.una;
+        self.sent.clear();
+        self.reinject.clear();
+        self.assigned.clear();
+        self.unsent.clear();
+        self.unsent.insert(ByteRange::new(self.una, self.written));
+    }
+
     fn index_above(&self, dsn: u64) -> usize {
         self.sent.partition_point(|sent| sent.range.end <= dsn)
     }
@@ -178,7 +193,9 @@ impl SendQueue {
 
     fn cut(&mut self, dsn: u64) {
         let at = self.index_above(dsn);
-        let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < dsn) else { return };
+        let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < dsn) else {
+            return;
+        };
         let tail = SentRange { range: ByteRange::new(dsn, sent.range.end), ..*sent };
         sent.range.end = dsn;
         self.sent.insert(at + 1, tail);
@@ -237,7 +254,8 @@ impl SendQueue {
             self.sent.pop_front();
         }
         self.reinject.remove_below(dsn);
-        while self.store.front().is_some_and(|(start, chunk)| start + u64::from(chunk.len()) <= dsn) {
+        while self.store.front().is_some_and(|(start, chunk)| start + u64::from(chunk.len()) <= dsn)
+        {
             self.store.pop_front();
         }
         freed

@@ -5,11 +5,12 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendWindow {
     end: u64,
+    largest: u64,
 }
 
 impl SendWindow {
     pub(crate) const fn new() -> SendWindow {
-        SendWindow { end: 0 }
+        SendWindow { end: 0, largest: 0 }
     }
 
     /// Data must end at or below this DSN.
@@ -17,10 +18,18 @@ impl SendWindow {
         self.end
     }
 
+    /// The largest window that the peer ever told: the most that a segment can hope for.
+    pub(crate) const fn largest(self) -> u64 {
+        self.largest
+    }
+
     /// Takes in a DATA_ACK with its window; true where the edge moved. An older segment cannot
     /// move it left.
     pub(crate) const fn update(&mut self, data_ack: u64, window: u64) -> bool {
         let edge = data_ack.saturating_add(window);
+        if window > self.largest {
+            self.largest = window;
+        }
         let moved = edge > self.end;
         if moved {
             self.end = edge;

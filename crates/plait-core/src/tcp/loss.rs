@@ -130,7 +130,13 @@ pub(crate) struct Prr {
 impl Prr {
     pub(crate) fn new(recover_flight: u64, ssthresh: u64, inflight: u64, mss: u64) -> Prr {
         // The first retransmission goes out whatever the window says (RFC 6675 section 5 step 4.3).
-        Prr { recover_flight: recover_flight.max(1), ssthresh, delivered: 0, out: 0, cwnd: inflight + mss }
+        Prr {
+            recover_flight: recover_flight.max(1),
+            ssthresh,
+            delivered: 0,
+            out: 0,
+            cwnd: inflight + mss,
+        }
     }
 
     pub(crate) fn on_ack(&mut self, delivered: u64, inflight: u64, mss: u64) {
@@ -160,9 +166,14 @@ pub(crate) enum Phase {
     Open,
     Disorder,
     /// Fast recovery until everything up to `point` is acknowledged.
-    Recovery { point: u64, prr: Prr },
+    Recovery {
+        point: u64,
+        prr: Prr,
+    },
     /// Recovery from a timeout until everything up to `point` is acknowledged.
-    Loss { point: u64 },
+    Loss {
+        point: u64,
+    },
 }
 
 impl Phase {

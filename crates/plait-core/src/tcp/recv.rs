@@ -189,11 +189,6 @@ impl Receiver {
     pub(crate) const fn on_ack_sent(&mut self) {
         self.unacked = 0;
     }
-
-    /// The data sequence numbers that wait here, for the invariants.
-    pub(crate) fn held_bytes(&self) -> u64 {
-        self.ranges.len()
-    }
 }
 
 #[cfg(test)]

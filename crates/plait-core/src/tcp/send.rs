@@ -114,10 +114,6 @@ impl TxRing {
         self.ring.back()
     }
 
-    pub(crate) fn first(&self) -> Option<&Sent> {
-        self.ring.front()
-    }
-
     /// The peer acknowledged our SYN.
     pub(crate) fn syn_acked(&mut self) {
         self.una = self.una.max(1);
@@ -183,7 +179,8 @@ impl TxRing {
         }
         // Only what the block tells anew is walked, so repeated blocks cost a look-up.
         let (ring, before) = (&mut self.ring, self.highest_delivered);
-        let (inflight, lost, count) = (&mut self.inflight, &mut self.lost, &mut self.sacked_segments);
+        let (inflight, lost, count) =
+            (&mut self.inflight, &mut self.lost, &mut self.sacked_segments);
         self.sacked.insert_with(block, |new| {
             let mut at = ring.partition_point(|sent| sent.end() <= new.start);
             while let Some(sent) = ring.get_mut(at).filter(|sent| sent.seq < new.end) {
@@ -266,7 +263,10 @@ const fn sent_range(sent: &Sent) -> ByteRange {
 
 fn note_delivered(sent: &Sent, highest_before: u64, outcome: &mut AckOutcome) {
     outcome.delivered += u64::from(sent.len);
-    if outcome.newest.is_none_or(|newest| (newest.sent_at, newest.end()) < (sent.sent_at, sent.end())) {
+    if outcome
+        .newest
+        .is_none_or(|newest| (newest.sent_at, newest.end()) < (sent.sent_at, sent.end()))
+    {
         outcome.newest = Some(*sent);
     }
     if !sent.retransmitted {

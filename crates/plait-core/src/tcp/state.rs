@@ -73,8 +73,16 @@ mod tests {
     fn the_whole_matrix() {
         use State::*;
         let states = [
-            SynSent, SynReceived, Established, FinWait1, FinWait2, CloseWait, Closing, LastAck,
-            TimeWait, Closed,
+            SynSent,
+            SynReceived,
+            Established,
+            FinWait1,
+            FinWait2,
+            CloseWait,
+            Closing,
+            LastAck,
+            TimeWait,
+            Closed,
         ];
         let steps = [
             Step::Established,

@@ -56,7 +56,12 @@ pub(crate) fn silent(mut path: PathSetup, from: Time, to: Time) -> PathSetup {
 }
 
 /// One connection over all `paths`.
-pub(crate) fn spec(scheduler: &str, controller: &str, paths: usize, config: Config) -> ConnectionSpec {
+pub(crate) fn spec(
+    scheduler: &str,
+    controller: &str,
+    paths: usize,
+    config: Config,
+) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).expect("scheduler");
     let controller = plait_cc::Spec::parse(controller).expect("controller");
     let path = |id| PathConfig { path: PathId(id), backup: false };

@@ -1,0 +1,86 @@
+//! A path that falls silent never holds a connection: each scheduler is done by two timeouts plus
+//! 1.1 times what is left at the survivor's rate.
+
+mod common;
+
+use common::{limited, ms, setup, silent, spec};
+use plait_app::{AppEvent, Host};
+use plait_base::{Span, SubflowId, Time};
+use plait_core::{Config, Event};
+use plait_sim::{Watch, Who, run_watched};
+
+const SIZE: u64 = 4_000_000;
+/// Payload rate of the survivor: 4 Mbit/s, 1428 of 1500 bytes, in bytes per second.
+const SURVIVOR: f64 = 4e6 / 8.0 * 0.952;
+
+/// Notes what was read by the time of the outage and the longest timeout of the silent path after
+/// it.
+struct Notes {
+    down: Time,
+    read: u64,
+    rto: Span,
+}
+
+impl Watch for Notes {
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let AppEvent::Read { data } = event
+            && who.host == Host::Client
+            && now <= self.down
+        {
+            self.read = data.end;
+        }
+    }
+
+    fn on_core(&mut self, _now: Time, _who: Who, event: &Event) {
+        if let Event::Timeout { subflow: SubflowId(0), rto } = event
+            && self.rto == Span::ZERO
+        {
+            self.rto = *rto;
+        }
+    }
+}
+
+#[test]
+fn a_fast_path_that_falls_silent_for_ever_holds_nobody() {
+    let mut wrong = Vec::new();
+    // In steady state, in slow start, while the join is under way, between the SYN/ACK and the
+    // first data, before the request has arrived, before anything.
+    for down in [1_000, 300, 120, 60, 45, 30, 20, 0] {
+        for scheduler in
+            ["minrtt", "roundrobin", "redundant", "ecf", "blest", "blest:mode=paper", "minrtt+rp"]
+        {
+            let down = Time::ZERO + ms(down);
+            let wifi = silent(limited("wifi", 25, ms(25)), down, Time::NEVER);
+            let paths = vec![wifi, limited("lte", 4, ms(75))];
+            let spec = spec(scheduler, "cubic", 2, Config::default());
+            let setup = setup(paths, &spec, &format!("download:{SIZE}B"));
+            let mut notes = Notes { down, read: 0, rto: Span::ZERO };
+            let outcome = run_watched(&setup, &mut notes);
+            assert_eq!(outcome.violation, None);
+            let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
+            // Before its first sample a subflow's timeout is one second (RFC 6298).
+            let rto = if notes.rto == Span::ZERO { Span::from_secs(1) } else { notes.rto };
+            let left = (SIZE - notes.read) as f64 / SURVIVOR * 1e3;
+            let bound =
+                down.since(Time::ZERO).as_millis_f64() + 2.0 * rto.as_millis_f64() + 1.1 * left;
+            if done > bound {
+                wrong.push(format!(
+                    "{scheduler}, silent at {down:?}: {done:.0} ms > {bound:.0} ms (rto {rto})"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_slow_path_may_fall_silent_too() {
+    for scheduler in ["minrtt", "roundrobin", "redundant", "ecf", "blest"] {
+        let lte = silent(limited("lte", 4, ms(75)), Time::ZERO + ms(500), Time::NEVER);
+        let paths = vec![limited("wifi", 25, ms(25)), lte];
+        let spec = spec(scheduler, "cubic", 2, Config::default());
+        let outcome = common::checked(&setup(paths, &spec, &format!("download:{SIZE}B")));
+        let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
+        assert!(done < 2_500.0, "{scheduler}: {done} ms");
+    }
+}
