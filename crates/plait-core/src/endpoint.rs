@@ -1,5 +1,6 @@
 //! A host's transport: connections by address, listeners, one wake-up time.
 
+use crate::conn::Provisional;
 use crate::conn::{
     Asks, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening,
     Transmit, listen_syn,
@@ -37,9 +38,10 @@ pub struct Endpoint {
     tokens: BTreeMap<u32, ConnId>,
     listeners: BTreeMap<u16, ConnectionSpec>,
     accepted: VecDeque<ConnId>,
-    /// Resets for segments that belong to nothing.
-    resets: VecDeque<Transmit>,
+    /// Answers to segments that belong to no connection.
+    answers: VecDeque<Transmit>,
     parked: Vec<(PathId, Segment)>,
+    provisional: Vec<Provisional>,
     entropy: Box<dyn Entropy>,
     log: EventLog,
     next_port: u16,
@@ -67,8 +69,9 @@ impl Endpoint {
             tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
-            resets: VecDeque::new(),
+            answers: VecDeque::new(),
             parked: Vec::new(),
+            provisional: Vec::new(),
             entropy,
             log: EventLog::default(),
             next_port: 49_152,
@@ -200,7 +203,15 @@ impl Endpoint {
             }
             return;
         }
-        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+        if let Some(early) = self.provisional.iter_mut().find(|early| early.address == address) {
+            if segment.flags.has(Flags::SYN) {
+                // The client did not get our SYN/ACK.
+                let Some(spec) = self.listeners.get(&address.local_port) else { return };
+                self.answers.push_back(early.syn_ack(spec, now));
+            } else {
+                early.answer = Some(segment.clone());
+            }
+        } else if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
             self.on_syn(now, address, segment);
         } else if !segment.flags.has(Flags::RST) {
             self.reset(address, segment);
@@ -210,7 +221,8 @@ impl Endpoint {
     fn on_syn(&mut self, now: Time, address: Address, syn: &Segment) {
         match listen_syn(syn) {
             Asks::Join(token) => {
-                let known = self.tokens.get(&token).copied();
+                let known =
+                    self.tokens.get(&token).copied().or_else(|| self.by_peer_token(address, token));
                 let accepts = |conn: &mut Connection| conn.accepts_joins();
                 let ready = known.and_then(|id| {
                     let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
@@ -218,6 +230,8 @@ impl Endpoint {
                 });
                 if let Some(id) = ready {
                     self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
+                } else if known.is_none() && self.joins_simultaneously(address) {
+                    self.take_early(now, address, syn);
                 } else if self.may_park(known, address) {
                     self.parked.push((address.path, syn.clone()));
                 } else {
@@ -248,7 +262,42 @@ impl Endpoint {
         listens && half_open && self.parked.len() < MAX_PARKED
     }
 
+    /// The connection that a simultaneous join names by its client's own token.
+    fn by_peer_token(&self, address: Address, token: u32) -> Option<ConnId> {
+        if !self.joins_simultaneously(address) {
+            return None;
+        }
+        let named = |conn: &Option<Connection>| {
+            conn.as_ref().is_some_and(|conn| conn.peer_token() == Some(token))
+        };
+        self.connections.iter().position(named).map(|index| ConnId(index as u32))
+    }
+
+    fn joins_simultaneously(&self, address: Address) -> bool {
+        let spec = self.listeners.get(&address.local_port);
+        spec.is_some_and(|spec| spec.config.join == crate::JoinTiming::Simultaneous)
+            && self.provisional.len() < MAX_PARKED
+    }
+
+    /// Answers a join whose connection is not there yet.
+    fn take_early(&mut self, now: Time, address: Address, syn: &Segment) {
+        let Some(spec) = self.listeners.get(&address.local_port).cloned() else { return };
+        let early = self.with_context(now, |ctx| Provisional::new(&spec, address, syn, ctx));
+        if let Some(early) = early {
+            self.answers.push_back(early.syn_ack(&spec, now));
+            self.provisional.push(early);
+        }
+    }
+
     fn unpark(&mut self, now: Time, id: ConnId) {
+        let token = self.connection(id).and_then(Connection::peer_token);
+        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.provisional)
+            .into_iter()
+            .partition(|early| Some(early.token) == token);
+        self.provisional = others;
+        for early in mine {
+            self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
+        }
         for (path, syn) in core::mem::take(&mut self.parked) {
             let address = Address { path, local_port: syn.dst_port, remote_port: syn.src_port };
             let token = match listen_syn(&syn) {
@@ -276,13 +325,13 @@ impl Endpoint {
             options: Options::default(),
             payload: Payload::Empty,
         };
-        self.resets.push_back(Transmit { path: address.path, segment: reset });
+        self.answers.push_back(Transmit { path: address.path, segment: reset });
     }
 
     /// The next segment to send, if there is any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
-        if let Some(reset) = self.resets.pop_front() {
-            return Some(reset);
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
         }
         while let Some(id) = self.busy.last().copied() {
             let transmit = self.poll_connection(now, id);

@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::network::{Arrival, Direction, Due, Hop, Network, PathSetup};
 use crate::queue::{EventQueue, Stamp};
 use plait_app::{AppEvent, Host as Side, Measures, Observer, Workload};
-use plait_base::{PathId, Span, Time};
+use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{ConnectionSpec, ConnectionStats, Event};
 use plait_link::LinkCounters;
 use plait_wire::Segment;
@@ -347,10 +347,7 @@ impl<'a> World<'a> {
         while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
             let port = self.hosts[host].endpoint.service_port(conn).unwrap_or(FIRST_PORT);
             let seat = usize::from(port.saturating_sub(FIRST_PORT));
-            if let Some(seat) = self.hosts[host].seats.get_mut(seat) {
-                seat.conn = seat.conn.or(Some(conn));
-                seat.wake = self.now;
-            }
+            self.seat_server(host, seat, conn);
         }
         while let Some(conn) = self.hosts[host].endpoint.poll_news() {
             if let Some(seat) = self.hosts[host].seat_of(conn) {
@@ -362,6 +359,19 @@ impl<'a> World<'a> {
                 self.poll_app(host, seat);
             }
         }
+    }
+
+    /// Gives an accepted connection its app. A client that began again on another path has its
+    /// second connection accepted beside the ghost of the first: it gets an app of its own, as
+    /// with any server.
+    fn seat_server(&mut self, host: usize, seat: usize, conn: ConnId) {
+        let Some(place) = self.hosts[host].seats.get_mut(seat) else { return };
+        if place.conn.is_some() {
+            place.app = self.setup.pairs[host / 2].connections[seat].workload.apps().1;
+            self.failed[host / 2][seat] = false;
+        }
+        place.conn = Some(conn);
+        place.wake = self.now;
     }
 
     fn poll_app(&mut self, host: usize, seat: usize) {
@@ -405,7 +415,9 @@ impl<'a> World<'a> {
             let seat = seats.iter().position(|seat| seat.conn == Some(conn)).or_else(|| {
                 // A server's connection speaks before it is accepted.
                 let seat = usize::from(port.saturating_sub(FIRST_PORT));
-                (host == Side::Server && seat < seats.len()).then_some(seat)
+                let newer = |bound: Option<ConnId>| bound.is_none_or(|bound| bound < conn);
+                let waiting = seats.get(seat).is_some_and(|seat| newer(seat.conn));
+                (host == Side::Server && waiting).then_some(seat)
             });
             let Some(connection) = seat else { return };
             observers[pair][connection].observe(now, host, event);

@@ -46,7 +46,7 @@ fn every_cell_of_the_burst_table() {
     let mut wrong = Vec::new();
     for (slow, segments, cells) in TABLE {
         let workload = format!("burst:{segments}seg");
-        let outcome = tcp(ideal("fast", ms(10)), "cubic", textbook(), &workload);
+        let outcome = tcp(ideal("fast", ms(10)), "cubic", &textbook(), &workload);
         let measures = &outcome.pairs[0][0].measures;
         let delay = measures.message_delay_ms.as_ref().map(|delay| delay.mean);
         if delay != Some(cells[0].0) {

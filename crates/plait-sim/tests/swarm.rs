@@ -64,7 +64,10 @@ fn draw(seed: u64) -> Setup {
         multipath: stream.below(8) != 0,
         rcvbuf: *pick(&mut stream, &[1_500, 8_000, 65_536, 300_000, 6 << 20]),
         sndbuf: *pick(&mut stream, &[3_000, 65_536, 400_000, 4 << 20]),
-        join: *pick(&mut stream, &[JoinTiming::AfterData, JoinTiming::AfterSynAck]),
+        join: *pick(
+            &mut stream,
+            &[JoinTiming::AfterData, JoinTiming::AfterSynAck, JoinTiming::Simultaneous],
+        ),
         rto: *pick(&mut stream, &[RtoMode::Linux, RtoMode::Rfc, RtoMode::Rfc200]),
         idle_restart: *pick(
             &mut stream,

@@ -13,7 +13,7 @@ fn slow_start_with_a_threshold_of_45_segments() {
         for (size, time) in ["8KiB", "64KiB", "512KiB"].into_iter().zip(expected) {
             for cc in ["cubic", "reno"] {
                 let config = Config { ssthresh: Some(64 << 10), ..textbook() };
-                let outcome = tcp(ideal("wifi", ms(rtt)), cc, config, &format!("download:{size}"));
+                let outcome = tcp(ideal("wifi", ms(rtt)), cc, &config, &format!("download:{size}"));
                 assert!(outcome.complete());
                 let measures = &outcome.pairs[0][0].measures;
                 assert_eq!(measures.completion_ms, Some(time), "{size} at {rtt} ms, {cc}");
@@ -24,7 +24,7 @@ fn slow_start_with_a_threshold_of_45_segments() {
 
 #[test]
 fn bulk_over_one_path_fills_it() {
-    let outcome = tcp(limited("wifi", 25, ms(25)), "cubic", Config::default(), "bulk:60s");
+    let outcome = tcp(limited("wifi", 25, ms(25)), "cubic", &Config::default(), "bulk:60s");
     let goodput = outcome.pairs[0][0].measures.goodput_mbps.unwrap();
     assert!(goodput > 0.95 * 0.965 * 25.0 && goodput < 0.9654 * 25.0, "{goodput}");
 }

@@ -1,9 +1,11 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
 use super::joins::Joins;
+use super::segments::{Transmit, syn_segment};
 use super::timeouts::ConnectionTimers;
 use super::{Connection, ConnectionSpec, Context, Keys, Mode};
-use crate::data::window::SendWindow;
+use crate::config::JoinTiming;
+use crate::data::window::{SendWindow, scale_for};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake};
 use crate::tcp::timer::Timer;
@@ -38,7 +40,69 @@ pub(crate) fn listen_syn(syn: &Segment) -> Asks {
     }
 }
 
+/// A join that came before the key it is proven with: answered, and kept until its connection is
+/// there. It exists between plait's own ends only ([`crate::JoinTiming::Simultaneous`]).
+#[derive(Debug)]
+pub(crate) struct Provisional {
+    pub(crate) address: Address,
+    /// The token of the client's own key: the server learns it with the third ACK.
+    pub(crate) token: u32,
+    shake: Handshake,
+    backup: bool,
+    /// The third ACK, if it came already.
+    pub(crate) answer: Option<Segment>,
+}
+
+impl Provisional {
+    /// Takes in a SYN with MP_JOIN.
+    pub(crate) fn new(
+        spec: &ConnectionSpec,
+        address: Address,
+        syn: &Segment,
+        ctx: &mut Context<'_>,
+    ) -> Option<Provisional> {
+        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
+        let mut shake = Handshake {
+            iss: ctx.entropy.bits() as u32,
+            nonce: ctx.entropy.bits() as u32,
+            peer_nonce: join.nonce,
+            join: true,
+            sent_at: ctx.now,
+            own_scale: scale_for(spec.config.rcvbuf),
+            ..Handshake::default()
+        };
+        take_syn(&mut shake, syn);
+        let (token, backup) = (join.token, join.backup);
+        Some(Provisional { address, token, shake, backup, answer: None })
+    }
+
+    /// The SYN/ACK: its HMAC is zero, for there is no key yet.
+    pub(crate) fn syn_ack(&self, spec: &ConnectionSpec, now: Time) -> Transmit {
+        let answer = JoinSynAck { backup: false, address_id: 0, hmac: 0, nonce: self.shake.nonce };
+        let window = spec.config.rcvbuf.min(0xffff);
+        let option = Some(Mptcp::JoinSynAck(answer));
+        syn_segment(&spec.config, &self.shake, self.address, true, window, now, option)
+    }
+}
+
 impl Connection {
+    /// Takes over a join that came before this connection was there.
+    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: Provisional) {
+        let Some(id) = self.free_slot() else { return };
+        self.add_subflow(id, early.address, State::SynReceived, early.shake);
+        let subflow = &mut self.subflows[id.index()];
+        subflow.standing.backup = early.backup;
+        subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
+        if let Some(answer) = early.answer {
+            self.handle(ctx, id.index(), &answer);
+        }
+    }
+
+    /// The token of the peer's key.
+    pub(crate) fn peer_token(&self) -> Option<u32> {
+        self.keys.peer.map(Key::token)
+    }
+
     /// A connection with its first subflow.
     pub(crate) fn open(
         spec: ConnectionSpec,
@@ -150,6 +214,11 @@ impl Connection {
         if !segment.flags.has(Flags::SYN.with(Flags::ACK)) || segment.ack != expected {
             return;
         }
+        if subflow.shake.join && self.keys.peer.is_none() {
+            // A simultaneous join was answered before the first subflow: its proof needs the key.
+            self.joins.early_answers.push((index, segment.clone()));
+            return;
+        }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if self.mode == Mode::Offered =>
@@ -161,9 +230,12 @@ impl Connection {
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.shake.peer_nonce = answer.nonce;
                 let own_nonce = subflow.shake.nonce;
-                let authentic = self.keys.peer.is_some_and(|peer| {
-                    join_hmac(peer, self.keys.local, answer.nonce, own_nonce).matches64(answer.hmac)
-                });
+                let provisional = self.spec.config.join == JoinTiming::Simultaneous;
+                let authentic = provisional && answer.hmac == 0
+                    || self.keys.peer.is_some_and(|peer| {
+                        join_hmac(peer, self.keys.local, answer.nonce, own_nonce)
+                            .matches64(answer.hmac)
+                    });
                 if !authentic {
                     return self.refuse(ctx, index);
                 }
@@ -182,6 +254,9 @@ impl Connection {
         } else {
             self.window.update(0, u64::from(segment.window));
             self.subflow_up(ctx, index);
+            for (early, answer) in core::mem::take(&mut self.joins.early_answers) {
+                self.handle(ctx, early, &answer);
+            }
         }
         self.start_joins(ctx);
     }

@@ -8,6 +8,7 @@ use crate::tcp::subflow::{Address, Handshake};
 use alloc::vec::Vec;
 use plait_base::{PathId, Time};
 use plait_sched::Notice;
+use plait_wire::Segment;
 
 #[derive(Debug)]
 pub(crate) struct Joins {
@@ -15,17 +16,23 @@ pub(crate) struct Joins {
     waiting: Vec<PathConfig>,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
     pub(crate) peer_dss_seen: bool,
+    /// Answers to simultaneous joins that came before the peer's key, by subflow.
+    pub(crate) early_answers: Vec<(usize, Segment)>,
 }
 
 impl Joins {
     pub(crate) fn new(paths: &[PathConfig]) -> Joins {
-        Joins { waiting: paths.get(1..).unwrap_or_default().to_vec(), peer_dss_seen: false }
+        Joins {
+            waiting: paths.get(1..).unwrap_or_default().to_vec(),
+            peer_dss_seen: false,
+            early_answers: Vec::new(),
+        }
     }
 
     /// All paths but the one that the connection starts on.
     pub(crate) fn except(paths: &[PathConfig], first: PathId) -> Joins {
         let waiting = paths.iter().copied().filter(|config| config.path != first).collect();
-        Joins { waiting, peer_dss_seen: false }
+        Joins { waiting, peer_dss_seen: false, early_answers: Vec::new() }
     }
 }
 

@@ -11,7 +11,7 @@ mod scheduling;
 mod segments;
 mod timeouts;
 
-pub(crate) use handshake::{Asks, Opening, listen_syn};
+pub(crate) use handshake::{Asks, Opening, Provisional, listen_syn};
 pub use segments::Transmit;
 
 use crate::config::{Config, PathConfig};

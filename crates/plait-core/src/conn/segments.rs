@@ -1,11 +1,13 @@
 //! Building segments: the fields and options that each kind carries.
 
 use super::{Connection, Context, Mode};
+use crate::config::Config;
 use crate::data::window::scale_for;
 use crate::tcp::state::State;
+use crate::tcp::subflow::{Address, Handshake};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, PathId, Time};
-use plait_wire::{DataAck, Dss, Flags, Mapping, Options, Payload, Segment, Timestamps};
+use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
 
 /// A segment on its way out.
 #[derive(Clone, Debug)]
@@ -21,35 +23,49 @@ fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
+/// A SYN, or with `answer` a SYN/ACK.
+pub(super) fn syn_segment(
+    config: &Config,
+    shake: &Handshake,
+    address: Address,
+    answer: bool,
+    window: u64,
+    now: Time,
+    mptcp: Option<Mptcp>,
+) -> Transmit {
+    let options = Options {
+        mss: Some((config.mtu - 40).min(0xffff) as u16),
+        window_scale: Some(scale_for(config.rcvbuf)),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { value: timestamp(now), echo: shake.ts_recent }),
+        mptcp: mptcp.map(Box::new),
+        ..Options::default()
+    };
+    let segment = Segment {
+        src_port: address.local_port,
+        dst_port: address.remote_port,
+        seq: shake.iss,
+        ack: if answer { shake.irs.wrapping_add(1) } else { 0 },
+        flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
+        window: window as u16,
+        options,
+        payload: Payload::Empty,
+    };
+    Transmit { path: address.path, segment }
+}
+
 impl Connection {
     /// SYN or SYN/ACK, according to the state.
     pub(super) fn build_syn(&mut self, now: Time, index: usize) -> Transmit {
         let scale = scale_for(self.spec.config.rcvbuf);
-        let mptcp = self.syn_option(index).map(Box::new);
+        let mptcp = self.syn_option(index);
         let window = self.recv.window().min(0xffff);
         self.recv.on_advertised(window);
         let subflow = &mut self.subflows[index];
         let answer = subflow.state == State::SynReceived;
         subflow.shake.own_scale = scale;
-        let options = Options {
-            mss: Some((self.spec.config.mtu - 40).min(0xffff) as u16),
-            window_scale: Some(scale),
-            sack_permitted: true,
-            timestamps: Some(Timestamps { value: timestamp(now), echo: subflow.shake.ts_recent }),
-            mptcp,
-            ..Options::default()
-        };
-        let segment = Segment {
-            src_port: subflow.address.local_port,
-            dst_port: subflow.address.remote_port,
-            seq: subflow.shake.iss,
-            ack: if answer { subflow.shake.irs.wrapping_add(1) } else { 0 },
-            flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
-            window: window as u16,
-            options,
-            payload: Payload::Empty,
-        };
-        Transmit { path: subflow.address.path, segment }
+        let (shake, address) = (&subflow.shake, subflow.address);
+        syn_segment(&self.spec.config, shake, address, answer, window, now, mptcp)
     }
 
     /// A segment with everything an acknowledgement tells. `seq` counts from 0 at our SYN.

@@ -4,7 +4,7 @@ use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
-use plait_base::{Span, Time};
+use plait_base::{Span, SubflowId, Time};
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
 const SYN_RETRIES: u8 = 6;
@@ -89,12 +89,11 @@ impl Connection {
 
     /// Expires every timer that is due.
     pub(crate) fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..self.subflows.len() {
-            if self.subflows[index].timers.next() > ctx.now {
-                continue;
-            }
+        for index in 0..SubflowId::MAX {
             for timer in Timer::ALL {
-                if self.subflows[index].timers.take_due(timer, ctx.now) {
+                // A timer may end the connection's attempt on one path and begin another.
+                let subflow = self.subflows.get_mut(index);
+                if subflow.is_some_and(|subflow| subflow.timers.take_due(timer, ctx.now)) {
                     self.on_timer(ctx, index, timer);
                 }
             }

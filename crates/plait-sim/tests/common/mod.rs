@@ -91,8 +91,8 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
 }
 
 /// Plain TCP on one path.
-pub(crate) fn tcp(path: PathSetup, controller: &str, config: Config, workload: &str) -> Outcome {
-    let config = Config { multipath: false, ..config };
+pub(crate) fn tcp(path: PathSetup, controller: &str, config: &Config, workload: &str) -> Outcome {
+    let config = Config { multipath: false, ..config.clone() };
     checked(&setup(vec![path], &spec("minrtt", controller, 1, config), workload))
 }
 
