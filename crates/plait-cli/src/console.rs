@@ -38,9 +38,9 @@ impl Console {
         }
     }
 
-    /// A remark on stderr, unless `-q`.
-    pub(crate) fn remark(self, text: &str) {
-        if self.chatter > 0 {
+    /// A remark on stderr: of level 1 unless `-q`, of level 2 with `-v`.
+    pub(crate) fn remark(self, level: u8, text: &str) {
+        if self.chatter >= level {
             eprintln!("{text}");
         }
     }

@@ -7,6 +7,7 @@ mod decide;
 mod failure;
 mod flags;
 mod progress;
+mod recorder;
 mod render;
 
 use clap::{ArgAction, Parser, Subcommand};
@@ -21,6 +22,7 @@ const VERSION: &str =
 
 const EXAMPLES: &str = "Examples:
   plait compare --path wifi-home --path lte-att --workload download:512kB
+  plait run --path wifi-home --path lte-att --workload download:2MB
   plait list schedulers blest";
 
 /// Multipath TCP: which packet scheduler to choose, and why
@@ -40,6 +42,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Task {
     Compare(commands::compare::Args),
+    Run(commands::run::Args),
     Decide(commands::decide::Args),
     List(commands::list::Args),
     Trace(commands::trace::Args),
@@ -50,6 +53,7 @@ enum Task {
 fn perform(task: &Task, console: Console) -> Result<(), Failure> {
     match task {
         Task::Compare(args) => commands::compare::run(args, console),
+        Task::Run(args) => commands::run::run(args, console),
         Task::Decide(args) => commands::decide::run(args),
         Task::List(args) => commands::list::run(args, console),
         Task::Trace(args) => commands::trace::run(args, console),
@@ -71,5 +75,171 @@ fn main() -> ExitCode {
             eprintln!("plait: {failure}");
             ExitCode::from(&failure)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use proptest::prelude::*;
+
+    /// Words that mean something, so that mutation reaches beyond the first error.
+    const WORDS: &[&str] = &[
+        "compare",
+        "run",
+        "decide",
+        "list",
+        "trace",
+        "show",
+        "convert",
+        "schema",
+        "completions",
+        "schedulers",
+        "cc",
+        "paths",
+        "--path",
+        "--path=wifi-home",
+        "wifi-home",
+        "lte-att:loss=2%",
+        "a:rtt=9ms,rate=1mbit",
+        "b:profile=wifi-cafe,down=1s..3s,queue=50ms",
+        "--workload",
+        "download:64KiB",
+        "burst:15seg",
+        "stream:8KiB@35ms,for=1s",
+        "bulk:1s",
+        "--schedulers",
+        "all",
+        "ecf:beta=0.25,floor=off",
+        "minrtt+rp:mode=retransmit",
+        "--cc",
+        "cubic,lia",
+        "fixed:cwnd=BDP",
+        "--runs",
+        "0",
+        "3",
+        "--seed",
+        "18446744073709551615",
+        "--vary",
+        "a.rtt=1ms..9ms:3",
+        "--expect",
+        "ecf.completion_ms.p95 < 1.05 * minrtt.completion_ms.p95",
+        "--ideal",
+        "--check",
+        "--json",
+        "--format",
+        "csv",
+        "--mtu",
+        "576",
+        "--rcvbuf",
+        "64KiB",
+        "--ssthresh",
+        "45seg",
+        "--until",
+        "1h",
+        "--jobs",
+        "--link",
+        "--compete",
+        "cubic@a*2",
+        "--scenario",
+        "-q",
+        "-vv",
+        "--",
+        "-",
+        "",
+        "=",
+        "--path=a:rate=10mbit@0s/4mbit@20s,rtt=1ms",
+        "--join",
+        "after-synack",
+    ];
+
+    /// One to three edits of a word: cut, doubled, or a character put in.
+    fn edited() -> impl Strategy<Value = String> {
+        let edits =
+            prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<char>()), 1..4);
+        (prop::sample::select(WORDS), edits).prop_map(|(word, edits)| {
+            let mut text: Vec<char> = word.chars().collect();
+            for (at, kind, new) in edits {
+                let at = at.index(text.len() + 1);
+                match (kind, text.get(at).copied()) {
+                    (0, Some(_)) => drop(text.remove(at)),
+                    (1, Some(same)) => text.insert(at, same),
+                    _ => text.insert(at, new),
+                }
+            }
+            text.into_iter().collect()
+        })
+    }
+
+    fn arguments() -> impl Strategy<Value = Vec<String>> {
+        let word = prop_oneof![
+            6 => prop::sample::select(WORDS).prop_map(str::to_owned),
+            2 => edited(),
+            1 => any::<String>(),
+        ];
+        let tail = prop::collection::vec(word, 0..14);
+        let head = prop_oneof![
+            3 => Just(vec!["compare".to_owned()]),
+            1 => Just(vec!["run".to_owned()]),
+            1 => Just(vec![]),
+        ];
+        (head, tail).prop_map(|(head, tail)| {
+            ["plait".to_owned()].into_iter().chain(head).chain(tail).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(
+            std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000)
+        ))]
+
+        #[test]
+        fn no_arguments_make_the_parser_panic(arguments in arguments()) {
+            match Cli::try_parse_from(&arguments).map(|cli| cli.command) {
+                Ok(Task::Compare(args)) => {
+                    if let Err(failure) = args.scenario() {
+                        prop_assert_eq!(failure.code(), 2);
+                        prop_assert!(!failure.to_string().is_empty());
+                    }
+                }
+                Ok(Task::Run(args)) => {
+                    if let Err(failure) = args.cell() {
+                        prop_assert_eq!(failure.code(), 2);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => prop_assert!(matches!(error.exit_code(), 0 | 2)),
+            }
+        }
+
+        #[test]
+        fn no_question_makes_decide_panic(line in any::<String>(), cut in 0..200_usize, put in any::<char>()) {
+            let mut session = decide::Session::default();
+            let _ = session.answer(&line);
+            let whole = r#"{"scheduler":"blest+rp","state":{"lambda_milli":1200},"connection":{"unsent":3,"send_window":1,"now_ms":5},"subflows":[{"id":0,"srtt_ms":9,"inflight":10,"ssthresh":5},{"id":1,"srtt_ms":1e9,"carried":true}]}"#;
+            let mut text: Vec<char> = whole.chars().collect();
+            let at = cut.min(text.len() - 1);
+            text[at] = put;
+            let _ = session.answer(&text.into_iter().collect::<String>());
+        }
+
+        #[test]
+        fn no_numbers_make_decide_panic(numbers in prop::collection::vec(prop_oneof![
+            any::<f64>().prop_filter("JSON has no others", |n| n.is_finite()),
+            prop::sample::select(vec![0.0, 1.0, 1e3, 1e9, 1e15, 9e15]),
+        ], 9), index in 0..5_usize) {
+            let name = plait_sched::SCHEDULERS[index % plait_sched::SCHEDULERS.len()].name;
+            let [a, b, c, d, e, f, g, h, i] = numbers[..] else { unreachable!() };
+            let question = format!(
+                r#"{{"scheduler":"{name}+rp","connection":{{"unsent":{a},"now_ms":{b}}},"subflows":[{{"id":0,"srtt_ms":{c},"cwnd":{d},"inflight":{e}}},{{"id":7,"srtt_ms":{f},"rttvar_ms":{g},"cwnd":{h},"ssthresh":{i},"carried":true}}]}}"#
+            );
+            let _ = decide::Session::default().answer(&question);
+        }
+    }
+
+    #[test]
+    fn the_grammar_of_the_arguments_is_sound() {
+        Cli::command().debug_assert();
     }
 }

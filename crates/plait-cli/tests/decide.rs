@@ -1,5 +1,6 @@
 //! Every decision vector of the schedulers that exist, asked through `plait decide` as
 //! docs/decide.md maps it.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::{Map, Value, json};
 use std::io::Write;

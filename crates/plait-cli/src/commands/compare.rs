@@ -52,12 +52,20 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
+    let rows = plait_lab::cells(&scenario).len();
+    console.remark(2, &format!("plait: {rows} rows, {} runs each", scenario.effective_runs()));
     let control = Control { progress: &advance, cancelled };
     let document = plait_lab::compare(&scenario, &Simulator, &control)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     bar.finish_and_clear();
 
     deliver(&args.text(&document, console)?, args.output.as_deref())?;
+    for row in document.reports().iter().flat_map(|report| &report.rows) {
+        for failure in &row.failures {
+            let text = format!("{}, seed {}: {}", row.scheduler, failure.seed, failure.reason);
+            console.remark(2, &format!("plait: {text}"));
+        }
+    }
     if let Some(violation) = violation(&document) {
         return Err(Failure::Internal(violation));
     }
@@ -68,7 +76,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 impl Args {
-    fn scenario(&self) -> Result<Scenario, Failure> {
+    pub(crate) fn scenario(&self) -> Result<Scenario, Failure> {
         let built = self.scenario.draft().and_then(|draft| draft.build());
         let scenario = built.map_err(|error| Failure::Usage(error.to_string()))?;
         check_window(&scenario)?;

@@ -26,6 +26,8 @@ enum Reporting {
     Decide,
     /// A question for `plait decide`
     DecideQuestion,
+    /// `plait run --json`
+    Run,
     /// `plait list --json`
     List,
     /// `plait trace show --json`
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Compare => return deliver(&json(&plait_lab::schema("compare"))?, None),
         Reporting::Decide => schemars::schema_for!(crate::decide::Answer),
         Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
+        Reporting::Run => schemars::schema_for!(crate::commands::run::Document),
         Reporting::List => schemars::schema_for!(crate::commands::list::Document),
         Reporting::Trace => schemars::schema_for!(crate::commands::trace::Document),
     };

@@ -105,7 +105,7 @@ fn one() -> u64 {
 /// Loss recovery of a subflow.
 #[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "lowercase")]
-enum Recovery {
+enum LossState {
     Open,
     Disorder,
     Recovery,
@@ -162,7 +162,7 @@ struct Subflow {
     pf: bool,
     /// Loss recovery: open, disorder, recovery or loss.
     #[serde(default)]
-    ca: Option<Recovery>,
+    ca: Option<LossState>,
     /// The host's own queue holds enough of it.
     #[serde(default)]
     tsq_blocked: bool,
@@ -374,10 +374,10 @@ impl Subflow {
             backup: self.backup,
             pf: self.pf,
             ca: match self.ca {
-                None | Some(Recovery::Open) => CaState::Open,
-                Some(Recovery::Disorder) => CaState::Disorder,
-                Some(Recovery::Recovery) => CaState::Recovery,
-                Some(Recovery::Loss) => CaState::Loss,
+                None | Some(LossState::Open) => CaState::Open,
+                Some(LossState::Disorder) => CaState::Disorder,
+                Some(LossState::Recovery) => CaState::Recovery,
+                Some(LossState::Loss) => CaState::Loss,
             },
             mss,
             cwnd: size(self.cwnd, "cwnd")?,

@@ -307,7 +307,12 @@ fn verdict(report: &Report) -> String {
         .filter_map(|row| Some((*row, row.speedup_vs_best_path?)))
         .collect();
     let mut sentences = Vec::new();
-    let reference = report.best_path.as_deref().unwrap_or("plain TCP");
+    // Each controller has a best path of its own.
+    let one_cc = report.rows.iter().all(|row| report.rows.first().is_some_and(|r| r.cc == row.cc));
+    let reference = match &report.best_path {
+        Some(path) if one_cc => format!("{path}, the best path alone"),
+        _ => "the best path alone".to_owned(),
+    };
     if let Some((first, speedup)) = finished.first() {
         let close: Vec<String> = finished
             .iter()
@@ -321,9 +326,14 @@ fn verdict(report: &Report) -> String {
         };
         let name = label(report, first);
         sentences.push(match *speedup {
-            s if s > 1.0 + EQUAL => format!("{name} is first{beside}: {} than {reference}, the best path alone.", ratio(s)),
-            s if s < 1.0 - EQUAL => format!("No scheduler reaches {reference}, the best path alone; {name} comes closest{beside}: {}.", ratio(s)),
-            _ => format!("No scheduler beats {reference}, the best path alone; {name} equals it{beside}."),
+            s if s > 1.0 + EQUAL => {
+                format!("{name} is first{beside}: {} than {reference}.", ratio(s))
+            }
+            s if s < 1.0 - EQUAL => format!(
+                "No scheduler reaches {reference}; {name} comes closest{beside}: {}.",
+                ratio(s)
+            ),
+            _ => format!("No scheduler beats {reference}; {name} equals it{beside}."),
         });
         let slower: Vec<String> = finished
             .iter()
@@ -340,7 +350,7 @@ fn verdict(report: &Report) -> String {
         rows.iter().filter(|row| row.incomplete > 0).map(|row| label(report, row)).collect();
     if !unfinished.is_empty() {
         sentences
-            .push(format!("Not finished in time, in some runs or all: {}.", unfinished.join(", ")));
+            .push(format!("Some runs failed and are in no number: {}.", unfinished.join(", ")));
     }
     if report.interrupted {
         sentences.push("Interrupted: runs are missing.".to_owned());
@@ -369,4 +379,120 @@ fn sweep_table(points: &[Report]) -> Table {
         table.row(Emphasis::None, [point].into_iter().chain(rows.iter().map(cell)).collect());
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plait_lab::{Sweep, stats::Summary};
+
+    fn row(scheduler: &str, median: f64, speedup: Option<f64>, share: f64) -> Row {
+        let summary = Summary {
+            mean: median * 1.02,
+            median,
+            p95: median * 1.2,
+            min: median * 0.9,
+            max: median * 1.3,
+            ci95: [median * 0.99, median * 1.05],
+            n: 30,
+        };
+        Row {
+            scheduler: scheduler.to_owned(),
+            cc: "cubic".to_owned(),
+            measures: [("completion_ms".to_owned(), summary)].into(),
+            path_share: [("wifi".to_owned(), share), ("lte".to_owned(), 1.0 - share)].into(),
+            reinjected_share: Some(0.004),
+            retransmitted_share: Some(0.012),
+            speedup_vs_best_path: speedup,
+            ..Row::default()
+        }
+    }
+
+    fn report() -> Report {
+        let path = |name: &str, mbit: u64, rtt_us: u64| PathReport {
+            name: name.to_owned(),
+            rate_down_bps: Some(mbit * 1_000_000),
+            rate_up_bps: Some(mbit * 1_000_000),
+            rtt_us,
+            queue: "60kB".to_owned(),
+            loss: 0.016,
+            ..PathReport::default()
+        };
+        let mut slow = row("daps", 900.0, None, 0.5);
+        slow.incomplete = 2;
+        Report {
+            schema: plait_lab::SCHEMA.to_owned(),
+            command: "plait compare --path wifi:... --path lte:... --workload download:512kB"
+                .to_owned(),
+            seed: 1,
+            runs: 30,
+            workload: "download:512kB".to_owned(),
+            primary_measure: "completion_ms".to_owned(),
+            vary: [].into(),
+            paths: vec![path("wifi", 25, 25_000), path("lte", 10, 80_000)],
+            rows: vec![
+                slow,
+                row("roundrobin", 700.0, Some(0.85714), 0.55),
+                row("minrtt", 500.0, Some(1.2), 0.7),
+                row("ecf", 455.0, Some(1.3187), 0.8),
+                row("blest", 457.0, Some(1.3129), 0.79),
+                row("tcp:wifi", 600.0, Some(1.0), 1.0),
+                row("tcp:lte", 1300.0, Some(0.4615), 0.0),
+            ],
+            best_path: Some("tcp:wifi".to_owned()),
+            expectations: vec![],
+            interrupted: false,
+            digest: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_comparison_reads_at_a_glance() {
+        insta::assert_snapshot!(text(&Document::Report(report()), 130, false));
+    }
+
+    #[test]
+    fn a_narrow_terminal_keeps_what_matters() {
+        let narrow = text(&Document::Report(report()), 60, false);
+        insta::assert_snapshot!(narrow);
+        // All but the line to copy fits.
+        let widest =
+            narrow.lines().filter(|l| !l.starts_with("Run again")).map(|l| l.chars().count());
+        assert!(widest.max().unwrap() <= 66);
+    }
+
+    #[test]
+    fn markdown_and_csv_carry_the_numbers() {
+        insta::assert_snapshot!(markdown(&Document::Report(report())));
+        let csv = csv(&Document::Report(report()));
+        assert!(csv.lines().any(|line| line == ",ecf,cubic,path_share.wifi,0.8,,,,,,,"), "{csv}");
+        assert!(csv.contains(",ecf,cubic,completion_ms,464.1,455,546,409.5,591.5,"), "{csv}");
+    }
+
+    #[test]
+    fn a_sweep_marks_the_best_of_each_line() {
+        let mut point = report();
+        point.vary = [("lte.rtt".to_owned(), "80ms".to_owned())].into();
+        let mut other = point.clone();
+        other.vary = [("lte.rtt".to_owned(), "400ms".to_owned())].into();
+        if let Some(summary) = other.rows[5].measures.get_mut("completion_ms") {
+            summary.median = 1.0;
+        }
+        let sweep = Sweep {
+            schema: plait_lab::SCHEMA.to_owned(),
+            command: "plait compare ...".to_owned(),
+            points: vec![point, other],
+            digest: String::new(),
+        };
+        insta::assert_snapshot!(text(&Document::Sweep(sweep), 100, false));
+    }
+
+    #[test]
+    fn the_verdict_is_honest_where_nothing_wins() {
+        let mut lost = report();
+        lost.rows.retain(|row| {
+            row.scheduler != "ecf" && row.scheduler != "blest" && row.scheduler != "minrtt"
+        });
+        assert!(verdict(&lost).starts_with("No scheduler reaches tcp:wifi, the best path alone; roundrobin comes closest: 1.17x slower."));
+    }
 }

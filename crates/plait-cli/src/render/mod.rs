@@ -33,7 +33,7 @@ pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         p if !p.is_finite() => "-".to_owned(),
-        p if p == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         p if p < 0.05 => "<0.1 %".to_owned(),
         p if p < 9.95 => format!("{p:.1} %"),
         p => format!("{p:.0} %"),

@@ -21,10 +21,13 @@ pub(crate) enum Cause {
     Cwnd,
     /// The scheduler waits for a better subflow.
     Scheduler,
+    /// No subflow is alive.
+    NoSubflow,
 }
 
 impl Cause {
-    const ALL: [Cause; 4] = [Cause::SendWindow, Cause::SendBuffer, Cause::Cwnd, Cause::Scheduler];
+    const ALL: [Cause; 5] =
+        [Cause::SendWindow, Cause::SendBuffer, Cause::Cwnd, Cause::Scheduler, Cause::NoSubflow];
 
     fn words(self) -> &'static str {
         match self {
@@ -32,6 +35,18 @@ impl Cause {
             Cause::SendBuffer => "send buffer",
             Cause::Cwnd => "cwnd",
             Cause::Scheduler => "scheduler",
+            Cause::NoSubflow => "no subflow",
+        }
+    }
+
+    /// Its name in JSON.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Cause::SendWindow => "send_window",
+            Cause::SendBuffer => "send_buffer",
+            Cause::Cwnd => "cwnd",
+            Cause::Scheduler => "scheduler",
+            Cause::NoSubflow => "no_subflow",
         }
     }
 }
@@ -212,7 +227,8 @@ fn path_lines(path: &PathSeries, grid: &Grid) -> Vec<String> {
         let rows = chart(values, peak(values), height);
         for (nth, row) in rows.iter().enumerate() {
             let label = match nth {
-                0 if name == "sent" => format!("{} sent", path.name),
+                0 if name == "sent" => path.name.clone(),
+                1 if name == "sent" => name.to_owned(),
                 0 => name.to_owned(),
                 _ => String::new(),
             };

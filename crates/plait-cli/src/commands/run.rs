@@ -1,0 +1,249 @@
+//! `plait run`: one run, in depth.
+
+use crate::console::{Console, deliver, json};
+use crate::failure::Failure;
+use crate::flags::ScenarioFlags;
+use crate::recorder::Recorder;
+use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
+use plait_app::measure::{MEASURES, Value};
+use plait_lab::{Cell, PathReport, Scenario};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  plait run --path wifi-home --path lte-att --workload download:2MB
+  plait run --path wifi-home --path lte-att --workload bulk:5s --schedulers ecf
+  plait run --path wifi-home --workload download:512kB --seed 7 --json";
+
+/// One run in depth: each path over time, and what held the sender back
+///
+/// Takes one scheduler (minrtt where nothing is said) and one congestion controller; with a single
+/// path it is plain TCP. It is the first run that `plait compare` makes with the same seed.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scenario: ScenarioFlags,
+    /// Write one JSON document (`plait schema run`)
+    #[arg(long)]
+    json: bool,
+    /// Write to this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `plait run --json`.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Document {
+    /// Always `plait.run/1`.
+    schema: &'static str,
+    /// The line that runs it again.
+    command: String,
+    /// The seed.
+    seed: u64,
+    /// The scheduler in canonical form, or `tcp:PATH`.
+    scheduler: String,
+    /// The congestion controller in canonical form.
+    cc: String,
+    /// The workload.
+    workload: String,
+    /// The paths, the primary first.
+    paths: Vec<PathReport>,
+    /// Whether the workload finished.
+    complete: bool,
+    /// Measures of the run; what the workload does not have is absent.
+    measures: BTreeMap<String, f64>,
+    /// Measures and totals of each path, in the order of `paths`.
+    per_path: Vec<PathDocument>,
+    /// How long the sender was held back, by what.
+    blocked_ms: BTreeMap<String, f64>,
+    /// Length of a bin of `timeline`.
+    bin_ms: f64,
+    /// Each path over time.
+    timeline: Vec<SeriesDocument>,
+    /// Hash over every segment sent and delivered, in hexadecimal.
+    segment_hash: String,
+}
+
+/// One path's part.
+#[derive(Serialize, JsonSchema, Debug)]
+struct PathDocument {
+    /// Its name.
+    name: String,
+    /// Payload bytes sent, all kinds.
+    sent_bytes: u64,
+    /// Data segments sent.
+    segments: u64,
+    /// Bytes sent again on the subflow that carried them.
+    retransmitted_bytes: u64,
+    /// Bytes that had been sent on another subflow.
+    reinjected_bytes: u64,
+    /// Packets that the path lost, both ways.
+    lost_packets: u64,
+    /// Its measures.
+    measures: BTreeMap<String, f64>,
+}
+
+/// One path over time, one value a bin.
+#[derive(Serialize, JsonSchema, Debug)]
+struct SeriesDocument {
+    /// Its name.
+    name: String,
+    /// Payload bytes sent.
+    sent_bytes: Vec<u64>,
+    /// Congestion window, greatest in the bin; 0 before there is one.
+    cwnd_bytes: Vec<u64>,
+    /// Bytes in the queue in the direction of the data, greatest in the bin.
+    queue_bytes: Vec<u64>,
+    /// Packets lost.
+    lost_packets: Vec<u32>,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let (scenario, cell) = args.cell()?;
+    let names = scenario.paths.iter().map(|path| path.name.as_str());
+    let mut recorder = Recorder::new(scenario.workload.sender(), names);
+    let outcome = plait_lab::simulate(&cell, scenario.seed, &mut recorder);
+    if let Some(violation) = outcome.violation {
+        return Err(Failure::Internal(format!("invariant violated: {violation}")));
+    }
+    let title = format!("{cell}, {}, {}, seed {}", cell.cc, scenario.workload, scenario.seed);
+    let complete = outcome.complete();
+    let connection = outcome.pairs.into_iter().flatten().next();
+    let measures = connection.map(|connection| connection.measures).unwrap_or_default();
+    let mut timeline = recorder.finish(title, outcome.ended);
+    for (counters, path) in timeline.counters.iter_mut().zip(&measures.paths) {
+        counters.share = path.path_share.unwrap_or(0.0);
+        counters.rtt_ms = match (path.rtt_min_ms, path.rtt_ms, path.rtt_max_ms) {
+            (Some(min), Some(mean), Some(max)) => Some((min, mean, max)),
+            _ => None,
+        };
+    }
+    let command = scenario.command_line().replacen("plait compare", "plait run", 1);
+    let text = if args.json {
+        let hash = outcome.digest.value();
+        json(&document(&scenario, &cell, &measures, &timeline, (complete, hash, command)))?
+    } else {
+        let console = if args.output.is_some() { console.plain() } else { console };
+        let drawing = timeline.to_text(console.width, console.colour);
+        let unfinished = if complete { "" } else { "The workload did not finish.\n" };
+        format!("{drawing}\n{}{unfinished}Run again: {command}\n", headline(&measures))
+    };
+    deliver(&text, args.output.as_deref())
+}
+
+impl Args {
+    /// The one cell that was asked for.
+    pub(crate) fn cell(&self) -> Result<(Scenario, Cell), Failure> {
+        let usage = |error: Box<dyn std::error::Error>| Failure::Usage(error.to_string());
+        let mut draft = self.scenario.draft().map_err(|error| usage(error.into()))?;
+        for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
+            if !self.scenario.says(name) {
+                draft.argument(name, one).map_err(|error| usage(error.into()))?;
+            }
+        }
+        let scenario = draft.build().map_err(|error| usage(error.into()))?;
+        super::compare::check_window(&scenario)?;
+        let several = |flag: &str, given: usize, allowed: &str| {
+            Failure::Usage(format!(
+                "--{flag}: `plait run` takes one, {given} are given\n  allowed: {allowed}"
+            ))
+        };
+        if scenario.schedulers.len() > 1 && scenario.paths.len() > 1 {
+            let names: Vec<String> = scenario.schedulers.iter().map(ToString::to_string).collect();
+            return Err(several("schedulers", names.len(), &format!("one of {}", names.join(" "))));
+        }
+        if scenario.ccs.len() > 1 {
+            let names: Vec<String> = scenario.ccs.iter().map(ToString::to_string).collect();
+            return Err(several("cc", names.len(), &format!("one of {}", names.join(" "))));
+        }
+        if scenario.vary.is_some() || !scenario.expect.is_empty() {
+            let text = "`plait run` is one run: --vary and --expect belong to `plait compare`";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        let cell = plait_lab::cells(&scenario).into_iter().next();
+        let cell = cell.ok_or_else(|| Failure::Internal("a scenario without a row".to_owned()))?;
+        Ok((scenario, cell))
+    }
+}
+
+/// The measures of the run that are there, on a line or two.
+fn headline(measures: &plait_app::Measures) -> String {
+    let parts = MEASURES.iter().filter_map(|entry| match entry.value {
+        Value::Run(of) => {
+            let text = match of(measures)? {
+                share if entry.name.ends_with("_share") => percent(share),
+                value if value.fract() == 0.0 => format!("{value}"),
+                value => figure(value),
+            };
+            Some(format!("{} {text}", entry.name))
+        }
+        Value::Path(_) => None,
+    });
+    crate::render::wrap(&parts.collect::<Vec<_>>().join(", "), 96).join("\n") + "\n"
+}
+
+fn document(
+    scenario: &Scenario,
+    cell: &Cell,
+    measures: &plait_app::Measures,
+    timeline: &Timeline,
+    (complete, hash, command): (bool, u64, String),
+) -> Document {
+    let of_run = MEASURES.iter().filter_map(|entry| match entry.value {
+        Value::Run(of) => Some((entry.name.to_owned(), of(measures)?)),
+        Value::Path(_) => None,
+    });
+    let mut blocked_ms = BTreeMap::new();
+    for (cause, from, to) in &timeline.blocked {
+        *blocked_ms.entry(cause.key().to_owned()).or_insert(0.0) += to.since(*from).as_millis_f64();
+    }
+    let per_path = timeline.counters.iter().enumerate();
+    Document {
+        schema: "plait.run/1",
+        command,
+        seed: scenario.seed,
+        scheduler: cell.to_string(),
+        cc: cell.cc.to_string(),
+        workload: scenario.workload.to_string(),
+        paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
+        complete,
+        measures: of_run.collect(),
+        per_path: per_path.map(|(at, path)| path_document(path, measures.paths.get(at))).collect(),
+        blocked_ms,
+        bin_ms: timeline.bin.as_millis_f64(),
+        timeline: timeline.paths.iter().map(series_document).collect(),
+        segment_hash: format!("{hash:016x}"),
+    }
+}
+
+fn path_document(
+    counters: &PathCounters,
+    measures: Option<&plait_app::measure::PathMeasures>,
+) -> PathDocument {
+    let of_path = MEASURES.iter().filter_map(|entry| match (entry.value, measures) {
+        (Value::Path(of), Some(measures)) => Some((entry.name.to_owned(), of(measures)?)),
+        _ => None,
+    });
+    PathDocument {
+        name: counters.name.clone(),
+        sent_bytes: counters.sent_bytes,
+        segments: counters.segments,
+        retransmitted_bytes: counters.retransmitted_bytes,
+        reinjected_bytes: counters.reinjected_bytes,
+        lost_packets: counters.lost,
+        measures: of_path.collect(),
+    }
+}
+
+fn series_document(path: &PathSeries) -> SeriesDocument {
+    SeriesDocument {
+        name: path.name.clone(),
+        sent_bytes: path.sent_bytes.clone(),
+        cwnd_bytes: path.cwnd_bytes.clone(),
+        queue_bytes: path.queue_bytes.clone(),
+        lost_packets: path.lost.clone(),
+    }
+}

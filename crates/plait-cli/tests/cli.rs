@@ -1,0 +1,307 @@
+//! The program as people and scripts meet it: help, examples, exit codes, streams, files.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
+const PATHS: &[&str] = &["--path", "wifi-home", "--path", "lte-att"];
+
+fn plait(args: &[&str]) -> Output {
+    Command::new(PLAIT).args(args).env_remove("COLUMNS").output().unwrap()
+}
+
+fn compare(args: &[&str]) -> Output {
+    plait(&[&["compare"], PATHS, &["--workload", "download:64KiB", "--runs", "3"], args].concat())
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Standard error of a command that ends with `code`, with nothing on standard output.
+fn refusal(output: &Output, code: i32) -> String {
+    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A fresh directory of this test's own, with small recordings in it.
+fn directory(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    let stamps: String = (1..=3_000).filter(|ms| ms % 3 != 0).map(|ms| format!("{ms}\n")).collect();
+    fs::write(dir.join("link.down"), stamps).unwrap();
+    fs::write(dir.join("link.csv"), "1,1000000\n2,0\n3,250000\n").unwrap();
+    dir
+}
+
+/// Every command with its parents: `trace show`.
+const COMMANDS: &[&str] = &[
+    "",
+    "compare",
+    "run",
+    "decide",
+    "list",
+    "trace",
+    "trace show",
+    "trace convert",
+    "schema",
+    "completions",
+];
+
+#[test]
+fn every_help_opens_with_examples_that_run() {
+    let dir = directory("examples");
+    let bin = Path::new(PLAIT).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    for command in COMMANDS {
+        for flag in ["--help", "-h"] {
+            let words: Vec<&str> = command.split_whitespace().chain([flag]).collect();
+            let help = stdout(&plait(&words));
+            let mut lines = help.lines();
+            assert_eq!(lines.next(), Some("Examples:"), "{command}");
+            let examples: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).collect();
+            assert!((2..=3).contains(&examples.len()), "{command}: {examples:?}");
+            if flag == "-h" {
+                continue;
+            }
+            for example in examples {
+                assert!(example.contains("plait"), "{example}");
+                let output = Command::new("sh")
+                    .args(["-c", example])
+                    .current_dir(&dir)
+                    .env("PATH", &path)
+                    .output();
+                let output = output.unwrap();
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && errors.is_empty(), "{example}\n{errors}");
+            }
+        }
+    }
+}
+
+#[test]
+fn help_lists_what_works_and_nothing_else() {
+    let help = stdout(&plait(&["--help"]));
+    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let names: Vec<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(
+        names,
+        ["compare", "run", "decide", "list", "trace", "schema", "completions", "help"]
+    );
+}
+
+#[test]
+fn the_version_names_commit_and_features() {
+    let version = stdout(&plait(&["--version"]));
+    assert!(version.starts_with(&format!("plait {}\ncommit ", env!("CARGO_PKG_VERSION"))));
+    assert!(version.lines().nth(2).unwrap().starts_with("features "), "{version}");
+}
+
+#[test]
+fn mistakes_name_place_given_allowed_and_nearest() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["--schedulers", "blset"], &["--schedulers", "`blset`", "did you mean `blest`?", "ecf"]),
+        (&["--schedulers", "ecf:bta=1"], &["bta", "beta"]),
+        (&["--cc", "cubik"], &["--cc", "cubik", "cubic"]),
+        (&["--path", "x:rtt=10ms,rate=25"], &["--path x:rate", "`25`", "unit"]),
+        (&["--path", "x:rtt=10ms,jiter=2ms"], &["jiter", "did you mean `jitter`?"]),
+        (&["--path", "wifi-home"], &["wifi-home", "two paths"]),
+        (&["--path", "x:rtt=10ms,trace=nothing-here.down"], &["nothing-here.down"]),
+        (&["--expect", "ecf.completion_ms.p59 < 1"], &["--expect", "p59", "p95"]),
+        (&["--compete", "cubic@wifi-home"], &["not available yet"]),
+        (&["--mtu", "12"], &["--mtu", "12", "576"]),
+        (&["--cc", "fixed:cwnd=BDP", "--ideal"], &["fixed:cwnd=BDP", "rate"]),
+    ];
+    for (args, words) in cases {
+        let text = refusal(&compare(args), 2);
+        for word in *words {
+            assert!(text.contains(word), "{args:?}: `{word}` is not in\n{text}");
+        }
+    }
+    assert!(refusal(&compare(&["--run", "3"]), 2).contains("--runs"));
+    assert!(refusal(&compare(&["--seed", "1", "--seed", "2"]), 2).contains("twice"));
+    assert!(refusal(&plait(&["list", "schedulers", "ecff"]), 2).contains("did you mean `ecf`?"));
+}
+
+#[test]
+fn a_mistake_in_a_file_has_line_and_column() {
+    let dir = directory("mistakes");
+    let file = dir.join("scenario.toml");
+    fs::write(&file, "workload = \"download:64KiB\"\nseeed = 3\n").unwrap();
+    let text = refusal(&plait(&["compare", "--scenario", file.to_str().unwrap()]), 2);
+    assert!(text.contains("scenario.toml:2:1") && text.contains("did you mean `seed`?"), "{text}");
+    let link = dir.join("bad.down");
+    fs::write(&link, "1\n5\n4\n").unwrap();
+    let text = refusal(&plait(&["trace", "show", link.to_str().unwrap()]), 2);
+    assert!(text.contains("bad.down:3:"), "{text}");
+    let text = refusal(&plait(&["trace", "show", "no-such-file"]), 2);
+    assert!(text.contains("no-such-file"), "{text}");
+}
+
+#[test]
+fn an_expectation_decides_the_exit_code() {
+    let held = compare(&["--expect", "tcp:wifi-home.completion_ms.median > 1"]);
+    assert_eq!(held.status.code(), Some(0), "{}", String::from_utf8_lossy(&held.stderr));
+    let broken = compare(&["--expect", "ecf.completion_ms.p95 < 1"]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(!broken.stdout.is_empty(), "the table comes all the same");
+    let text = String::from_utf8(broken.stderr).unwrap();
+    assert!(text.contains("ecf.completion_ms.p95 is"), "{text}");
+}
+
+#[test]
+fn json_has_the_promised_shape() {
+    let report: Value = serde_json::from_str(&stdout(&compare(&["--json"]))).unwrap();
+    assert_eq!(report["schema"], "plait.compare/1");
+    assert_eq!((&report["seed"], &report["runs"]), (&Value::from(1), &Value::from(3)));
+    assert_eq!(report["paths"][0]["rate_down_bps"], 20_000_000);
+    let rows = report["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["scheduler"].as_str().unwrap()).collect();
+    assert_eq!(names[names.len() - 2..], ["tcp:wifi-home", "tcp:lte-att"]);
+    for row in rows {
+        let measure = &row["measures"]["completion_ms"];
+        for key in ["mean", "median", "p95", "min", "max", "ci95", "n"] {
+            assert!(!measure[key].is_null(), "{key} of {row}");
+        }
+        assert!(row["measures"].get("message_delay_ms").is_none(), "absent, never zero: {row}");
+        assert!(row["path_share"]["wifi-home"].is_number(), "{row}");
+    }
+    assert_eq!(report["digest"].as_str().unwrap().len(), 64);
+    let run = plait(
+        &[&["run"], PATHS, &["--workload", "bulk:1s", "--schedulers", "ecf", "--json"]].concat(),
+    );
+    let run: Value = serde_json::from_str(&stdout(&run)).unwrap();
+    assert_eq!((&run["schema"], &run["scheduler"]), (&"plait.run/1".into(), &"ecf".into()));
+    let bins = run["timeline"][0]["sent_bytes"].as_array().unwrap();
+    let sent: u64 = bins.iter().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert_eq!(run["per_path"][0]["sent_bytes"], sent, "the timeline and the totals agree");
+}
+
+#[test]
+fn every_schema_is_printed() {
+    for command in ["compare", "run", "decide", "decide-question", "list", "trace"] {
+        let schema: Value = serde_json::from_str(&stdout(&plait(&["schema", command]))).unwrap();
+        assert!(schema["$schema"].as_str().unwrap().contains("2020-12"), "{command}");
+    }
+}
+
+#[test]
+fn the_bytes_depend_on_the_question_alone() {
+    let digest = |args: &[&str]| -> String {
+        let report: Value =
+            serde_json::from_str(&stdout(&compare(&[&["--json"], args].concat()))).unwrap();
+        report["digest"].as_str().unwrap().to_owned()
+    };
+    let base = digest(&[]);
+    assert_eq!(base, digest(&["--jobs", "1"]));
+    assert_eq!(base, digest(&["--jobs", "3"]));
+    assert_eq!(base, digest(&["--check"]));
+    assert_ne!(base, digest(&["--seed", "2"]));
+    assert_ne!(base, digest(&["--schedulers", "minrtt"]));
+    assert_eq!(stdout(&compare(&[])), stdout(&compare(&[])));
+}
+
+#[test]
+fn the_last_line_runs_it_again() {
+    let first = stdout(&compare(&["--schedulers", "ecf:beta=0.5,blest+rp", "--rcvbuf", "64KiB"]));
+    let again = first.lines().last().unwrap().strip_prefix("Run again: plait ").unwrap();
+    let words: Vec<&str> = again.split(' ').collect();
+    assert_eq!(first, stdout(&plait(&words)));
+}
+
+#[test]
+fn a_saved_scenario_runs_again() {
+    let dir = directory("saved");
+    let file = dir.join("scenario.toml");
+    let file = file.to_str().unwrap();
+    let first = stdout(&compare(&["--save-scenario", file, "--cc", "lia", "--json"]));
+    assert_eq!(first, stdout(&plait(&["compare", "--scenario", file, "--json"])));
+}
+
+#[test]
+fn data_goes_to_stdout_or_the_file_and_nothing_else_does() {
+    let dir = directory("output");
+    let file = dir.join("report.md");
+    let output = compare(&["--format", "markdown", "--output", file.to_str().unwrap()]);
+    assert!(output.stdout.is_empty() && output.stderr.is_empty());
+    assert!(fs::read_to_string(file).unwrap().contains("| --- |"));
+    let table = compare(&[]);
+    assert!(table.stderr.is_empty(), "no animation where stderr is no terminal");
+    assert!(!stdout(&table).contains('\u{1b}'), "no colour in a pipe");
+    assert!(String::from_utf8(compare(&["-v"]).stderr).unwrap().contains("7 rows, 3 runs each"));
+    let csv = stdout(&compare(&["--format", "csv"]));
+    assert!(csv.starts_with("vary,scheduler,cc,measure,mean,"));
+}
+
+#[test]
+fn without_randomness_there_is_one_run() {
+    let paths = ["--path", "a:rtt=20ms,rate=10mbit", "--path", "b:rtt=60ms,rate=5mbit"];
+    let args = [&["compare"], &paths[..], &["--workload", "burst:15seg", "--json"]].concat();
+    let report: Value = serde_json::from_str(&stdout(&plait(&args))).unwrap();
+    assert_eq!(report["rows"][0]["measures"]["message_delay_ms"]["n"], 1);
+}
+
+#[test]
+fn a_trace_converts_there_and_back() {
+    let dir = directory("convert");
+    let file = dir.join("link.csv");
+    let down = dir.join("out.down");
+    let (file, down) = (file.to_str().unwrap(), down.to_str().unwrap());
+    stdout(&plait(&["trace", "convert", file, "--to", "mahimahi", "--output", down]));
+    let csv = stdout(&plait(&["trace", "convert", down, "--to", "csv"]));
+    assert!(csv.lines().any(|line| line == "2,0"), "the silence stays: {csv}");
+    let shown: Value =
+        serde_json::from_str(&stdout(&plait(&["trace", "show", file, "--json"]))).unwrap();
+    assert_eq!(shown["outages"][0]["from_ms"], 1000.0);
+    assert_eq!((&shown["max_bps"], &shown["mean_bps"]), (&8_000_000.into(), &3_333_333.into()));
+}
+
+#[test]
+fn recorded_links_are_shown() {
+    let data = std::env::var_os("PLAIT_DATA").map(PathBuf::from);
+    let data =
+        data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+    let Ok(files) = fs::read_dir(data.join("traces")) else {
+        eprintln!("skipped: no recorded links at {}", data.display());
+        return;
+    };
+    for file in files {
+        let file = file.unwrap().path();
+        let text = stdout(&plait(&["trace", "show", file.to_str().unwrap()]));
+        assert!(text.contains("rate      mean") && text.contains('█'), "{text}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_flushes_what_there_is() {
+    let args =
+        [&["compare", "-v", "--json"], PATHS, &["--workload", "download:64KiB", "--runs", "50000"]];
+    let mut child = Command::new(PLAIT)
+        .args(args.concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The remark comes once the handler stands.
+    let mut remark = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut remark).unwrap();
+    assert!(remark.contains("50000 runs each"), "{remark}");
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let drain = std::thread::spawn(move || stderr.lines().count());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["interrupted"], true);
+    assert!(drain.join().unwrap() >= 1);
+}
