@@ -411,6 +411,19 @@ impl Endpoint {
         self.log.events.clear();
     }
 
+    /// Whether [`Endpoint::drain_events`] has something to hand over.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.log.events.is_empty()
+    }
+
+    /// Path, local port and remote port of every open subflow of a connection.
+    #[must_use]
+    pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
+        let addresses = self.connection(id)?.addresses();
+        Some(addresses.map(|at| (at.path, at.local_port, at.remote_port)).collect())
+    }
+
     fn connection(&self, id: ConnId) -> Option<&Connection> {
         self.connections.get(id.0 as usize)?.as_ref()
     }

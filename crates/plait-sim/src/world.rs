@@ -173,6 +173,8 @@ struct World<'a> {
     digest: RunDigest,
     violation: Option<String>,
     next_sample: Time,
+    /// Events on their way from an endpoint to the observers; empty between calls.
+    told: Vec<(ConnId, u16, Event)>,
 }
 
 impl<'a> World<'a> {
@@ -212,6 +214,7 @@ impl<'a> World<'a> {
             digest: RunDigest::default(),
             violation: None,
             next_sample,
+            told: Vec::new(),
         }
     }
 
@@ -361,17 +364,40 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Gives an accepted connection its app. A client that began again on another path has its
-    /// second connection accepted beside the ghost of the first: it gets an app of its own, as
-    /// with any server.
+    /// Gives an accepted connection its app. A client that has begun again on another path may
+    /// leave a ghost of its first attempt behind, accepted when its delayed last ACK arrives:
+    /// nobody is at the other end, so it gets none.
     fn seat_server(&mut self, host: usize, seat: usize, conn: ConnId) {
-        let Some(place) = self.hosts[host].seats.get_mut(seat) else { return };
-        if place.conn.is_some() {
-            place.app = self.setup.pairs[host / 2].connections[seat].workload.apps().1;
+        if seat >= self.hosts[host].seats.len() || !self.is_current(host, seat, conn) {
+            return;
+        }
+        if let Some(before) = self.hosts[host].seats[seat].conn {
+            if self.is_current(host, seat, before) {
+                return;
+            }
+            // The client gave up the first attempt just after the server had accepted it.
+            self.hosts[host].seats[seat].app =
+                self.setup.pairs[host / 2].connections[seat].workload.apps().1;
             self.failed[host / 2][seat] = false;
         }
+        let place = &mut self.hosts[host].seats[seat];
         place.conn = Some(conn);
         place.wake = self.now;
+    }
+
+    /// Whether the client at the other end still has the subflow that the server's connection
+    /// began with.
+    fn is_current(&self, server: usize, seat: usize, conn: ConnId) -> bool {
+        let client = &self.hosts[server - 1];
+        let dialled = client.seats.get(seat).and_then(|seat| seat.conn);
+        let Some(dialled) = dialled else { return false };
+        let ports = |host: &Host, conn| host.endpoint.ports(conn);
+        ports(&self.hosts[server], conn).is_some_and(|server_ports| {
+            let theirs = ports(client, dialled).unwrap_or_default();
+            server_ports
+                .iter()
+                .any(|(path, local, remote)| theirs.contains(&(*path, *remote, *local)))
+        })
     }
 
     fn poll_app(&mut self, host: usize, seat: usize) {
@@ -407,22 +433,28 @@ impl<'a> World<'a> {
 
     /// Tells observers what the cores have said since the last time.
     fn drain_core(&mut self, host: usize) {
-        let World { hosts, observers, watch, now, .. } = self;
-        let (pair, now) = (host / 2, *now);
-        let Host { endpoint, seats, side, .. } = &mut hosts[host];
-        let host = *side;
-        endpoint.drain_events(|conn, port, event| {
-            let seat = seats.iter().position(|seat| seat.conn == Some(conn)).or_else(|| {
+        if !self.hosts[host].endpoint.has_events() {
+            return;
+        }
+        let mut told = std::mem::take(&mut self.told);
+        self.hosts[host].endpoint.drain_events(|conn, port, event| told.push((conn, port, *event)));
+        let (pair, side) = (host / 2, self.hosts[host].side);
+        for (conn, port, event) in told.drain(..) {
+            let connection = match self.hosts[host].seat_of(conn) {
+                Some(seat) => seat,
                 // A server's connection speaks before it is accepted.
-                let seat = usize::from(port.saturating_sub(FIRST_PORT));
-                let newer = |bound: Option<ConnId>| bound.is_none_or(|bound| bound < conn);
-                let waiting = seats.get(seat).is_some_and(|seat| newer(seat.conn));
-                (host == Side::Server && waiting).then_some(seat)
-            });
-            let Some(connection) = seat else { return };
-            observers[pair][connection].observe(now, host, event);
-            watch.on_core(now, Who { pair, connection, host }, event);
-        });
+                None => {
+                    let seat = usize::from(port.saturating_sub(FIRST_PORT));
+                    if side == Side::Client || !self.is_current(host, seat, conn) {
+                        continue;
+                    }
+                    seat
+                }
+            };
+            self.observers[pair][connection].observe(self.now, side, &event);
+            self.watch.on_core(self.now, Who { pair, connection, host: side }, &event);
+        }
+        self.told = told;
     }
 
     fn finish(self) -> Outcome {
