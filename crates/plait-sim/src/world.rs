@@ -376,13 +376,26 @@ impl<'a> World<'a> {
                 return;
             }
             // The client gave up the first attempt just after the server had accepted it.
-            self.hosts[host].seats[seat].app =
-                self.setup.pairs[host / 2].connections[seat].workload.apps().1;
-            self.failed[host / 2][seat] = false;
+            self.forget_first_attempt(host, seat, conn);
         }
         let place = &mut self.hosts[host].seats[seat];
         place.conn = Some(conn);
         place.wake = self.now;
+    }
+
+    /// The server's side of a connection begins again: another app, another observer, who learns
+    /// of the subflows that `conn` has already.
+    fn forget_first_attempt(&mut self, host: usize, seat: usize, conn: ConnId) {
+        let config = &self.setup.pairs[host / 2].connections[seat];
+        self.hosts[host].seats[seat].app = config.workload.apps().1;
+        self.failed[host / 2][seat] = false;
+        let mut observer = Observer::new(&config.workload, self.setup.paths.len(), config.start);
+        let stats = self.hosts[host].endpoint.stats(conn);
+        for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
+            let up = Event::SubflowUp { subflow: subflow.subflow, path: subflow.path };
+            observer.observe(self.now, Side::Server, &up);
+        }
+        self.observers[host / 2][seat] = observer;
     }
 
     /// Whether the client at the other end still has the subflow that the server's connection
