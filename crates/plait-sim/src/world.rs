@@ -389,6 +389,10 @@ impl<'a> World<'a> {
         let config = &self.setup.pairs[host / 2].connections[seat];
         self.hosts[host].seats[seat].app = config.workload.apps().1;
         self.failed[host / 2][seat] = false;
+        // What the client's app said of data that it sends still holds.
+        if config.workload.sender() == Side::Client {
+            return;
+        }
         let mut observer = Observer::new(&config.workload, self.setup.paths.len(), config.start);
         let stats = self.hosts[host].endpoint.stats(conn);
         for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
