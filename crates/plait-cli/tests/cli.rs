@@ -176,7 +176,7 @@ fn json_has_the_promised_shape() {
     }
     assert_eq!(report["digest"].as_str().unwrap().len(), 64);
     let run = plait(
-        &[&["run"], PATHS, &["--workload", "bulk:1s", "--schedulers", "ecf", "--json"]].concat(),
+        &[&["run"], PATHS, &["--workload", "bulk:3s", "--schedulers", "ecf", "--json"]].concat(),
     );
     let run: Value = serde_json::from_str(&stdout(&run)).unwrap();
     assert_eq!((&run["schema"], &run["scheduler"]), (&"plait.run/1".into(), &"ecf".into()));
@@ -239,6 +239,20 @@ fn data_goes_to_stdout_or_the_file_and_nothing_else_does() {
     assert!(String::from_utf8(compare(&["-v"]).stderr).unwrap().contains("7 rows, 3 runs each"));
     let csv = stdout(&compare(&["--format", "csv"]));
     assert!(csv.starts_with("vary,scheduler,cc,measure,mean,"));
+}
+
+#[test]
+fn colour_is_for_terminals_and_those_who_force_it() {
+    let coloured = |no_color: Option<&str>| {
+        let mut command = Command::new(PLAIT);
+        command.args(["list", "cc"]).env("CLICOLOR_FORCE", "1").env_remove("NO_COLOR");
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        stdout(&command.output().unwrap()).contains('\u{1b}')
+    };
+    assert!(coloured(None));
+    assert!(!coloured(Some("1")));
 }
 
 #[test]

@@ -349,8 +349,10 @@ fn verdict(report: &Report) -> String {
     let unfinished: Vec<String> =
         rows.iter().filter(|row| row.incomplete > 0).map(|row| label(report, row)).collect();
     if !unfinished.is_empty() {
-        sentences
-            .push(format!("Some runs failed and are in no number: {}.", unfinished.join(", ")));
+        let mut reasons = rows.iter().flat_map(|row| &row.failures).map(|it| it.reason.as_str());
+        let reason = reasons.next().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let names = unfinished.join(", ");
+        sentences.push(format!("Some runs failed{reason} and are in no number: {names}."));
     }
     if report.interrupted {
         sentences.push("Interrupted: runs are missing.".to_owned());
