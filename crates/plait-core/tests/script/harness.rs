@@ -1,0 +1,641 @@
+//! One real endpoint in virtual time; the script plays its peer. Everything that the endpoint
+//! emits is audited, whatever the scenario.
+
+use crate::segment::{ACK, FIN, SYN, Seg, Want, want};
+use plait_base::{ConnId, PathId, RangeSet, Span, Stream, Time, unwrap32};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
+use plait_wire::{
+    DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
+    Payload, Segment, Timestamps, join_hmac,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Payload of a full segment at an MTU of 1500.
+pub(crate) const MSS: u32 = 1428;
+pub(crate) const PORT: u16 = 80;
+/// The key of the script's side.
+pub(crate) const KEY: Key = Key(0x7396_2198_d473_a3d9);
+/// The shift of the script's windows.
+pub(crate) const SCALE: u8 = 7;
+
+struct Draws {
+    first: VecDeque<u64>,
+    rest: Stream,
+}
+
+impl Entropy for Draws {
+    fn bits(&mut self) -> u64 {
+        self.first.pop_front().unwrap_or_else(|| self.rest.bits())
+    }
+}
+
+/// What the script knows of one subflow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    port: u16,
+    remote_port: u16,
+    iss: u32,
+    irs: u32,
+    /// Next relative sequence number to send, and to acknowledge.
+    pub(crate) nxt: u32,
+    pub(crate) rcv: u32,
+    /// The shift that the endpoint announced.
+    pub(crate) remote_scale: u8,
+    heard: u32,
+    nonce: u32,
+    remote_nonce: u32,
+    last_ack: u32,
+}
+
+pub(crate) struct Script {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) now: Time,
+    pub(crate) id: ConnId,
+    pub(crate) peers: BTreeMap<u16, Peer>,
+    pub(crate) key: Key,
+    pub(crate) remote_key: Option<Key>,
+    pub(crate) out: VecDeque<(Time, Seg, Segment)>,
+    config: Config,
+    log: String,
+    sent: RangeSet,
+    data_fin: Option<u64>,
+    dack: u64,
+    edge: u64,
+    client: bool,
+    /// What the peer would acknowledge of the data, if it had all that the endpoint sent.
+    pub(crate) data_rcv: u64,
+}
+
+pub(crate) fn spec(config: Config, paths: u16, backup: Option<u16>) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("minrtt").expect("scheduler");
+    let controller = plait_cc::Spec::parse("reno").expect("controller");
+    let path = |id| PathConfig { path: PathId(id), backup: backup == Some(id) };
+    ConnectionSpec {
+        config,
+        paths: (0..paths).map(path).collect(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+pub(crate) fn multipath() -> Config {
+    Config::default()
+}
+
+pub(crate) fn plain() -> Config {
+    Config { multipath: false, ..Config::default() }
+}
+
+fn millis(time: Time) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
+impl Script {
+    fn new(config: Config, client: bool, first: &[u64]) -> Script {
+        let draws = Draws { first: first.iter().copied().collect(), rest: Stream::new(1, &["script"]) };
+        let mut endpoint = Endpoint::new(Box::new(draws));
+        endpoint.check_invariants(true);
+        Script {
+            endpoint,
+            now: Time::ZERO,
+            id: ConnId(0),
+            peers: BTreeMap::new(),
+            key: KEY,
+            remote_key: None,
+            out: VecDeque::new(),
+            config,
+            log: String::new(),
+            sent: RangeSet::new(),
+            data_fin: None,
+            dack: 0,
+            edge: 0,
+            client,
+            data_rcv: 0,
+        }
+    }
+
+    /// An endpoint that dials; its SYN is out.
+    pub(crate) fn client(spec: ConnectionSpec) -> Script {
+        Script::client_drawing(spec, &[])
+    }
+
+    /// The same, whose entropy starts with `first` (its key, then its ISN).
+    pub(crate) fn client_drawing(spec: ConnectionSpec, first: &[u64]) -> Script {
+        let mut script = Script::new(spec.config.clone(), true, first);
+        script.id = script.endpoint.connect(script.now, PORT, spec);
+        script.drain();
+        script
+    }
+
+    /// An endpoint that listens on [`PORT`].
+    pub(crate) fn server(spec: ConnectionSpec) -> Script {
+        Script::server_drawing(spec, &[])
+    }
+
+    pub(crate) fn server_drawing(spec: ConnectionSpec, first: &[u64]) -> Script {
+        let mut script = Script::new(spec.config.clone(), false, first);
+        script.endpoint.listen(PORT, spec);
+        script
+    }
+
+    /// A server with `paths` established subflows of 20 ms; nothing is left to expect.
+    pub(crate) fn open_server(config: Config, paths: u16) -> Script {
+        let mut s = Script::server(spec(config, paths, None));
+        s.establish(paths, 20);
+        s
+    }
+
+    /// The handshakes of a server script: each path takes one round trip of `rtt` ms.
+    pub(crate) fn establish(&mut self, paths: u16, rtt: u64) {
+        let capable = self.config.multipath;
+        let syn = self.syn(0);
+        self.send(if capable { syn.mptcp(capable_syn()) } else { syn.stripped() });
+        self.expect(want(0, SYN.with(ACK)));
+        self.after(rtt);
+        let proof = self.proof(0);
+        self.send(if capable { proof } else { proof.stripped() });
+        self.id = self.endpoint.poll_accept().unwrap_or_else(|| self.fail("nothing to accept"));
+        for path in 1..paths {
+            self.join(path, rtt, false);
+        }
+        self.out.clear();
+    }
+
+    /// A join by the peer, complete.
+    pub(crate) fn join(&mut self, path: u16, rtt: u64, backup: bool) {
+        let syn = self.join_syn(path, backup);
+        self.send(syn);
+        self.expect(want(path, SYN.with(ACK)).mptcp("join answer"));
+        self.after(rtt);
+        let proof = self.proof(path);
+        self.send(proof);
+        self.expect(want(path, ACK).ack(1).no_map());
+    }
+
+    /// A client with `paths` established subflows of 20 ms.
+    pub(crate) fn open_client(config: Config, paths: u16) -> Script {
+        let mut s = Script::client(spec(config, paths, None));
+        s.establish_client(paths, 20);
+        s
+    }
+
+    pub(crate) fn establish_client(&mut self, paths: u16, rtt: u64) {
+        self.expect(want(0, SYN));
+        self.after(rtt);
+        let answer = self.syn_ack(0);
+        self.send(answer);
+        self.expect(want(0, ACK));
+        if self.config.multipath {
+            self.send(self.tx(0));
+            for path in 1..paths {
+                self.expect(want(path, SYN).mptcp("join"));
+            }
+            self.after(rtt);
+            for path in 1..paths {
+                let answer = self.syn_ack(path);
+                self.send(answer);
+                self.expect(want(path, ACK).mptcp("join proof"));
+            }
+            self.after(rtt);
+            (1..paths).for_each(|path| self.send(self.tx(path)));
+        }
+        self.out.clear();
+    }
+
+    // Templates of what the peer sends.
+
+    /// The peer's first SYN on `path`, without an MPTCP option.
+    pub(crate) fn syn(&mut self, path: u16) -> Seg {
+        let port = 1_000 + path;
+        let iss = 0xffff_f000_u32.wrapping_add(u32::from(path) << 20);
+        let fresh = Peer { port, remote_port: PORT, iss, nonce: 77, ..Peer::default() };
+        self.peers.insert(path, fresh);
+        Seg {
+            path,
+            flags: SYN,
+            win: 0xffff,
+            mss: Some(1460),
+            scale: Some(SCALE),
+            sack_permitted: true,
+            stamps: Some((self.clock(), 0)),
+            ..Seg::default()
+        }
+    }
+
+    pub(crate) fn join_syn(&mut self, path: u16, backup: bool) -> Seg {
+        let token = self.remote_key.map_or(0, Key::token);
+        let syn = self.syn(path);
+        syn.mptcp(Mptcp::JoinSyn(JoinSyn { backup, address_id: path as u8, token, nonce: 77 }))
+    }
+
+    /// The peer's answer to the endpoint's SYN, with the option that it asks for.
+    pub(crate) fn syn_ack(&mut self, path: u16) -> Seg {
+        let key = self.key;
+        let remote = self.remote_key;
+        let peer = self.peers.get_mut(&path).expect("a SYN came");
+        peer.nonce = 78;
+        let option = match (self.config.multipath, path) {
+            (false, _) => None,
+            (true, 0) => Some(Mptcp::Capable(MpCapable {
+                checksum_required: false,
+                sender_key: Some(key),
+                receiver_key: None,
+                data_len: None,
+            })),
+            (true, _) => {
+                let remote = remote.expect("the endpoint told its key");
+                let hmac = join_hmac(key, remote, peer.nonce, peer.remote_nonce).left64();
+                let (address_id, nonce) = (path as u8, peer.nonce);
+                Some(Mptcp::JoinSynAck(JoinSynAck { backup: false, address_id, hmac, nonce }))
+            }
+        };
+        let stamps = Some((self.clock(), self.peers[&path].heard));
+        Seg {
+            path,
+            flags: SYN.with(ACK),
+            ack: 1,
+            win: 0xffff,
+            mss: Some(1460),
+            scale: Some(SCALE),
+            sack_permitted: true,
+            stamps,
+            mptcp: option,
+            ..Seg::default()
+        }
+    }
+
+    /// The third ACK with what proves the peer: both keys, or its HMAC.
+    pub(crate) fn proof(&self, path: u16) -> Seg {
+        let remote = self.remote_key.unwrap_or(Key(0));
+        let peer = &self.peers[&path];
+        let option = if path == 0 {
+            Mptcp::Capable(MpCapable {
+                checksum_required: false,
+                sender_key: Some(self.key),
+                receiver_key: Some(remote),
+                data_len: None,
+            })
+        } else {
+            let hmac = join_hmac(self.key, remote, peer.nonce, peer.remote_nonce).left160();
+            Mptcp::JoinAck(JoinAck { hmac })
+        };
+        Seg { dack: None, mptcp: Some(option), ..self.tx(path) }
+    }
+
+    /// A pure ACK of all that came in on `path`, with a DSS where Multipath TCP is spoken.
+    pub(crate) fn tx(&self, path: u16) -> Seg {
+        let peer = &self.peers[&path];
+        Seg {
+            path,
+            flags: ACK,
+            seq: peer.nxt,
+            ack: peer.rcv,
+            win: 0xffff,
+            stamps: Some((self.clock(), peer.heard)),
+            dack: self.config.multipath.then_some(self.data_rcv),
+            ..Seg::default()
+        }
+    }
+
+    fn clock(&self) -> u32 {
+        5_000 + (self.now.as_nanos() / 1_000_000) as u32
+    }
+
+    // Events.
+
+    /// The segment arrives at the endpoint.
+    pub(crate) fn send(&mut self, seg: Seg) {
+        let segment = self.to_wire(&seg);
+        self.note(&format!("> {}", line(&seg)));
+        let peer = self.peers.get_mut(&seg.path).expect("a known path");
+        let syn = u32::from(seg.flags.has(Flags::SYN));
+        let fin = u32::from(seg.flags.has(Flags::FIN));
+        peer.nxt = peer.nxt.max(seg.seq + seg.len + syn + fin);
+        let first = seg.mptcp.as_ref().is_some_and(carries_first_data);
+        let dsn = seg.map.map(|(dsn, ssn, _)| dsn + u64::from(seg.seq.saturating_sub(ssn)));
+        if let Some(dsn) = dsn.or(first.then_some(0)).or(self.plain_dsn(&seg)) {
+            self.sent.insert(plait_base::ByteRange::with_len(dsn, u64::from(seg.len)));
+        }
+        if let Some((dsn, _, len)) = seg.map.filter(|_| seg.data_fin) {
+            self.data_fin = Some(dsn + u64::from(len) - 1);
+        }
+        self.endpoint.handle(self.now, PathId(seg.path), &segment);
+        self.drain();
+    }
+
+    fn plain_dsn(&self, seg: &Seg) -> Option<u64> {
+        (!self.config.multipath && seg.len > 0).then(|| u64::from(seg.seq) - 1)
+    }
+
+    /// `millis` pass; timers expire in their order.
+    pub(crate) fn after(&mut self, millis: u64) {
+        self.until(self.now + Span::from_millis(millis));
+    }
+
+    pub(crate) fn until(&mut self, target: Time) {
+        let mut storm = 0;
+        loop {
+            let due = self.endpoint.poll_timeout();
+            if due > target {
+                break;
+            }
+            storm = if due > self.now { 0 } else { storm + 1 };
+            assert!(storm < 100, "a storm of timers at {}\n{}", millis(due), self.log);
+            self.now = self.now.max(due);
+            self.endpoint.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = target;
+    }
+
+    pub(crate) fn write(&mut self, len: u64) {
+        let taken = self.endpoint.write(self.now, self.id, len);
+        self.note(&format!("write {len}: {taken}"));
+        self.drain();
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.endpoint.finish(self.now, self.id);
+        self.note("finish");
+        self.drain();
+    }
+
+    /// Reads all there is, at most `max` bytes.
+    pub(crate) fn skip(&mut self, max: u64) -> u64 {
+        let read = self.endpoint.skip(self.now, self.id, max);
+        self.note(&format!("read {read}"));
+        self.drain();
+        read
+    }
+
+    pub(crate) fn state(&self) -> ConnectionState {
+        self.endpoint.state(self.id)
+    }
+
+    pub(crate) fn drain(&mut self) {
+        while self.endpoint.poll_news().is_some() {}
+        let mut count = 0;
+        while let Some(transmit) = self.endpoint.poll_transmit(self.now) {
+            count += 1;
+            assert!(count < 20_000, "segments without end\n{}", self.tail());
+            let seg = self.read_wire(transmit.path.0, &transmit.segment);
+            self.note(&format!("< {}", line(&seg)));
+            self.audit(&seg, &transmit.segment);
+            self.out.push_back((self.now, seg, transmit.segment));
+        }
+        if let Some(violation) = self.endpoint.violation() {
+            self.fail(&format!("violation: {violation}"));
+        }
+    }
+
+    // Expectations.
+
+    /// The next segment out has the fields of `want`.
+    pub(crate) fn expect(&mut self, want: Want) -> Seg {
+        let Some((time, seg, _)) = self.out.pop_front() else {
+            self.fail(&format!("expected {}, but nothing was sent", words(&want.0)))
+        };
+        let mut fields = seg.fields();
+        fields.push(("time", millis(time).to_string()));
+        let mut diff = String::new();
+        for (field, expected) in &want.0 {
+            let actual = &fields.iter().find(|(name, _)| name == field).expect("a field").1;
+            if actual != expected {
+                let _ = writeln!(diff, "  {field:>6}: expected {expected}, got {actual}");
+            }
+        }
+        if !diff.is_empty() {
+            self.fail(&format!("the segment differs\n{diff}"));
+        }
+        seg
+    }
+
+    pub(crate) fn expect_nothing(&mut self) {
+        if let Some((_, seg, _)) = self.out.front() {
+            self.fail(&format!("expected nothing, got {}", line(seg)));
+        }
+    }
+
+    /// Drops what was sent, as a network may; returns how many segments that was.
+    pub(crate) fn lose_all(&mut self) -> usize {
+        core::mem::take(&mut self.out).len()
+    }
+
+    pub(crate) fn fail(&self, why: &str) -> ! {
+        panic!("at {} ms: {why}\nwhat happened (> to the endpoint, < from it):\n{}", millis(self.now), self.tail())
+    }
+
+    fn tail(&self) -> String {
+        let lines: Vec<&str> = self.log.lines().collect();
+        lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+
+    fn note(&mut self, what: &str) {
+        let _ = writeln!(self.log, "{:>10.3} {what}", millis(self.now));
+    }
+
+    // What holds for every segment that an endpoint emits.
+
+    fn audit(&mut self, seg: &Seg, segment: &Segment) {
+        let mut wrong = Vec::new();
+        if segment.options.header_len() > 40 || !segment.options.fits() {
+            wrong.push(format!("{} bytes of options", segment.options.raw_len()));
+        }
+        if segment.ip_len() > self.config.mtu {
+            wrong.push(format!("a packet of {} bytes", segment.ip_len()));
+        }
+        let syn = segment.flags.has(Flags::SYN);
+        if syn != segment.options.mss.is_some() || !syn && segment.options.window_scale.is_some() {
+            wrong.push("MSS or window scale belong on a SYN (R62, R64)".into());
+        }
+        let peer = self.peers.entry(seg.path).or_default();
+        let reset = segment.flags.has(Flags::RST);
+        if !reset && segment.options.timestamps.is_none() {
+            wrong.push("no timestamps (R65)".into());
+        }
+        if !reset && !syn {
+            if seg.ack < peer.last_ack {
+                wrong.push(format!("ACK {} after {}", seg.ack, peer.last_ack));
+            }
+            peer.last_ack = seg.ack;
+        }
+        if let Some(dack) = seg.dack.filter(|_| !reset && !syn) {
+            let whole = self.sent.first().filter(|first| first.start == 0).map_or(0, |it| it.end);
+            let most = whole + u64::from(self.data_fin == Some(whole));
+            if dack > most {
+                wrong.push(format!("DATA_ACK {dack}, but only {most} was sent (R36)"));
+            }
+            if dack < self.dack {
+                wrong.push(format!("DATA_ACK {dack} after {} (R36)", self.dack));
+            }
+            self.dack = self.dack.max(dack);
+            let scale = self.peers[&seg.path].own_shift(segment);
+            let edge = dack + (u64::from(seg.win) << scale);
+            // Rounding to the scale may cost less than one unit (RFC 7323 section 2.4).
+            if edge + (1 << scale) <= self.edge {
+                wrong.push(format!("right edge {edge} after {} (R37)", self.edge));
+            }
+            self.edge = self.edge.max(edge);
+        }
+        if !wrong.is_empty() {
+            self.fail(&format!("audit of {}: {}", line(seg), wrong.join("; ")));
+        }
+    }
+
+    // Between relative numbers and the wire's.
+
+    fn to_wire(&self, seg: &Seg) -> Segment {
+        let peer = &self.peers[&seg.path];
+        let dss = (seg.dack.is_some() || seg.map.is_some()).then(|| {
+            let first = self.key.idsn().wrapping_add(1);
+            let remote = self.remote_key.map_or(0, |key| key.idsn().wrapping_add(1));
+            let cut = |value: u64| if seg.long { value } else { value & 0xffff_ffff };
+            Dss {
+                data_ack: seg.dack.map(|dack| DataAck {
+                    value: cut(remote.wrapping_add(dack)),
+                    long: seg.long,
+                }),
+                mapping: seg.map.map(|(dsn, ssn, len)| Mapping {
+                    dsn: cut(first.wrapping_add(dsn)),
+                    long: seg.long,
+                    ssn,
+                    len,
+                    checksum: None,
+                }),
+                data_fin: seg.data_fin,
+            }
+        });
+        let mut options = Options {
+            mss: seg.mss,
+            window_scale: seg.scale,
+            sack_permitted: seg.sack_permitted,
+            timestamps: seg.stamps.map(|(value, echo)| Timestamps { value, echo }),
+            dss,
+            mptcp: seg.mptcp.clone().map(Box::new),
+            ..Options::default()
+        };
+        for (left, right) in &seg.sack {
+            options.sack.push(peer.irs.wrapping_add(*left), peer.irs.wrapping_add(*right));
+        }
+        let payload = match &seg.bytes {
+            Some(bytes) => Payload::from_bytes(bytes),
+            None if seg.len == 0 => Payload::Empty,
+            None => Payload::Pattern { offset: seg.map.map_or(0, |map| map.0), len: seg.len },
+        };
+        Segment {
+            src_port: peer.port,
+            dst_port: peer.remote_port,
+            seq: peer.iss.wrapping_add(seg.seq),
+            ack: if seg.flags.has(ACK) { peer.irs.wrapping_add(seg.ack) } else { 0 },
+            flags: seg.flags,
+            window: seg.win,
+            options,
+            payload,
+        }
+    }
+
+    fn read_wire(&mut self, path: u16, segment: &Segment) -> Seg {
+        let options = &segment.options;
+        let client = self.client;
+        let peer = self.peers.entry(path).or_default();
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
+            if client {
+                let iss = 0x0fff_fff0 + (u32::from(path) << 28);
+                *peer = Peer { port: PORT, remote_port: segment.src_port, iss, ..Peer::default() };
+            }
+            (peer.irs, peer.rcv) = (segment.seq, 1);
+            peer.remote_scale = options.window_scale.unwrap_or(0);
+        }
+        match options.mptcp.as_deref() {
+            Some(Mptcp::Capable(it)) if it.sender_key.is_some() => self.remote_key = it.sender_key,
+            Some(Mptcp::JoinSyn(it)) => peer.remote_nonce = it.nonce,
+            Some(Mptcp::JoinSynAck(it)) => peer.remote_nonce = it.nonce,
+            _ => {}
+        }
+        if let Some(stamps) = options.timestamps {
+            peer.heard = stamps.value;
+        }
+        let (iss, irs) = (peer.iss, peer.irs);
+        let (own, remote) = (self.key, self.remote_key.unwrap_or(Key(0)));
+        let dsn = |key: Key, value: u64, long: bool, near: u64| {
+            let first = key.idsn().wrapping_add(1);
+            let low = unwrap32((value as u32).wrapping_sub(first as u32), near);
+            if long { value.wrapping_sub(first) } else { low }
+        };
+        let map = options.dss.and_then(|dss| dss.mapping);
+        Seg {
+            path,
+            flags: segment.flags,
+            seq: segment.seq.wrapping_sub(irs),
+            ack: if segment.flags.has(ACK) { segment.ack.wrapping_sub(iss) } else { 0 },
+            win: segment.window,
+            len: segment.payload.len(),
+            bytes: segment.payload.bytes().map(<[u8]>::to_vec),
+            stamps: options.timestamps.map(|stamps| (stamps.value, stamps.echo)),
+            mss: options.mss,
+            scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+            sack: options
+                .sack
+                .as_slice()
+                .iter()
+                .map(|(l, r)| (l.wrapping_sub(iss), r.wrapping_sub(iss)))
+                .collect(),
+            dack: options
+                .dss
+                .and_then(|dss| dss.data_ack)
+                .map(|ack| dsn(own, ack.value, ack.long, self.dack)),
+            map: map.map(|map| (dsn(remote, map.dsn, map.long, self.data_rcv), map.ssn, map.len)),
+            data_fin: options.dss.is_some_and(|dss| dss.data_fin),
+            long: map.is_some_and(|map| map.long),
+            mptcp: options.mptcp.as_deref().cloned(),
+        }
+    }
+
+    /// Acknowledges on `path` everything up to `seq`, and the data up to `dack`.
+    pub(crate) fn ack(&mut self, path: u16, seq: u32, dack: u64) {
+        let peer = self.peers.get_mut(&path).expect("a known path");
+        peer.rcv = peer.rcv.max(seq);
+        self.data_rcv = self.data_rcv.max(dack);
+        self.send(self.tx(path));
+    }
+
+    /// Takes the FIN that the endpoint sends on `path` and answers with one.
+    pub(crate) fn answer_fin(&mut self, path: u16) {
+        let fin = self.expect(want(path, FIN));
+        self.peers.get_mut(&path).expect("a known path").rcv = fin.seq + 1;
+        self.send(self.tx(path).flags(FIN));
+    }
+}
+
+impl Peer {
+    fn own_shift(&self, segment: &Segment) -> u8 {
+        if segment.flags.has(Flags::SYN) { 0 } else { self.remote_scale }
+    }
+}
+
+pub(crate) fn capable_syn() -> Mptcp {
+    Mptcp::Capable(MpCapable {
+        checksum_required: false,
+        sender_key: None,
+        receiver_key: None,
+        data_len: None,
+    })
+}
+
+fn carries_first_data(option: &Mptcp) -> bool {
+    matches!(option, Mptcp::Capable(MpCapable { data_len: Some(_), .. }))
+}
+
+fn words(fields: &[(&'static str, String)]) -> String {
+    let words: Vec<String> = fields.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    words.join(", ")
+}
+
+fn line(seg: &Seg) -> String {
+    let fields = seg.fields();
+    let told: Vec<_> = fields.into_iter().filter(|(_, v)| v != "-" && v != "[]").collect();
+    words(&told)
+}

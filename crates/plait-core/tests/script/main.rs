@@ -1,0 +1,8 @@
+//! Scripts of segments in virtual time: one real endpoint, the test plays its peer. Each scenario
+//! names the requirement that it holds the endpoint to (`R<n>`, protocol notes section 1).
+#![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
+
+mod harness;
+mod segment;
+
+mod handshake;
