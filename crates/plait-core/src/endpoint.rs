@@ -458,6 +458,14 @@ impl Endpoint {
         self.connection(id).map_or(0, Connection::mss)
     }
 
+    /// How far a connection's data has come: the first DSN of ours that the peer has not
+    /// DATA_ACKed, and the first of the peer's that has not arrived in order. A peer's first
+    /// number is never above the other end's second.
+    #[must_use]
+    pub fn progress(&self, id: ConnId) -> Option<(u64, u64)> {
+        self.connection(id).map(Connection::progress)
+    }
+
     /// Whether every connection has taken leave on all its subflows (those in TIME-WAIT count as
     /// gone).
     #[must_use]

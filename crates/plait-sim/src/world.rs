@@ -325,7 +325,32 @@ impl<'a> World<'a> {
         {
             self.violation = Some(format!("{:?}: {violation}", self.now));
         }
+        if self.setup.check && self.violation.is_none() {
+            self.violation = self.acknowledged_early(host / 2);
+        }
         self.rearm(host);
+    }
+
+    /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
+    /// order, at the other.
+    fn acknowledged_early(&self, pair: usize) -> Option<String> {
+        let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
+        for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
+            let (Some(near), Some(far)) = (near.conn, far.conn) else { continue };
+            if !self.is_current(2 * pair + 1, index, far) {
+                continue;
+            }
+            let ends = client.endpoint.progress(near).zip(server.endpoint.progress(far));
+            let Some(((up_acked, down_here), (down_acked, up_here))) = ends else { continue };
+            if up_acked > up_here || down_acked > down_here {
+                return Some(format!(
+                    "{:?}: DATA_ACK ahead of delivery: up {up_acked} of {up_here}, \
+                     down {down_acked} of {down_here}",
+                    self.now
+                ));
+            }
+        }
+        None
     }
 
     /// Sets the host's wake-up. One that is set for an earlier time stands: it will find nothing to

@@ -12,6 +12,13 @@ impl Connection {
         self.unacknowledged_data_is_carried()
             .or_else(|| self.books_agree())
             .or_else(|| self.windows_are_respected())
+            .or_else(|| self.delivery_is_in_order())
+    }
+
+    /// Every byte is delivered at its place, and nothing is told that was not delivered. (That each
+    /// is delivered once follows: delivery only moves on.)
+    fn delivery_is_in_order(&self) -> Option<String> {
+        self.recv.misplaced().map(|run| format!("wrong bytes delivered at {run:?}"))
     }
 
     /// Every byte sent and not DATA_ACKed is with a subflow that is not closed, or queued for

@@ -401,6 +401,11 @@ impl Connection {
         self.queue.occupied()
     }
 
+    /// First DSN of ours that is not DATA_ACKed; first of the peer's that is not here in order.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.queue.una(), self.recv.nxt())
+    }
+
     /// Whether something happened since this was last asked.
     pub(crate) fn take_news(&mut self) -> bool {
         core::mem::take(&mut self.news)

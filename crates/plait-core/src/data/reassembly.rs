@@ -35,6 +35,8 @@ pub(crate) struct Reassembly {
     /// DSN of the DATA_FIN, once known.
     fin: Option<u64>,
     fin_taken: bool,
+    /// A run of pattern bytes was not the one that belongs at its position.
+    misplaced: Option<ByteRange>,
 }
 
 impl Reassembly {
@@ -48,6 +50,7 @@ impl Reassembly {
             ready: VecDeque::new(),
             fin: None,
             fin_taken: false,
+            misplaced: None,
         }
     }
 
@@ -64,6 +67,12 @@ impl Reassembly {
     /// The DATA_FIN was reached.
     pub(crate) const fn finished(&self) -> bool {
         self.fin_taken
+    }
+
+    /// The first run that was delivered with other bytes than belong there. Pattern bytes tell
+    /// their position.
+    pub(crate) const fn misplaced(&self) -> Option<ByteRange> {
+        self.misplaced
     }
 
     /// Bytes that wait for the ones before them.
@@ -156,6 +165,11 @@ impl Reassembly {
             .map(|other| other.range.intersect(data).len())
             .sum();
         self.nxt = held.range.end;
+        if let Payload::Pattern { offset, .. } = held.payload
+            && offset != held.range.start
+        {
+            self.misplaced = self.misplaced.or(Some(data));
+        }
         if matches!(held.payload, Payload::Bytes { .. }) {
             self.ready.push_back(held.payload.slice(skip as u32, u32::MAX));
         }
