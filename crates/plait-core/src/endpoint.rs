@@ -81,7 +81,7 @@ impl Endpoint {
         }
     }
 
-    /// Lets events be recorded, for [`Endpoint::drain_events`].
+    /// Lets events be recorded, for [`Endpoint::swap_events`].
     pub fn record_events(&mut self, on: bool) {
         self.log.enabled = on;
     }
@@ -401,20 +401,11 @@ impl Endpoint {
             .find_map(|(index, conn)| conn.as_mut()?.take_news().then_some(ConnId(index as u32)))
     }
 
-    /// Hands over the events recorded since the last call, in order, each with its connection and
-    /// that connection's service port.
-    pub fn drain_events(&mut self, mut take: impl FnMut(ConnId, u16, &Event)) {
-        for index in 0..self.log.events.len() {
-            let (id, event) = self.log.events[index];
-            take(id, self.service_port(id).unwrap_or(0), &event);
-        }
-        self.log.events.clear();
-    }
-
-    /// Whether [`Endpoint::drain_events`] has something to hand over.
-    #[must_use]
-    pub fn has_events(&self) -> bool {
-        !self.log.events.is_empty()
+    /// Swaps the events recorded since the last call, in order, each with its connection, for an
+    /// empty list, whose memory is used again.
+    pub fn swap_events(&mut self, events: &mut Vec<(ConnId, Event)>) {
+        events.clear();
+        core::mem::swap(&mut self.log.events, events);
     }
 
     /// Path, local port and remote port of every open subflow of a connection.

@@ -113,7 +113,7 @@ impl Network {
         2 * path.index() + usize::from(direction == Direction::Up)
     }
 
-    /// Takes a segment from a host. Returns why it was dropped, if that is known already.
+    /// Takes a segment from a host. Hands it back with the cause if it is known to be dropped.
     pub(crate) fn send(
         &mut self,
         queue: &mut EventQueue,
@@ -122,7 +122,7 @@ impl Network {
         path: PathId,
         direction: Direction,
         segment: Segment,
-    ) -> Option<DropCause> {
+    ) -> Option<(Segment, DropCause)> {
         let index = Network::index(path, direction);
         let way = self.ways.get_mut(index)?;
         let size = segment.ip_len();
@@ -154,10 +154,11 @@ impl Network {
                 queue.set(source, next.stamp);
             }
             let size = packet.segment.ip_len();
-            let (pair, segment) = (packet.pair, packet.segment.clone());
+            let pair = packet.pair;
             let dropped = way.offer(queue, index, packet, size);
-            let arrival = Arrival { pair, path, direction, segment };
-            return dropped.map_or(Due::Nothing, |cause| Due::Dropped(arrival, cause));
+            return dropped.map_or(Due::Nothing, |(segment, cause)| {
+                Due::Dropped(Arrival { pair, path, direction, segment }, cause)
+            });
         }
         let Some(packet) = way.under_way.pop_front() else { return Due::Nothing };
         if let Some(next) = way.under_way.front() {
@@ -188,9 +189,9 @@ impl Way {
         index: usize,
         packet: UnderWay,
         size: u32,
-    ) -> Option<DropCause> {
+    ) -> Option<(Segment, DropCause)> {
         match self.link.offer(packet.stamp.at, size) {
-            Fate::Drop(cause) => Some(cause),
+            Fate::Drop(cause) => Some((packet.segment, cause)),
             // The rate is zero for ever from here on.
             Fate::Deliver { arrives: Time::NEVER, .. } => None,
             Fate::Deliver { arrives, .. } => {

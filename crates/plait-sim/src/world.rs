@@ -174,7 +174,7 @@ struct World<'a> {
     violation: Option<String>,
     next_sample: Time,
     /// Events on their way from an endpoint to the observers; empty between calls.
-    told: Vec<(ConnId, u16, Event)>,
+    told: Vec<(ConnId, Event)>,
 }
 
 impl<'a> World<'a> {
@@ -463,40 +463,35 @@ impl<'a> World<'a> {
             let (path, segment) = (transmit.path, transmit.segment);
             self.digest.push(self.now, false, path, direction, &segment);
             self.watch.on_segment(self.now, Hop::Sent, path, direction, &segment);
-            // The watcher may want to see a segment that does not survive.
-            let sent = segment.clone();
             let dropped =
                 self.network.send(&mut self.queue, self.now, host / 2, path, direction, segment);
-            if let Some(cause) = dropped {
-                self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &sent);
+            if let Some((segment, cause)) = dropped {
+                self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
             }
         }
     }
 
     /// Tells observers what the cores have said since the last time.
     fn drain_core(&mut self, host: usize) {
-        if !self.hosts[host].endpoint.has_events() {
-            return;
-        }
         let mut told = std::mem::take(&mut self.told);
-        self.hosts[host].endpoint.drain_events(|conn, port, event| told.push((conn, port, *event)));
+        self.hosts[host].endpoint.swap_events(&mut told);
         let (pair, side) = (host / 2, self.hosts[host].side);
-        for (conn, port, event) in told.drain(..) {
-            let connection = match self.hosts[host].seat_of(conn) {
-                Some(seat) => seat,
-                // A server's connection speaks before it is accepted.
-                None => {
-                    let seat = usize::from(port.saturating_sub(FIRST_PORT));
-                    if side == Side::Client || !self.is_current(host, seat, conn) {
-                        continue;
-                    }
-                    seat
-                }
+        for (conn, event) in &told {
+            let seat = self.hosts[host].seat_of(*conn);
+            // A server's connection speaks before it is accepted.
+            let Some(connection) = seat.or_else(|| self.seat_before_accept(host, *conn)) else {
+                continue;
             };
-            self.observers[pair][connection].observe(self.now, side, &event);
-            self.watch.on_core(self.now, Who { pair, connection, host: side }, &event);
+            self.observers[pair][connection].observe(self.now, side, event);
+            self.watch.on_core(self.now, Who { pair, connection, host: side }, event);
         }
         self.told = told;
+    }
+
+    fn seat_before_accept(&self, host: usize, conn: ConnId) -> Option<usize> {
+        let port = self.hosts[host].endpoint.service_port(conn)?;
+        let seat = usize::from(port.checked_sub(FIRST_PORT)?);
+        (!is_client(host) && self.is_current(host, seat, conn)).then_some(seat)
     }
 
     fn finish(self) -> Outcome {

@@ -195,9 +195,11 @@ impl Connection {
         }
         let peer = self.keys.peer?;
         if shake.join {
-            let proven = self.subflows[index].standing.joined;
-            let hmac = join_hmac(self.keys.local, peer, shake.nonce, shake.peer_nonce);
-            return (!proven).then(|| Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
+            let unproven = !self.subflows[index].standing.joined;
+            return unproven.then(|| {
+                let hmac = join_hmac(self.keys.local, peer, shake.nonce, shake.peer_nonce);
+                Mptcp::JoinAck(JoinAck { hmac: hmac.left160() })
+            });
         }
         (!self.joins.peer_dss_seen).then_some(Mptcp::Capable(MpCapable {
             checksum_required: false,
