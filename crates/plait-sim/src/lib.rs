@@ -9,11 +9,12 @@ mod digest;
 mod host;
 mod network;
 mod queue;
+mod setup;
 mod world;
 
 pub use digest::RunDigest;
 pub use network::{Direction, Hop, PathSetup};
-pub use world::{
-    ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who, run,
-    run_watched,
+pub use setup::{
+    ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,
 };
+pub use world::{run, run_watched};

@@ -80,7 +80,11 @@ impl Connection {
         carry: Carry,
     ) -> Transmit {
         let mss = self.mss();
-        self.subflows[index].on_retransmitted(ctx.now, seq, len, mss);
+        let subflow = &mut self.subflows[index];
+        if carry == Carry::TailProbe {
+            subflow.rack.on_probe(subflow.tx.nxt());
+        }
+        subflow.on_retransmitted(ctx.now, seq, len, mss);
         if fin {
             return self.build_ack(ctx.now, index, seq, Flags::FIN, Payload::Empty, None);
         }

@@ -46,8 +46,12 @@ impl Connection {
             self.restart_here(ctx, index);
         } else if acceptable {
             self.kill_subflow(ctx, index, false);
-        } else {
-            self.subflows[index].owes.ack = subflow.state.synchronised();
+        } else if subflow.state.synchronised() {
+            // A challenge for what lies in the window; the rest is dropped in silence.
+            let ahead =
+                segment.seq.wrapping_sub(subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32));
+            let inside = u64::from(ahead) < self.recv.window();
+            self.subflows[index].owes.ack |= inside;
         }
     }
 
@@ -62,7 +66,9 @@ impl Connection {
         }
         if let Some(stamp) = segment.options.timestamps
             && seq <= subflow.rx.nxt()
+            && stamp.value.wrapping_sub(subflow.shake.ts_recent) < 1 << 31
         {
+            // An old duplicate does not turn the clock back (RFC 7323 section 4.3).
             subflow.shake.ts_recent = stamp.value;
         }
         let revived = core::mem::take(&mut subflow.standing.pf);
@@ -74,6 +80,12 @@ impl Connection {
             self.subflow_up(ctx, index);
         } else if revived {
             self.notify_subflows(ctx);
+        }
+        if !self.subflows[index].shake.initiator
+            && matches!(segment.options.mptcp.as_deref(), Some(Mptcp::JoinAck(_)))
+        {
+            // Our fourth ACK was lost: the peer may not send before it has one.
+            self.subflows[index].owes.ack = true;
         }
         if let Some(dss) = segment.options.dss {
             self.on_dss_seen(ctx, &dss);
@@ -159,7 +171,11 @@ impl Connection {
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
         let edge = match self.mode {
             // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
-            Mode::Plain => (ack - 1).min(self.queue.nxt()),
+            // An acknowledgement from before our first byte says nothing.
+            Mode::Plain => match ack.checked_sub(1) {
+                Some(edge) => edge.min(self.queue.nxt()),
+                None => return,
+            },
             Mode::Multipath => {
                 let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) else {
                     return;
@@ -196,13 +212,14 @@ impl Connection {
     }
 
     /// The range of data that the payload carries, if it is told.
-    fn mapped(&self, segment: &Segment, seq: u64) -> Option<u64> {
+    fn mapped(&self, index: usize, segment: &Segment, seq: u64) -> Option<u64> {
         match self.mode {
             Mode::Plain => seq.checked_sub(1),
             Mode::Offered => None,
             Mode::Multipath => {
                 if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
                     && capable.data_len.is_some()
+                    && !self.subflows[index].shake.join
                 {
                     return seq.checked_sub(1);
                 }
@@ -221,7 +238,9 @@ impl Connection {
     }
 
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: u64) {
-        if let Some(dss) = segment.options.dss.filter(|dss| dss.data_fin) {
+        if let Some(dss) =
+            segment.options.dss.filter(|dss| dss.data_fin && self.mode == Mode::Multipath)
+        {
             self.on_data_fin(index, &dss);
         }
         let len = u64::from(segment.payload.len());
@@ -231,8 +250,15 @@ impl Connection {
             subflow.owes.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             return;
         }
-        let Some(dsn) = self.mapped(segment, seq) else { return };
-        let data = ByteRange::with_len(dsn, len);
+        if !self.subflows[index].state.takes_data() {
+            // Beyond the peer's FIN (RFC 9293 section 3.10.7.4: the text is ignored).
+            self.subflows[index].owes.ack = true;
+            return;
+        }
+        let Some(dsn) = self.mapped(index, segment, seq) else { return };
+        // Below the first byte or beyond the last number: no place in the data.
+        let Some(end) = dsn.checked_add(len) else { return };
+        let data = ByteRange::new(dsn, end);
         // What does not fit the window is discarded at both levels, so that it comes again.
         if !self.recv.fits(data) {
             self.subflows[index].owes.ack = true;
@@ -283,9 +309,14 @@ impl Connection {
             (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32),
             self.recv.nxt(),
         );
-        let end = first + u64::from(map.len).saturating_sub(1);
-        self.recv.set_fin(end);
         self.subflows[index].owes.ack = true;
+        // An end before what is here or beyond the window is none, and must not keep the true one
+        // out (numbers before the first byte wrap to the end of the space).
+        let Some(end) = first.checked_add(u64::from(map.len).saturating_sub(1)) else { return };
+        if end < self.recv.nxt() || end > self.recv.right_edge() {
+            return;
+        }
+        self.recv.set_fin(end);
         if self.recv.finished() {
             self.on_peer_finished();
         }

@@ -18,6 +18,7 @@ use crate::config::{Config, PathConfig};
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
+use crate::endpoint::FIRST_PORT;
 use crate::event::Event;
 use crate::stats::SubflowStats;
 use crate::tcp::state::{State, Step};
@@ -113,9 +114,9 @@ impl Context<'_> {
 
     /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
     /// the live driver).
-    fn take_port(&mut self) -> u16 {
+    pub(crate) fn take_port(&mut self) -> u16 {
         let port = *self.next_port;
-        *self.next_port = if port == u16::MAX { 49_152 } else { port + 1 };
+        *self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
         port
     }
 }
@@ -431,6 +432,9 @@ impl Connection {
         subflow.standing.joined = false;
         let id = subflow.id;
         self.reinject_outstanding(index);
+        self.subflows[index].tx.abandon();
+        let open = |s: &&Subflow| s.state != State::Closed;
+        self.queue.reinject_orphans(self.subflows.iter().filter(open).map(|s| s.id).collect());
         self.queue.unassign_all();
         if was_joined {
             ctx.emit(Event::SubflowDown { subflow: id });

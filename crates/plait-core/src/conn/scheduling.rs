@@ -1,6 +1,6 @@
 //! The scheduler's place in a connection: views in, decisions and effects out.
 
-use super::{Connection, Context};
+use super::{Connection, Context, Mode};
 use crate::event::{Block, Event, WindowCause};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,6 +12,8 @@ use plait_sched::{
 
 /// Pacing rate where nothing is known yet, in bytes per second.
 const UNKNOWN_PACE: u64 = 0;
+/// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
+const KEYS_OVER_DSS: u64 = 4;
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
 pub(crate) const SAFETY_WAIT: Span = Span::from_millis(200);
 
@@ -29,6 +31,13 @@ pub(crate) struct Scheduling {
     pub(crate) small_segments: bool,
     block: Option<Block>,
     last_wait: Option<(Option<SubflowId>, Reason)>,
+}
+
+/// The parts that make a decision, lent beside a view of the rest.
+struct Deciding<'a> {
+    scheduler: &'a mut dyn Scheduler,
+    warm_up: &'a mut Option<WarmUp>,
+    outcome: &'a mut Outcome,
 }
 
 /// Strict turns: every subflow gets the same number of segments, whatever its window.
@@ -114,9 +123,16 @@ impl Connection {
     /// Payload bytes of the next full segment: less than usual where the peer's whole window is
     /// smaller, or where it has stayed nearly closed for long (RFC 9293 section 3.8.6.2.1).
     pub(super) fn segment_size(&self) -> u64 {
-        let mss = self.mss().min(self.window.largest()).max(1);
+        let mss = self.mss() - if self.keys_ride_along() { KEYS_OVER_DSS } else { 0 };
+        let mss = mss.min(self.window.largest()).max(1);
         let left = self.window.end().saturating_sub(self.queue.nxt());
         if self.scheduling.small_segments && left > 0 { mss.min(left) } else { mss }
+    }
+
+    /// Whether the next new segment is the first one of a client whose peer may not have the keys.
+    fn keys_ride_along(&self) -> bool {
+        let told = self.joins.peer_dss_seen || self.queue.nxt() > 0;
+        self.client && self.mode == Mode::Multipath && !told
     }
 
     fn connection_view(&self) -> ConnectionView {
@@ -146,22 +162,22 @@ impl Connection {
         self.scheduling.views = views;
     }
 
-    /// Tells the scheduler of an event.
-    pub(super) fn notify_scheduler(&mut self, ctx: &Context<'_>, notice: Notice) {
-        if self.scheduling.warm_up.is_some() {
-            return;
-        }
-        self.refresh_views();
+    /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
+    /// the last [`Connection::refresh_views`].
+    fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
         let connection = self.connection_view();
         let Connection { scheduling, queue, .. } = self;
-        let view = View {
-            now: ctx.now,
-            tsq: false,
-            connection,
-            subflows: &scheduling.views,
-            queue: &*queue,
-        };
-        scheduling.scheduler.on_notice(&view, notice);
+        let Scheduling { scheduler, warm_up, outcome, views, .. } = scheduling;
+        let view = View { now, tsq: false, connection, subflows: views, queue: &*queue };
+        f(&mut Deciding { scheduler: &mut **scheduler, warm_up, outcome }, &view)
+    }
+
+    /// Tells the scheduler of an event.
+    pub(super) fn notify_scheduler(&mut self, ctx: &Context<'_>, notice: Notice) {
+        if self.scheduling.warm_up.is_none() {
+            self.refresh_views();
+            self.with_view(ctx.now, |deciding, view| deciding.scheduler.on_notice(view, notice));
+        }
     }
 
     /// Windows of subflows that have been idle are brought down before the scheduler looks at them
@@ -191,8 +207,7 @@ impl Connection {
                 self.scheduling.due = false;
                 break;
             }
-            let connection = self.connection_view();
-            let decision = self.ask(ctx.now, connection);
+            let decision = self.ask(ctx.now);
             self.apply_effects(ctx);
             self.log_decision(ctx, decision);
             match decision {
@@ -208,15 +223,14 @@ impl Connection {
         Todo::Nothing
     }
 
-    fn ask(&mut self, now: Time, connection: ConnectionView) -> Decision {
-        let Connection { scheduling, queue, .. } = self;
-        let view =
-            View { now, tsq: false, connection, subflows: &scheduling.views, queue: &*queue };
-        scheduling.outcome.clear();
-        match &mut scheduling.warm_up {
-            Some(turns) => turns.schedule(&view),
-            None => scheduling.scheduler.schedule(&view, &mut scheduling.outcome),
-        }
+    fn ask(&mut self, now: Time) -> Decision {
+        self.with_view(now, |deciding, view| {
+            deciding.outcome.clear();
+            match deciding.warm_up {
+                Some(turns) => turns.schedule(view),
+                None => deciding.scheduler.schedule(view, deciding.outcome),
+            }
+        })
     }
 
     fn take_plan(&mut self) {
@@ -308,16 +322,7 @@ impl Connection {
             return;
         }
         self.scheduling.last_wait = wait;
-        let connection = self.connection_view();
-        let Connection { scheduling, queue, .. } = self;
-        let view = View {
-            now: ctx.now,
-            tsq: false,
-            connection,
-            subflows: &scheduling.views,
-            queue: &*queue,
-        };
-        let candidates = view.candidates();
+        let candidates = self.with_view(ctx.now, |_, view| view.candidates());
         let usable = self.usable();
         ctx.emit(Event::Decision { chosen, waits_for, candidates, usable, reason });
     }

@@ -136,13 +136,7 @@ impl Reassembly {
             return 0;
         }
         let new = if dsn <= self.nxt {
-            let new = self.deliver(now, &Held { range, at, subflow, payload }, on_readable);
-            while self.held.front().is_some_and(|held| held.range.start <= self.nxt) {
-                let Some(held) = self.held.pop_front() else { break };
-                // Bytes that the new run covered were counted when they came first.
-                self.deliver(now, &held, on_readable);
-            }
-            new
+            self.insert_in_order(now, &Held { range, at, subflow, payload }, on_readable)
         } else {
             self.hold(range, at, subflow, &payload)
         };
@@ -150,31 +144,56 @@ impl Reassembly {
         new
     }
 
-    /// Makes readable what of `held` is new; returns how many of its bytes were neither readable
-    /// nor held.
-    fn deliver(&mut self, now: Time, held: &Held, on_readable: &mut dyn FnMut(Readable)) -> u64 {
-        if held.range.end <= self.nxt {
-            return 0;
+    /// Delivers a run that starts at or below the next byte, and what it connects to. Bytes that
+    /// came before are delivered as they came then (R35). Returns how many were new.
+    fn insert_in_order(
+        &mut self,
+        now: Time,
+        run: &Held,
+        on_readable: &mut dyn FnMut(Readable),
+    ) -> u64 {
+        let mut new = 0;
+        loop {
+            let gap_end = self.held.front().map_or(u64::MAX, |held| held.range.start);
+            let end = run.range.end.min(gap_end);
+            new += end.saturating_sub(self.nxt);
+            self.deliver(now, run, end, on_readable);
+            match self.held.pop_front() {
+                Some(held) if held.range.start <= self.nxt => {
+                    self.deliver(now, &held, held.range.end, on_readable);
+                }
+                Some(held) => {
+                    self.held.push_front(held);
+                    return new;
+                }
+                None => return new,
+            }
+        }
+    }
+
+    /// Makes readable what of `held` is new and below `end`.
+    fn deliver(
+        &mut self,
+        now: Time,
+        held: &Held,
+        end: u64,
+        on_readable: &mut dyn FnMut(Readable),
+    ) {
+        if end <= self.nxt {
+            return;
         }
         let skip = self.nxt - held.range.start;
-        let data = ByteRange::new(self.nxt, held.range.end);
-        let known: u64 = self
-            .held
-            .iter()
-            .take_while(|other| other.range.start < data.end)
-            .map(|other| other.range.intersect(data).len())
-            .sum();
-        self.nxt = held.range.end;
+        let data = ByteRange::new(self.nxt, end);
+        self.nxt = end;
         if let Payload::Pattern { offset, .. } = held.payload
             && offset != held.range.start
         {
             self.misplaced = self.misplaced.or(Some(data));
         }
         if matches!(held.payload, Payload::Bytes { .. }) {
-            self.ready.push_back(held.payload.slice(skip as u32, u32::MAX));
+            self.ready.push_back(held.payload.slice(skip as u32, data.len() as u32));
         }
         on_readable(Readable { data, waited: now.since(held.at), subflow: held.subflow });
-        data.len() - known
     }
 
     /// Holds the parts of `range` that are not held yet.

@@ -2,6 +2,7 @@
 //! reinjection.
 
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet};
 use plait_sched::{QueueView, SentRange};
@@ -22,6 +23,8 @@ pub(crate) struct SendQueue {
     assigned: Vec<RangeSet>,
     /// Real bytes written, by DSN of their first byte; pattern bytes need no store.
     store: VecDeque<(u64, Payload)>,
+    /// DSN below which the store has given its bytes back.
+    released: u64,
 }
 
 impl SendQueue {
@@ -84,6 +87,9 @@ impl SendQueue {
         if range.is_empty() {
             return Payload::Empty;
         }
+        if range.start < self.released {
+            return self.part_released(range);
+        }
         let at = self.store.partition_point(|(start, _)| *start <= range.start);
         let Some((start, chunk)) = at.checked_sub(1).and_then(|at| self.store.get(at)) else {
             return Payload::Pattern { offset: range.start, len: range.len() as u32 };
@@ -102,6 +108,22 @@ impl SendQueue {
             joined.extend_from_slice(piece.bytes().unwrap_or(&[]));
         }
         Payload::from_bytes(&joined)
+    }
+
+    /// A subflow sends again what the peer has DATA_ACKed, in part or whole, by way of another. The
+    /// peer drops those bytes, so any will do; the others must be right.
+    fn part_released(&self, range: ByteRange) -> Payload {
+        let kept = self.payload(ByteRange::new(self.released.min(range.end), range.end));
+        match kept {
+            Payload::Pattern { len, .. } if len > 0 => {
+                Payload::Pattern { offset: range.start, len: range.len() as u32 }
+            }
+            kept => {
+                let mut bytes = vec![0; (range.len() - u64::from(kept.len())) as usize];
+                bytes.extend_from_slice(kept.bytes().unwrap_or(&[]));
+                Payload::from_bytes(&bytes)
+            }
+        }
     }
 
     /// Takes the segment of at most `len` bytes that starts `offset` bytes into the unsent data.
@@ -231,6 +253,15 @@ impl SendQueue {
         }
     }
 
+    /// Queues what none of the subflows `open` has been given for reinjection: also what the peer
+    /// acknowledged on a subflow that is gone, for only a DATA_ACK tells that it has the data (RFC
+    /// 8684 section 3.3.6).
+    pub(crate) fn reinject_orphans(&mut self, open: SubflowSet) {
+        for sent in self.sent.iter().filter(|sent| sent.carried.0 & open.0 == 0) {
+            self.reinject.insert(sent.range);
+        }
+    }
+
     /// The first range that waits for reinjection.
     pub(crate) fn next_reinjection(&self) -> Option<SentRange> {
         let first = self.reinject.first()?;
@@ -254,8 +285,12 @@ impl SendQueue {
             self.sent.pop_front();
         }
         self.reinject.remove_below(dsn);
-        while self.store.front().is_some_and(|(start, chunk)| start + u64::from(chunk.len()) <= dsn)
-        {
+        while let Some((start, chunk)) = self.store.front() {
+            let end = start + u64::from(chunk.len());
+            if end > dsn {
+                break;
+            }
+            self.released = end;
             self.store.pop_front();
         }
         freed

@@ -231,6 +231,13 @@ impl TxRing {
         self.ring.iter().find(|sent| sent.whereabouts == Whereabouts::Lost)
     }
 
+    /// The subflow is gone: nothing is under way any more. The edges stay, for its reset.
+    pub(crate) fn abandon(&mut self) {
+        self.ring.clear();
+        self.sacked.clear();
+        (self.inflight, self.lost, self.sacked_segments) = (0, 0, 0);
+    }
+
     /// The segment at `seq` is sent again.
     pub(crate) fn retransmit(&mut self, seq: u64, now: Time) {
         let at = self.ring.partition_point(|sent| sent.seq < seq);

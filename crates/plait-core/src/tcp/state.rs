@@ -57,6 +57,11 @@ impl State {
         !matches!(self, State::SynSent | State::SynReceived | State::Closed)
     }
 
+    /// The peer may still send data: its FIN has not come.
+    pub(crate) const fn takes_data(self) -> bool {
+        matches!(self, State::Established | State::FinWait1 | State::FinWait2)
+    }
+
     /// New data may be sent (ESTABLISHED or CLOSE_WAIT).
     pub(crate) const fn sends_data(self) -> bool {
         matches!(self, State::Established | State::CloseWait)

@@ -203,6 +203,7 @@ impl Subflow {
     fn arm_tail_probe(&mut self, now: Time) {
         let allowed = matches!(self.phase, Phase::Open)
             && self.tx.sacked_segments() == 0
+            && !self.rack.is_probing(self.tx.una())
             && self.rtt.srtt().is_some()
             && !self.tx.is_empty();
         let at = now + probe_timeout(self.rtt.srtt(), self.tx.len());
@@ -322,7 +323,9 @@ impl Subflow {
             rtt,
             srtt,
             min_rtt: self.rtt.min().unwrap_or(srtt),
-            cwnd_limited: self.usage.limited(self.cc.in_slow_start(), cwnd),
+            // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
+            cwnd_limited: outcome.advanced > 0
+                && self.usage.limited(self.cc.in_slow_start(), cwnd),
         };
         self.cc.on_ack(&ack, flows);
         if self.cc.cwnd() > self.standing.rec_cwnd {

@@ -1,9 +1,10 @@
 //! A host's transport: connections by address, listeners, one wake-up time.
 
-use crate::conn::Provisional;
+mod arrivals;
+
 use crate::conn::{
-    Asks, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening,
-    Transmit, listen_syn,
+    Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
+    Transmit,
 };
 use crate::event::Event;
 use crate::stats::ConnectionStats;
@@ -14,10 +15,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use plait_base::{ConnId, PathId, Time};
-use plait_wire::{Flags, Key, Options, Payload, Segment};
+use plait_wire::{Flags, Key, Segment};
 
 /// Joins that came before the connection they name (at most this many are kept).
 const MAX_PARKED: usize = 16;
+
+/// First of the ephemeral ports (RFC 6335 section 6).
+pub(crate) const FIRST_PORT: u16 = 49_152;
 
 /// A host's transport without I/O.
 ///
@@ -42,13 +46,27 @@ pub struct Endpoint {
     answers: VecDeque<Transmit>,
     parked: Vec<(PathId, Segment)>,
     provisional: Vec<Provisional>,
-    entropy: Box<dyn Entropy>,
-    log: EventLog,
-    next_port: u16,
+    shared: Shared,
     /// Connections that may have something to send.
     busy: Vec<ConnId>,
     check: bool,
     violation: Option<String>,
+}
+
+/// What every connection of an endpoint draws from.
+struct Shared {
+    entropy: Box<dyn Entropy>,
+    log: EventLog,
+    next_port: u16,
+}
+
+impl Shared {
+    /// What the parts of the connection `speaker` get with a call.
+    fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
+        self.log.speaker = speaker;
+        let Shared { entropy, log, next_port } = self;
+        Context { now, log, entropy: &mut **entropy, next_port }
+    }
 }
 
 impl fmt::Debug for Endpoint {
@@ -72,9 +90,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             parked: Vec::new(),
             provisional: Vec::new(),
-            entropy,
-            log: EventLog::default(),
-            next_port: 49_152,
+            shared: Shared { entropy, log: EventLog::default(), next_port: FIRST_PORT },
             busy: Vec::new(),
             check: false,
             violation: None,
@@ -83,7 +99,7 @@ impl Endpoint {
 
     /// Lets events be recorded, for [`Endpoint::swap_events`].
     pub fn record_events(&mut self, on: bool) {
-        self.log.enabled = on;
+        self.shared.log.enabled = on;
     }
 
     /// Verifies the invariants after every call; see [`Endpoint::violation`].
@@ -106,8 +122,8 @@ impl Endpoint {
     /// connection that has failed.
     pub fn connect(&mut self, now: Time, port: u16, spec: ConnectionSpec) -> ConnId {
         let path = spec.paths.first().map_or(PathId(0), |config| config.path);
-        let address = Address { path, local_port: self.next_port, remote_port: port };
-        self.next_port = if self.next_port == u16::MAX { 49_152 } else { self.next_port + 1 };
+        let local_port = self.with_context(now, |ctx| ctx.take_port());
+        let address = Address { path, local_port, remote_port: port };
         let opening = Opening::Active { address };
         self.open(now, spec, &opening)
     }
@@ -115,7 +131,6 @@ impl Endpoint {
     fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
         let id = ConnId(self.connections.len() as u32);
         let key = self.unique_key();
-        self.log.speaker = id;
         let conn = self.with_context(now, |ctx| Connection::open(spec, key, opening, ctx));
         self.tokens.insert(conn.token(), id);
         self.connections.push(Some(conn));
@@ -126,7 +141,7 @@ impl Endpoint {
     /// A key whose token no connection has (RFC 8684 section 3.1).
     fn unique_key(&mut self) -> Key {
         loop {
-            let key = Key(self.entropy.bits());
+            let key = Key(self.shared.entropy.bits());
             if !self.tokens.contains_key(&key.token()) {
                 return key;
             }
@@ -134,12 +149,7 @@ impl Endpoint {
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-        let mut ctx = Context {
-            now,
-            log: &mut self.log,
-            entropy: &mut *self.entropy,
-            next_port: &mut self.next_port,
-        };
+        let mut ctx = self.shared.context(now, ConnId(self.connections.len() as u32));
         f(&mut ctx)
     }
 
@@ -151,13 +161,7 @@ impl Endpoint {
         f: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
-        self.log.speaker = id;
-        let mut ctx = Context {
-            now,
-            log: &mut self.log,
-            entropy: &mut *self.entropy,
-            next_port: &mut self.next_port,
-        };
+        let mut ctx = self.shared.context(now, id);
         let before = conn.census();
         let result = f(conn, &mut ctx);
         let changed = conn.census() != before;
@@ -218,116 +222,6 @@ impl Endpoint {
         }
     }
 
-    fn on_syn(&mut self, now: Time, address: Address, syn: &Segment) {
-        match listen_syn(syn) {
-            Asks::Join(token) => {
-                let known =
-                    self.tokens.get(&token).copied().or_else(|| self.by_peer_token(address, token));
-                let accepts = |conn: &mut Connection| conn.accepts_joins();
-                let ready = known.and_then(|id| {
-                    let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
-                    accepts(conn).then_some(id)
-                });
-                if let Some(id) = ready {
-                    self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
-                } else if known.is_none() && self.joins_simultaneously(address) {
-                    self.take_early(now, address, syn);
-                } else if self.may_park(known, address) {
-                    self.parked.push((address.path, syn.clone()));
-                } else {
-                    self.reset(address, syn);
-                }
-            }
-            _ => match self.listeners.get(&address.local_port) {
-                Some(spec) => {
-                    let spec = spec.clone();
-                    self.open(now, spec, &Opening::Passive { address, syn });
-                }
-                None => self.reset(address, syn),
-            },
-        }
-    }
-
-    /// A join may overtake the handshake of its connection where it does not wait for data: it is
-    /// kept until the connection is there.
-    fn may_park(&self, known: Option<ConnId>, address: Address) -> bool {
-        let early = |spec: &ConnectionSpec| spec.config.join != crate::JoinTiming::AfterData;
-        let listens = self.listeners.get(&address.local_port).is_some_and(early);
-        let half_open = known.is_none_or(|id| {
-            self.connections
-                .get(id.0 as usize)
-                .and_then(Option::as_ref)
-                .is_some_and(|conn| conn.state() == ConnectionState::Connecting)
-        });
-        listens && half_open && self.parked.len() < MAX_PARKED
-    }
-
-    /// The connection that a simultaneous join names by its client's own token.
-    fn by_peer_token(&self, address: Address, token: u32) -> Option<ConnId> {
-        if !self.joins_simultaneously(address) {
-            return None;
-        }
-        let named = |conn: &Option<Connection>| {
-            conn.as_ref().is_some_and(|conn| conn.peer_token() == Some(token))
-        };
-        self.connections.iter().position(named).map(|index| ConnId(index as u32))
-    }
-
-    fn joins_simultaneously(&self, address: Address) -> bool {
-        let spec = self.listeners.get(&address.local_port);
-        spec.is_some_and(|spec| spec.config.join == crate::JoinTiming::Simultaneous)
-            && self.provisional.len() < MAX_PARKED
-    }
-
-    /// Answers a join whose connection is not there yet.
-    fn take_early(&mut self, now: Time, address: Address, syn: &Segment) {
-        let Some(spec) = self.listeners.get(&address.local_port).cloned() else { return };
-        let early = self.with_context(now, |ctx| Provisional::new(&spec, address, syn, ctx));
-        if let Some(early) = early {
-            self.answers.push_back(early.syn_ack(&spec, now));
-            self.provisional.push(early);
-        }
-    }
-
-    fn unpark(&mut self, now: Time, id: ConnId) {
-        let token = self.connection(id).and_then(Connection::peer_token);
-        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.provisional)
-            .into_iter()
-            .partition(|early| Some(early.token) == token);
-        self.provisional = others;
-        for early in mine {
-            self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
-        }
-        for (path, syn) in core::mem::take(&mut self.parked) {
-            let address = Address { path, local_port: syn.dst_port, remote_port: syn.src_port };
-            let token = match listen_syn(&syn) {
-                Asks::Join(token) => token,
-                _ => continue,
-            };
-            if self.tokens.get(&token) == Some(&id) {
-                self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, &syn));
-            } else {
-                self.parked.push((path, syn));
-            }
-        }
-    }
-
-    /// Answers a segment that belongs to nothing (RFC 9293 section 3.10.7.1).
-    fn reset(&mut self, address: Address, segment: &Segment) {
-        let acked = segment.flags.has(Flags::ACK);
-        let reset = Segment {
-            src_port: address.local_port,
-            dst_port: address.remote_port,
-            seq: if acked { segment.ack } else { 0 },
-            ack: segment.seq.wrapping_add(segment.seq_len()),
-            flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
-            window: 0,
-            options: Options::default(),
-            payload: Payload::Empty,
-        };
-        self.answers.push_back(Transmit { path: address.path, segment: reset });
-    }
-
     /// The next segment to send, if there is any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
@@ -345,13 +239,7 @@ impl Endpoint {
 
     fn poll_connection(&mut self, now: Time, id: ConnId) -> Option<Transmit> {
         let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
-        self.log.speaker = id;
-        let mut ctx = Context {
-            now,
-            log: &mut self.log,
-            entropy: &mut *self.entropy,
-            next_port: &mut self.next_port,
-        };
+        let mut ctx = self.shared.context(now, id);
         let before = conn.census();
         let transmit = conn.poll_transmit(&mut ctx);
         if let Some(sent) = &transmit
@@ -405,7 +293,7 @@ impl Endpoint {
     /// empty list, whose memory is used again.
     pub fn swap_events(&mut self, events: &mut Vec<(ConnId, Event)>) {
         events.clear();
-        core::mem::swap(&mut self.log.events, events);
+        core::mem::swap(&mut self.shared.log.events, events);
     }
 
     /// Path, local port and remote port of every open subflow of a connection.

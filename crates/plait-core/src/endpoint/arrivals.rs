@@ -1,0 +1,123 @@
+//! Segments that belong to no connection yet: SYNs, joins that come early, and strays.
+
+use super::{Endpoint, MAX_PARKED};
+use crate::JoinTiming;
+use crate::conn::{
+    Asks, Connection, ConnectionSpec, ConnectionState, Opening, Provisional, Transmit, listen_syn,
+};
+use crate::tcp::subflow::Address;
+use alloc::vec::Vec;
+use plait_base::{ConnId, Time};
+use plait_wire::{Flags, Options, Payload, Segment};
+
+impl Endpoint {
+    pub(super) fn on_syn(&mut self, now: Time, address: Address, syn: &Segment) {
+        match listen_syn(syn) {
+            Asks::Join(token) => {
+                let known =
+                    self.tokens.get(&token).copied().or_else(|| self.by_peer_token(address, token));
+                let accepts = |conn: &mut Connection| conn.accepts_joins();
+                let ready = known.and_then(|id| {
+                    let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
+                    accepts(conn).then_some(id)
+                });
+                if let Some(id) = ready {
+                    self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
+                } else if known.is_none() && self.joins_simultaneously(address) {
+                    self.take_early(now, address, syn);
+                } else if self.may_park(known, address) {
+                    self.parked.push((address.path, syn.clone()));
+                } else {
+                    self.reset(address, syn);
+                }
+            }
+            _ => match self.listeners.get(&address.local_port) {
+                Some(spec) => {
+                    let spec = spec.clone();
+                    self.open(now, spec, &Opening::Passive { address, syn });
+                }
+                None => self.reset(address, syn),
+            },
+        }
+    }
+
+    /// A join may overtake the handshake of its connection where it does not wait for data: it is
+    /// kept until the connection is there.
+    fn may_park(&self, known: Option<ConnId>, address: Address) -> bool {
+        let early = |spec: &ConnectionSpec| spec.config.join != JoinTiming::AfterData;
+        let listens = self.listeners.get(&address.local_port).is_some_and(early);
+        let half_open = known.is_none_or(|id| {
+            self.connections
+                .get(id.0 as usize)
+                .and_then(Option::as_ref)
+                .is_some_and(|conn| conn.state() == ConnectionState::Connecting)
+        });
+        listens && half_open && self.parked.len() < MAX_PARKED
+    }
+
+    /// The connection that a simultaneous join names by its client's own token.
+    fn by_peer_token(&self, address: Address, token: u32) -> Option<ConnId> {
+        if !self.joins_simultaneously(address) {
+            return None;
+        }
+        let named = |conn: &Option<Connection>| {
+            conn.as_ref().is_some_and(|conn| conn.peer_token() == Some(token))
+        };
+        self.connections.iter().position(named).map(|index| ConnId(index as u32))
+    }
+
+    fn joins_simultaneously(&self, address: Address) -> bool {
+        let spec = self.listeners.get(&address.local_port);
+        spec.is_some_and(|spec| spec.config.join == JoinTiming::Simultaneous)
+            && self.provisional.len() < MAX_PARKED
+    }
+
+    /// Answers a join whose connection is not there yet.
+    fn take_early(&mut self, now: Time, address: Address, syn: &Segment) {
+        let Some(spec) = self.listeners.get(&address.local_port).cloned() else { return };
+        let early = self.with_context(now, |ctx| Provisional::new(&spec, address, syn, ctx));
+        if let Some(early) = early {
+            self.answers.push_back(early.syn_ack(&spec, now));
+            self.provisional.push(early);
+        }
+    }
+
+    pub(super) fn unpark(&mut self, now: Time, id: ConnId) {
+        let token = self.connection(id).and_then(Connection::peer_token);
+        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.provisional)
+            .into_iter()
+            .partition(|early| Some(early.token) == token);
+        self.provisional = others;
+        for early in mine {
+            self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
+        }
+        for (path, syn) in core::mem::take(&mut self.parked) {
+            let address = Address { path, local_port: syn.dst_port, remote_port: syn.src_port };
+            let token = match listen_syn(&syn) {
+                Asks::Join(token) => token,
+                _ => continue,
+            };
+            if self.tokens.get(&token) == Some(&id) {
+                self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, &syn));
+            } else {
+                self.parked.push((path, syn));
+            }
+        }
+    }
+
+    /// Answers a segment that belongs to nothing (RFC 9293 section 3.10.7.1).
+    pub(super) fn reset(&mut self, address: Address, segment: &Segment) {
+        let acked = segment.flags.has(Flags::ACK);
+        let reset = Segment {
+            src_port: address.local_port,
+            dst_port: address.remote_port,
+            seq: if acked { segment.ack } else { 0 },
+            ack: segment.seq.wrapping_add(segment.seq_len()),
+            flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
+            window: 0,
+            options: Options::default(),
+            payload: Payload::Empty,
+        };
+        self.answers.push_back(Transmit { path: address.path, segment: reset });
+    }
+}

@@ -1,0 +1,130 @@
+//! What a run is made from, what can be seen of it, and what comes of it.
+
+use crate::digest::RunDigest;
+use crate::network::{Direction, Hop, PathSetup};
+use plait_app::{AppEvent, Host as Side, Measures, Workload};
+use plait_base::{PathId, Span, Time};
+use plait_core::{ConnectionSpec, ConnectionStats, Event};
+use plait_link::LinkCounters;
+use plait_wire::Segment;
+
+/// One connection: what both ends are made from and what they do.
+#[derive(Clone, Debug)]
+pub struct ConnectionSetup {
+    /// The end that dials.
+    pub client: ConnectionSpec,
+    /// The end that listens.
+    pub server: ConnectionSpec,
+    /// What they do.
+    pub workload: Workload,
+    /// When the client dials.
+    pub start: Time,
+}
+
+/// A pair of hosts and their connections.
+#[derive(Clone, Debug)]
+pub struct PairSetup {
+    /// The connections.
+    pub connections: Vec<ConnectionSetup>,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Seed of every random number.
+    pub seed: u64,
+    /// The paths; all pairs of hosts share them.
+    pub paths: Vec<PathSetup>,
+    /// The pairs of hosts.
+    pub pairs: Vec<PairSetup>,
+    /// The run ends here at the latest.
+    pub until: Time,
+    /// Verify the invariants after every event.
+    pub check: bool,
+    /// Go on until every connection has taken leave, not only until the workloads are done.
+    pub linger: bool,
+}
+
+/// Which end of which connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Who {
+    /// The pair of hosts.
+    pub pair: usize,
+    /// The connection within the pair.
+    pub connection: usize,
+    /// The end.
+    pub host: Side,
+}
+
+/// The state at an instant, for drawings.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Bytes in each path's queue towards the client.
+    pub queued_down: Vec<u64>,
+    /// Bytes in each path's queue towards the server.
+    pub queued_up: Vec<u64>,
+}
+
+/// Somebody who watches a run. Watching changes nothing.
+pub trait Watch {
+    /// The core of an end said something.
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        let _ = (now, who, event);
+    }
+
+    /// An app said something.
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        let _ = (now, who, event);
+    }
+
+    /// A segment was sent, delivered or dropped.
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        let _ = (now, hop, path, way, segment);
+    }
+
+    /// How often to call [`Watch::on_sample`]; `None` for never.
+    fn interval(&self) -> Option<Span> {
+        None
+    }
+
+    /// The state at regular instants.
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        let _ = (at, snapshot);
+    }
+}
+
+/// What came of one connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionOutcome {
+    /// Its measures.
+    pub measures: Measures,
+    /// Its workload was done to the end.
+    pub complete: bool,
+    /// The server's end as the run ended.
+    pub server: Option<ConnectionStats>,
+    /// The client's.
+    pub client: Option<ConnectionStats>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When it ended.
+    pub ended: Time,
+    /// By pair, then by connection.
+    pub pairs: Vec<Vec<ConnectionOutcome>>,
+    /// Identifies the run.
+    pub digest: RunDigest,
+    /// Counters of each path, towards the client and towards the server.
+    pub links: Vec<(LinkCounters, LinkCounters)>,
+    /// The first invariant that was violated, if `check` was on or a segment was malformed.
+    pub violation: Option<String>,
+}
+
+impl Outcome {
+    /// Whether every workload was done to the end.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.pairs.iter().flatten().all(|connection| connection.complete)
+    }
+}
