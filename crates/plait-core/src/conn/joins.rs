@@ -100,8 +100,9 @@ impl Connection {
         self.news = true;
     }
 
-    /// The set of live subflows changed.
+    /// The set of live subflows changed: what was assigned ahead was planned for another one.
     pub(crate) fn notify_subflows(&mut self, ctx: &mut Context<'_>) {
+        self.queue.unassign_all();
         let live = self.live();
         self.notify_scheduler(ctx, Notice::SubflowsChanged { live });
         self.scheduling.wake();
