@@ -162,6 +162,7 @@ fn capable_is_repeated_until_a_dss_comes() {
     let mut s = Script::client(spec(multipath(), 1, None));
     s.after(20);
     let answer = s.syn_ack(0);
+    s.expect(want(0, SYN));
     s.send(answer.clone());
     s.expect(want(0, ACK).mptcp("capable2"));
     // The third ACK is lost: the SYN/ACK comes again.

@@ -94,7 +94,8 @@ fn millis(time: Time) -> f64 {
 
 impl Script {
     fn new(config: Config, client: bool, first: &[u64]) -> Script {
-        let draws = Draws { first: first.iter().copied().collect(), rest: Stream::new(1, &["script"]) };
+        let draws =
+            Draws { first: first.iter().copied().collect(), rest: Stream::new(1, &["script"]) };
         let mut endpoint = Endpoint::new(Box::new(draws));
         endpoint.check_invariants(true);
         Script {
@@ -231,11 +232,8 @@ impl Script {
     }
 
     /// The peer's answer to the endpoint's SYN, with the option that it asks for.
-    pub(crate) fn syn_ack(&mut self, path: u16) -> Seg {
-        let key = self.key;
-        let remote = self.remote_key;
-        let peer = self.peers.get_mut(&path).expect("a SYN came");
-        peer.nonce = 78;
+    pub(crate) fn syn_ack(&self, path: u16) -> Seg {
+        let (key, remote, peer) = (self.key, self.remote_key, &self.peers[&path]);
         let option = match (self.config.multipath, path) {
             (false, _) => None,
             (true, 0) => Some(Mptcp::Capable(MpCapable {
@@ -251,7 +249,7 @@ impl Script {
                 Some(Mptcp::JoinSynAck(JoinSynAck { backup: false, address_id, hmac, nonce }))
             }
         };
-        let stamps = Some((self.clock(), self.peers[&path].heard));
+        let stamps = Some((self.clock(), peer.heard));
         Seg {
             path,
             flags: SYN.with(ACK),
@@ -314,12 +312,14 @@ impl Script {
         let fin = u32::from(seg.flags.has(Flags::FIN));
         peer.nxt = peer.nxt.max(seg.seq + seg.len + syn + fin);
         let first = seg.mptcp.as_ref().is_some_and(carries_first_data);
-        let dsn = seg.map.map(|(dsn, ssn, _)| dsn + u64::from(seg.seq.saturating_sub(ssn)));
-        if let Some(dsn) = dsn.or(first.then_some(0)).or(self.plain_dsn(&seg)) {
+        let dsn =
+            seg.map.map(|(dsn, ssn, _)| dsn.wrapping_add(u64::from(seg.seq.saturating_sub(ssn))));
+        let dsn = dsn.or(first.then_some(0)).or(self.plain_dsn(&seg));
+        if let Some(dsn) = dsn.filter(|dsn| *dsn < 1 << 32) {
             self.sent.insert(plait_base::ByteRange::with_len(dsn, u64::from(seg.len)));
         }
         if let Some((dsn, _, len)) = seg.map.filter(|_| seg.data_fin) {
-            self.data_fin = Some(dsn + u64::from(len) - 1);
+            self.data_fin = Some(dsn.wrapping_add(u64::from(len)).wrapping_sub(1));
         }
         self.endpoint.handle(self.now, PathId(seg.path), &segment);
         self.drain();
@@ -424,7 +424,11 @@ impl Script {
     }
 
     pub(crate) fn fail(&self, why: &str) -> ! {
-        panic!("at {} ms: {why}\nwhat happened (> to the endpoint, < from it):\n{}", millis(self.now), self.tail())
+        panic!(
+            "at {} ms: {why}\nwhat happened (> to the endpoint, < from it):\n{}",
+            millis(self.now),
+            self.tail()
+        )
     }
 
     fn tail(&self) -> String {
@@ -493,10 +497,9 @@ impl Script {
             let remote = self.remote_key.map_or(0, |key| key.idsn().wrapping_add(1));
             let cut = |value: u64| if seg.long { value } else { value & 0xffff_ffff };
             Dss {
-                data_ack: seg.dack.map(|dack| DataAck {
-                    value: cut(remote.wrapping_add(dack)),
-                    long: seg.long,
-                }),
+                data_ack: seg
+                    .dack
+                    .map(|dack| DataAck { value: cut(remote.wrapping_add(dack)), long: seg.long }),
                 mapping: seg.map.map(|(dsn, ssn, len)| Mapping {
                     dsn: cut(first.wrapping_add(dsn)),
                     long: seg.long,
@@ -522,7 +525,13 @@ impl Script {
         let payload = match &seg.bytes {
             Some(bytes) => Payload::from_bytes(bytes),
             None if seg.len == 0 => Payload::Empty,
-            None => Payload::Pattern { offset: seg.map.map_or(0, |map| map.0), len: seg.len },
+            None => {
+                let mapped = |(dsn, ssn, _): (u64, u32, u16)| {
+                    dsn.wrapping_add(u64::from(seg.seq.wrapping_sub(ssn)))
+                };
+                let offset = seg.map.map_or(u64::from(seg.seq) - 1, mapped);
+                Payload::Pattern { offset, len: seg.len }
+            }
         };
         Segment {
             src_port: peer.port,
@@ -543,7 +552,8 @@ impl Script {
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
             if client {
                 let iss = 0x0fff_fff0 + (u32::from(path) << 28);
-                *peer = Peer { port: PORT, remote_port: segment.src_port, iss, ..Peer::default() };
+                let remote_port = segment.src_port;
+                *peer = Peer { port: PORT, remote_port, iss, nonce: 78, ..Peer::default() };
             }
             (peer.irs, peer.rcv) = (segment.seq, 1);
             peer.remote_scale = options.window_scale.unwrap_or(0);
@@ -600,6 +610,19 @@ impl Script {
         peer.rcv = peer.rcv.max(seq);
         self.data_rcv = self.data_rcv.max(dack);
         self.send(self.tx(path));
+    }
+
+    /// Acknowledges everything up to `seq` on the first path with a window field of `win`.
+    pub(crate) fn ack_window(&mut self, seq: u32, win: u16) {
+        self.peers.get_mut(&0).expect("a known path").rcv = seq;
+        self.send(self.tx(0).win(win));
+    }
+
+    /// Whether the endpoint ever sent data on `path`.
+    pub(crate) fn log_has_data_on(&self, path: u16) -> bool {
+        let start = format!("< path {path},");
+        let sent = |line: &&str| line.contains(&start) && !line.contains("len 0");
+        self.log.lines().any(|line| sent(&line))
     }
 
     /// Takes the FIN that the endpoint sends on `path` and answers with one.

@@ -5,4 +5,10 @@
 mod harness;
 mod segment;
 
+mod closing;
 mod handshake;
+mod joins;
+mod receiving;
+mod recovery;
+mod windows;
+mod wrap;

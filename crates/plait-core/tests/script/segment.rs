@@ -147,7 +147,8 @@ fn option(option: Option<&Mptcp>) -> String {
     match option {
         None => "-".into(),
         Some(Mptcp::Capable(it)) => {
-            let keys = usize::from(it.sender_key.is_some()) + usize::from(it.receiver_key.is_some());
+            let keys =
+                usize::from(it.sender_key.is_some()) + usize::from(it.receiver_key.is_some());
             let len = it.data_len.map_or(String::new(), |len| format!(" {len}"));
             format!("capable{keys}{len}")
         }

@@ -1,0 +1,301 @@
+//! Ends: DATA_FIN and FIN, half closes, resets.
+
+use crate::harness::{MSS, Script, multipath, plain};
+use crate::segment::{ACK, FIN, PSH, RST, want};
+use plait_base::Time;
+use plait_core::ConnectionState;
+use plait_wire::Flags;
+
+const FULL: u64 = MSS as u64;
+
+/// R56: DATA_FIN, its DATA_ACK, the peer's DATA_FIN, then a FIN on each subflow.
+#[test]
+fn the_order_of_the_end() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.write(100);
+    s.expect(want(0, PSH).len(100));
+    s.finish();
+    s.expect(want(0, ACK).data_fin(100).len(0));
+    s.expect_nothing();
+    s.after(20);
+    s.ack(0, 101, 101);
+    s.expect_nothing();
+    assert_eq!(s.state(), ConnectionState::Open);
+    s.send(s.tx(0).data_fin(0));
+    s.expect(want(0, FIN).seq(101).dack(1));
+    s.expect(want(1, FIN).seq(1));
+    assert_eq!(s.state(), ConnectionState::Closed);
+    for (path, ack) in [(0, 102), (1, 2)] {
+        s.peers.get_mut(&path).unwrap().rcv = ack;
+        s.send(s.tx(path).flags(FIN));
+        s.expect(want(path, ACK).ack(2));
+    }
+    assert!(s.endpoint.is_over());
+    // R59: TIME-WAIT answers, and ends.
+    s.send(s.tx(0).seq(1).flags(FIN));
+    s.expect(want(0, ACK).ack(2));
+    s.after(61_000);
+    assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
+}
+
+/// R57: after our DATA_FIN the peer still sends; after the peer's we still do.
+#[test]
+fn half_close_both_ways() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.finish();
+    s.expect(want(0, ACK).data_fin(0));
+    s.data_rcv = 1;
+    s.send(s.tx(0).data(0, 500));
+    s.expect(want(0, ACK).dack(500).no_map());
+    assert_eq!(s.skip(1_000), 500);
+    s.send(s.tx(0).data_fin(500));
+    s.expect(want(0, FIN).dack(501));
+
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data_fin(0));
+    s.expect(want(0, ACK).dack(1));
+    assert_eq!(s.state(), ConnectionState::PeerDone);
+    s.write(500);
+    s.expect(want(0, PSH).map(0, 1, 500).dack(1));
+    s.finish();
+    s.expect(want(0, ACK).data_fin(500));
+    s.ack(0, 501, 501);
+    s.expect(want(0, FIN));
+    assert_eq!(s.state(), ConnectionState::Closed);
+}
+
+/// R57 for plain TCP, with FIN.
+#[test]
+fn plain_half_close() {
+    let mut s = Script::open_server(plain(), 1);
+    s.write(100);
+    s.finish();
+    s.expect(want(0, PSH).seq(1));
+    s.expect(want(0, FIN).seq(101));
+    s.ack(0, 102, 0);
+    let mut data = s.tx(0).flags(PSH);
+    data.len = 300;
+    s.send(data);
+    assert_eq!(s.skip(1_000), 300);
+    s.lose_all();
+    s.send(s.tx(0).flags(FIN));
+    s.expect(want(0, ACK).ack(302));
+    assert_eq!(s.state(), ConnectionState::Closed);
+    assert!(s.endpoint.is_over());
+}
+
+/// R61: both close at once: CLOSING, then TIME-WAIT.
+#[test]
+fn simultaneous_close() {
+    let mut s = Script::open_server(plain(), 1);
+    s.finish();
+    s.expect(want(0, FIN).seq(1).ack(1));
+    s.send(s.tx(0).flags(FIN));
+    s.expect(want(0, ACK).seq(2).ack(2));
+    assert!(!s.endpoint.is_over());
+    s.ack(0, 2, 0);
+    assert!(s.endpoint.is_over());
+    assert_eq!(s.state(), ConnectionState::Closed);
+    s.after(59_999);
+    assert_ne!(s.endpoint.poll_timeout(), Time::NEVER);
+    s.after(1);
+    assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
+}
+
+/// R61: a FIN that is lost comes again.
+#[test]
+fn a_lost_fin() {
+    let mut s = Script::open_server(plain(), 1);
+    s.finish();
+    s.expect(want(0, FIN).seq(1));
+    s.after(220);
+    s.expect(want(0, FIN).seq(1).at(240.0));
+    s.ack(0, 2, 0);
+    s.send(s.tx(0).flags(FIN));
+    assert!(s.endpoint.is_over());
+}
+
+/// R41: a DATA_FIN before the data counts when the data is here, and may come as often as it likes.
+#[test]
+fn a_data_fin_that_comes_early() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(1).data_fin(200));
+    s.expect(want(1, ACK).dack(0));
+    s.send(s.tx(0).data(100, 100));
+    s.expect(want(0, ACK).dack(0));
+    assert_eq!(s.state(), ConnectionState::Open);
+    s.send(s.tx(1).data_fin(200));
+    s.expect(want(1, ACK).dack(0));
+    s.send(s.tx(1).data(0, 100));
+    s.expect(want(1, ACK).dack(201));
+    s.skip(1_000);
+    assert_eq!(s.state(), ConnectionState::PeerDone);
+    s.send(s.tx(1).data_fin(200));
+    s.expect(want(1, ACK).dack(201));
+}
+
+/// R41: a DATA_FIN with data: the mapping's length counts it.
+#[test]
+fn a_data_fin_beside_data() {
+    let mut s = Script::open_server(multipath(), 1);
+    let mut seg = s.tx(0).data(0, 100).map(0, 1, 101);
+    seg.data_fin = true;
+    s.send(seg);
+    s.expect(want(0, ACK).ack(101).dack(101));
+    assert_eq!(s.endpoint.readable(s.id), 100);
+}
+
+/// R56: our own DATA_FIN is repeated until it is DATA_ACKed; the subflow's ACK does not do.
+#[test]
+fn our_data_fin_is_repeated() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.finish();
+    s.expect(want(0, ACK).data_fin(0));
+    s.send(s.tx(0));
+    s.after(1_000);
+    s.expect(want(0, ACK).data_fin(0));
+    s.lose_all();
+    s.ack(0, 1, 1);
+    s.after(60_000);
+    s.expect_nothing();
+}
+
+/// R56: a subflow's FIN without DATA_FIN ends nothing.
+#[test]
+fn a_fin_is_not_a_data_fin() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).flags(FIN));
+    s.expect(want(0, ACK).ack(2).dack(0));
+    assert_eq!(s.state(), ConnectionState::Open);
+    s.write(100);
+    s.send(s.tx(1).data(0, 100));
+    assert_eq!(s.endpoint.readable(s.id), 100);
+}
+
+/// R60, R70 (RFC 5961 section 3.2): only the exact sequence number resets; another one in the
+/// window is challenged, one outside says nothing.
+#[test]
+fn resets_must_be_exact() {
+    for config in [plain(), multipath()] {
+        let mut s = Script::open_server(config, 1);
+        s.send(s.tx(0).flags(Flags::RST).seq(2));
+        s.expect(want(0, ACK).seq(1).ack(1));
+        assert_eq!(s.state(), ConnectionState::Open);
+        for outside in [0, u32::MAX - 1_000, 1 << 30] {
+            s.send(s.tx(0).flags(Flags::RST).seq(outside));
+            s.expect_nothing();
+        }
+        s.send(s.tx(0).flags(Flags::RST).seq(1));
+        assert_eq!(s.state(), ConnectionState::Failed);
+        s.expect_nothing();
+    }
+}
+
+/// R70 (RFC 5961 section 4): a SYN on an established subflow is challenged.
+#[test]
+fn a_syn_is_challenged() {
+    let mut s = Script::open_server(multipath(), 1);
+    let seg = s.tx(0).flags(crate::segment::SYN).seq(5_000);
+    let nxt = s.peers[&0].nxt;
+    s.send(seg);
+    s.peers.get_mut(&0).unwrap().nxt = nxt;
+    s.expect(want(0, ACK).seq(1).ack(1));
+    assert_eq!(s.state(), ConnectionState::Open);
+}
+
+/// R60: a reset kills its subflow only; what that carried goes to the other, and nothing more is
+/// sent on it.
+#[test]
+fn a_reset_subflow() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.write(12 * FULL);
+    let first = s.out.iter().filter(|(_, seg, _)| seg.path == 0).count();
+    assert_eq!((first, s.lose_all()), (10, 12));
+    s.after(20);
+    s.send(s.tx(0).flags(Flags::RST));
+    assert_eq!(s.state(), ConnectionState::Open);
+    let mut reinjected: u64 = 0;
+    for round in 0..10 {
+        for (_, seg, _) in core::mem::take(&mut s.out) {
+            assert_eq!(seg.path, 1, "round {round}");
+            reinjected += u64::from(seg.len);
+            let peer = s.peers.get_mut(&1).unwrap();
+            peer.rcv = peer.rcv.max(seg.seq + seg.len);
+        }
+        s.after(20);
+        s.send(s.tx(1));
+    }
+    assert!(reinjected >= 10 * FULL, "{reinjected}");
+    s.ack(1, s.peers[&1].rcv, 12 * FULL);
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+}
+
+/// R40, R60: what the subflow had acknowledged, but the connection had not, counts as lost too.
+#[test]
+fn a_reset_subflow_that_had_acknowledged() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.write(3 * FULL);
+    s.lose_all();
+    s.after(20);
+    s.send(s.tx(0).ack(1 + 2 * MSS));
+    s.send(s.tx(0).flags(Flags::RST));
+    for segment in 0..3 {
+        s.expect(want(1, PSH).map(segment * FULL, 1 + segment as u32 * MSS, MSS as u16));
+    }
+}
+
+/// R60: the same where part of the flight was already known to be lost: the dead subflow stays
+/// silent, and the other one probes a closed window.
+#[test]
+fn a_reset_subflow_with_losses() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.write(10 * FULL);
+    s.lose_all();
+    s.after(20);
+    // Segments 0 to 2 and 5 are lost, and recovery's window lets one out.
+    let at = |segment: u32| 1 + segment * MSS;
+    s.send(s.tx(0).sack(&[(at(6), at(10))]));
+    s.lose_all();
+    s.send(s.tx(0).flags(Flags::RST));
+    s.after(5_000);
+    for (_, seg, _) in core::mem::take(&mut s.out) {
+        assert_eq!(seg.path, 1);
+    }
+}
+
+/// R58 (here without a timeout for re-establishment): with the last subflow the connection fails.
+#[test]
+fn the_last_subflow() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).flags(Flags::RST));
+    assert_eq!(s.state(), ConnectionState::Open);
+    s.send(s.tx(1).flags(Flags::RST));
+    assert_eq!(s.state(), ConnectionState::Failed);
+    s.after(100_000);
+    s.expect_nothing();
+    assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
+}
+
+/// R49: an abort resets every subflow, with the reason.
+#[test]
+fn abort_resets_all() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.endpoint.abort(s.now, s.id);
+    s.drain();
+    for path in [0, 1] {
+        s.expect(want(path, RST).seq(1).mptcp("Reset { reason: Mptcp, transient: false }"));
+    }
+    s.expect_nothing();
+    assert_eq!(s.state(), ConnectionState::Failed);
+}
+
+/// A subflow that never answers is given up in the end, with a reset.
+#[test]
+fn a_dead_peer() {
+    let mut s = Script::open_server(plain(), 1);
+    s.write(100);
+    s.after(3_600_000);
+    assert_eq!(s.state(), ConnectionState::Failed);
+    assert!(s.out.back().unwrap().1.flags.has(Flags::RST));
+    assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
+}

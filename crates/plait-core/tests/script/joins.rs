@@ -1,0 +1,228 @@
+//! MP_JOIN: four segments, right and wrong proofs, priorities.
+
+use crate::harness::{MSS, Script, multipath, spec};
+use crate::segment::{ACK, PSH, RST, SYN, want};
+use plait_base::SubflowId;
+use plait_core::{Config, JoinTiming};
+use plait_wire::{JoinAck, JoinSynAck, Mptcp};
+
+fn up(s: &Script, subflow: usize) -> bool {
+    s.endpoint.stats(s.id).unwrap().subflows.get(subflow).is_some_and(|subflow| subflow.up)
+}
+
+/// R20, R8: the client joins when the first DSS of the peer has come, not before.
+#[test]
+fn the_join_waits_for_a_dss() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    s.after(30);
+    s.expect_nothing();
+    s.send(s.tx(0));
+    let syn = s.expect(want(1, SYN).mptcp("join").at(50.0));
+    let Some(Mptcp::JoinSyn(join)) = syn.mptcp else { panic!() };
+    assert_eq!(join.token, s.key.token());
+}
+
+/// Section 5 of the scheduler notes: or with the SYN/ACK, where that is asked for.
+#[test]
+fn the_join_may_follow_the_syn_ack() {
+    let config = Config { join: JoinTiming::AfterSynAck, ..multipath() };
+    let mut s = Script::client(spec(config, 2, None));
+    s.after(20);
+    s.expect(want(0, SYN));
+    s.send(s.syn_ack(0));
+    s.expect(want(1, SYN).mptcp("join").at(20.0));
+    s.expect(want(0, ACK).mptcp("capable2"));
+}
+
+/// R21, R22: the client proves itself, repeats the proof until the fourth ACK, and sends no data
+/// before it.
+#[test]
+fn the_client_waits_for_the_fourth_ack() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.expect(want(0, SYN));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.expect(want(0, ACK));
+    s.send(s.tx(0));
+    s.expect(want(1, SYN));
+    s.after(20);
+    s.send(s.syn_ack(1));
+    s.expect(want(1, ACK).seq(1).ack(1).mptcp("join proof"));
+    assert!(!up(&s, 1));
+    // SRTT 20 ms and a variance of 10: RTO 220, 440, 880 ms.
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(1, ACK).seq(1).mptcp("join proof").at(260.0));
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(1, ACK).seq(1).mptcp("join proof").at(700.0));
+    // More than the first subflow's window: nothing of it goes to the second.
+    s.write(40 * u64::from(MSS));
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
+    s.lose_all();
+    s.send(s.tx(1));
+    assert!(up(&s, 1));
+    assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.len > 0));
+    s.after(100);
+    assert!(!s.out.iter().any(|(_, seg, _)| seg.mptcp.is_some()));
+}
+
+/// R22: a SYN/ACK that comes again is answered by the proof.
+#[test]
+fn a_repeated_syn_ack_gets_the_proof_again() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.send(s.tx(0));
+    s.lose_all();
+    s.after(20);
+    for _ in 0..2 {
+        s.send(s.syn_ack(1));
+        s.expect(want(1, ACK).mptcp("join proof"));
+    }
+}
+
+/// R23: a SYN/ACK with a wrong HMAC is answered with RST and MP_TCPRST; the connection lives.
+#[test]
+fn a_wrong_answer_is_refused() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.send(s.tx(0));
+    s.lose_all();
+    s.after(20);
+    let mut answer = s.syn_ack(1);
+    let Some(Mptcp::JoinSynAck(option)) = &mut answer.mptcp else { panic!() };
+    option.hmac ^= 1;
+    s.send(answer);
+    s.expect(want(1, RST).seq(1).mptcp("Reset { reason: Mptcp, transient: false }"));
+    s.expect_nothing();
+    s.write(10);
+    s.expect(want(0, PSH));
+}
+
+/// R21: a SYN/ACK with no MP_JOIN in answer to one is refused too.
+#[test]
+fn an_answer_without_the_option_is_refused() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.send(s.tx(0));
+    s.lose_all();
+    s.send(s.syn_ack(1).stripped());
+    s.expect(want(1, RST));
+}
+
+/// R21, R10: the server's answer carries its HMAC, the right proof the fourth ACK, and only then
+/// does data go there.
+#[test]
+fn the_server_accepts_a_proof() {
+    let mut s = Script::open_server(multipath(), 1);
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    let answer = s.expect(want(1, SYN.with(ACK)).mptcp("join answer"));
+    let Some(Mptcp::JoinSynAck(JoinSynAck { hmac, nonce, .. })) = answer.mptcp else { panic!() };
+    let expected = plait_wire::join_hmac(s.remote_key.unwrap(), s.key, nonce, 77).left64();
+    assert_eq!(hmac, expected);
+    s.write(40 * u64::from(MSS));
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
+    s.lose_all();
+    s.after(20);
+    s.send(s.proof(1));
+    assert!(up(&s, 1));
+    s.expect(want(1, PSH).ack(1));
+}
+
+/// R22: each third ACK is answered, so that a lost fourth one does no harm.
+#[test]
+fn every_proof_is_acknowledged() {
+    let mut s = Script::open_server(multipath(), 2);
+    for _ in 0..3 {
+        s.send(s.proof(1));
+        s.expect(want(1, ACK).ack(1));
+    }
+}
+
+/// R23: a wrong proof is refused with RST and MP_TCPRST reason 1.
+#[test]
+fn the_server_refuses_a_wrong_proof() {
+    let mut s = Script::open_server(multipath(), 1);
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.expect(want(1, SYN.with(ACK)));
+    let wrong = s.proof(1).mptcp(Mptcp::JoinAck(JoinAck { hmac: [7; 20] }));
+    s.send(wrong);
+    s.expect(want(1, RST).seq(1).mptcp("Reset { reason: Mptcp, transient: false }"));
+    assert!(!up(&s, 1) && up(&s, 0));
+}
+
+/// R21: nor is a join completed by an ACK without proof.
+#[test]
+fn the_server_waits_for_the_proof() {
+    let mut s = Script::open_server(multipath(), 1);
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.lose_all();
+    s.send(s.tx(1));
+    s.send(s.tx(1).data(0, 100));
+    s.expect_nothing();
+    assert!(!up(&s, 1));
+    assert_eq!(s.endpoint.readable(s.id), 0);
+}
+
+/// R20, R26: an unknown token is refused and leaves no state.
+#[test]
+fn an_unknown_token_is_refused() {
+    let mut s = Script::open_server(multipath(), 1);
+    let mut syn = s.join_syn(1, false);
+    let Some(Mptcp::JoinSyn(join)) = &mut syn.mptcp else { panic!() };
+    join.token ^= 1;
+    s.send(syn);
+    s.expect(want(1, RST).seq(0).ack(1));
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
+}
+
+/// R26: no join to a plain connection, nor once both directions have ended.
+#[test]
+fn joins_that_come_too_late_are_refused() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.finish();
+    s.lose_all();
+    s.send(s.tx(0).dack(1).data_fin(0));
+    s.lose_all();
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.expect(want(1, RST));
+}
+
+/// R48: a backup subflow is not used while a regular one is alive, even if that is full; it is
+/// when the regular one has timed out.
+#[test]
+fn backup_is_for_emergencies() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.join(1, 20, true);
+    s.lose_all();
+    s.write(40 * u64::from(MSS));
+    assert_eq!(s.out.iter().filter(|(_, seg, _)| seg.path == 1).count(), 0);
+    assert_eq!(s.lose_all(), 10);
+    s.after(150);
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0), "no timeout yet");
+    s.after(200);
+    s.lose_all();
+    let stats = s.endpoint.stats(s.id).unwrap();
+    assert!(stats.subflows[0].potentially_failed && !stats.subflows[1].potentially_failed);
+    assert!(s.log_has_data_on(1));
+    assert_eq!(stats.subflows[1].subflow, SubflowId(1));
+}
+
+/// The same, asked for by the server's own setting of the path.
+#[test]
+fn a_backup_path_is_told_to_the_peer() {
+    let mut s = Script::client(spec(multipath(), 2, Some(1)));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    s.send(s.tx(0));
+    s.expect(want(1, SYN).mptcp("join backup"));
+}

@@ -1,0 +1,292 @@
+//! What a sender does about loss: RACK, tail probes, timeouts, recovery's window.
+
+use crate::harness::{MSS, Script, multipath, plain};
+use crate::segment::{PSH, want};
+use plait_base::Span;
+use plait_core::Config;
+
+const FULL: u32 = 1_448;
+
+/// A plain server of 20 ms with `segments` in flight.
+fn sending(segments: u64) -> Script {
+    let mut s = Script::open_server(plain(), 1);
+    s.write(segments * u64::from(FULL));
+    for index in 0..segments as u32 {
+        s.expect(want(0, PSH).seq(1 + index * FULL).len(FULL));
+    }
+    s.expect_nothing();
+    s
+}
+
+fn seq(segment: u32) -> u32 {
+    1 + segment * FULL
+}
+
+fn sack(s: &mut Script, blocks: &[(u32, u32)]) {
+    let blocks: Vec<(u32, u32)> = blocks.iter().map(|(l, r)| (seq(*l), seq(*r))).collect();
+    s.send(s.tx(0).sack(&blocks));
+}
+
+fn cwnd(s: &Script) -> u64 {
+    s.endpoint.stats(s.id).unwrap().subflows[0].cwnd
+}
+
+fn rto(s: &Script) -> Span {
+    s.endpoint.stats(s.id).unwrap().subflows[0].rto
+}
+
+/// R69: as long as no reordering was seen, three segments above a hole make it a loss at once; one
+/// or two do not.
+#[test]
+fn three_segments_above_a_hole() {
+    let mut s = sending(10);
+    s.after(20);
+    sack(&mut s, &[(1, 2)]);
+    sack(&mut s, &[(1, 3)]);
+    s.expect_nothing();
+    sack(&mut s, &[(1, 4)]);
+    s.expect(want(0, PSH).seq(seq(0)).len(FULL).at(40.0));
+    s.expect_nothing();
+}
+
+/// R69: a hole below fewer is lost a quarter of the least RTT after its turn (RFC 8985 section
+/// 6.2).
+#[test]
+fn a_hole_below_one_segment() {
+    let mut s = sending(10);
+    s.after(20);
+    sack(&mut s, &[(1, 2)]);
+    s.after(4);
+    s.expect_nothing();
+    s.after(1);
+    s.expect(want(0, PSH).seq(seq(0)).at(45.0));
+    s.expect_nothing();
+}
+
+/// R69, F2: a segment that comes a little late is not sent again, and from then on three segments
+/// above a hole do not make a loss.
+#[test]
+fn reordering_is_tolerated() {
+    let mut s = sending(10);
+    s.after(20);
+    sack(&mut s, &[(1, 3)]);
+    s.after(4);
+    s.ack(0, seq(3), 0);
+    s.after(1);
+    s.expect_nothing();
+    sack(&mut s, &[(4, 8)]);
+    s.expect_nothing();
+    s.ack(0, seq(8), 0);
+    assert!(cwnd(&s) >= 10 * u64::from(FULL));
+    s.after(20);
+    s.expect_nothing();
+}
+
+/// R69: a lost retransmission is noticed by what was sent after it.
+#[test]
+fn a_retransmission_that_is_lost_too() {
+    let mut s = sending(10);
+    s.write(20 * u64::from(FULL));
+    s.after(20);
+    sack(&mut s, &[(1, 4)]);
+    s.expect(want(0, PSH).seq(seq(0)));
+    sack(&mut s, &[(1, 10)]);
+    s.expect(want(0, PSH).seq(seq(10)));
+    s.lose_all();
+    s.after(20);
+    sack(&mut s, &[(1, 11)]);
+    s.after(6);
+    s.expect(want(0, PSH).seq(seq(0)));
+}
+
+/// R69, RFC 6937: what the SACKs deliver lets out as much as brings the flight to the threshold.
+#[test]
+fn proportional_rate_reduction() {
+    let mut s = sending(10);
+    s.write(20 * u64::from(FULL));
+    s.lose_all();
+    s.after(20);
+    let mut sent = Vec::new();
+    for top in 2..=10 {
+        sack(&mut s, &[(1, top)]);
+        sent.push(s.lose_all());
+    }
+    // Two by limited transmit (RFC 3042). The third starts recovery with the retransmission: 12
+    // segments in flight, threshold 5, 9 in the network. Silence until the flight is below 5; then
+    // one for one.
+    assert_eq!(sent, [1, 1, 1, 0, 0, 0, 0, 1, 1]);
+    s.ack(0, seq(10), 0);
+    s.lose_all();
+    let stats = s.endpoint.stats(s.id).unwrap().subflows[0];
+    assert_eq!(stats.ssthresh, Some(5 * u64::from(FULL)));
+    assert!(stats.cwnd <= 5 * u64::from(FULL) + u64::from(FULL), "{}", stats.cwnd);
+}
+
+/// R69, RFC 8985 section 7: without an acknowledgement the last segment goes out again after two
+/// RTTs, once; then the timeout.
+#[test]
+fn one_tail_probe() {
+    let mut s = sending(3);
+    s.after(40);
+    s.expect(want(0, PSH).seq(seq(2)).at(60.0));
+    s.after(170);
+    s.expect_nothing();
+    s.after(50);
+    s.expect(want(0, PSH).seq(seq(0)).at(240.0));
+}
+
+/// With one segment in flight the probe leaves time for a delayed acknowledgement: 240 ms, later
+/// than the timeout of 220, so there is none.
+#[test]
+fn no_probe_later_than_the_timeout() {
+    let mut s = sending(1);
+    s.after(219);
+    s.expect_nothing();
+    s.after(1);
+    s.expect(want(0, PSH).seq(seq(0)).at(240.0));
+}
+
+/// The answer to a probe shows what the tail has lost.
+#[test]
+fn a_tail_probe_reveals_the_loss() {
+    let mut s = sending(4);
+    s.after(20);
+    s.ack(0, seq(1), 0);
+    s.after(40);
+    s.expect(want(0, PSH).seq(seq(3)).at(80.0));
+    s.after(20);
+    sack(&mut s, &[(3, 4)]);
+    s.after(5);
+    s.expect(want(0, PSH).seq(seq(1)));
+    assert!(s.now.as_nanos() <= 105_000_000);
+}
+
+/// R67: the timeout doubles with each expiry, sends one segment, and an acknowledgement of new
+/// data brings it back.
+#[test]
+fn timeouts_back_off() {
+    let mut s = sending(1);
+    assert_eq!(rto(&s), Span::from_millis(220));
+    for at in [240.0, 680.0, 1_560.0, 3_320.0] {
+        s.until(s.endpoint.poll_timeout());
+        s.expect(want(0, PSH).seq(seq(0)).at(at));
+        s.expect_nothing();
+    }
+    assert_eq!(cwnd(&s), u64::from(FULL));
+    assert_eq!(rto(&s), Span::from_millis(220 * 16));
+    s.after(20);
+    s.ack(0, seq(1), 0);
+    // Karn's rule: no sample from a segment that was sent more than once, so SRTT stays.
+    let stats = s.endpoint.stats(s.id).unwrap().subflows[0];
+    assert_eq!(stats.srtt, Some(Span::from_millis(20)));
+    assert_eq!(stats.rto, Span::from_millis(220));
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+    s.after(10_000);
+    s.expect_nothing();
+}
+
+/// RFC 6298 section 5.3: an acknowledgement that moves the edge starts the timer afresh; a
+/// duplicate one does not.
+#[test]
+fn the_timer_starts_afresh() {
+    let mut s = sending(2);
+    s.after(100);
+    s.lose_all();
+    s.ack(0, seq(1), 0);
+    let rto = rto(&s);
+    s.after(50);
+    s.send(s.tx(0));
+    s.lose_all();
+    s.until(s.now + rto.minus(Span::from_millis(51)));
+    s.lose_all();
+    s.after(1);
+    s.expect(want(0, PSH).seq(seq(1)));
+}
+
+/// After a timeout slow start sends what was lost, in order, and nothing that arrived.
+#[test]
+fn go_back_over_what_was_lost() {
+    let mut s = sending(10);
+    s.after(20);
+    s.send(s.tx(0).sack(&[(seq(5), seq(6))]));
+    s.lose_all();
+    s.after(400);
+    let (_, first, _) = s.out.pop_front().unwrap();
+    assert_eq!(first.seq, seq(0));
+    s.lose_all();
+    s.after(20);
+    let mut ack = s.tx(0).ack(seq(1)).sack(&[(seq(5), seq(6))]);
+    ack.stamps = None;
+    s.send(ack);
+    let sent: Vec<u32> = s.out.iter().map(|(_, seg, _)| (seg.seq - 1) / FULL).collect();
+    assert_eq!(sent[..2], [1, 2]);
+    s.lose_all();
+    s.ack(0, seq(5), 0);
+    let sent: Vec<u32> = s.out.iter().map(|(_, seg, _)| (seg.seq - 1) / FULL).collect();
+    assert!(!sent.contains(&5) && sent[..2] == [6, 7], "{sent:?}");
+}
+
+/// R40: after a timeout the other subflow gets the data, and the first one still sends its own
+/// mapping again.
+#[test]
+fn reinjection_beside_the_retransmission() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.write(2 * u64::from(MSS));
+    s.expect(want(0, PSH).seq(1).map(0, 1, MSS as u16));
+    s.expect(want(0, PSH).map(u64::from(MSS), 1 + MSS, MSS as u16));
+    s.after(215);
+    s.lose_all();
+    s.after(200);
+    let of = |s: &Script, path: u16| -> Vec<(u64, u32, u16)> {
+        s.out
+            .iter()
+            .filter(|(_, seg, _)| seg.path == path)
+            .filter_map(|(_, seg, _)| seg.map)
+            .collect()
+    };
+    let full = u64::from(MSS);
+    assert_eq!(of(&s, 1)[..2], [(0, 1, MSS as u16), (full, 1 + MSS, MSS as u16)]);
+    assert_eq!(of(&s, 0)[0], (0, 1, MSS as u16));
+    s.lose_all();
+    s.ack(1, 1 + 2 * MSS, 2 * full);
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+    // All data is there; the first subflow's sequence numbers are not.
+    s.after(2_000);
+    assert!(of(&s, 0).contains(&(0, 1, MSS as u16)));
+    s.lose_all();
+    s.ack(0, 1 + 2 * MSS, 2 * full);
+    s.after(60_000);
+    s.expect_nothing();
+}
+
+/// R40: what is sent again has the bytes that it had, also where the data was acknowledged by way
+/// of the other subflow meanwhile.
+#[test]
+fn a_retransmission_has_its_own_bytes() {
+    let mut s = Script::open_server(multipath(), 2);
+    let (first, second) = ([b'x'; 600], [b'y'; 600]);
+    s.endpoint.write_bytes(s.now, s.id, &first);
+    s.endpoint.write_bytes(s.now, s.id, &second);
+    s.drain();
+    let sent = s.expect(want(0, PSH).map(0, 1, 1_200));
+    let original = sent.bytes.unwrap();
+    s.after(230);
+    s.lose_all();
+    // The peer has the first half of it, by way of the other subflow.
+    s.data_rcv = 600;
+    s.send(s.tx(1).ack(1));
+    s.after(2_000);
+    let again = s.out.iter().find(|(_, seg, _)| seg.path == 0 && seg.len == 1_200).unwrap();
+    let bytes = again.1.bytes.clone().expect("real bytes");
+    assert_eq!(bytes[600..], original[600..]);
+}
+
+/// R67, Config: the timeout of each mode after one sample of 20 ms.
+#[test]
+fn timeout_modes() {
+    use plait_core::RtoMode;
+    for (mode, millis) in [(RtoMode::Linux, 220), (RtoMode::Rfc, 1_000), (RtoMode::Rfc200, 200)] {
+        let s = Script::open_server(Config { rto: mode, ..plain() }, 1);
+        assert_eq!(rto(&s), Span::from_millis(millis), "{mode:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The peer's window: closed, tiny, and numbers that are none of its business.
+
+use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
+use crate::segment::{ACK, PSH, want};
+use plait_core::Config;
+
+const FULL: u32 = 1_448;
+
+/// R39: a closed window is probed, ever less often, with segments that carry no data; an update
+/// opens it.
+#[test]
+fn a_closed_window() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).win(0));
+    s.write(3 * u64::from(MSS));
+    let all = s.lose_all();
+    // The window of the handshake (65535 unscaled and scaled) stays: R37.
+    assert_eq!(all, 3);
+    for (config, full) in [(plain(), FULL), (multipath(), MSS)] {
+        let mut s = two_segments_of_window(config, full);
+        let mut gaps = Vec::new();
+        let mut last = s.now;
+        for _ in 0..5 {
+            while s.out.is_empty() {
+                s.until(s.endpoint.poll_timeout());
+            }
+            s.expect(want(0, ACK).len(0).seq(2 * full));
+            s.expect_nothing();
+            gaps.push(s.now.since(last));
+            last = s.now;
+            s.send(s.tx(0).win(0));
+        }
+        assert!(gaps.windows(2).all(|pair| pair[1] == pair[0].times(2)), "{gaps:?}");
+        s.send(s.tx(0).win(1_000));
+        let sent: u32 = s.out.iter().map(|(_, seg, _)| seg.len).sum();
+        assert_eq!(sent, 3 * full);
+    }
+}
+
+/// A server that has filled a window of two segments, which the peer then closed.
+fn two_segments_of_window(config: Config, full: u32) -> Script {
+    let capable = config.multipath;
+    let mut s = Script::server(spec(config, 1, None));
+    let syn = s.syn(0).win(2 * full as u16);
+    s.send(if capable { syn.mptcp(capable_syn()) } else { syn });
+    s.lose_all();
+    s.after(20);
+    let proof = s.proof(0).win(0);
+    s.send(if capable { proof } else { proof.stripped() });
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(5 * u64::from(full));
+    assert_eq!(s.lose_all(), 2);
+    s.after(20);
+    s.data_rcv = 2 * u64::from(full);
+    s.ack_window(1 + 2 * full, 0);
+    s.expect_nothing();
+    s
+}
+
+/// R74: a sender does not fill a small window with crumbs: a full segment, or the rest of the
+/// data.
+#[test]
+fn a_sender_is_not_silly() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let syn = s.syn(0).win(2 * FULL as u16);
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    s.send(s.tx(0).win(0));
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(10 * u64::from(FULL));
+    assert_eq!(s.lose_all(), 2);
+    s.after(20);
+    // Units of 128 bytes: room for 0.9 segments, then for 1.06.
+    s.ack_window(1 + 2 * FULL, 10);
+    s.expect_nothing();
+    s.ack_window(1 + 2 * FULL, 12);
+    s.expect(want(0, PSH).len(FULL));
+    s.expect_nothing();
+}
+
+/// R74: a peer whose whole buffer is smaller than a segment gets smaller segments.
+#[test]
+fn a_tiny_buffer() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let syn = s.syn(0).win(500);
+    let syn = crate::segment::Seg { scale: Some(0), ..syn };
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    s.send(s.tx(0).win(500));
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(1_200);
+    for (seq, len) in [(1, 500), (501, 500), (1_001, 200)] {
+        s.expect(want(0, PSH).seq(seq).len(len));
+        s.expect_nothing();
+        s.after(20);
+        s.peers.get_mut(&0).unwrap().rcv = seq + len;
+        s.send(s.tx(0).win(500));
+    }
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+}
+
+/// R36: a DATA_ACK of data that was never sent is not believed, nor the window beside it; one that
+/// goes back moves nothing.
+#[test]
+fn impossible_data_acks() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.write(1_000);
+    s.lose_all();
+    s.send(s.tx(0).dack(1_001));
+    s.send(s.tx(0).dack(1 << 31).long());
+    s.send(s.tx(0).dack(u64::MAX).long());
+    assert_eq!(s.endpoint.unacked(s.id), 1_000);
+    s.send(s.tx(0).dack(600));
+    assert_eq!(s.endpoint.unacked(s.id), 400);
+    s.send(s.tx(0).dack(200));
+    assert_eq!(s.endpoint.unacked(s.id), 400);
+    s.send(s.tx(0).ack(1_001).dack(1_000));
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+}
+
+/// The same for the subflow's numbers in plain TCP: below the first byte, and beyond the last.
+#[test]
+fn impossible_acks() {
+    let mut s = Script::open_server(plain(), 1);
+    s.write(1_000);
+    s.lose_all();
+    for ack in [0, u32::MAX, 1_002, 1 << 31, u32::MAX / 2] {
+        s.send(s.tx(0).ack(ack));
+        assert_eq!(s.endpoint.unacked(s.id), 1_000, "ACK {ack}");
+    }
+    s.send(s.tx(0).ack(1_001));
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+}
+
+/// R40: the subflow's acknowledgement alone frees nothing.
+#[test]
+fn data_is_kept_until_the_data_ack() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.write(1_000);
+    s.lose_all();
+    s.send(s.tx(0).ack(1_001));
+    assert_eq!(s.endpoint.unacked(s.id), 1_000);
+}
+
+/// R37: an update reaches the sender by any subflow, and an older one cannot take it back.
+#[test]
+fn the_window_is_one_pool() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.write(300 * u64::from(MSS));
+    s.lose_all();
+    s.send(s.tx(1).win(0xffff));
+    s.send(s.tx(0).win(0));
+    s.after(20);
+    s.ack(1, 1 + MSS, 0);
+    assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.len > 0));
+}
