@@ -147,6 +147,34 @@ pub enum Event {
     },
 }
 
+/// Which events an endpoint records.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Detail {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that measures are made from: [`Event::is_measured`].
+    Measures,
+    /// All.
+    Everything,
+}
+
+impl Event {
+    /// Whether measures are made from it.
+    #[must_use]
+    pub const fn is_measured(&self) -> bool {
+        matches!(
+            self,
+            Event::SubflowUp { .. }
+                | Event::DataSent { .. }
+                | Event::DataReadable { .. }
+                | Event::Acked { .. }
+                | Event::Blocked(_)
+                | Event::IdleReset { .. }
+        )
+    }
+}
+
 /// Why a congestion window changed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum WindowCause {

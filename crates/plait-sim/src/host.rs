@@ -34,8 +34,7 @@ impl Host {
     pub(crate) fn new(side: Side, pair: usize, seed: u64) -> Host {
         let name = if side == Side::Client { "client" } else { "server" };
         let stream = Randomness::new(seed, &["host", name, &pair.to_string()]);
-        let mut endpoint = Endpoint::new(Box::new(Seeded(stream)));
-        endpoint.record_events(true);
+        let endpoint = Endpoint::new(Box::new(Seeded(stream)));
         Host { side, endpoint, seats: Vec::new(), app_log: Vec::new() }
     }
 

@@ -4,7 +4,7 @@ use crate::digest::RunDigest;
 use crate::network::{Direction, Hop, PathSetup};
 use plait_app::{AppEvent, Host as Side, Measures, Workload};
 use plait_base::{PathId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionStats, Event};
+use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
 use plait_link::LinkCounters;
 use plait_wire::Segment;
 
@@ -80,6 +80,11 @@ pub trait Watch {
     /// A segment was sent, delivered or dropped.
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         let _ = (now, hop, path, way, segment);
+    }
+
+    /// Whether [`Watch::on_core`] is to get every event, or only those that measures are made from.
+    fn detail(&self) -> Detail {
+        Detail::Everything
     }
 
     /// How often to call [`Watch::on_sample`]; `None` for never.

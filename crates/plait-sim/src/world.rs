@@ -7,12 +7,16 @@ use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
 use plait_app::{AppEvent, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::Event;
+use plait_core::{Detail, Event};
 
 /// Nobody watches.
 struct Nobody;
 
-impl Watch for Nobody {}
+impl Watch for Nobody {
+    fn detail(&self) -> Detail {
+        Detail::Measures
+    }
+}
 
 /// Runs a set-up to its end.
 #[must_use]
@@ -62,6 +66,8 @@ impl<'a> World<'a> {
         for (pair, config) in setup.pairs.iter().enumerate() {
             let mut client = Host::new(Side::Client, pair, setup.seed);
             let mut server = Host::new(Side::Server, pair, setup.seed);
+            client.endpoint.record_events(watch.detail());
+            server.endpoint.record_events(watch.detail());
             client.endpoint.check_invariants(setup.check);
             server.endpoint.check_invariants(setup.check);
             for (index, connection) in config.connections.iter().enumerate() {

@@ -14,18 +14,26 @@ use plait_wire::{Flags, Payload};
 impl Connection {
     /// The next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        self.poll_owed(ctx)
-            .or_else(|| self.poll_lost(ctx))
+        // One look at every subflow tells which of the rounds below have anything to find.
+        let (mut owed, mut lost, mut acks) = (false, false, false);
+        for subflow in &self.subflows {
+            owed |= subflow.owes.urgent();
+            lost |= subflow.tx.lost_segments() > 0;
+            acks |= subflow.owes.ack;
+        }
+        let ending = self.closing.asked || self.closing.peer_finished;
+        (if owed { self.poll_owed(ctx) } else { None })
+            .or_else(|| if lost { self.poll_lost(ctx) } else { None })
             .or_else(|| self.poll_data(ctx))
-            .or_else(|| self.poll_end(ctx))
-            .or_else(|| self.poll_ack(ctx))
+            .or_else(|| if ending { self.poll_end(ctx) } else { None })
+            .or_else(|| if acks { self.poll_ack(ctx) } else { None })
     }
 
     /// SYNs, resets and probes.
     fn poll_owed(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
-            if !subflow.owes.anything() {
+            if !subflow.owes.urgent() {
                 continue;
             }
             if core::mem::take(&mut subflow.owes.rst) {
@@ -115,6 +123,9 @@ impl Connection {
 
     /// Sends what was assigned ahead to a subflow that has room now.
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        if !self.queue.has_plan() {
+            return None;
+        }
         let mss = self.segment_size();
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];
@@ -191,9 +202,6 @@ impl Connection {
 
     /// The end: DATA_FIN, then a FIN on each subflow.
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if !self.closing.asked && !self.closing.peer_finished {
-            return None;
-        }
         if !self.plain() && self.at_end() && !self.closing.fin_acked {
             let first = self.closing.fin_sent.is_none();
             if (first || self.closing.fin_due)

@@ -155,6 +155,7 @@ impl Connection {
         // Somebody may wait for the connection to fall quiet.
         self.news |= subflow.is_quiet() && self.queue.is_drained();
         if acked.fin_acked {
+            self.changed = true;
             subflow.step(Step::FinAcked);
             if subflow.state == State::TimeWait {
                 subflow.timers.clear_all();

@@ -19,7 +19,7 @@ use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::endpoint::FIRST_PORT;
-use crate::event::Event;
+use crate::event::{Detail, Event};
 use crate::stats::SubflowStats;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
@@ -84,7 +84,7 @@ pub trait Entropy: Send {
 /// Where events go. With nobody listening an event costs one comparison.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
-    pub(crate) enabled: bool,
+    pub(crate) detail: Detail,
     /// The connection that is speaking.
     pub(crate) speaker: ConnId,
     pub(crate) events: Vec<(ConnId, Event)>,
@@ -92,7 +92,12 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     pub(crate) fn emit(&mut self, event: Event) {
-        if self.enabled {
+        let wanted = match self.detail {
+            Detail::Nothing => false,
+            Detail::Measures => event.is_measured(),
+            Detail::Everything => true,
+        };
+        if wanted {
             self.events.push((self.speaker, event));
         }
     }
@@ -186,6 +191,8 @@ pub(crate) struct Connection {
     timers: ConnectionTimers,
     /// Something happened that the user of the connection may want to know.
     news: bool,
+    /// Its addresses or its key may have changed.
+    changed: bool,
 }
 
 impl Connection {
@@ -208,6 +215,7 @@ impl Connection {
             dials: 0,
             timers: ConnectionTimers::new(),
             news: false,
+            changed: true,
             spec,
         }
     }
@@ -226,11 +234,9 @@ impl Connection {
         self.mode == Mode::Multipath
     }
 
-    /// Changes whenever the addresses or the key may have changed.
-    pub(crate) fn census(&self) -> (usize, u32, u64) {
-        let open = self.subflows.iter().filter(|s| s.state != State::Closed).count();
-        let ports = self.subflows.iter().map(|s| u32::from(s.address.local_port)).sum();
-        (open, ports, self.keys.local.0)
+    /// Whether the addresses or the key may have changed since this was last asked.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        core::mem::take(&mut self.changed)
     }
 
     pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
@@ -267,6 +273,7 @@ impl Connection {
     fn add_subflow(&mut self, id: SubflowId, address: Address, state: State, shake: Handshake) {
         let algorithm = (self.spec.controller)(address.path);
         let subflow = Subflow::new(id, address, state, shake, &self.spec.config, algorithm);
+        self.changed = true;
         match self.subflows.get_mut(id.index()) {
             Some(slot) => *slot = subflow,
             None => self.subflows.push(subflow),
@@ -426,6 +433,7 @@ impl Connection {
         if subflow.state == State::Closed {
             return;
         }
+        self.changed = true;
         let was_joined = subflow.standing.joined;
         subflow.owes = Owes { rst: tell_peer, ..Owes::default() };
         subflow.step(Step::Aborted);

@@ -1,7 +1,7 @@
 //! The scheduler's place in a connection: views in, decisions and effects out.
 
 use super::{Connection, Context, Mode};
-use crate::event::{Block, Event, WindowCause};
+use crate::event::{Block, Detail, Event, WindowCause};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
@@ -308,7 +308,7 @@ impl Connection {
 
     /// Reports a decision; a wait that repeats the last one is not reported again.
     fn log_decision(&mut self, ctx: &mut Context<'_>, decision: Decision) {
-        if !ctx.log.enabled {
+        if ctx.log.detail != Detail::Everything {
             return;
         }
         let (chosen, waits_for, reason) = match decision {

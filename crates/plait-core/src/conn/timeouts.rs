@@ -106,7 +106,10 @@ impl Connection {
             Timer::Rto => self.on_rto(ctx, index),
             Timer::Tail => self.subflows[index].owes.tail_probe = true,
             Timer::Ack => self.subflows[index].owes.ack = true,
-            Timer::TimeWait => self.subflows[index].step(Step::WaitOver),
+            Timer::TimeWait => {
+                self.changed = true;
+                self.subflows[index].step(Step::WaitOver);
+            }
             Timer::Reorder => self.on_reorder(ctx, index),
         }
     }

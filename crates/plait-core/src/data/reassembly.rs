@@ -172,13 +172,7 @@ impl Reassembly {
     }
 
     /// Makes readable what of `held` is new and below `end`.
-    fn deliver(
-        &mut self,
-        now: Time,
-        held: &Held,
-        end: u64,
-        on_readable: &mut dyn FnMut(Readable),
-    ) {
+    fn deliver(&mut self, now: Time, held: &Held, end: u64, on_readable: &mut dyn FnMut(Readable)) {
         if end <= self.nxt {
             return;
         }

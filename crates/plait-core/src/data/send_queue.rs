@@ -21,6 +21,8 @@ pub(crate) struct SendQueue {
     reinject: RangeSet,
     /// Ranges assigned to a subflow ahead of sending, by subflow.
     assigned: Vec<RangeSet>,
+    /// Bytes assigned and not sent, over all subflows.
+    planned: u64,
     /// Real bytes written, by DSN of their first byte; pattern bytes need no store.
     store: VecDeque<(u64, Payload)>,
     /// DSN below which the store has given its bytes back.
@@ -149,17 +151,23 @@ impl SendQueue {
         if self.assigned.len() <= subflow.index() {
             self.assigned.resize_with(subflow.index() + 1, RangeSet::new);
         }
-        self.assigned[subflow.index()].insert(range);
+        self.planned += self.assigned[subflow.index()].insert(range);
     }
 
     /// Takes back everything assigned and not sent.
     pub(crate) fn unassign_all(&mut self) {
+        self.planned = 0;
         for set in &mut self.assigned {
             for range in set.iter() {
                 self.unsent.insert(range);
             }
             set.clear();
         }
+    }
+
+    /// Whether something is assigned and not sent.
+    pub(crate) const fn has_plan(&self) -> bool {
+        self.planned > 0
     }
 
     /// The next range assigned to `subflow`, at most `len` bytes.
@@ -170,7 +178,7 @@ impl SendQueue {
     /// `range`, which was assigned to `subflow`, is sent.
     pub(crate) fn take_assigned(&mut self, range: ByteRange, subflow: SubflowId) {
         if let Some(set) = self.assigned.get_mut(subflow.index()) {
-            set.remove(range);
+            self.planned -= set.remove(range);
             self.note_sent(range, subflow);
         }
     }
@@ -192,6 +200,7 @@ impl SendQueue {
         self.sent.clear();
         self.reinject.clear();
         self.assigned.clear();
+        self.planned = 0;
         self.unsent.clear();
         self.unsent.insert(ByteRange::new(self.una, self.written));
     }

@@ -6,7 +6,7 @@ use crate::conn::{
     Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
     Transmit,
 };
-use crate::event::Event;
+use crate::event::{Detail, Event};
 use crate::stats::ConnectionStats;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
@@ -97,9 +97,9 @@ impl Endpoint {
         }
     }
 
-    /// Lets events be recorded, for [`Endpoint::swap_events`].
-    pub fn record_events(&mut self, on: bool) {
-        self.shared.log.enabled = on;
+    /// Which events are recorded, for [`Endpoint::swap_events`].
+    pub fn record_events(&mut self, detail: Detail) {
+        self.shared.log.detail = detail;
     }
 
     /// Verifies the invariants after every call; see [`Endpoint::violation`].
@@ -162,9 +162,8 @@ impl Endpoint {
     ) -> Option<R> {
         let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
         let mut ctx = self.shared.context(now, id);
-        let before = conn.census();
         let result = f(conn, &mut ctx);
-        let changed = conn.census() != before;
+        let changed = conn.take_changed();
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();
         }
@@ -240,7 +239,6 @@ impl Endpoint {
     fn poll_connection(&mut self, now: Time, id: ConnId) -> Option<Transmit> {
         let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
         let mut ctx = self.shared.context(now, id);
-        let before = conn.census();
         let transmit = conn.poll_transmit(&mut ctx);
         if let Some(sent) = &transmit
             && !sent.segment.options.fits()
@@ -251,7 +249,7 @@ impl Endpoint {
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();
         }
-        if conn.census() != before {
+        if conn.take_changed() {
             self.settle(id);
         }
         transmit

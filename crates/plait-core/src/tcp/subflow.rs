@@ -60,8 +60,9 @@ pub(crate) struct Owes {
 }
 
 impl Owes {
-    pub(crate) fn anything(self) -> bool {
-        self != Owes::default()
+    /// Whether anything but an acknowledgement is owed.
+    pub(crate) const fn urgent(self) -> bool {
+        self.syn | self.join_ack | self.rst | self.tail_probe | self.window_probe
     }
 }
 
@@ -324,8 +325,7 @@ impl Subflow {
             srtt,
             min_rtt: self.rtt.min().unwrap_or(srtt),
             // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
-            cwnd_limited: outcome.advanced > 0
-                && self.usage.limited(self.cc.in_slow_start(), cwnd),
+            cwnd_limited: outcome.advanced > 0 && self.usage.limited(self.cc.in_slow_start(), cwnd),
         };
         self.cc.on_ack(&ack, flows);
         if self.cc.cwnd() > self.standing.rec_cwnd {
