@@ -9,6 +9,7 @@ mod conn;
 mod data;
 mod endpoint;
 mod event;
+pub mod formulas;
 mod stats;
 mod tcp;
 
@@ -17,5 +18,5 @@ pub use conn::{
     ConnectionSpec, ConnectionState, ControllerFactory, Entropy, SchedulerFactory, Transmit,
 };
 pub use endpoint::Endpoint;
-pub use event::{Block, Carry, Event, WindowCause};
+pub use event::{Block, Carry, Detail, Event, WindowCause};
 pub use stats::{ConnectionStats, SubflowStats};

@@ -1,5 +1,6 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) and the window during recovery (PRR, RFC 6937).
 
+use crate::formulas::lost_at;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, TxRing, Verdict};
 use plait_base::{Span, Time};
@@ -104,7 +105,7 @@ impl Rack {
                 // Behind a segment that was sent once and later, all were sent later.
                 return if sent.retransmitted { Verdict::Keep } else { Verdict::Stop };
             }
-            let lost_at = sent.sent_at + self.rtt + window;
+            let lost_at = lost_at(sent.sent_at, self.rtt, window);
             if lost_at <= now {
                 return Verdict::Lost;
             }
@@ -115,14 +116,18 @@ impl Rack {
     }
 }
 
-/// min(multiplier * min_rtt / 4, SRTT).
-pub(crate) fn reorder_window(multiplier: u64, min_rtt: Span, srtt: Option<Span>) -> Span {
+/// How long a segment may be overtaken once reordering was seen: min(`multiplier` * `min_rtt` / 4,
+/// SRTT) (RFC 8985 section 6.2 step 4).
+#[must_use]
+pub fn reorder_window(multiplier: u64, min_rtt: Span, srtt: Option<Span>) -> Span {
     min_rtt.times(multiplier).over(4).min(srtt.unwrap_or(Span::MAX))
 }
 
 /// Time until a probe for a lost tail (RFC 8985 section 7.2): two smoothed RTTs, and the peer's
-/// longest acknowledgement delay where a single segment is in flight.
-pub(crate) fn probe_timeout(srtt: Option<Span>, segments_in_flight: usize) -> Span {
+/// longest acknowledgement delay (200 ms) where a single segment is in flight; one second where no
+/// RTT is known.
+#[must_use]
+pub fn probe_timeout(srtt: Option<Span>, segments_in_flight: usize) -> Span {
     let Some(srtt) = srtt else { return Span::from_secs(1) };
     srtt.times(2) + if segments_in_flight == 1 { MAX_ACK_DELAY } else { Span::ZERO }
 }

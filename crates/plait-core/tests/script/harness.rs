@@ -624,13 +624,6 @@ impl Script {
         let sent = |line: &&str| line.contains(&start) && !line.contains("len 0");
         self.log.lines().any(|line| sent(&line))
     }
-
-    /// Takes the FIN that the endpoint sends on `path` and answers with one.
-    pub(crate) fn answer_fin(&mut self, path: u16) {
-        let fin = self.expect(want(path, FIN));
-        self.peers.get_mut(&path).expect("a known path").rcv = fin.seq + 1;
-        self.send(self.tx(path).flags(FIN));
-    }
 }
 
 impl Peer {

@@ -1,0 +1,241 @@
+//! Real bytes between two endpoints over a network that delays, loses, reorders and repeats: what
+//! is written is what is read, both ways, with every scheduler.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_core::{
+    Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig, Transmit,
+};
+use plait_wire::Segment;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+struct Draws(Stream);
+
+impl Entropy for Draws {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+/// What a run is drawn from.
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    scheduler: String,
+    paths: u16,
+    multipath: bool,
+    rcvbuf: u64,
+    sndbuf: u64,
+    /// Bytes from the client, and from the server.
+    sizes: [usize; 2],
+    /// In percent, until the network heals.
+    loss: u64,
+    repeat: u64,
+    delay_ms: [u64; 3],
+    jitter_ms: u64,
+}
+
+/// One end and what its user writes and has read.
+struct End {
+    endpoint: Endpoint,
+    id: Option<ConnId>,
+    data: Vec<u8>,
+    written: usize,
+    got: Vec<u8>,
+    finished: bool,
+}
+
+impl End {
+    fn new(seed: u64, name: &str, len: usize) -> End {
+        let mut endpoint = Endpoint::new(Box::new(Draws(Stream::new(seed, &["entropy", name]))));
+        endpoint.check_invariants(true);
+        let mut stream = Stream::new(seed, &["data", name]);
+        let data = (0..len).map(|_| stream.bits() as u8).collect();
+        End { endpoint, id: None, data, written: 0, got: Vec::new(), finished: false }
+    }
+
+    /// The user's turn: pieces of any length are written and read.
+    fn turn(&mut self, now: Time, stream: &mut Stream) {
+        while self.endpoint.poll_news().is_some() {}
+        if self.id.is_none() {
+            self.id = self.endpoint.poll_accept();
+        }
+        let Some(id) = self.id else { return };
+        let mut buffer = [0; 5_000];
+        loop {
+            let room = stream.within(1, buffer.len() as u64) as usize;
+            let count = self.endpoint.read(now, id, &mut buffer[..room]);
+            self.got.extend_from_slice(&buffer[..count]);
+            if count == 0 {
+                break;
+            }
+        }
+        while self.written < self.data.len() {
+            let piece = stream.within(1, 4_000) as usize;
+            let end = (self.written + piece).min(self.data.len());
+            let count = self.endpoint.write_bytes(now, id, &self.data[self.written..end]);
+            self.written += count;
+            if count == 0 {
+                break;
+            }
+        }
+        if self.written == self.data.len() && !self.finished {
+            self.finished = true;
+            self.endpoint.finish(now, id);
+        }
+    }
+}
+
+/// When everything that can go wrong no longer does.
+const HEALED: Time = Time::from_nanos(15_000_000_000);
+
+struct Network {
+    case: Case,
+    stream: Stream,
+    /// By time of arrival and number: to which end, on which path.
+    flying: BTreeMap<(Time, u64), (usize, u16, Segment)>,
+    count: u64,
+}
+
+impl Network {
+    fn take(&mut self, now: Time, to: usize, transmit: &Transmit) {
+        let faulty = now < HEALED;
+        let Case { loss, repeat, jitter_ms, .. } = self.case;
+        if faulty && self.stream.below(100) < loss {
+            return;
+        }
+        let copies = if faulty && self.stream.below(100) < repeat { 2 } else { 1 };
+        let delay = self.case.delay_ms[usize::from(transmit.path.0)];
+        for _ in 0..copies {
+            let jitter = if faulty { self.stream.below(1_000 * jitter_ms + 1) } else { 0 };
+            let at = now + Span::from_millis(delay) + Span::from_micros(jitter);
+            self.count += 1;
+            let arrival = (to, transmit.path.0, transmit.segment.clone());
+            self.flying.insert((at, self.count), arrival);
+        }
+    }
+}
+
+fn spec(case: &Case) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse(&case.scheduler).unwrap();
+    let controller = plait_cc::Spec::parse("cubic").unwrap();
+    let config = Config {
+        multipath: case.multipath,
+        rcvbuf: case.rcvbuf,
+        sndbuf: case.sndbuf,
+        ..Config::default()
+    };
+    ConnectionSpec {
+        config,
+        paths: (0..case.paths).map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+fn run(case: &Case) -> Result<(), String> {
+    let mut ends =
+        [End::new(case.seed, "client", case.sizes[0]), End::new(case.seed, "server", case.sizes[1])];
+    let mut users = Stream::new(case.seed, &["users"]);
+    let stream = Stream::new(case.seed, &["network"]);
+    let mut network = Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0 };
+    let mut now = Time::ZERO;
+    ends[1].endpoint.listen(80, spec(case));
+    ends[0].id = Some(ends[0].endpoint.connect(now, 80, spec(case)));
+    loop {
+        for end in 0..2 {
+            ends[end].turn(now, &mut users);
+            while let Some(transmit) = ends[end].endpoint.poll_transmit(now) {
+                network.take(now, 1 - end, &transmit);
+            }
+            if let Some(violation) = ends[end].endpoint.violation() {
+                return Err(format!("{violation} at {now:?}"));
+            }
+        }
+        let done = |end: &End| {
+            end.id.is_some_and(|id| end.endpoint.state(id) == ConnectionState::Closed)
+                && end.endpoint.is_over()
+        };
+        if ends.iter().all(done) {
+            break;
+        }
+        let timer = ends.iter().map(|end| end.endpoint.poll_timeout()).min().unwrap();
+        let arrival = network.flying.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        now = timer.min(arrival).max(now);
+        if now > Time::ZERO + Span::from_secs(600) {
+            let told = ends.map(|end| (end.written, end.got.len(), end.endpoint.stats(ConnId(0))));
+            return Err(format!("not done: {told:#?}"));
+        }
+        if arrival <= now {
+            let (_, (to, path, segment)) = network.flying.pop_first().unwrap();
+            ends[to].endpoint.handle(now, PathId(path), &segment);
+        } else {
+            ends.iter_mut().for_each(|end| end.endpoint.handle_timeout(now));
+        }
+    }
+    for (reader, writer) in [(0, 1), (1, 0)] {
+        if ends[reader].got != ends[writer].data {
+            let at = ends[reader].got.iter().zip(&ends[writer].data).position(|(a, b)| a != b);
+            return Err(format!("the bytes differ at {at:?}, reader {reader}"));
+        }
+    }
+    Ok(())
+}
+
+prop_compose! {
+    fn cases()(
+        seed: u64,
+        paths in 1u16..=3,
+        multipath in prop::bool::weighted(0.85),
+        rcvbuf in prop::sample::select(vec![2_000, 9_000, 65_536, 1 << 20]),
+        sndbuf in prop::sample::select(vec![3_000, 20_000, 200_000]),
+        sizes in [4_000usize..60_000, 4_000usize..60_000],
+        loss in prop::sample::select(vec![0u64, 1, 5, 20]),
+        repeat in prop::sample::select(vec![0u64, 10, 50]),
+        delay_ms in [1u64..100, 1u64..100, 1u64..100],
+        jitter_ms in prop::sample::select(vec![0u64, 2, 40]),
+    ) -> Case {
+        let scheduler = String::new();
+        Case {
+            seed, scheduler, paths, multipath, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms, jitter_ms,
+        }
+    }
+}
+
+/// R31, R35, R40, F1 to F3, F12.
+#[test]
+fn what_is_written_is_read() {
+    let entries = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
+    let decorated = plait_sched::DECORATORS.iter().map(|entry| format!("minrtt+{}", entry.name));
+    for scheduler in entries.chain(decorated) {
+        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) };
+        proptest!(config, |(case in cases())| {
+            let case = Case { scheduler: scheduler.clone(), ..case };
+            let verdict = run(&case);
+            prop_assert!(verdict.is_ok(), "{}\n{case:?}", verdict.unwrap_err());
+        });
+    }
+}
+
+/// One of 200 kB each way, over two unequal paths.
+#[test]
+fn a_longer_transfer() {
+    for (seed, entry) in plait_sched::SCHEDULERS.iter().enumerate() {
+        let case = Case {
+            seed: seed as u64,
+            scheduler: entry.name.to_owned(),
+            paths: 2,
+            multipath: true,
+            rcvbuf: 100_000,
+            sndbuf: 100_000,
+            sizes: [200_000, 200_000],
+            loss: 3,
+            repeat: 3,
+            delay_ms: [10, 60, 0],
+            jitter_ms: 5,
+        };
+        assert_eq!(run(&case), Ok(()), "{}", entry.name);
+    }
+}

@@ -1,0 +1,96 @@
+//! The vectors of the specification that concern the transport, one test each: timeouts, loss
+//! detection by time, tail probes.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use plait_base::{Span, Time};
+use plait_core::RtoMode;
+use plait_core::formulas::{lost_at, probe_timeout, reorder_window, round_trips};
+use serde_json::{Value, json};
+
+const VECTORS: &str = include_str!("../../../tests/vectors/schedulers.json");
+
+fn main() {
+    let vectors: Vec<Value> = serde_json::from_str(VECTORS).unwrap();
+    let trials: Vec<Trial> = vectors
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, vector)| {
+            let name = vector["name"].as_str().unwrap().to_owned();
+            let check = match name.split('/').next() {
+                Some("rto") if name.contains("linux") => rto_linux,
+                Some("rto") => rto_rfc200,
+                Some("tlp") => tlp,
+                Some("rack") => rack,
+                _ => return None,
+            };
+            Some(Trial::test(format!("{name}#{index}"), move || {
+                let (inputs, expect) = (&vector["inputs"], &vector["expect"]);
+                let actual = check(inputs);
+                if same(&actual, expect) {
+                    return Ok(());
+                }
+                Err(Failed::from(format!("inputs {inputs}\nexpected {expect}\nactual   {actual}")))
+            }))
+        })
+        .collect();
+    assert_eq!(trials.len(), 4, "the file has two rto vectors, rack and tlp");
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Equal as JSON; numbers to the three decimals that the file has.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() <= 0.000_501
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn millis(value: &Value) -> Span {
+    Span::from_nanos((value.as_f64().unwrap() * 1e6) as u64)
+}
+
+fn rto(mode: RtoMode, inputs: &Value) -> Value {
+    let samples: Vec<Span> = inputs.as_array().unwrap().iter().map(millis).collect();
+    let steps = round_trips(mode, &samples).map(|step| {
+        json!([step.srtt.as_millis_f64(), step.rttvar.as_millis_f64(), step.rto.as_millis_f64()])
+    });
+    steps.collect()
+}
+
+fn rto_rfc200(inputs: &Value) -> Value {
+    rto(RtoMode::Rfc200, inputs)
+}
+
+fn rto_linux(inputs: &Value) -> Value {
+    rto(RtoMode::Linux, inputs)
+}
+
+/// A probe never comes later than the timeout.
+fn tlp(inputs: &Value) -> Value {
+    let (srtt, rto) = (Some(millis(&inputs["srtt"])), millis(&inputs["rto"]));
+    json!({
+        "two_in_flight": probe_timeout(srtt, 2).min(rto).as_millis_f64(),
+        "one_in_flight": probe_timeout(srtt, 1).min(rto).as_millis_f64(),
+    })
+}
+
+fn rack(inputs: &Value) -> Value {
+    let multiplier = inputs["reo_mult"].as_u64().unwrap();
+    let window =
+        reorder_window(multiplier, millis(&inputs["min_rtt"]), Some(millis(&inputs["srtt"])));
+    let sent_at = Time::ZERO + millis(&inputs["xmit"]);
+    let lost = lost_at(sent_at, millis(&inputs["rack_rtt"]), window);
+    json!({
+        "reo_wnd": window.as_millis_f64(),
+        "lost_at": lost.since(Time::ZERO).as_millis_f64(),
+    })
+}
