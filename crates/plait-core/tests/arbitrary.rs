@@ -59,7 +59,7 @@ struct Draft {
 fn near32() -> impl Strategy<Value = u32> {
     prop_oneof![
         4 => Just(0u32),
-        4 => (0u32..5_000),
+        4 => 0u32..5_000,
         2 => (0u32..5_000).prop_map(|n| n.wrapping_neg()),
         1 => any::<u32>(),
     ]
@@ -67,7 +67,7 @@ fn near32() -> impl Strategy<Value = u32> {
 
 fn near64() -> impl Strategy<Value = u64> {
     prop_oneof![
-        6 => (0u64..20_000),
+        6 => 0u64..20_000,
         2 => (0u64..20_000).prop_map(|n| n.wrapping_neg()),
         1 => any::<u64>(),
     ]
@@ -114,7 +114,8 @@ fn draft() -> impl Strategy<Value = Draft> {
         1 => Just(0x04u8),
         2 => any::<u8>(),
     ];
-    let head = (0u16..3, flags, near32(), near32(), any::<u16>(), prop_oneof![0u16..3_000, Just(0)]);
+    let head =
+        (0u16..3, flags, near32(), near32(), any::<u16>(), prop_oneof![0u16..3_000, Just(0)]);
     let dss = (
         prop::option::of((near64(), any::<bool>())),
         prop::option::of((near64(), any::<bool>(), near32(), any::<u16>())),
@@ -129,7 +130,17 @@ fn draft() -> impl Strategy<Value = Draft> {
     );
     (head, rest).prop_map(
         |((path, flags, seq, ack, window, len), (stamps, sack, scale, dss, mptcp))| Draft {
-            path, flags, seq, ack, window, len, stamps, sack, scale, dss, mptcp,
+            path,
+            flags,
+            seq,
+            ack,
+            window,
+            len,
+            stamps,
+            sack,
+            scale,
+            dss,
+            mptcp,
         },
     )
 }
@@ -379,7 +390,7 @@ impl Bench {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// F18, F19, R1: whatever comes, in whatever state.
     #[test]

@@ -136,8 +136,10 @@ fn spec(case: &Case) -> ConnectionSpec {
 }
 
 fn run(case: &Case) -> Result<(), String> {
-    let mut ends =
-        [End::new(case.seed, "client", case.sizes[0]), End::new(case.seed, "server", case.sizes[1])];
+    let mut ends = [
+        End::new(case.seed, "client", case.sizes[0]),
+        End::new(case.seed, "server", case.sizes[1]),
+    ];
     let mut users = Stream::new(case.seed, &["users"]);
     let stream = Stream::new(case.seed, &["network"]);
     let mut network = Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0 };
@@ -145,12 +147,12 @@ fn run(case: &Case) -> Result<(), String> {
     ends[1].endpoint.listen(80, spec(case));
     ends[0].id = Some(ends[0].endpoint.connect(now, 80, spec(case)));
     loop {
-        for end in 0..2 {
-            ends[end].turn(now, &mut users);
-            while let Some(transmit) = ends[end].endpoint.poll_transmit(now) {
-                network.take(now, 1 - end, &transmit);
+        for (index, end) in ends.iter_mut().enumerate() {
+            end.turn(now, &mut users);
+            while let Some(transmit) = end.endpoint.poll_transmit(now) {
+                network.take(now, 1 - index, &transmit);
             }
-            if let Some(violation) = ends[end].endpoint.violation() {
+            if let Some(violation) = end.endpoint.violation() {
                 return Err(format!("{violation} at {now:?}"));
             }
         }
@@ -210,7 +212,7 @@ fn what_is_written_is_read() {
     let entries = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
     let decorated = plait_sched::DECORATORS.iter().map(|entry| format!("minrtt+{}", entry.name));
     for scheduler in entries.chain(decorated) {
-        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) };
+        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
         proptest!(config, |(case in cases())| {
             let case = Case { scheduler: scheduler.clone(), ..case };
             let verdict = run(&case);

@@ -63,7 +63,10 @@ impl Connection {
     /// Whether `subflow` is to send its FIN now.
     pub(crate) fn owes_fin(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        if !subflow.state.sends_data() || subflow.standing.pf {
+        // A join that is not proven yet has no more than its third ACK to send (RFC 8684 section
+        // 3.2); its timer is that of the proof.
+        let standing = subflow.standing;
+        if !subflow.state.sends_data() || standing.pf || !standing.joined {
             return false;
         }
         if self.plain() { self.at_end() } else { self.closing.done() }

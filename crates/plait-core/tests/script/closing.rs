@@ -1,6 +1,6 @@
 //! Ends: DATA_FIN and FIN, half closes, resets.
 
-use crate::harness::{MSS, Script, multipath, plain};
+use crate::harness::{MSS, Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, want};
 use plait_base::Time;
 use plait_core::ConnectionState;
@@ -113,6 +113,29 @@ fn a_lost_fin() {
     s.ack(0, 2, 0);
     s.send(s.tx(0).flags(FIN));
     assert!(s.endpoint.is_over());
+}
+
+/// R22, R56: a subflow whose proof is not acknowledged yet does not end before it is.
+#[test]
+fn no_fin_before_the_fourth_ack() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.send(s.tx(0));
+    s.after(20);
+    s.send(s.syn_ack(1));
+    s.finish();
+    s.data_rcv = 1;
+    s.lose_all();
+    s.send(s.tx(0).data_fin(0));
+    s.expect(want(0, FIN));
+    s.expect_nothing();
+    s.send(s.tx(1));
+    s.expect(want(1, FIN).seq(1));
+    // It is lost, and comes again.
+    s.lose_all();
+    s.after(400);
+    assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.flags == FIN));
 }
 
 /// R41: a DATA_FIN before the data counts when the data is here, and may come as often as it likes.

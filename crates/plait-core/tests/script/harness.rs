@@ -1,7 +1,7 @@
 //! One real endpoint in virtual time; the script plays its peer. Everything that the endpoint
 //! emits is audited, whatever the scenario.
 
-use crate::segment::{ACK, FIN, SYN, Seg, Want, want};
+use crate::segment::{ACK, SYN, Seg, Want, want};
 use plait_base::{ConnId, PathId, RangeSet, Span, Stream, Time, unwrap32};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
 use plait_wire::{

@@ -250,7 +250,8 @@ fn mappings_out_of_this_world() {
     let mut s = Script::open_server(multipath(), 1);
     s.send(s.tx(0).data(0, 100));
     s.lose_all();
-    for dsn in [u64::MAX - 5, u64::MAX - 200, (1 << 63) + (1 << 30), 1 << 31, (1 << 32) + (1 << 30)] {
+    for dsn in [u64::MAX - 5, u64::MAX - 200, (1 << 63) + (1 << 30), 1 << 31, (1 << 32) + (1 << 30)]
+    {
         for long in [false, true] {
             let seg = s.tx(0).seq(101).data(dsn, 100);
             s.send(if long { seg.long() } else { seg });
