@@ -37,14 +37,53 @@ struct Case {
     jitter_ms: u64,
 }
 
-/// One end and what its user writes and has read.
+/// One end, and its user's conversations: a client that gets no answer dials anew on another path,
+/// and its server may have met both attempts.
 struct End {
     endpoint: Endpoint,
-    id: Option<ConnId>,
     data: Vec<u8>,
+    sessions: Vec<Session>,
+}
+
+/// What a user has written to a connection and read from it.
+#[derive(Debug)]
+struct Session {
+    id: ConnId,
     written: usize,
     got: Vec<u8>,
     finished: bool,
+}
+
+impl Session {
+    fn new(id: ConnId) -> Session {
+        Session { id, written: 0, got: Vec::new(), finished: false }
+    }
+
+    /// The user's turn: pieces of any length are written and read.
+    fn turn(&mut self, now: Time, endpoint: &mut Endpoint, data: &[u8], stream: &mut Stream) {
+        let mut buffer = [0; 5_000];
+        loop {
+            let room = stream.within(1, buffer.len() as u64) as usize;
+            let count = endpoint.read(now, self.id, &mut buffer[..room]);
+            self.got.extend_from_slice(&buffer[..count]);
+            if count == 0 {
+                break;
+            }
+        }
+        while self.written < data.len() {
+            let piece = stream.within(1, 4_000) as usize;
+            let end = (self.written + piece).min(data.len());
+            let count = endpoint.write_bytes(now, self.id, &data[self.written..end]);
+            self.written += count;
+            if count == 0 {
+                break;
+            }
+        }
+        if self.written == data.len() && !self.finished {
+            self.finished = true;
+            endpoint.finish(now, self.id);
+        }
+    }
 }
 
 impl End {
@@ -53,38 +92,23 @@ impl End {
         endpoint.check_invariants(true);
         let mut stream = Stream::new(seed, &["data", name]);
         let data = (0..len).map(|_| stream.bits() as u8).collect();
-        End { endpoint, id: None, data, written: 0, got: Vec::new(), finished: false }
+        End { endpoint, data, sessions: Vec::new() }
     }
 
-    /// The user's turn: pieces of any length are written and read.
     fn turn(&mut self, now: Time, stream: &mut Stream) {
         while self.endpoint.poll_news().is_some() {}
-        if self.id.is_none() {
-            self.id = self.endpoint.poll_accept();
+        while let Some(id) = self.endpoint.poll_accept() {
+            self.sessions.push(Session::new(id));
         }
-        let Some(id) = self.id else { return };
-        let mut buffer = [0; 5_000];
-        loop {
-            let room = stream.within(1, buffer.len() as u64) as usize;
-            let count = self.endpoint.read(now, id, &mut buffer[..room]);
-            self.got.extend_from_slice(&buffer[..count]);
-            if count == 0 {
-                break;
-            }
+        for session in &mut self.sessions {
+            session.turn(now, &mut self.endpoint, &self.data, stream);
         }
-        while self.written < self.data.len() {
-            let piece = stream.within(1, 4_000) as usize;
-            let end = (self.written + piece).min(self.data.len());
-            let count = self.endpoint.write_bytes(now, id, &self.data[self.written..end]);
-            self.written += count;
-            if count == 0 {
-                break;
-            }
-        }
-        if self.written == self.data.len() && !self.finished {
-            self.finished = true;
-            self.endpoint.finish(now, id);
-        }
+    }
+
+    /// The conversation that came to its end.
+    fn closed(&self) -> Option<&Session> {
+        let closed = |it: &&Session| self.endpoint.state(it.id) == ConnectionState::Closed;
+        self.sessions.iter().find(closed)
     }
 }
 
@@ -145,7 +169,8 @@ fn run(case: &Case) -> Result<(), String> {
     let mut network = Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0 };
     let mut now = Time::ZERO;
     ends[1].endpoint.listen(80, spec(case));
-    ends[0].id = Some(ends[0].endpoint.connect(now, 80, spec(case)));
+    let id = ends[0].endpoint.connect(now, 80, spec(case));
+    ends[0].sessions.push(Session::new(id));
     loop {
         for (index, end) in ends.iter_mut().enumerate() {
             end.turn(now, &mut users);
@@ -156,10 +181,7 @@ fn run(case: &Case) -> Result<(), String> {
                 return Err(format!("{violation} at {now:?}"));
             }
         }
-        let done = |end: &End| {
-            end.id.is_some_and(|id| end.endpoint.state(id) == ConnectionState::Closed)
-                && end.endpoint.is_over()
-        };
+        let done = |end: &End| end.closed().is_some() && end.endpoint.is_over();
         if ends.iter().all(done) {
             break;
         }
@@ -167,7 +189,8 @@ fn run(case: &Case) -> Result<(), String> {
         let arrival = network.flying.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         now = timer.min(arrival).max(now);
         if now > Time::ZERO + Span::from_secs(600) {
-            let told = ends.map(|end| (end.written, end.got.len(), end.endpoint.stats(ConnId(0))));
+            let told =
+                ends.map(|end| (end.endpoint.stats(ConnId(0)), end.endpoint.stats(ConnId(1))));
             return Err(format!("not done: {told:#?}"));
         }
         if arrival <= now {
@@ -178,9 +201,10 @@ fn run(case: &Case) -> Result<(), String> {
         }
     }
     for (reader, writer) in [(0, 1), (1, 0)] {
-        if ends[reader].got != ends[writer].data {
-            let at = ends[reader].got.iter().zip(&ends[writer].data).position(|(a, b)| a != b);
-            return Err(format!("the bytes differ at {at:?}, reader {reader}"));
+        let (sessions, data) = (&ends[reader].sessions, &ends[writer].data);
+        let closed = ends[reader].closed().map(|session| &session.got);
+        if closed != Some(data) || sessions.iter().any(|it| !data.starts_with(&it.got)) {
+            return Err(format!("the bytes differ, reader {reader}"));
         }
     }
     Ok(())

@@ -25,6 +25,8 @@ pub(crate) struct ConnectionTimers {
     /// The peer's window is closed.
     window_probe: Time,
     probe_backoff: u32,
+    /// Paths whose subflow is gone are joined anew.
+    pub(super) rejoin: Time,
 }
 
 impl ConnectionTimers {
@@ -35,6 +37,7 @@ impl ConnectionTimers {
             safety: Time::NEVER,
             window_probe: Time::NEVER,
             probe_backoff: 0,
+            rejoin: Time::NEVER,
         }
     }
 
@@ -45,7 +48,7 @@ impl ConnectionTimers {
     }
 
     fn next(&self) -> Time {
-        self.retransmission.min(self.safety).min(self.window_probe)
+        self.retransmission.min(self.safety).min(self.window_probe).min(self.rejoin)
     }
 }
 
@@ -111,6 +114,7 @@ impl Connection {
                 self.subflows[index].step(Step::WaitOver);
             }
             Timer::Reorder => self.on_reorder(ctx, index),
+            Timer::Probe => self.on_probe_timer(ctx, index),
         }
     }
 
@@ -158,6 +162,7 @@ impl Connection {
         if self.subflows[index].rtt.backoff() > DATA_RETRIES {
             return self.kill_subflow(ctx, index, true);
         }
+        self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
         if self.subflows.iter().filter(|s| s.standing.joined).count() > 1 {
             self.reinject_outstanding(index);
@@ -169,13 +174,16 @@ impl Connection {
     fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
-        subflow.shake.retries += 1;
+        subflow.shake.retries = subflow.shake.retries.saturating_add(1);
         let rounds = usize::from(self.dials) / self.spec.paths.len().max(1);
-        if subflow.shake.retries > SYN_RETRIES || rounds > usize::from(SYN_RETRIES) {
+        let patient = subflow.shake.join && self.spec.config.probe.is_some();
+        if subflow.shake.retries > SYN_RETRIES && !patient || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
         }
         subflow.owes.syn = true;
-        if index == 0 && subflow.state == State::SynSent && self.client {
+        // A join may have taken the place of a first subflow that is gone.
+        let first = index == 0 && !subflow.shake.join;
+        if first && subflow.state == State::SynSent && self.client {
             self.try_next_path(ctx);
         }
     }
@@ -184,6 +192,10 @@ impl Connection {
         if self.timers.safety <= ctx.now {
             self.timers.safety = Time::NEVER;
             self.scheduling.wake();
+        }
+        if self.timers.rejoin <= ctx.now {
+            self.timers.rejoin = Time::NEVER;
+            self.start_joins(ctx);
         }
         if self.timers.window_probe <= ctx.now {
             self.timers.window_probe = Time::NEVER;
