@@ -246,7 +246,7 @@ fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -> Report {
         best_path,
         expectations: Vec::new(),
         interrupted: outcomes.iter().flatten().any(Option::is_none),
-        digest: digest(outcomes),
+        digest: digest(cells, outcomes),
     };
     report.expectations =
         scenario.expect.iter().map(|expectation| expectation.evaluate(&report)).collect();
@@ -334,11 +334,17 @@ fn rank(rows: &mut [Row], primary: &str) -> Option<String> {
     best_of_all.map(|(_, name)| name)
 }
 
-/// SHA-256 over each run's measures and segment hash; rows in their order, runs in theirs. Every
-/// text is preceded by its length and every run marked, so that no two lists of runs look alike.
-fn digest(outcomes: &Outcomes) -> String {
+/// SHA-256 over each row's scheduler and controller, and each run's measures and segment hash; rows
+/// in their order, runs in theirs. Every text is preceded by its length and every run marked, so
+/// that no two lists of runs look alike. The names are there because two schedulers that happen to
+/// decide alike are still two.
+fn digest(cells: &[Cell], outcomes: &Outcomes) -> String {
     let mut hasher = Sha256::new();
-    for runs in outcomes {
+    for (cell, runs) in cells.iter().zip(outcomes) {
+        for name in [cell.to_string(), cell.cc.to_string()] {
+            hasher.update((name.len() as u64).to_le_bytes());
+            hasher.update(name.as_bytes());
+        }
         hasher.update((runs.len() as u64).to_le_bytes());
         for run in runs {
             let Some(run) = run else {

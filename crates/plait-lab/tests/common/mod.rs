@@ -1,0 +1,65 @@
+//! Scenarios from the text of a command line, run in the simulator.
+#![allow(dead_code, reason = "every test program uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+use plait_lab::{
+    Cell, Control, Document, Draft, Report, Row, RunOutcome, Scenario, Simulator, World,
+};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// The settings in `line`, such as `--path a:rtt=9ms,rate=1mbit --workload bulk:2s`. A setting
+/// without a value is a switch.
+pub(crate) fn draft(line: &str) -> Draft {
+    let mut draft = Draft::new();
+    for setting in line.split("--").skip(1) {
+        let (name, text) = setting.trim().split_once(' ').unwrap_or((setting.trim(), "on"));
+        draft.argument(name, text.trim()).unwrap_or_else(|error| panic!("{line}\n{error}"));
+    }
+    draft
+}
+
+pub(crate) fn scenario(line: &str) -> Scenario {
+    draft(line).build().unwrap_or_else(|error| panic!("{line}\n{error}"))
+}
+
+pub(crate) fn report(line: &str) -> Report {
+    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+    match plait_lab::compare(&scenario(line), &Simulator, &control) {
+        Ok(Document::Report(report)) => report,
+        other => panic!("{line}\n{other:?}"),
+    }
+}
+
+/// One run of each row, in the order of the report.
+pub(crate) fn runs(line: &str) -> Vec<(Cell, RunOutcome)> {
+    let scenario = scenario(line);
+    let cells = plait_lab::cells(&scenario);
+    cells
+        .into_iter()
+        .map(|cell| {
+            let outcome = Simulator.run(&cell, scenario.seed);
+            (cell, outcome)
+        })
+        .collect()
+}
+
+pub(crate) fn row<'a>(report: &'a Report, name: &str) -> &'a Row {
+    report.rows.iter().find(|row| row.scheduler == name).unwrap_or_else(|| panic!("no row {name}"))
+}
+
+/// The median of a measure in a row.
+pub(crate) fn median(row: &Row, measure: &str) -> f64 {
+    row.measures.get(measure).map_or(f64::NAN, |summary| summary.median)
+}
+
+/// Where recorded links are; says why where there are none.
+pub(crate) fn recorded() -> Option<PathBuf> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = std::env::var_os("PLAIT_DATA").map_or_else(beside, PathBuf::from).join("traces");
+    if data.is_dir() {
+        return Some(data);
+    }
+    println!("skipped: tests over recorded links: {} is absent", data.display());
+    None
+}

@@ -1,0 +1,165 @@
+//! A fast path that falls silent for ever holds nobody, whatever the controller, the direction and
+//! the number of paths: done by two timeouts plus 1.1 times what is left at the survivors' rate.
+
+mod common;
+
+use plait_app::{AppEvent, Host};
+use plait_base::{Span, SubflowId, Time};
+use plait_core::Event;
+use plait_lab::Cell;
+use plait_sim::{Watch, Who};
+
+const SIZE: u64 = 4_000_000;
+
+/// What was read by the time of the outage, and the longest first timeout of the silent path.
+struct Notes {
+    down: Time,
+    reader: Host,
+    read: u64,
+    rto: Span,
+}
+
+impl Watch for Notes {
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let AppEvent::Read { data } = event
+            && who.host == self.reader
+            && now <= self.down
+        {
+            self.read = data.end;
+        }
+    }
+
+    fn on_core(&mut self, _now: Time, _who: Who, event: &Event) {
+        if let Event::Timeout { subflow: SubflowId(0), rto } = event
+            && self.rto == Span::ZERO
+        {
+            self.rto = *rto;
+        }
+    }
+}
+
+/// A line a cell that takes too long, of those that run `line`. The survivors carry `mbit`.
+fn late(line: &str, down: u64, mbit: f64) -> Vec<String> {
+    let scenario = common::scenario(line);
+    let cells = plait_lab::cells(&scenario).into_iter().filter(Cell::multipath);
+    let bound_of = |cell: Cell| {
+        let down = Time::ZERO + Span::from_millis(down);
+        let reader = match scenario.workload.sender() {
+            Host::Server => Host::Client,
+            Host::Client => Host::Server,
+        };
+        let mut notes = Notes { down, reader, read: 0, rto: Span::ZERO };
+        let outcome = plait_lab::simulate(&cell, scenario.seed, &mut notes);
+        assert_eq!(outcome.violation, None, "{cell}: {line}");
+        let measures = &outcome.pairs[0][0].measures;
+        let done = measures.completion_ms.unwrap_or(f64::INFINITY);
+        // Before its first sample a subflow's timeout is one second (RFC 6298 section 2.1).
+        let rto = if notes.rto == Span::ZERO { Span::from_secs(1) } else { notes.rto };
+        let left = (SIZE - notes.read.min(SIZE)) as f64 * 8.0 / (mbit * 0.952 * 1e3);
+        let begun = down.since(Time::ZERO).as_millis_f64();
+        let bound = begun + 2.0 * rto.as_millis_f64() + 1.1 * left;
+        (done > bound).then(|| {
+            format!("{cell}, {}: {done:.0} ms > {bound:.0} ms (rto {rto})\n  {line}", cell.cc)
+        })
+    };
+    cells.filter_map(bound_of).collect()
+}
+
+/// Every registered one, and variants.
+const EVERY: &str =
+    "minrtt,roundrobin,redundant,ecf,blest,minrtt+rp,blest:mode=paper,ecf:floor=off";
+
+#[test]
+fn every_registered_scheduler_is_among_them() {
+    let named: Vec<&str> = EVERY.split(',').collect();
+    for entry in plait_sched::SCHEDULERS {
+        assert!(named.contains(&entry.name), "{} is missing", entry.name);
+    }
+}
+
+/// A download or an upload over WiFi, which falls silent, and the survivors.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    workload: &'a str,
+    survivors: &'a str,
+    /// What the survivors carry together, in Mbit/s.
+    mbit: f64,
+    schedulers: &'a str,
+    cc: &'a str,
+    /// Further settings.
+    more: &'a str,
+}
+
+impl Case<'_> {
+    fn none_is_late(self, downs: &[u64]) {
+        let Case { workload, survivors, schedulers, cc, more, mbit } = self;
+        let line = |down: &u64| {
+            format!(
+                "--path wifi:rate=25mbit,rtt=25ms,down={down}ms.. {survivors} --workload \
+                 {workload}:{SIZE}B --schedulers {schedulers} --cc {cc} --check {more}"
+            )
+        };
+        let late: Vec<String> =
+            downs.iter().flat_map(|down| late(&line(down), *down, mbit)).collect();
+        assert!(late.is_empty(), "{}", late.join("\n"));
+    }
+}
+
+const CASE: Case<'_> = Case {
+    workload: "download",
+    survivors: LTE,
+    mbit: 4.0,
+    schedulers: EVERY,
+    cc: "cubic",
+    more: "",
+};
+const LTE: &str = "--path lte:rate=4mbit,rtt=75ms";
+
+#[test]
+fn with_every_controller() {
+    // In steady state, in slow start, before the join.
+    Case { cc: "cubic,reno,lia,olia", ..CASE }.none_is_late(&[1_000, 200, 30]);
+}
+
+#[test]
+fn of_an_upload() {
+    Case { workload: "upload", cc: "cubic,olia", ..CASE }.none_is_late(&[1_000, 200, 60, 0]);
+}
+
+#[test]
+fn of_three_paths() {
+    let survivors = "--path lte:rate=4mbit,rtt=75ms --path sat:rate=2mbit,rtt=300ms";
+    // Uncoupled flows fill both survivors; coupled ones and copies at least the better of them.
+    let both = Case { survivors, mbit: 6.0, schedulers: "minrtt,roundrobin,ecf,blest", ..CASE };
+    both.none_is_late(&[1_000, 200, 40]);
+    Case { workload: "upload", ..both }.none_is_late(&[1_000, 40]);
+    Case { survivors, cc: "lia,olia", ..CASE }.none_is_late(&[1_000, 200, 40]);
+    Case { survivors, schedulers: "redundant,minrtt+rp", ..CASE }.none_is_late(&[1_000, 200]);
+}
+
+#[test]
+fn with_other_timing_of_joins_and_timeouts() {
+    for more in ["--join after-synack", "--join simultaneous", "--rto rfc", "--rto rfc200"] {
+        Case { more, ..CASE }.none_is_late(&[1_000, 30, 0]);
+    }
+}
+
+#[test]
+fn with_small_buffers() {
+    for more in ["--rcvbuf 64KiB", "--sndbuf 64KiB", "--rcvbuf 256KiB --sndbuf 128KiB"] {
+        Case { more, ..CASE }.none_is_late(&[1_000, 300]);
+    }
+}
+
+#[test]
+fn one_that_comes_back_is_used_again() {
+    let line = format!(
+        "--path wifi:rate=25mbit,rtt=25ms,down=1s..4s {LTE} --workload bulk:20s --schedulers {EVERY}"
+    );
+    for (cell, outcome) in common::runs(&line).iter().filter(|(cell, _)| cell.multipath()) {
+        let goodput = outcome.measures.goodput_mbps.unwrap_or(0.0);
+        // 17 of 20 seconds at 25 Mbit/s, less a timeout that has doubled four times.
+        let least = if cell.to_string() == "redundant" { 12.0 } else { 16.0 };
+        assert!(goodput > least, "{cell}: {goodput}");
+    }
+}
