@@ -62,6 +62,8 @@ pub struct Config {
     pub idle_restart: IdleRestart,
     /// Delay acknowledgements: every second full segment or after [`Config::ACK_DELAY`].
     pub delayed_ack: bool,
+    /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
+    pub probe: Option<Span>,
     /// Verify the invariants after every event and panic on a violation.
     pub check: bool,
 }
@@ -71,6 +73,9 @@ impl Config {
     pub const ACK_DELAY: Span = Span::from_millis(40);
     /// Segments at the start of a subflow that are acknowledged one by one ("quick ACKs").
     pub const QUICK_ACKS: u32 = 16;
+
+    /// Interval of probes: a path that has healed is found within it and a round trip.
+    pub const PROBE: Span = Span::from_secs(1);
 
     /// Payload bytes of a full segment in steady state: what is left of the MTU after 40 bytes of
     /// headers, 12 of timestamps and, with Multipath TCP, a DSS of 18 bytes padded to 20 (4-byte
@@ -96,6 +101,7 @@ impl Default for Config {
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),
             delayed_ack: true,
+            probe: Some(Config::PROBE),
             check: false,
         }
     }

@@ -6,7 +6,7 @@ mod common;
 use common::{limited, ms, setup, silent, spec};
 use plait_app::{AppEvent, Host};
 use plait_base::{Span, SubflowId, Time};
-use plait_core::{Config, Event};
+use plait_core::{Carry, Config, Event};
 use plait_sim::{Watch, Who, run_watched};
 
 const SIZE: u64 = 4_000_000;
@@ -83,4 +83,72 @@ fn the_slow_path_may_fall_silent_too() {
         let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
         assert!(done < 2_500.0, "{scheduler}: {done} ms");
     }
+}
+
+/// First data on the path of `subflow` after `heals`, at the client.
+struct Again {
+    subflow: SubflowId,
+    heals: Time,
+    first: Option<Time>,
+}
+
+impl Watch for Again {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if let Event::DataSent { subflow, carry: Carry::New, .. } = event
+            && who.host == Host::Server
+            && *subflow == self.subflow
+            && now >= self.heals
+        {
+            self.first.get_or_insert(now);
+        }
+    }
+}
+
+#[test]
+fn a_healed_path_carries_new_data_again_within_two_seconds() {
+    for (down, up) in [(1_000, 4_000), (1_000, 21_000), (500, 61_000)] {
+        for scheduler in ["minrtt", "roundrobin", "ecf", "blest"] {
+            let heals = Time::ZERO + ms(up);
+            let wifi = silent(limited("wifi", 25, ms(25)), Time::ZERO + ms(down), heals);
+            let paths = vec![wifi, limited("lte", 4, ms(75))];
+            let spec = spec(scheduler, "cubic", 2, Config::default());
+            let setup = setup(paths, &spec, "bulk:65s");
+            let mut again = Again { subflow: SubflowId(0), heals, first: None };
+            let outcome = run_watched(&setup, &mut again);
+            assert_eq!(outcome.violation, None);
+            let wait = again.first.map(|first| first.since(heals));
+            assert!(wait.is_some_and(|wait| wait <= ms(2_000)), "{scheduler}, {up} ms: {wait:?}");
+        }
+    }
+}
+
+#[test]
+fn all_paths_silent_for_thirty_seconds_flow_again_within_five() {
+    for scheduler in ["minrtt", "roundrobin", "redundant", "ecf", "blest"] {
+        let (down, heals) = (Time::ZERO + ms(2_000), Time::ZERO + ms(32_000));
+        let paths = vec![
+            silent(limited("wifi", 25, ms(25)), down, heals),
+            silent(limited("lte", 4, ms(75)), down, heals),
+        ];
+        let spec = spec(scheduler, "cubic", 2, Config::default());
+        let setup = setup(paths, &spec, "bulk:50s");
+        let mut again = Again { subflow: SubflowId(0), heals, first: None };
+        let outcome = run_watched(&setup, &mut again);
+        assert_eq!(outcome.violation, None);
+        let wait = again.first.map(|first| first.since(heals));
+        assert!(wait.is_some_and(|wait| wait <= ms(5_000)), "{scheduler}: {wait:?}");
+    }
+}
+
+#[test]
+fn without_probes_a_healed_path_waits_for_its_timeout() {
+    let heals = Time::ZERO + ms(23_000);
+    let wifi = silent(limited("wifi", 25, ms(25)), Time::ZERO + ms(1_000), heals);
+    let config = Config { probe: None, ..Config::default() };
+    let spec = spec("minrtt", "cubic", 2, config);
+    let setup = setup(vec![wifi, limited("lte", 4, ms(75))], &spec, "bulk:60s");
+    let mut again = Again { subflow: SubflowId(0), heals, first: None };
+    let outcome = run_watched(&setup, &mut again);
+    assert_eq!(outcome.violation, None);
+    assert!(again.first.is_none_or(|first| first.since(heals) > ms(2_000)), "{:?}", again.first);
 }

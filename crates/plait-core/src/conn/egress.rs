@@ -40,8 +40,8 @@ impl Connection {
                 return Some(self.build_rst(index));
             }
             if core::mem::take(&mut subflow.owes.syn) {
-                let rto = subflow.rtt.rto();
-                subflow.timers.set(Timer::Rto, ctx.now + rto);
+                let again = ctx.now + self.join_retry(index);
+                self.subflows[index].timers.set(Timer::Rto, again);
                 return Some(self.build_syn(ctx.now, index));
             }
             if core::mem::take(&mut subflow.owes.join_ack) {
@@ -52,6 +52,12 @@ impl Connection {
                 // One below the left edge: the peer answers with its window and takes nothing.
                 let seq = subflow.tx.una().saturating_sub(1);
                 return Some(self.pure_ack(ctx, index, seq));
+            }
+            if core::mem::take(&mut subflow.owes.path_probe)
+                && let Some(sent) = subflow.tx.first().copied()
+            {
+                let again = (sent.seq, sent.dsn, sent.len, sent.fin);
+                return Some(self.resend(ctx, index, again, Carry::Retransmission));
             }
             if core::mem::take(&mut subflow.owes.tail_probe)
                 && let Some(sent) = subflow.tx.last().copied()

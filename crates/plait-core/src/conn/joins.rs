@@ -18,6 +18,8 @@ pub(crate) struct Joins {
     pub(crate) peer_dss_seen: bool,
     /// Answers to simultaneous joins that came before the peer's key, by subflow.
     pub(crate) early_answers: Vec<(usize, Segment)>,
+    /// How often a path was joined anew.
+    pub(crate) rejoins: u32,
 }
 
 impl Joins {
@@ -26,13 +28,21 @@ impl Joins {
             waiting: paths.get(1..).unwrap_or_default().to_vec(),
             peer_dss_seen: false,
             early_answers: Vec::new(),
+            rejoins: 0,
         }
     }
 
     /// All paths but the one that the connection starts on.
     pub(crate) fn except(paths: &[PathConfig], first: PathId) -> Joins {
         let waiting = paths.iter().copied().filter(|config| config.path != first).collect();
-        Joins { waiting, peer_dss_seen: false, early_answers: Vec::new() }
+        Joins { waiting, ..Joins::new(&[]) }
+    }
+
+    /// A path is to be joined again.
+    pub(crate) fn wait_again(&mut self, paths: &[PathConfig], path: PathId) {
+        let known = self.waiting.iter().any(|config| config.path == path);
+        let config = paths.iter().find(|config| config.path == path);
+        self.waiting.extend(config.filter(|_| !known));
     }
 }
 

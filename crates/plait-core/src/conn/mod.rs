@@ -7,6 +7,7 @@ mod handshake;
 mod ingress;
 mod invariants;
 mod joins;
+mod probing;
 mod scheduling;
 mod segments;
 mod timeouts;
@@ -438,7 +439,8 @@ impl Connection {
         subflow.owes = Owes { rst: tell_peer, ..Owes::default() };
         subflow.step(Step::Aborted);
         subflow.standing.joined = false;
-        let id = subflow.id;
+        let (id, path) = (subflow.id, subflow.address.path);
+        self.rejoin_later(ctx.now, path);
         self.reinject_outstanding(index);
         self.subflows[index].tx.abandon();
         let open = |s: &&Subflow| s.state != State::Closed;

@@ -110,6 +110,10 @@ impl TxRing {
         self.ring.iter()
     }
 
+    pub(crate) fn first(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
     pub(crate) fn last(&self) -> Option<&Sent> {
         self.ring.back()
     }

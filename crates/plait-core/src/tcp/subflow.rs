@@ -57,12 +57,14 @@ pub(crate) struct Owes {
     pub(crate) tail_probe: bool,
     /// A segment that makes the peer tell its window.
     pub(crate) window_probe: bool,
+    /// The first segment that is not acknowledged, to a path that is silent.
+    pub(crate) path_probe: bool,
 }
 
 impl Owes {
     /// Whether anything but an acknowledgement is owed.
     pub(crate) const fn urgent(self) -> bool {
-        self.syn | self.join_ack | self.rst | self.tail_probe | self.window_probe
+        self.syn | self.join_ack | self.rst | self.tail_probe | self.window_probe | self.path_probe
     }
 }
 
@@ -75,6 +77,8 @@ pub(crate) struct Standing {
     pub(crate) joined: bool,
     /// A timeout expired and no valid packet has come since.
     pub(crate) pf: bool,
+    /// Probes of the present silence.
+    pub(crate) probes: u32,
     /// Window before the last idle reset, zero once exceeded.
     pub(crate) rec_cwnd: u64,
     /// Most bytes in flight that a scheduler's effect allows.

@@ -16,13 +16,15 @@ pub(crate) enum Timer {
     Ack,
     /// TIME-WAIT ends.
     TimeWait,
+    /// A silent path is probed.
+    Probe,
 }
 
 impl Timer {
-    const COUNT: usize = 5;
+    const COUNT: usize = 6;
     /// All timers, in the order in which those due at the same time expire.
     pub(crate) const ALL: [Timer; Timer::COUNT] =
-        [Timer::Reorder, Timer::Tail, Timer::Rto, Timer::Ack, Timer::TimeWait];
+        [Timer::Reorder, Timer::Tail, Timer::Rto, Timer::Ack, Timer::TimeWait, Timer::Probe];
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,71 @@
+//! Light probes of silent paths, so that one that has healed is found soon. RFC 6298 section 2.5
+//! lets a timeout be capped at 60 s and no lower; a probe is one segment beside the timeout, which
+//! goes on doubling.
+
+use super::{Connection, Context};
+use crate::tcp::state::State;
+use crate::tcp::timer::Timer;
+use plait_base::{PathId, Span, Time};
+
+/// Probes of one silence that follow each other at the configured interval.
+const FREQUENT: u32 = 600;
+/// How much longer the interval is after that.
+const RARE: u64 = 10;
+/// Longest time between two attempts to join a path anew, in intervals.
+const MAX_REJOIN: u64 = 60;
+
+/// Time until probe number `count` of a silence.
+fn interval(base: Span, count: u32) -> Span {
+    if count < FREQUENT { base } else { base.times(RARE) }
+}
+
+impl Connection {
+    /// The interval of probes, where this connection sends any: plain TCP has no other path that
+    /// would tell it what it misses.
+    pub(super) fn probe_interval(&self) -> Option<Span> {
+        self.spec.config.probe.filter(|_| !self.plain())
+    }
+
+    /// A subflow has fallen silent: probe it until something comes.
+    pub(super) fn arm_path_probe(&mut self, now: Time, index: usize) {
+        let Some(base) = self.probe_interval() else { return };
+        let subflow = &mut self.subflows[index];
+        if !subflow.timers.is_set(Timer::Probe) {
+            subflow.timers.set(Timer::Probe, now + interval(base, subflow.standing.probes));
+        }
+    }
+
+    pub(super) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let subflow = &mut self.subflows[index];
+        if subflow.standing.pf && !subflow.is_quiet() {
+            subflow.standing.probes += 1;
+            subflow.owes.path_probe = true;
+            self.arm_path_probe(ctx.now, index);
+        } else {
+            subflow.standing.probes = 0;
+        }
+    }
+
+    /// When the SYN of a join goes out again: by the timeout, but no later than a probe would.
+    pub(super) fn join_retry(&self, index: usize) -> Span {
+        let subflow = &self.subflows[index];
+        let rto = subflow.rtt.rto();
+        match self.probe_interval().filter(|_| subflow.shake.join && subflow.shake.initiator) {
+            Some(base) => rto.min(interval(base, u32::from(subflow.shake.retries))),
+            None => rto,
+        }
+    }
+
+    /// A subflow of ours is gone while others live: its path is joined anew, ever less often.
+    pub(super) fn rejoin_later(&mut self, now: Time, path: PathId) {
+        let Some(base) = self.probe_interval().filter(|_| self.client) else { return };
+        let others =
+            self.subflows.iter().any(|s| s.state != State::Closed && s.address.path != path);
+        if others && !self.closing.asked && !self.closing.peer_finished {
+            self.joins.wait_again(&self.spec.paths, path);
+            let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
+            self.joins.rejoins += 1;
+            self.timers.rejoin = self.timers.rejoin.min(now + wait);
+        }
+    }
+}
