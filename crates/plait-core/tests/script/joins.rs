@@ -4,7 +4,7 @@ use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, want};
 use plait_base::SubflowId;
 use plait_core::{Config, JoinTiming};
-use plait_wire::{JoinAck, JoinSynAck, Mptcp};
+use plait_wire::{Flags, JoinAck, JoinSynAck, Mptcp};
 
 fn up(s: &Script, subflow: usize) -> bool {
     s.endpoint.stats(s.id).unwrap().subflows.get(subflow).is_some_and(|subflow| subflow.up)
@@ -225,4 +225,27 @@ fn a_backup_path_is_told_to_the_peer() {
     s.lose_all();
     s.send(s.tx(0));
     s.expect(want(1, SYN).mptcp("join backup"));
+}
+
+/// A join that takes the slot of a first subflow that was reset is a join still: its SYN is
+/// repeated, and nothing begins anew.
+#[test]
+fn a_join_in_the_place_of_the_first_subflow() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    // The peer's own join keeps the connection alive when the first subflow is reset.
+    let syn = s.join_syn(2, false);
+    s.peers.get_mut(&2).unwrap().aim_at(s.out[0].2.src_port);
+    s.send(syn);
+    s.after(20);
+    s.send(s.proof(2));
+    s.write(5_000);
+    s.lose_all();
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    s.send(s.tx(2));
+    let token = s.endpoint.stats(s.id).unwrap().subflows.len();
+    s.after(10_000);
+    assert!(s.out.iter().all(|(_, seg, _)| !matches!(seg.mptcp, Some(Mptcp::Capable(_)))));
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), token);
 }

@@ -2,12 +2,14 @@
 //! names the requirement that it holds the endpoint to (`R<n>`, protocol notes section 1).
 #![allow(clippy::unwrap_used, clippy::panic, clippy::needless_pass_by_value)]
 
+mod audit;
 mod harness;
 mod segment;
 
 mod closing;
 mod handshake;
 mod joins;
+mod open_points;
 mod receiving;
 mod recovery;
 mod windows;

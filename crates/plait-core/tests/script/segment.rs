@@ -169,7 +169,8 @@ pub(crate) fn want(path: u16, flags: Flags) -> Want {
 }
 
 impl Want {
-    fn set(mut self, field: &'static str, value: impl ToString) -> Want {
+    /// A field by the name and the words that [`Seg::fields`] has for it.
+    pub(crate) fn set(mut self, field: &'static str, value: impl ToString) -> Want {
         self.0.push((field, value.to_string()));
         self
     }

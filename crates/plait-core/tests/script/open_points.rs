@@ -1,0 +1,186 @@
+//! What the transport does not do yet, each as the test that will hold it to it. `cargo test --
+//! --ignored` shows which of them pass by now.
+
+use crate::harness::{Script, capable_syn, multipath, plain, spec};
+use crate::segment::{ACK, PSH, RST, SYN, want};
+use plait_base::PathId;
+use plait_core::ConnectionState;
+use plait_wire::{Flags, Mptcp};
+
+/// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no scaling.
+#[test]
+#[ignore = "the peer's offer of a window scale is not noted"]
+fn no_scale_unless_offered() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let mut syn = s.syn(0);
+    syn.scale = None;
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)).scale(None));
+}
+
+/// R65 (RFC 7323 section 3.2): no timestamps in the answer to a SYN that has none, nor later.
+#[test]
+#[ignore = "the peer's offer of timestamps is not noted"]
+fn no_timestamps_unless_offered() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let mut syn = s.syn(0);
+    syn.stamps = None;
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)).set("echo", "-"));
+}
+
+/// R66 (RFC 2018 section 2): no blocks for a peer that does not permit them.
+#[test]
+#[ignore = "the peer's SACK permission is not noted"]
+fn no_sack_unless_permitted() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let mut syn = s.syn(0);
+    syn.sack_permitted = false;
+    s.send(syn);
+    s.lose_all();
+    s.send(s.tx(0));
+    let mut late = s.tx(0).seq(101);
+    late.len = 100;
+    s.send(late);
+    s.expect(want(0, ACK).sack(&[]));
+}
+
+/// R62 (RFC 9293 section 3.7.1): segments are no larger than the peer's MSS allows.
+#[test]
+#[ignore = "the peer's MSS is not noted"]
+fn the_peers_mss_is_respected() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let mut syn = s.syn(0);
+    syn.mss = Some(536);
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    s.send(s.tx(0));
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(5_000);
+    // The MSS counts no options (RFC 6691): 12 bytes of it go to timestamps.
+    s.expect(want(0, PSH).len(524));
+}
+
+/// R20, R24, R49: the reset of a join to an unknown token tells why.
+#[test]
+#[ignore = "resets of the endpoint carry no MP_TCPRST"]
+fn an_unknown_token_is_told() {
+    let mut s = Script::open_server(multipath(), 1);
+    let mut syn = s.join_syn(1, false);
+    let Some(Mptcp::JoinSyn(join)) = &mut syn.mptcp else { panic!() };
+    join.token ^= 1;
+    s.send(syn);
+    s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
+}
+
+/// R51: the peer fell back, for our third ACK lost its option on the way: its first data has no
+/// DSS, and is plain.
+#[test]
+#[ignore = "a client does not fall back after the SYN/ACK"]
+fn a_client_falls_back_on_plain_data() {
+    let mut s = Script::client(spec(multipath(), 1, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    let mut data = s.tx(0).flags(PSH).stripped();
+    data.len = 100;
+    s.send(data);
+    s.expect(want(0, ACK).ack(101).plain());
+    assert_eq!(s.endpoint.readable(s.id), 100);
+}
+
+/// R32: a segment without a DSS that an earlier mapping covers (a middlebox has cut it).
+#[test]
+#[ignore = "mappings are not remembered beyond their segment"]
+fn data_under_an_earlier_mapping() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 100).map(0, 1, 300));
+    s.lose_all();
+    let mut rest = s.tx(0).flags(PSH).stripped();
+    (rest.len, rest.bytes) = (200, None);
+    s.send(rest);
+    s.expect(want(0, ACK).ack(301));
+    assert_eq!(s.endpoint.readable(s.id), 300);
+}
+
+/// R47: MP_PRIO makes a subflow a backup, and takes it back.
+#[test]
+#[ignore = "MP_PRIO is not read"]
+fn priority_changes() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).mptcp(Mptcp::Prio { backup: true }));
+    s.write(1_000);
+    s.expect(want(1, PSH));
+    s.send(s.tx(0).mptcp(Mptcp::Prio { backup: false }));
+    s.write(1_000);
+    s.expect(want(0, PSH));
+}
+
+/// R55: MP_FASTCLOSE with our key ends the connection; with another it says nothing.
+#[test]
+#[ignore = "MP_FASTCLOSE is not read"]
+fn fast_close() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).mptcp(Mptcp::FastClose(s.key)));
+    assert_eq!(s.state(), ConnectionState::Open);
+    let key = s.remote_key.unwrap();
+    s.send(s.tx(0).mptcp(Mptcp::FastClose(key)));
+    assert_eq!(s.state(), ConnectionState::Failed);
+    s.expect(want(0, RST));
+    s.expect(want(1, RST));
+}
+
+/// RFC 9293 section 3.10.7.2: a listener ignores a segment with RST, whatever else it has.
+#[test]
+#[ignore = "a SYN with RST opens a connection"]
+fn a_reset_opens_nothing() {
+    let mut s = Script::server(spec(multipath(), 1, None));
+    let syn = s.syn(0).mptcp(capable_syn()).flags(SYN.with(Flags::RST));
+    s.send(syn);
+    s.expect_nothing();
+}
+
+/// R70 (RFC 5961 section 7): challenge ACKs are limited in rate.
+#[test]
+#[ignore = "challenge ACKs have no limit"]
+fn challenges_are_limited() {
+    let mut s = Script::open_server(plain(), 1);
+    for _ in 0..1_000 {
+        s.send(s.tx(0).flags(Flags::RST).seq(2));
+    }
+    assert!(s.lose_all() <= 100);
+}
+
+/// R65 (RFC 7323 section 5): a segment older than the last one in order is not taken.
+#[test]
+#[ignore = "PAWS is not done"]
+fn protection_against_wrapped_sequences() {
+    let mut s = Script::open_server(plain(), 1);
+    let mut data = s.tx(0).flags(PSH).stamp(9_000);
+    data.len = 100;
+    s.send(data);
+    let mut old = s.tx(0).flags(PSH).stamp(8_000);
+    old.len = 100;
+    s.send(old);
+    assert_eq!(s.endpoint.readable(s.id), 100);
+}
+
+/// R80, S3: half-open connections are bounded.
+#[test]
+#[ignore = "half-open connections have no bound"]
+fn a_flood_of_syns() {
+    let mut s = Script::server(spec(multipath(), 1, None));
+    for port in 0..10_000 {
+        let syn = plait_wire::Segment {
+            src_port: port,
+            dst_port: crate::harness::PORT,
+            flags: SYN,
+            ..plait_wire::Segment::default()
+        };
+        s.endpoint.handle(s.now, PathId(0), &syn);
+        while s.endpoint.poll_transmit(s.now).is_some() {}
+    }
+    let open = (0..10_000).filter(|id| s.endpoint.stats(plait_base::ConnId(*id)).is_some()).count();
+    assert!(open <= 4_096, "{open}");
+}
