@@ -62,6 +62,9 @@ pub struct Config {
     pub idle_restart: IdleRestart,
     /// Delay acknowledgements: every second full segment or after [`Config::ACK_DELAY`].
     pub delayed_ack: bool,
+    /// Hold data back while the host's own queue has enough of it (TCP small queues); the world
+    /// tells when segments leave the host.
+    pub tsq: bool,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
     /// Verify the invariants after every event and panic on a violation.
@@ -101,6 +104,7 @@ impl Default for Config {
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),
             delayed_ack: true,
+            tsq: false,
             probe: Some(Config::PROBE),
             check: false,
         }

@@ -5,6 +5,7 @@ use crate::RtoMode;
 use crate::tcp::rtt::Rtt;
 use plait_base::{Span, Time};
 
+pub use crate::tcp::host_queue::{CAP as TSQ_CAP, limit as tsq_limit, pacing_rate, truesize};
 pub use crate::tcp::loss::{probe_timeout, reorder_window};
 
 /// What a subflow knows of its round trip.

@@ -15,7 +15,7 @@ mod tcp;
 
 pub use config::{Config, JoinTiming, PathConfig, RtoMode};
 pub use conn::{
-    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, SchedulerFactory, Transmit,
+    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, Report, SchedulerFactory, Transmit,
 };
 pub use endpoint::Endpoint;
 pub use event::{Block, Carry, Detail, Event, WindowCause};

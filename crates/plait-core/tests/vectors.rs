@@ -1,11 +1,11 @@
 //! The vectors of the specification that concern the transport, one test each: timeouts, loss
-//! detection by time, tail probes.
+//! detection by time, tail probes, small queues.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{Span, Time};
 use plait_core::RtoMode;
-use plait_core::formulas::{lost_at, probe_timeout, reorder_window, round_trips};
+use plait_core::formulas::{lost_at, probe_timeout, reorder_window, round_trips, tsq_limit};
 use serde_json::{Value, json};
 
 const VECTORS: &str = include_str!("../../../tests/vectors/schedulers.json");
@@ -22,6 +22,7 @@ fn main() {
                 Some("rto") => rto_rfc200,
                 Some("tlp") => tlp,
                 Some("rack") => rack,
+                Some("tsq") => tsq,
                 _ => return None,
             };
             Some(Trial::test(format!("{name}#{index}"), move || {
@@ -34,7 +35,7 @@ fn main() {
             }))
         })
         .collect();
-    assert_eq!(trials.len(), 4, "the file has two rto vectors, rack and tlp");
+    assert_eq!(trials.len(), 7, "the file has two rto vectors, rack, tlp and three tsq ones");
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -93,4 +94,9 @@ fn rack(inputs: &Value) -> Value {
         "reo_wnd": window.as_millis_f64(),
         "lost_at": lost.since(Time::ZERO).as_millis_f64(),
     })
+}
+
+fn tsq(inputs: &Value) -> Value {
+    let number = |key: &str| inputs[key].as_u64().unwrap();
+    json!(tsq_limit(number("pace"), number("truesize"), number("cap")))
 }

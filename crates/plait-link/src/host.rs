@@ -31,6 +31,12 @@ impl HostLink {
         departs
     }
 
+    /// When the last packet taken has left.
+    #[must_use]
+    pub fn free_at(&self) -> Time {
+        self.service.free_at()
+    }
+
     /// Bytes that have not left the host at `now`, the packet in transmission included.
     pub fn queued_bytes(&mut self, now: Time) -> u64 {
         self.backlog.drain(now);

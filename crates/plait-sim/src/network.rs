@@ -167,6 +167,13 @@ impl Network {
         Due::Arrives(Arrival { pair: packet.pair, path, direction, segment: packet.segment })
     }
 
+    /// When the last packet that a host handed over leaves the host's own link.
+    pub(crate) fn left_host(&self, pair: usize, path: PathId, direction: Direction) -> Time {
+        self.ways
+            .get(Network::index(path, direction))
+            .map_or(Time::ZERO, |way| way.host_links[pair].free_at())
+    }
+
     pub(crate) fn queued_bytes(&mut self, path: PathId, direction: Direction, now: Time) -> u64 {
         self.ways
             .get_mut(Network::index(path, direction))

@@ -345,10 +345,15 @@ impl<'a> World<'a> {
         let direction = if is_client(host) { Direction::Up } else { Direction::Down };
         while let Some(transmit) = self.hosts[host].endpoint.poll_transmit(self.now) {
             let (path, segment) = (transmit.path, transmit.segment);
+            let payload = segment.payload.len();
             self.digest.push(self.now, false, path, direction, &segment);
             self.watch.on_segment(self.now, Hop::Sent, path, direction, &segment);
             let dropped =
                 self.network.send(&mut self.queue, self.now, host / 2, path, direction, segment);
+            if let Some(report) = transmit.report {
+                let departs = self.network.left_host(host / 2, path, direction);
+                self.hosts[host].endpoint.on_departure(self.now, report, payload, departs);
+            }
             if let Some((segment, cause)) = dropped {
                 self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
             }

@@ -32,8 +32,8 @@ fn draw_path(stream: &mut Stream, index: usize) -> PathSetup {
     if stream.below(2) == 0 {
         // Loss heals by a lossless, if slow, future: random loss up to 5 % each way stays.
         let loss = Chance::from_ppb(stream.within(1, 50_000_000) as u32);
-        path.down.loss = loss;
-        path.up.loss = if stream.below(2) == 0 { loss } else { Chance::NEVER };
+        path.down.loss = loss.into();
+        path.up.loss = if stream.below(2) == 0 { loss } else { Chance::NEVER }.into();
     }
     if stream.below(3) == 0 {
         path.down.jitter = ms(stream.within(1, 30));

@@ -2,7 +2,7 @@
 //! the end, acknowledgements.
 
 use super::scheduling::Todo;
-use super::segments::Transmit;
+use super::segments::{Report, Transmit};
 use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
 use crate::tcp::state::{State, Step};
@@ -203,7 +203,11 @@ impl Connection {
         ctx.emit(Event::DataSent { subflow, data, carry });
         let payload = self.queue.payload(data);
         let mapping = (self.mode == Mode::Multipath).then_some(data);
-        self.build_ack(ctx.now, index, seq, Flags::PSH, payload, mapping)
+        let mut transmit = self.build_ack(ctx.now, index, seq, Flags::PSH, payload, mapping);
+        if self.spec.config.tsq {
+            transmit.report = Some(Report { conn: ctx.log.speaker, subflow });
+        }
+        transmit
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.

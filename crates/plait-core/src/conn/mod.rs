@@ -13,7 +13,7 @@ mod segments;
 mod timeouts;
 
 pub(crate) use handshake::{Asks, Opening, Provisional, listen_syn};
-pub use segments::Transmit;
+pub use segments::{Report, Transmit};
 
 use crate::config::{Config, PathConfig};
 use crate::data::reassembly::Reassembly;

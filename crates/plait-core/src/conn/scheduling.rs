@@ -10,8 +10,6 @@ use plait_sched::{
     View,
 };
 
-/// Pacing rate where nothing is known yet, in bytes per second.
-const UNKNOWN_PACE: u64 = 0;
 /// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
 const KEYS_OVER_DSS: u64 = 4;
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
@@ -113,9 +111,9 @@ impl Connection {
             last_rtt: subflow.rtt.latest(),
             min_rtt: subflow.rtt.min(),
             rto: subflow.rtt.rto(),
-            tsq_blocked: false,
+            tsq_blocked: self.spec.config.tsq && subflow.tsq_blocked(self.mss()),
             rec_cwnd: subflow.standing.rec_cwnd,
-            pacing_rate: UNKNOWN_PACE,
+            pacing_rate: subflow.pacing_rate(),
             last_send: subflow.last_send,
         }
     }
@@ -150,10 +148,13 @@ impl Connection {
     }
 
     /// Fills the views of the subflows that carry data.
-    fn refresh_views(&mut self) {
+    fn refresh_views(&mut self, now: Time) {
         let mut views = core::mem::take(&mut self.scheduling.views);
         views.clear();
         for index in 0..self.subflows.len() {
+            if self.spec.config.tsq {
+                self.subflows[index].host_queue.drain(now);
+            }
             let subflow = &self.subflows[index];
             if subflow.standing.joined && subflow.state.synchronised() {
                 views.push(self.subflow_view(index));
@@ -165,17 +166,17 @@ impl Connection {
     /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
     /// the last [`Connection::refresh_views`].
     fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
-        let connection = self.connection_view();
+        let (connection, tsq) = (self.connection_view(), self.spec.config.tsq);
         let Connection { scheduling, queue, .. } = self;
         let Scheduling { scheduler, warm_up, outcome, views, .. } = scheduling;
-        let view = View { now, tsq: false, connection, subflows: views, queue: &*queue };
+        let view = View { now, tsq, connection, subflows: views, queue: &*queue };
         f(&mut Deciding { scheduler: &mut **scheduler, warm_up, outcome }, &view)
     }
 
     /// Tells the scheduler of an event.
     pub(super) fn notify_scheduler(&mut self, ctx: &Context<'_>, notice: Notice) {
         if self.scheduling.warm_up.is_none() {
-            self.refresh_views();
+            self.refresh_views(ctx.now);
             self.with_view(ctx.now, |deciding, view| deciding.scheduler.on_notice(view, notice));
         }
     }
@@ -202,7 +203,7 @@ impl Connection {
     pub(super) fn next_decision(&mut self, ctx: &mut Context<'_>) -> Todo {
         self.validate_idle(ctx);
         while self.scheduling.due {
-            self.refresh_views();
+            self.refresh_views(ctx.now);
             if self.scheduling.views.is_empty() {
                 self.scheduling.due = false;
                 break;
@@ -245,7 +246,8 @@ impl Connection {
 
     fn usable(&self) -> SubflowSet {
         let len = self.queue.unsent().clamp(1, self.segment_size());
-        self.scheduling.views.iter().filter(|s| s.usable(len, false)).map(|s| s.id).collect()
+        let tsq = self.spec.config.tsq;
+        self.scheduling.views.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
 
     fn on_wait(&mut self, ctx: &mut Context<'_>, on: Option<SubflowId>, reason: Reason) {

@@ -6,7 +6,7 @@ use crate::data::window::scale_for;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
 use alloc::boxed::Box;
-use plait_base::{ByteRange, PathId, Time};
+use plait_base::{ByteRange, ConnId, PathId, SubflowId, Time};
 use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
 
 /// A segment on its way out.
@@ -16,6 +16,16 @@ pub struct Transmit {
     pub path: PathId,
     /// The segment.
     pub segment: Segment,
+    /// Set where the endpoint wants to know when the segment leaves the host:
+    /// [`crate::Endpoint::on_departure`].
+    pub report: Option<Report>,
+}
+
+/// Whose segment it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    pub(crate) conn: ConnId,
+    pub(crate) subflow: SubflowId,
 }
 
 /// Timestamps count milliseconds, as most stacks have them (RFC 7323 section 5.4).
@@ -51,7 +61,7 @@ pub(super) fn syn_segment(
         options,
         payload: Payload::Empty,
     };
-    Transmit { path: address.path, segment }
+    Transmit { path: address.path, segment, report: None }
 }
 
 impl Connection {
@@ -133,7 +143,7 @@ impl Connection {
             options,
             payload,
         };
-        Transmit { path: subflow.address.path, segment }
+        Transmit { path: subflow.address.path, segment, report: None }
     }
 
     /// A RST that the peer will accept.
@@ -150,7 +160,7 @@ impl Connection {
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,
         };
-        Transmit { path: subflow.address.path, segment }
+        Transmit { path: subflow.address.path, segment, report: None }
     }
 
     /// Whether a segment for the subflow can carry our DATA_FIN signal.

@@ -2,6 +2,7 @@
 
 use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
+use crate::tcp::host_queue;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
 use plait_base::{Span, SubflowId, Time};
@@ -115,6 +116,28 @@ impl Connection {
             }
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, index),
+            Timer::HostQueue => self.on_host_queue_timer(ctx.now, index),
+        }
+    }
+
+    /// A segment of `len` payload bytes leaves the host at `departs`.
+    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
+        let mss = self.mss();
+        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
+        subflow.host_queue.push(now, departs, host_queue::truesize(len));
+        if subflow.tsq_blocked(mss) {
+            subflow.timers.set(Timer::HostQueue, subflow.host_queue.next_departure());
+        }
+    }
+
+    fn on_host_queue_timer(&mut self, now: Time, index: usize) {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        subflow.host_queue.drain(now);
+        if subflow.tsq_blocked(mss) {
+            subflow.timers.set(Timer::HostQueue, subflow.host_queue.next_departure());
+        } else {
+            self.scheduling.wake();
         }
     }
 

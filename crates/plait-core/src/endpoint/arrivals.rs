@@ -118,6 +118,6 @@ impl Endpoint {
             options: Options::default(),
             payload: Payload::Empty,
         };
-        self.answers.push_back(Transmit { path: address.path, segment: reset });
+        self.answers.push_back(Transmit { path: address.path, segment: reset, report: None });
     }
 }

@@ -4,7 +4,7 @@ mod arrivals;
 
 use crate::conn::{
     Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
-    Transmit,
+    Report, Transmit,
 };
 use crate::event::{Detail, Event};
 use crate::stats::ConnectionStats;
@@ -253,6 +253,14 @@ impl Endpoint {
             self.settle(id);
         }
         transmit
+    }
+
+    /// A segment that carried a report, with `payload` bytes of data, leaves the host at `departs`.
+    pub fn on_departure(&mut self, now: Time, report: Report, payload: u32, departs: Time) {
+        let conn = self.connections.get_mut(report.conn.0 as usize).and_then(Option::as_mut);
+        if let Some(conn) = conn {
+            conn.on_departure(now, report.subflow, payload, departs);
+        }
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.

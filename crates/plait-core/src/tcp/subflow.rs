@@ -2,6 +2,7 @@
 //! acknowledgement comes or a timer expires.
 
 use crate::config::Config;
+use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
 use crate::tcp::recv::Receiver;
 use crate::tcp::rtt::Rtt;
@@ -102,6 +103,7 @@ pub(crate) struct Subflow {
     pub(crate) timers: Timers,
     pub(crate) owes: Owes,
     pub(crate) last_send: Time,
+    pub(crate) host_queue: HostQueue,
 }
 
 /// What an acknowledgement changed, for the connection to act upon.
@@ -145,6 +147,7 @@ impl Subflow {
             timers: Timers::new(),
             owes: Owes::default(),
             last_send: Time::ZERO,
+            host_queue: HostQueue::default(),
         }
     }
 
@@ -166,6 +169,17 @@ impl Subflow {
             _ => self.cc.cwnd(),
         };
         self.standing.cap.map_or(cwnd, |cap| cwnd.min(cap))
+    }
+
+    /// The rate that a window a round trip amounts to, in bytes per second.
+    pub(crate) fn pacing_rate(&self) -> u64 {
+        host_queue::pacing_rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt())
+    }
+
+    /// Whether the host's queue holds so much of this subflow that more has to wait.
+    pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
+        let size = host_queue::truesize(mss as u32);
+        self.host_queue.bytes() > host_queue::limit(self.pacing_rate(), size, host_queue::CAP)
     }
 
     /// As siblings see it.

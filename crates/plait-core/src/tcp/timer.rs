@@ -18,13 +18,22 @@ pub(crate) enum Timer {
     TimeWait,
     /// A silent path is probed.
     Probe,
+    /// The host's queue has drained far enough for more (TSQ).
+    HostQueue,
 }
 
 impl Timer {
-    const COUNT: usize = 6;
+    const COUNT: usize = 7;
     /// All timers, in the order in which those due at the same time expire.
-    pub(crate) const ALL: [Timer; Timer::COUNT] =
-        [Timer::Reorder, Timer::Tail, Timer::Rto, Timer::Ack, Timer::TimeWait, Timer::Probe];
+    pub(crate) const ALL: [Timer; Timer::COUNT] = [
+        Timer::Reorder,
+        Timer::Tail,
+        Timer::Rto,
+        Timer::Ack,
+        Timer::TimeWait,
+        Timer::Probe,
+        Timer::HostQueue,
+    ];
 }
 
 #[derive(Clone, Debug)]

@@ -44,8 +44,8 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
 }
 
 pub(crate) fn with_loss(mut path: PathSetup, ppb: u32) -> PathSetup {
-    path.down.loss = Chance::from_ppb(ppb);
-    path.up.loss = Chance::from_ppb(ppb);
+    path.down.loss = Chance::from_ppb(ppb).into();
+    path.up.loss = Chance::from_ppb(ppb).into();
     path
 }
 
