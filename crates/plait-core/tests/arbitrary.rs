@@ -39,6 +39,9 @@ enum Step {
     ResetWindows,
 }
 
+/// DATA_ACK, mapping and DATA_FIN, the numbers with whether all 64 bits are sent.
+type DssDraft = (Option<(u64, bool)>, Option<(u64, bool, u32, u16)>, bool);
+
 /// Fields of a segment; `near` ones are offsets from the number that fits.
 #[derive(Clone, Debug)]
 struct Draft {
@@ -51,7 +54,7 @@ struct Draft {
     stamps: Option<(u32, u32)>,
     sack: Vec<(u32, u32)>,
     scale: Option<u8>,
-    dss: Option<(Option<(u64, bool)>, Option<(u64, bool, u32, u16)>, bool)>,
+    dss: Option<DssDraft>,
     mptcp: Option<Mptcp>,
 }
 

@@ -35,6 +35,8 @@ struct Case {
     repeat: u64,
     delay_ms: [u64; 3],
     jitter_ms: u64,
+    /// Bit n: the n-th segment of all is lost.
+    drops: u64,
 }
 
 /// One end, and its user's conversations: a client that gets no answer dials anew on another path,
@@ -121,11 +123,16 @@ struct Network {
     /// By time of arrival and number: to which end, on which path.
     flying: BTreeMap<(Time, u64), (usize, u16, Segment)>,
     count: u64,
+    offered: u32,
 }
 
 impl Network {
     fn take(&mut self, now: Time, to: usize, transmit: &Transmit) {
         let faulty = now < HEALED;
+        self.offered += 1;
+        if self.offered <= 64 && self.case.drops >> (self.offered - 1) & 1 == 1 {
+            return;
+        }
         let Case { loss, repeat, jitter_ms, .. } = self.case;
         if faulty && self.stream.below(100) < loss {
             return;
@@ -166,7 +173,8 @@ fn run(case: &Case) -> Result<(), String> {
     ];
     let mut users = Stream::new(case.seed, &["users"]);
     let stream = Stream::new(case.seed, &["network"]);
-    let mut network = Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0 };
+    let mut network =
+        Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0, offered: 0 };
     let mut now = Time::ZERO;
     ends[1].endpoint.listen(80, spec(case));
     let id = ends[0].endpoint.connect(now, 80, spec(case));
@@ -223,7 +231,7 @@ prop_compose! {
         delay_ms in [1u64..100, 1u64..100, 1u64..100],
         jitter_ms in prop::sample::select(vec![0u64, 2, 40]),
     ) -> Case {
-        let scheduler = String::new();
+        let (scheduler, drops) = (String::new(), 0);
         Case {
             seed, scheduler, paths, multipath, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms, jitter_ms,
         }
@@ -261,7 +269,30 @@ fn a_longer_transfer() {
             repeat: 3,
             delay_ms: [10, 60, 0],
             jitter_ms: 5,
+            drops: 0,
         };
         assert_eq!(run(&case), Ok(()), "{}", entry.name);
+    }
+}
+
+/// R8, R22: whichever of the first eight segments are lost, and whoever speaks first.
+#[test]
+fn every_subset_of_the_first_segments_lost() {
+    for (drops, sizes) in (0..256).flat_map(|drops| [(drops, [5_000, 10]), (drops, [10, 5_000])]) {
+        let case = Case {
+            seed: 1,
+            scheduler: "minrtt".to_owned(),
+            paths: 2,
+            multipath: true,
+            rcvbuf: 100_000,
+            sndbuf: 100_000,
+            sizes,
+            loss: 0,
+            repeat: 0,
+            delay_ms: [10, 15, 0],
+            jitter_ms: 0,
+            drops,
+        };
+        assert_eq!(run(&case), Ok(()), "{drops:08b}, {sizes:?}");
     }
 }

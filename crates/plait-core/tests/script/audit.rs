@@ -115,7 +115,7 @@ impl Script {
         let client = self.client;
         let peer = self.peers.entry(path).or_default();
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
-            if client {
+            if client && !segment.flags.has(ACK) {
                 let iss = 0x0fff_fff0 + (u32::from(path) << 28);
                 let remote_port = segment.src_port;
                 *peer = Peer { port: PORT, remote_port, iss, nonce: 78, ..Peer::default() };
