@@ -3,8 +3,8 @@ use alloc::vec::Vec;
 
 use plait_base::{Chance, Rate, Span, Time};
 
-use crate::Trace;
 use crate::schedule::Schedule;
+use crate::{LossModel, Reorder, Trace};
 
 /// Full packet of the default queue's lower bound, in bytes.
 const FULL_PACKET: u64 = 1500;
@@ -20,8 +20,14 @@ pub struct LinkConfig {
     pub delay: Span,
     /// Random extra delay, uniform in `[0, jitter]`; it never lets a packet overtake another.
     pub jitter: Span,
-    /// Chance of each packet to be lost before it reaches the queue.
-    pub loss: Chance,
+    /// Loss of packets before they reach the queue.
+    pub loss: LossModel,
+    /// Packets that arrive later than they should.
+    pub reorder: Reorder,
+    /// Chance of each packet to arrive twice.
+    pub duplicate: Chance,
+    /// Chance of each packet to arrive damaged.
+    pub corrupt: Chance,
     /// Outages `[from, to)`, in any order; [`Time::NEVER`] as the end means for ever.
     pub outages: Vec<(Time, Time)>,
 }
@@ -60,7 +66,7 @@ pub enum QueueLimit {
 }
 
 impl LinkConfig {
-    /// A link with the default queue for its rate, without jitter, loss or outages.
+    /// A link with the default queue for its rate, on which nothing ever goes wrong.
     #[must_use]
     pub fn new(rate: RateSource, delay: Span) -> LinkConfig {
         LinkConfig {
@@ -68,7 +74,10 @@ impl LinkConfig {
             rate,
             delay,
             jitter: Span::ZERO,
-            loss: Chance::NEVER,
+            loss: LossModel::NEVER,
+            reorder: Reorder::default(),
+            duplicate: Chance::NEVER,
+            corrupt: Chance::NEVER,
             outages: Vec::new(),
         }
     }

@@ -1,12 +1,15 @@
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use plait_base::{Chance, Span, Stream, Time};
+use plait_base::{Span, Stream, Time};
 
+use crate::fault::Faults;
+use crate::loss::Losses;
 use crate::outage::Outages;
 use crate::queue::{Backlog, Limit};
 use crate::{LinkConfig, Service};
 
-/// One direction of a path: outage, random loss, drop-tail queue, transmitter, propagation.
+/// One direction of a path: outage, loss, queue, transmitter, propagation.
 ///
 /// ```
 /// use plait_base::{Rate, Span, Time};
@@ -16,7 +19,7 @@ use crate::{LinkConfig, Service};
 /// let mut link = Link::new(&LinkConfig::new(rate, Span::from_millis(10)), 1, &["wifi", "down"]);
 /// let fate = link.offer(Time::ZERO, 1500);
 /// let departs = Time::ZERO + Span::from_micros(480);
-/// assert_eq!(fate, Fate::Deliver { departs, arrives: departs + Span::from_millis(10) });
+/// assert_eq!(fate, Fate::deliver(departs, departs + Span::from_millis(10)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -24,13 +27,14 @@ pub struct Link {
     backlog: Backlog,
     limit: Limit,
     outages: Outages,
-    loss: Chance,
-    loss_stream: Stream,
+    losses: Losses,
     delay: Span,
     jitter: Span,
     jitter_stream: Stream,
     /// When the packet before arrives, which none may overtake.
     last_arrival: Time,
+    /// `None` on nearly every link: then no packet pays for it.
+    faults: Option<Box<Faults>>,
     counters: LinkCounters,
 }
 
@@ -42,11 +46,28 @@ pub enum Fate {
     Deliver {
         /// When its last byte leaves the queue.
         departs: Time,
-        /// When its last byte is at the other end.
+        /// When its last byte is at the other end. Never before the arrival of a packet that
+        /// departed earlier, unless that one is held back.
         arrives: Time,
+        /// It was held back on its way: packets that depart after it may arrive before it. Those
+        /// held back keep the order among themselves.
+        held_back: bool,
+        /// When a second copy of it, damaged if it is, arrives: right behind.
+        twin: Option<Time>,
+        /// It arrives damaged: a receiver that verifies checksums has to drop it.
+        corrupt: bool,
     },
     /// It does not.
     Drop(DropCause),
+}
+
+impl Fate {
+    /// It gets through once, whole and in order.
+    #[inline]
+    #[must_use]
+    pub const fn deliver(departs: Time, arrives: Time) -> Fate {
+        Fate::Deliver { departs, arrives, held_back: false, twin: None, corrupt: false }
+    }
 }
 
 /// Why a packet was dropped.
@@ -58,6 +79,8 @@ pub enum DropCause {
     Queue,
     /// The link was down when the packet was offered, or would be when it departed.
     Outage,
+    /// It arrived, but damaged. No link says so: it is the receiving host that drops the packet.
+    Corrupt,
 }
 
 /// What a link did so far. Every packet counts when it is offered, as its fate is known then;
@@ -68,10 +91,16 @@ pub struct LinkCounters {
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that get through.
+    /// Packets that get through, each once.
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
+    /// Packets among the delivered that were held back on their way.
+    pub reordered_packets: u64,
+    /// Packets among the delivered that arrive twice, counted once there.
+    pub duplicated_packets: u64,
+    /// Packets among the delivered that arrive damaged.
+    pub corrupted_packets: u64,
     /// Packets that stay in the queue for ever, as the rate stays zero.
     pub held_packets: u64,
     /// Packets lost at random.
@@ -91,11 +120,11 @@ impl LinkCounters {
 }
 
 impl Link {
-    /// An idle link. Loss and jitter draw from streams of their own, derived from `seed` and
+    /// An idle link. Each kind of chance draws from a stream of its own, derived from `seed` and
     /// `name`, so links do not shift each other's numbers.
     #[must_use]
     pub fn new(config: &LinkConfig, seed: u64, name: &[&str]) -> Link {
-        let stream = |purpose| {
+        let stream = |purpose: &str| {
             let mut words = Vec::with_capacity(name.len() + 2);
             words.push("link");
             words.extend_from_slice(name);
@@ -107,12 +136,12 @@ impl Link {
             backlog: Backlog::default(),
             limit: Limit::new(config.queue, &config.rate),
             outages: Outages::new(&config.outages),
-            loss: config.loss,
-            loss_stream: stream("loss"),
+            losses: Losses::new(config.loss, stream("loss")),
             delay: config.delay,
             jitter: config.jitter,
             jitter_stream: stream("jitter"),
             last_arrival: Time::ZERO,
+            faults: Faults::new(config, stream).map(Box::new),
             counters: LinkCounters::default(),
         }
     }
@@ -129,7 +158,7 @@ impl Link {
             self.counters.dropped_outage += 1;
             return Fate::Drop(DropCause::Outage);
         }
-        if self.loss.happens(&mut self.loss_stream) {
+        if self.losses.hit() {
             self.counters.dropped_loss += 1;
             return Fate::Drop(DropCause::Loss);
         }
@@ -153,7 +182,7 @@ impl Link {
     fn propagate(&mut self, departs: Time, size: u32) -> Fate {
         if departs == Time::NEVER {
             self.counters.held_packets += 1;
-            return Fate::Deliver { departs, arrives: Time::NEVER };
+            return Fate::deliver(departs, Time::NEVER);
         }
         self.counters.delivered_packets += 1;
         self.counters.delivered_bytes += u64::from(size);
@@ -163,7 +192,29 @@ impl Link {
             arrives = (arrives + Span::from_nanos(extra)).max(self.last_arrival);
             self.last_arrival = arrives;
         }
-        Fate::Deliver { departs, arrives }
+        if self.faults.is_some() {
+            return self.tamper(departs, arrives);
+        }
+        Fate::deliver(departs, arrives)
+    }
+
+    /// What goes wrong on the way with a packet that would arrive at `arrives`.
+    #[cold]
+    fn tamper(&mut self, departs: Time, arrives: Time) -> Fate {
+        let Some(faults) = &mut self.faults else { return Fate::deliver(departs, arrives) };
+        let mishap = faults.draw();
+        let late = if mishap.held_back { faults.held_back_by() } else { Span::ZERO };
+        let arrives = arrives + late;
+        self.counters.reordered_packets += u64::from(mishap.held_back);
+        self.counters.duplicated_packets += u64::from(mishap.twin);
+        self.counters.corrupted_packets += u64::from(mishap.corrupt);
+        Fate::Deliver {
+            departs,
+            arrives,
+            held_back: mishap.held_back,
+            twin: mishap.twin.then_some(arrives),
+            corrupt: mishap.corrupt,
+        }
     }
 
     /// Bytes in the queue at `now`, the packet in transmission included until it departs.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use plait_base::{Chance, Rate, Span, Time};
-use plait_link::{DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Service, Trace};
+use plait_link::{
+    DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace,
+};
 
 fn us(n: u64) -> Time {
     Time::ZERO + Span::from_micros(n)
@@ -46,7 +48,7 @@ fn packets_of_a_burst_leave_one_after_the_other() {
     let mut link = link(fixed(25_000_000), |config| config.delay = Span::from_millis(12));
     for n in 1..=3 {
         let (departs, arrives) = (us(480 * n), us(480 * n + 12_000));
-        assert_eq!(link.offer(Time::ZERO, 1500), Fate::Deliver { departs, arrives });
+        assert_eq!(link.offer(Time::ZERO, 1500), Fate::deliver(departs, arrives));
     }
     // 1440 us of work were offered at 0; one that comes later than that finds the link idle.
     assert_eq!(departs(link.offer(us(1439), 1500)), Ok(us(1920)));
@@ -243,10 +245,7 @@ fn an_outage_takes_what_is_offered_and_what_departs_in_it() {
         config.outages = vec![(ms(30), Time::NEVER), (ms(10), ms(20))];
     });
     // Departs at 9.48 ms: it propagates while the link is down.
-    assert_eq!(
-        link.offer(us(9000), 1500),
-        Fate::Deliver { departs: us(9480), arrives: us(59_480) }
-    );
+    assert_eq!(link.offer(us(9000), 1500), Fate::deliver(us(9480), us(59_480)));
     // Departs at 10 ms sharp.
     assert_eq!(departs(link.offer(us(9520), 1500)), Err(DropCause::Outage));
     assert_eq!(link.queued_bytes(us(9999)), 1500);
@@ -270,7 +269,7 @@ fn what_departs_in_an_outage_still_takes_its_time() {
 fn loss_comes_before_the_queue_and_from_its_own_stream() {
     let lossy = |seed, name: &str| {
         let mut config = LinkConfig::new(fixed(25_000_000), Span::ZERO);
-        config.loss = Chance::from_ppb(100_000_000);
+        config.loss = Chance::from_ppb(100_000_000).into();
         let mut link = Link::new(&config, seed, &[name]);
         (0..2000).map(|n| departs(link.offer(ms(n), 1500)).is_err()).collect::<Vec<_>>()
     };
@@ -281,7 +280,7 @@ fn loss_comes_before_the_queue_and_from_its_own_stream() {
     assert_ne!(lost, lossy(2, "a"));
     assert_ne!(lost, lossy(1, "b"));
 
-    let mut dead = link(fixed(25_000_000), |config| config.loss = Chance::ALWAYS);
+    let mut dead = link(fixed(25_000_000), |config| config.loss = Chance::ALWAYS.into());
     assert_eq!(departs(dead.offer(Time::ZERO, 1500)), Err(DropCause::Loss));
     assert_eq!(dead.queued_bytes(Time::ZERO), 0);
     assert_eq!(dead.counters().dropped_loss, 1);
@@ -291,10 +290,80 @@ fn loss_comes_before_the_queue_and_from_its_own_stream() {
 fn jitter_does_not_change_which_packets_are_lost() {
     let losses = |jitter| {
         let mut link = link(fixed(25_000_000), |config| {
-            config.loss = Chance::from_ppb(500_000_000);
+            config.loss = Chance::from_ppb(500_000_000).into();
             config.jitter = jitter;
         });
         (0..100).map(|n| departs(link.offer(ms(n), 1500))).collect::<Vec<_>>()
     };
     assert_eq!(losses(Span::ZERO), losses(Span::from_millis(5)));
+}
+
+/// The fates of packets that are offered a millisecond apart.
+fn fates(count: u64, change: impl FnOnce(&mut LinkConfig)) -> Vec<Fate> {
+    let mut link = link(fixed(25_000_000), |config| {
+        config.delay = Span::from_millis(10);
+        change(config);
+    });
+    (0..count).map(|n| link.offer(ms(n), 1500)).collect()
+}
+
+#[test]
+fn every_packet_can_be_held_back_doubled_and_damaged() {
+    let all = fates(2, |config| {
+        config.reorder = Reorder { chance: Chance::ALWAYS, by: Span::from_millis(5) };
+        config.duplicate = Chance::ALWAYS;
+        config.corrupt = Chance::ALWAYS;
+    });
+    for (n, fate) in (0..).zip(all) {
+        let (departs, arrives) = (us(1000 * n + 480), us(1000 * n + 15_480));
+        let twin = Some(arrives);
+        assert_eq!(fate, Fate::Deliver { departs, arrives, held_back: true, twin, corrupt: true });
+    }
+    // Held back by nothing is not held back.
+    let none = fates(1, |config| config.reorder.chance = Chance::ALWAYS);
+    assert_eq!(none, [Fate::deliver(us(480), us(10_480))]);
+}
+
+#[test]
+fn faults_come_at_their_rates_and_do_not_shift_each_other() {
+    let half = Chance::from_ppb(500_000_000);
+    let reorder = Reorder { chance: half, by: Span::from_millis(5) };
+    let one = |change: fn(&mut LinkConfig)| fates(2000, change);
+    let pick =
+        |list: &[Fate], which: fn(&Fate) -> bool| -> Vec<bool> { list.iter().map(which).collect() };
+    let held: fn(&Fate) -> bool = |fate| matches!(fate, Fate::Deliver { held_back: true, .. });
+    let twin: fn(&Fate) -> bool = |fate| matches!(fate, Fate::Deliver { twin: Some(_), .. });
+    let damaged: fn(&Fate) -> bool = |fate| matches!(fate, Fate::Deliver { corrupt: true, .. });
+    let lost: fn(&Fate) -> bool = |fate| matches!(fate, Fate::Drop(DropCause::Loss));
+    let together = fates(2000, |config| {
+        (config.reorder, config.duplicate, config.corrupt) = (reorder, half, half);
+    });
+    for (which, alone) in [
+        (held, fates(2000, |config| config.reorder = reorder)),
+        (twin, one(|config| config.duplicate = Chance::from_ppb(500_000_000))),
+        (damaged, one(|config| config.corrupt = Chance::from_ppb(500_000_000))),
+    ] {
+        let hits = pick(&together, which);
+        let count = hits.iter().filter(|hit| **hit).count();
+        assert!((900..1100).contains(&count), "{count}");
+        assert_eq!(hits, pick(&alone, which));
+        assert_eq!(pick(&together, lost), vec![false; 2000]);
+    }
+    assert_ne!(pick(&together, held), pick(&together, twin));
+}
+
+#[test]
+fn counters_tell_what_went_wrong() {
+    let mut link = link(fixed(25_000_000), |config| {
+        config.duplicate = Chance::ALWAYS;
+        config.corrupt = Chance::ALWAYS;
+        config.outages = vec![(ms(1), ms(2))];
+    });
+    for n in 0..3 {
+        link.offer(ms(n), 100);
+    }
+    let counters = link.counters();
+    assert_eq!((counters.offered_packets, counters.delivered_packets), (3, 2));
+    assert_eq!((counters.delivered_bytes, counters.duplicated_packets), (200, 2));
+    assert_eq!((counters.corrupted_packets, counters.reordered_packets), (2, 0));
 }

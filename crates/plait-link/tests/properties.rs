@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use plait_base::{Chance, Rate, Span, Time};
-use plait_link::{Fate, Link, LinkConfig, QueueLimit, RateSource, Service, Trace, TraceFormat};
+use plait_link::{
+    Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace, TraceFormat,
+};
 use proptest::prelude::*;
 
 const UNITS_PER_BYTE: u128 = 8_000_000_000;
@@ -158,7 +160,7 @@ proptest! {
         let mut config = LinkConfig::new(source.clone(), Span::from_millis(7));
         config.queue = queue;
         config.jitter = Span::from_nanos(jitter);
-        config.loss = Chance::from_ppb(50_000_000);
+        config.loss = Chance::from_ppb(50_000_000).into();
         config.outages = vec![(Time::from_nanos(20_000_000), Time::from_nanos(30_000_000))];
         let mut link = Link::new(&config, 3, &["t"]);
         let mut at = Time::ZERO;
@@ -173,7 +175,7 @@ proptest! {
                 QueueLimit::Packets(limit) => prop_assert!(link.queued_packets(at) <= limit.max(1) as usize),
                 _ => (),
             }
-            if let Fate::Deliver { departs, arrives } = fate {
+            if let Fate::Deliver { departs, arrives, .. } = fate {
                 prop_assert!(arrives >= departs + config.delay);
                 prop_assert!(arrives <= departs + config.delay + config.jitter);
                 if let Some(before) = delivered.last() {
@@ -199,6 +201,41 @@ proptest! {
         prop_assert_eq!(counters.held_packets, 0);
         prop_assert_eq!(counters.offered_packets, counters.delivered_packets + counters.dropped_packets());
         prop_assert_eq!(counters.delivered_bytes, delivered.iter().map(|packet| u64::from(packet.2)).sum::<u64>());
+    }
+
+    /// Whatever goes wrong on the way: what is not held back stays in order, so does what is, and
+    /// nothing departs at another time than on a link where all is well.
+    #[test]
+    fn faults_change_arrivals_only(
+        source in source(),
+        packets in packets(),
+        jitter in prop_oneof![Just(0), 0u64..20_000_000],
+        by in 1u64..50_000_000,
+        chances in (0u32..=1_000_000_000, 0u32..=1_000_000_000, 0u32..=1_000_000_000),
+    ) {
+        let mut config = LinkConfig::new(source, Span::from_millis(7));
+        config.jitter = Span::from_nanos(jitter);
+        let mut well = Link::new(&config, 3, &["t"]);
+        let by = Span::from_nanos(by);
+        config.reorder = Reorder { chance: Chance::from_ppb(chances.0), by };
+        config.duplicate = Chance::from_ppb(chances.1);
+        config.corrupt = Chance::from_ppb(chances.2);
+        let mut link = Link::new(&config, 3, &["t"]);
+        let (mut at, mut last) = (Time::ZERO, [Time::ZERO; 2]);
+        for (gap, size) in packets {
+            at += Span::from_nanos(gap);
+            match (well.offer(at, size), link.offer(at, size)) {
+                (Fate::Deliver { departs: a, arrives: plain, .. },
+                 Fate::Deliver { departs: b, arrives, held_back, twin, .. }) => {
+                    prop_assert_eq!(a, b);
+                    prop_assert_eq!(arrives, if held_back { plain + by } else { plain });
+                    prop_assert!(twin.is_none_or(|twin| twin == arrives));
+                    prop_assert!(last[usize::from(held_back)] <= arrives);
+                    last[usize::from(held_back)] = arrives;
+                }
+                (a, b) => prop_assert_eq!(a, b),
+            }
+        }
     }
 
     /// One rate is one rate, however it is written.

@@ -115,8 +115,9 @@ impl Path {
                 rate,
                 delay,
                 jitter: self.jitter,
-                loss,
+                loss: loss.into(),
                 outages: self.outages.clone(),
+                ..LinkConfig::new(RateSource::Fixed(Rate::INFINITE), delay)
             }
         };
         PathLinks {

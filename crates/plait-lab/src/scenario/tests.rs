@@ -101,8 +101,8 @@ fn every_key_is_understood() {
     let links = it.links(false, 1);
     assert!(matches!(&links.link.down.rate, RateSource::Steps(steps) if steps.len() == 2));
     assert_eq!(links.link.down.queue, QueueLimit::Packets(100));
-    assert_eq!(links.link.down.loss.as_ppb(), 10_000_000);
-    assert_eq!(links.link.up.loss.as_ppb(), 5_000_000);
+    assert_eq!(links.link.down.loss.mean().as_ppb(), 10_000_000);
+    assert_eq!(links.link.up.loss.mean().as_ppb(), 5_000_000);
     assert_eq!(links.link.up.jitter, Span::from_millis(2));
     let second = |n| Time::ZERO + Span::from_secs(n);
     assert_eq!(links.link.up.outages, [(second(1), second(3)), (second(9), Time::NEVER)]);

@@ -1,0 +1,188 @@
+use plait_base::{Chance, Stream};
+
+/// How packets are lost before they reach the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossModel {
+    /// Each with this chance, whatever became of the others.
+    Random(Chance),
+    /// In bursts: the channel is in a good or a bad state and each state has a loss of its own
+    /// (Gilbert 1960, Elliott 1963). It begins in the good one.
+    GilbertElliott(GilbertElliott),
+}
+
+/// A channel with two states. For each packet the state changes first, then the loss of the state
+/// is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GilbertElliott {
+    /// Chance of the good state to become bad at a packet.
+    pub p: Chance,
+    /// Chance of the bad state to become good at a packet.
+    pub r: Chance,
+    /// Loss in the bad state.
+    pub bad: Chance,
+    /// Loss in the good state.
+    pub good: Chance,
+}
+
+impl LossModel {
+    /// Nothing is lost.
+    pub const NEVER: LossModel = LossModel::Random(Chance::NEVER);
+
+    /// The share of packets that is lost in the long run, rounded down to parts per billion. In
+    /// the two-state model the bad state holds for `p / (p + r)` of the packets.
+    #[must_use]
+    pub fn mean(self) -> Chance {
+        match self {
+            LossModel::Random(chance) => chance,
+            LossModel::GilbertElliott(model) => model.mean(),
+        }
+    }
+
+    /// Whether two channels can differ in what they lose.
+    #[must_use]
+    pub fn is_random(self) -> bool {
+        let dice = |chance: Chance| chance != Chance::NEVER && chance != Chance::ALWAYS;
+        match self {
+            LossModel::Random(chance) => dice(chance),
+            LossModel::GilbertElliott(model) if model.p == Chance::NEVER => dice(model.good),
+            LossModel::GilbertElliott(GilbertElliott { p, r, bad, good }) => {
+                // States without a difference in loss cannot be told apart.
+                dice(bad) || dice(good) || (bad != good && (dice(p) || dice(r)))
+            }
+        }
+    }
+}
+
+impl Default for LossModel {
+    fn default() -> LossModel {
+        LossModel::NEVER
+    }
+}
+
+impl From<Chance> for LossModel {
+    fn from(chance: Chance) -> LossModel {
+        LossModel::Random(chance)
+    }
+}
+
+impl GilbertElliott {
+    fn mean(self) -> Chance {
+        let part = |chance: Chance| u64::from(chance.as_ppb());
+        let turns = part(self.p) + part(self.r);
+        if turns == 0 {
+            return self.good;
+        }
+        let lost = part(self.p) * part(self.bad) + part(self.r) * part(self.good);
+        // A mean of two numbers that fit.
+        Chance::from_ppb((lost / turns) as u32)
+    }
+}
+
+/// The losses of one link, and where it is in their model.
+#[derive(Clone, Debug)]
+pub(crate) struct Losses {
+    model: LossModel,
+    bad: bool,
+    stream: Stream,
+}
+
+impl Losses {
+    pub(crate) fn new(model: LossModel, stream: Stream) -> Losses {
+        Losses { model, bad: false, stream }
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub(crate) fn hit(&mut self) -> bool {
+        match self.model {
+            LossModel::Random(chance) => chance.happens(&mut self.stream),
+            LossModel::GilbertElliott(model) => self.hit_in_state(model),
+        }
+    }
+
+    fn hit_in_state(&mut self, model: GilbertElliott) -> bool {
+        let turn = if self.bad { model.r } else { model.p };
+        self.bad ^= turn.happens(&mut self.stream);
+        let loss = if self.bad { model.bad } else { model.good };
+        loss.happens(&mut self.stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn percent(n: u32) -> Chance {
+        Chance::from_ppb(n * 10_000_000)
+    }
+
+    fn model(p: u32, r: u32, bad: u32, good: u32) -> LossModel {
+        LossModel::GilbertElliott(GilbertElliott {
+            p: percent(p),
+            r: percent(r),
+            bad: percent(bad),
+            good: percent(good),
+        })
+    }
+
+    fn lost(model: LossModel, packets: usize) -> Vec<bool> {
+        let mut losses = Losses::new(model, Stream::new(7, &["t"]));
+        (0..packets).map(|_| losses.hit()).collect()
+    }
+
+    #[test]
+    fn the_state_changes_before_the_loss_is_drawn() {
+        // In and out of the bad state at every packet: the first one is bad already.
+        assert_eq!(lost(model(100, 100, 100, 0), 4), [true, false, true, false]);
+        // Bad from the first packet on, for ever.
+        assert_eq!(lost(model(100, 0, 100, 0), 3), [true; 3]);
+        // Never bad.
+        assert_eq!(lost(model(0, 0, 100, 0), 3), [false; 3]);
+        assert_eq!(lost(model(0, 100, 0, 100), 3), [true; 3]);
+    }
+
+    #[test]
+    fn the_mean_is_that_of_the_stationary_states() {
+        // 1 / 31 of the packets, half of them lost.
+        assert_eq!(model(1, 30, 50, 0).mean().as_ppb(), 16_129_032);
+        assert_eq!(model(20, 60, 80, 4).mean(), percent(23));
+        assert_eq!(model(0, 0, 80, 4).mean(), percent(4));
+        assert_eq!(model(0, 7, 80, 4).mean(), percent(4));
+        assert_eq!(LossModel::from(percent(3)).mean(), percent(3));
+    }
+
+    #[test]
+    fn a_long_run_loses_the_mean_and_in_bursts_of_the_right_length() {
+        let lost = lost(model(1, 30, 100, 0), 1_000_000);
+        let count = lost.iter().filter(|lost| **lost).count();
+        // The mean is 32258; bursts of 10/3 packets widen its deviation to some 440.
+        assert!((30_500..34_000).contains(&count), "{count}");
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let length = count as f64 / bursts as f64;
+        assert!((3.2..3.47).contains(&length), "{length}");
+    }
+
+    #[test]
+    fn what_needs_no_dice_is_not_random() {
+        assert!(!LossModel::NEVER.is_random() && !LossModel::Random(Chance::ALWAYS).is_random());
+        assert!(LossModel::Random(percent(1)).is_random());
+        assert!(model(1, 30, 50, 0).is_random() && model(1, 30, 100, 0).is_random());
+        assert!(!model(0, 30, 50, 0).is_random() && model(0, 30, 50, 1).is_random());
+        assert!(!model(100, 100, 100, 0).is_random() && !model(5, 5, 0, 0).is_random());
+    }
+
+    proptest! {
+        #[test]
+        fn every_model_loses_its_mean(p in 1u32..100, r in 1u32..100, bad in 0u32..=100, good in 0u32..=100) {
+            let model = model(p, r, bad, good);
+            let count = lost(model, 200_000).iter().filter(|lost| **lost).count();
+            let expected = f64::from(model.mean().as_ppb()) / 1e9 * 200_000.0;
+            // Six deviations; those of a chain grow as its states correlate, over 1 / (p + r).
+            let variance = 200_000.0 * 0.25 * 200.0 / f64::from(p + r).min(100.0);
+            let off = count as f64 - expected;
+            prop_assert!(off * off <= 36.0 * variance, "{} {}", count, expected);
+        }
+    }
+}
