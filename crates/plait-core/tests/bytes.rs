@@ -233,7 +233,7 @@ prop_compose! {
     ) -> Case {
         let (scheduler, drops) = (String::new(), 0);
         Case {
-            seed, scheduler, paths, multipath, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms, jitter_ms,
+            seed, scheduler, paths, multipath, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms, jitter_ms, drops,
         }
     }
 }
