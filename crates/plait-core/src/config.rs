@@ -85,8 +85,13 @@ impl Config {
     /// DSN and DATA_ACK).
     #[must_use]
     pub const fn segment_payload(&self) -> u64 {
-        let options = if self.multipath { 32 } else { 12 };
-        self.mtu.saturating_sub(40 + options) as u64
+        (self.mtu as u64).saturating_sub(40 + self.option_bytes())
+    }
+
+    /// Bytes of options on a data segment in steady state.
+    #[must_use]
+    pub const fn option_bytes(&self) -> u64 {
+        if self.multipath { 32 } else { 12 }
     }
 }
 

@@ -246,7 +246,7 @@ impl Connection {
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];
             let standing = subflow.standing;
-            (standing.pf, standing.backup, subflow.rtt.srtt(), *index)
+            (standing.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
         };
         (0..self.subflows.len()).filter(live).min_by_key(key)
     }

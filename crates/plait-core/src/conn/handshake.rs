@@ -7,13 +7,16 @@ use super::{Connection, ConnectionSpec, Context, Keys, Mode};
 use crate::config::JoinTiming;
 use crate::data::window::{SendWindow, scale_for};
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, Time};
 use plait_wire::{
     Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment,
     join_hmac,
 };
+
+/// MSS of a peer that tells none (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
 
 /// How a connection begins.
 pub(crate) enum Opening<'a> {
@@ -91,7 +94,7 @@ impl Connection {
         let Some(id) = self.free_slot() else { return };
         self.add_subflow(id, early.address, State::SynReceived, early.shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.backup = early.backup;
+        subflow.standing.peer_backup = early.backup;
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
         if let Some(answer) = early.answer {
             self.handle(ctx, id.index(), &answer);
@@ -154,7 +157,7 @@ impl Connection {
         take_syn(&mut shake, syn);
         self.add_subflow(id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.backup = join.backup;
+        subflow.standing.peer_backup = join.backup;
         subflow.owes.syn = true;
     }
 
@@ -230,6 +233,7 @@ impl Connection {
             }
             (false, _) => self.mode = Mode::Plain,
             (true, Some(Mptcp::JoinSynAck(answer))) => {
+                subflow.standing.peer_backup = answer.backup;
                 subflow.shake.peer_nonce = answer.nonce;
                 let own_nonce = subflow.shake.nonce;
                 let provisional = self.spec.config.join == JoinTiming::Simultaneous;
@@ -322,6 +326,10 @@ impl Connection {
             subflow.rtt.sample(now, now.since(subflow.shake.sent_at));
         }
         subflow.rtt.start_data(subflow.shake.retries > 0);
+        // The MSS counts no options (RFC 6691).
+        let mss = u64::from(subflow.shake.offer.mss);
+        let options = self.spec.config.option_bytes();
+        self.mss_limit = self.mss_limit.min(mss.saturating_sub(options).max(1));
     }
 
     fn refuse(&mut self, ctx: &mut Context<'_>, index: usize) {
@@ -400,5 +408,15 @@ impl Connection {
 fn take_syn(shake: &mut Handshake, syn: &Segment) {
     shake.irs = syn.seq;
     shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
+    shake.offer = Offer {
+        scale: syn.options.window_scale.is_some(),
+        timestamps: syn.options.timestamps.is_some(),
+        sack: syn.options.sack_permitted,
+        mss: syn.options.mss.unwrap_or(DEFAULT_MSS),
+    };
+    if !shake.offer.scale {
+        // Both SYNs or neither (RFC 7323 section 2.2).
+        shake.own_scale = 0;
+    }
     shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
 }

@@ -4,11 +4,11 @@ use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
 use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::Acked;
+use crate::tcp::subflow::{Acked, Told};
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, Time, unwrap32};
 use plait_sched::Notice;
-use plait_wire::{Dss, Flags, Mptcp, Payload, Segment};
+use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, Segment};
 
 /// The longest TIME-WAIT (RFC 9293 section 3.6.1: twice the maximum segment lifetime; as long as
 /// Linux has it).
@@ -51,7 +51,8 @@ impl Connection {
             let ahead =
                 segment.seq.wrapping_sub(subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32));
             let inside = u64::from(ahead) < self.recv.window();
-            self.subflows[index].owes.ack |= inside;
+            let may = inside && self.challenges.take(ctx);
+            self.subflows[index].owes.ack |= may;
         }
     }
 
@@ -59,18 +60,10 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         let seq = unwrap32(segment.seq.wrapping_sub(subflow.shake.irs), subflow.rx.nxt());
         let ack = unwrap32(segment.ack.wrapping_sub(subflow.shake.iss), subflow.tx.una());
-        // Far outside: an old duplicate, or an acknowledgement of what was never sent.
-        if seq > subflow.rx.nxt() + (1 << 30) || ack > subflow.tx.nxt() {
-            subflow.owes.ack = true;
+        if !self.is_acceptable(ctx, index, segment, seq, ack) {
             return;
         }
-        if let Some(stamp) = segment.options.timestamps
-            && seq <= subflow.rx.nxt()
-            && stamp.value.wrapping_sub(subflow.shake.ts_recent) < 1 << 31
-        {
-            // An old duplicate does not turn the clock back (RFC 7323 section 4.3).
-            subflow.shake.ts_recent = stamp.value;
-        }
+        let subflow = &mut self.subflows[index];
         let revived = core::mem::take(&mut subflow.standing.pf);
         let proven =
             !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
@@ -81,14 +74,15 @@ impl Connection {
         } else if revived {
             self.notify_subflows(ctx);
         }
-        if !self.subflows[index].shake.initiator
-            && matches!(segment.options.mptcp.as_deref(), Some(Mptcp::JoinAck(_)))
-        {
-            // Our fourth ACK was lost: the peer may not send before it has one.
-            self.subflows[index].owes.ack = true;
+        if let Some(option) = segment.options.mptcp.as_deref() {
+            self.on_mptcp_option(ctx, index, option);
         }
-        if let Some(dss) = segment.options.dss {
-            self.on_dss_seen(ctx, &dss);
+        if self.failed {
+            return;
+        }
+        match segment.options.dss {
+            Some(dss) => self.on_dss_seen(ctx, &dss),
+            None => self.maybe_fall_back(segment, ack),
         }
         let old_una = self.queue.una();
         self.on_subflow_ack(ctx, index, segment, ack);
@@ -101,6 +95,70 @@ impl Connection {
         self.on_payload(ctx, index, segment, seq);
         if segment.flags.has(Flags::FIN) {
             self.on_fin(ctx, index, seq + u64::from(segment.payload.len()));
+        }
+    }
+
+    /// Whether the segment belongs to the present conversation; one that does not is answered where
+    /// the peer may be confused, within the limit of challenges.
+    fn is_acceptable(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        seq: u64,
+        ack: u64,
+    ) -> bool {
+        let subflow = &mut self.subflows[index];
+        // Far outside: an old duplicate, or an acknowledgement of what was never sent.
+        if seq > subflow.rx.nxt() + (1 << 30) || ack > subflow.tx.nxt() {
+            let may = self.challenges.take(ctx);
+            self.subflows[index].owes.ack |= may;
+            return false;
+        }
+        let Some(stamp) = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps)
+        else {
+            return true;
+        };
+        // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
+        if stamp.value.wrapping_sub(subflow.shake.ts_recent) >= 1 << 31 {
+            let may = self.challenges.take(ctx);
+            self.subflows[index].owes.ack |= may;
+            return false;
+        }
+        if seq <= subflow.rx.nxt() {
+            subflow.shake.ts_recent = stamp.value;
+        }
+        true
+    }
+
+    fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
+        let subflow = &mut self.subflows[index];
+        match option {
+            // Our fourth ACK was lost: the peer may not send before it has one.
+            Mptcp::JoinAck(_) => subflow.owes.ack |= !subflow.shake.initiator,
+            Mptcp::Prio { backup } if subflow.standing.peer_backup != *backup => {
+                subflow.standing.peer_backup = *backup;
+                self.notify_subflows(ctx);
+            }
+            Mptcp::FastClose(key) if *key == self.keys.local => {
+                // RFC 8684 section 3.5: the peer has no more to say; every subflow is reset.
+                self.abort(ctx);
+                self.news = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// A client whose first data or acknowledgement comes without a DSS has a peer that fell back,
+    /// for our keys were lost on the way (RFC 8684 section 3.7): plain TCP from here on.
+    fn maybe_fall_back(&mut self, segment: &Segment, ack: u64) {
+        let first_answer = self.client
+            && self.mode == Mode::Multipath
+            && !self.joins.peer_dss_seen
+            && self.subflows.len() == 1
+            && segment.options.mptcp.is_none();
+        if first_answer && (!segment.payload.is_empty() || ack > 1) {
+            self.mode = Mode::Plain;
         }
     }
 
@@ -224,18 +282,34 @@ impl Connection {
                 {
                     return seq.checked_sub(1);
                 }
-                let map = segment.options.dss?.mapping?;
-                let near = self.recv.nxt();
-                let dsn = if map.long {
-                    map.dsn.wrapping_sub(self.keys.peer_first_dsn)
-                } else {
-                    unwrap32((map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32), near)
+                let range = ByteRange::with_len(seq, u64::from(segment.payload.len()));
+                let told = match segment.options.dss.and_then(|dss| dss.mapping) {
+                    Some(map) => self.read_mapping(&map, seq)?,
+                    // A middlebox has cut it from the segment that told the mapping.
+                    None => {
+                        let told = &self.subflows[index].told;
+                        *told.iter().rev().find(|told| told.seq.covers(range))?
+                    }
                 };
-                let into = seq.checked_sub(unwrap32(map.ssn, seq))?;
-                let end = into + u64::from(segment.payload.len());
-                (end <= u64::from(map.len)).then_some(dsn.checked_add(into)?)
+                if !told.seq.covers(range) {
+                    return None;
+                }
+                told.dsn.checked_add(seq.checked_sub(told.seq.start)?)
             }
         }
+    }
+
+    /// A mapping in our own numbers. `seq` is where the segment that tells it starts.
+    fn read_mapping(&self, map: &Mapping, seq: u64) -> Option<Told> {
+        let dsn = if map.long {
+            map.dsn.wrapping_sub(self.keys.peer_first_dsn)
+        } else {
+            let low = (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32);
+            unwrap32(low, self.recv.nxt())
+        };
+        let start = unwrap32(map.ssn, seq);
+        let end = start.checked_add(u64::from(map.len))?;
+        Some(Told { seq: ByteRange::new(start, end), dsn })
     }
 
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: u64) {
@@ -255,6 +329,12 @@ impl Connection {
             // Beyond the peer's FIN (RFC 9293 section 3.10.7.4: the text is ignored).
             self.subflows[index].owes.ack = true;
             return;
+        }
+        if let Some(map) = segment.options.dss.and_then(|dss| dss.mapping)
+            && u64::from(map.len) > len
+            && let Some(told) = self.read_mapping(&map, seq)
+        {
+            self.subflows[index].remember(told);
         }
         let Some(dsn) = self.mapped(index, segment, seq) else { return };
         // Below the first byte or beyond the last number: no place in the data.

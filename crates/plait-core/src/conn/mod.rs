@@ -1,6 +1,7 @@
 //! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
 //! only this module, `ingress` and `egress` touch more than one part.
 
+mod challenges;
 mod closing;
 mod egress;
 mod handshake;
@@ -27,6 +28,7 @@ use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use challenges::Challenges;
 use closing::Closing;
 use core::fmt;
 use joins::Joins;
@@ -187,6 +189,10 @@ pub(crate) struct Connection {
     scheduling: Scheduling,
     closing: Closing,
     joins: Joins,
+    /// The smallest segment payload that a peer's MSS leaves.
+    mss_limit: u64,
+    /// Challenge ACKs that may still be sent.
+    challenges: Challenges,
     /// How often the first handshake was begun again on another path.
     dials: u8,
     timers: ConnectionTimers,
@@ -213,6 +219,8 @@ impl Connection {
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
             joins: Joins::new(&spec.paths),
+            mss_limit: u64::MAX,
+            challenges: Challenges::default(),
             dials: 0,
             timers: ConnectionTimers::new(),
             news: false,
@@ -283,7 +291,7 @@ impl Connection {
 
     /// Payload bytes of a full segment.
     pub(crate) fn mss(&self) -> u64 {
-        self.spec.config.segment_payload()
+        self.spec.config.segment_payload().min(self.mss_limit)
     }
 
     fn plain(&self) -> bool {

@@ -98,7 +98,7 @@ impl Connection {
             id: subflow.id,
             open: subflow.state.sends_data(),
             joined: subflow.standing.joined,
-            backup: subflow.standing.backup,
+            backup: subflow.is_backup(),
             pf: subflow.standing.pf,
             ca,
             mss: self.segment_size() as u32,

@@ -4,7 +4,7 @@ use super::{Connection, Context, Mode};
 use crate::config::Config;
 use crate::data::window::scale_for;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::subflow::{Address, Handshake, Offer};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, ConnId, PathId, SubflowId, Time};
 use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
@@ -43,11 +43,14 @@ pub(super) fn syn_segment(
     now: Time,
     mptcp: Option<Mptcp>,
 ) -> Transmit {
+    // An answer takes up what was offered, and nothing else.
+    let offer = if answer { shake.offer } else { Offer::default() };
+    let stamps = Timestamps { value: timestamp(now), echo: shake.ts_recent };
     let options = Options {
         mss: Some((config.mtu - 40).min(0xffff) as u16),
-        window_scale: Some(scale_for(config.rcvbuf)),
-        sack_permitted: true,
-        timestamps: Some(Timestamps { value: timestamp(now), echo: shake.ts_recent }),
+        window_scale: offer.scale.then(|| scale_for(config.rcvbuf)),
+        sack_permitted: offer.sack,
+        timestamps: offer.timestamps.then_some(stamps),
         mptcp: mptcp.map(Box::new),
         ..Options::default()
     };
@@ -73,7 +76,7 @@ impl Connection {
         self.recv.on_advertised(window);
         let subflow = &mut self.subflows[index];
         let answer = subflow.state == State::SynReceived;
-        subflow.shake.own_scale = scale;
+        subflow.shake.own_scale = if answer && !subflow.shake.offer.scale { 0 } else { scale };
         let (shake, address) = (&subflow.shake, subflow.address);
         syn_segment(&self.spec.config, shake, address, answer, window, now, mptcp)
     }
@@ -115,13 +118,14 @@ impl Connection {
         }
         let mptcp = mptcp.filter(|_| dss.is_none_or(|dss| dss.mapping.is_none())).map(Box::new);
         let subflow = &mut self.subflows[index];
+        let stamps = Timestamps { value: timestamp(now), echo: subflow.shake.ts_recent };
         let mut options = Options {
-            timestamps: Some(Timestamps { value: timestamp(now), echo: subflow.shake.ts_recent }),
+            timestamps: subflow.shake.offer.timestamps.then_some(stamps),
             dss,
             mptcp,
             ..Options::default()
         };
-        if subflow.rx.has_sack() {
+        if subflow.shake.offer.sack && subflow.rx.has_sack() {
             let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len());
             let room =
                 plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());

@@ -6,9 +6,13 @@ use crate::conn::{
     Asks, Connection, ConnectionSpec, ConnectionState, Opening, Provisional, Transmit, listen_syn,
 };
 use crate::tcp::subflow::Address;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{ConnId, Time};
-use plait_wire::{Flags, Options, Payload, Segment};
+use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
+
+/// Half-open connections at most; further SYNs are dropped (RFC 4987 section 3).
+const MAX_HALF_OPEN: usize = 4_096;
 
 impl Endpoint {
     pub(super) fn on_syn(&mut self, now: Time, address: Address, syn: &Segment) {
@@ -28,15 +32,17 @@ impl Endpoint {
                 } else if self.may_park(known, address) {
                     self.parked.push((address.path, syn.clone()));
                 } else {
-                    self.reset(address, syn);
+                    let reason = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
+                    self.reset(address, syn, Some(reason));
                 }
             }
             _ => match self.listeners.get(&address.local_port) {
+                Some(_) if self.half_open() >= MAX_HALF_OPEN => {}
                 Some(spec) => {
                     let spec = spec.clone();
                     self.open(now, spec, &Opening::Passive { address, syn });
                 }
-                None => self.reset(address, syn),
+                None => self.reset(address, syn, None),
             },
         }
     }
@@ -64,6 +70,15 @@ impl Endpoint {
             conn.as_ref().is_some_and(|conn| conn.peer_token() == Some(token))
         };
         self.connections.iter().position(named).map(|index| ConnId(index as u32))
+    }
+
+    /// Connections whose handshake a peer has begun and not completed.
+    fn half_open(&self) -> usize {
+        if self.connections.len() < MAX_HALF_OPEN {
+            return 0;
+        }
+        let waiting = |conn: &&Connection| conn.state() == ConnectionState::Connecting;
+        self.connections.iter().flatten().filter(waiting).count()
     }
 
     fn joins_simultaneously(&self, address: Address) -> bool {
@@ -106,7 +121,7 @@ impl Endpoint {
     }
 
     /// Answers a segment that belongs to nothing (RFC 9293 section 3.10.7.1).
-    pub(super) fn reset(&mut self, address: Address, segment: &Segment) {
+    pub(super) fn reset(&mut self, address: Address, segment: &Segment, mptcp: Option<Mptcp>) {
         let acked = segment.flags.has(Flags::ACK);
         let reset = Segment {
             src_port: address.local_port,
@@ -115,7 +130,7 @@ impl Endpoint {
             ack: segment.seq.wrapping_add(segment.seq_len()),
             flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
             window: 0,
-            options: Options::default(),
+            options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
             payload: Payload::Empty,
         };
         self.answers.push_back(Transmit { path: address.path, segment: reset, report: None });

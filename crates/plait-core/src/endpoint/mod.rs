@@ -214,10 +214,12 @@ impl Endpoint {
             } else {
                 early.answer = Some(segment.clone());
             }
+        } else if segment.flags.has(Flags::RST) {
+            // Nothing to reset.
         } else if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
             self.on_syn(now, address, segment);
-        } else if !segment.flags.has(Flags::RST) {
-            self.reset(address, segment);
+        } else {
+            self.reset(address, segment, None);
         }
     }
 

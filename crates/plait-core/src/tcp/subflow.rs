@@ -11,6 +11,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{Timer, Timers};
 use crate::tcp::usage::WindowUsage;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use plait_base::{ByteRange, PathId, Span, SubflowId, Time};
 use plait_cc::{Ack, Algorithm, Congestion, Flow, Flows, Settings};
 
@@ -43,6 +44,31 @@ pub(crate) struct Handshake {
     pub(crate) retries: u8,
     /// The peer's timestamp to echo (RFC 7323 section 4.3).
     pub(crate) ts_recent: u32,
+    /// What the peer's SYN offered.
+    pub(crate) offer: Offer,
+}
+
+/// Options of a peer's SYN. Until it is known, what we offer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) scale: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) sack: bool,
+    pub(crate) mss: u16,
+}
+
+impl Default for Offer {
+    fn default() -> Offer {
+        Offer { scale: true, timestamps: true, sack: true, mss: u16::MAX }
+    }
+}
+
+/// A range of subflow sequence numbers and the data they carry, told by a segment that carried a
+/// part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Told {
+    pub(crate) seq: ByteRange,
+    pub(crate) dsn: u64,
 }
 
 /// Segments a subflow owes besides data.
@@ -72,8 +98,10 @@ impl Owes {
 /// Standing of a subflow within its connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Standing {
-    /// Either end asked for low priority.
+    /// This end asked for low priority.
     pub(crate) backup: bool,
+    /// The peer did (RFC 8684 section 3.3.8).
+    pub(crate) peer_backup: bool,
     /// Data may be sent on it.
     pub(crate) joined: bool,
     /// A timeout expired and no valid packet has come since.
@@ -104,6 +132,8 @@ pub(crate) struct Subflow {
     pub(crate) owes: Owes,
     pub(crate) last_send: Time,
     pub(crate) host_queue: HostQueue,
+    /// Mappings that cover more than the segment that told them, the latest last.
+    pub(crate) told: VecDeque<Told>,
 }
 
 /// What an acknowledgement changed, for the connection to act upon.
@@ -148,6 +178,7 @@ impl Subflow {
             owes: Owes::default(),
             last_send: Time::ZERO,
             host_queue: HostQueue::default(),
+            told: VecDeque::new(),
         }
     }
 
@@ -169,6 +200,23 @@ impl Subflow {
             _ => self.cc.cwnd(),
         };
         self.standing.cap.map_or(cwnd, |cap| cwnd.min(cap))
+    }
+
+    /// Remembers a mapping for segments that a middlebox has cut from the one that told it (RFC
+    /// 8684 section 3.3.1); at most a handful, so that a peer cannot fill memory with them.
+    pub(crate) fn remember(&mut self, told: Told) {
+        const MOST: usize = 16;
+        if self.told.back() != Some(&told) {
+            self.told.push_back(told);
+            if self.told.len() > MOST {
+                self.told.pop_front();
+            }
+        }
+    }
+
+    /// Low priority, whoever asked for it.
+    pub(crate) const fn is_backup(&self) -> bool {
+        self.standing.backup || self.standing.peer_backup
     }
 
     /// The rate that a window a round trip amounts to, in bytes per second.

@@ -21,8 +21,8 @@ impl Script {
         }
         let peer = self.peers.entry(seg.path).or_default();
         let reset = segment.flags.has(Flags::RST);
-        if !reset && segment.options.timestamps.is_none() {
-            wrong.push("no timestamps (R65)".into());
+        if !reset && segment.options.timestamps.is_some() == peer.no_stamps {
+            wrong.push("timestamps belong on all segments or none (R65)".into());
         }
         if !reset && !syn {
             if seg.ack < peer.last_ack {

@@ -44,6 +44,8 @@ pub(crate) struct Peer {
     pub(crate) nonce: u32,
     pub(crate) remote_nonce: u32,
     pub(crate) last_ack: u32,
+    /// Its SYN offered no timestamps.
+    pub(crate) no_stamps: bool,
 }
 
 pub(crate) struct Script {
@@ -308,6 +310,7 @@ impl Script {
         let syn = u32::from(seg.flags.has(Flags::SYN));
         let fin = u32::from(seg.flags.has(Flags::FIN));
         peer.nxt = peer.nxt.max(seg.seq + seg.len + syn + fin);
+        peer.no_stamps |= syn == 1 && seg.stamps.is_none();
         let first = seg.mptcp.as_ref().is_some_and(carries_first_data);
         let dsn =
             seg.map.map(|(dsn, ssn, _)| dsn.wrapping_add(u64::from(seg.seq.saturating_sub(ssn))));

@@ -6,10 +6,10 @@ mod audit;
 mod harness;
 mod segment;
 
+mod asked;
 mod closing;
 mod handshake;
 mod joins;
-mod open_points;
 mod receiving;
 mod recovery;
 mod windows;
