@@ -65,6 +65,10 @@ impl clap::Args for ScenarioFlags {
             } else {
                 arg.value_name("VALUE").long_help(long).allow_hyphen_values(true)
             };
+            // `plait run` takes one.
+            if setting.name == "schedulers" {
+                arg = arg.visible_alias("scheduler");
+            }
             command = command.arg(arg);
         }
         // Known words of a later version are refused by name, not as strangers.

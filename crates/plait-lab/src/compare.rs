@@ -5,7 +5,7 @@ use crate::error::ScenarioError;
 use crate::report::{Document, Failure, Report, Row, SCHEMA, Sweep};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
-use plait_app::measure::{Better, MEASURES, Measures, Value};
+use plait_app::measure::{Better, MEASURES, Measures, PathMeasures, Value};
 use plait_base::Stream;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -284,12 +284,15 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         let (sum, count) = values.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
         (count > 0).then(|| sum / f64::from(count))
     };
-    let share = |index: usize| {
-        mean(&mut completed.iter().filter_map(|run| run.paths.get(index)?.path_share))
+    let by_path = |of: fn(&PathMeasures) -> Option<f64>| -> BTreeMap<String, f64> {
+        let paths = cell.scenario.paths.iter().enumerate();
+        let mean_of =
+            |at: usize| mean(&mut completed.iter().filter_map(|run| of(run.paths.get(at)?)));
+        paths.filter_map(|(at, path)| Some((path.name.clone(), mean_of(at)?))).collect()
     };
-    let paths = cell.scenario.paths.iter().enumerate();
     Row {
-        path_share: paths.filter_map(|(at, path)| Some((path.name.clone(), share(at)?))).collect(),
+        path_share: by_path(|path| path.path_share),
+        rtt_ms: by_path(|path| path.rtt_ms),
         reinjected_share: mean(&mut completed.iter().filter_map(|run| run.reinjected_share)),
         retransmitted_share: mean(&mut completed.iter().filter_map(|run| run.retransmitted_share)),
         scheduler: label,
@@ -376,7 +379,6 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::Draft;
-    use plait_app::measure::PathMeasures;
 
     /// Completion depends on the row, the seed and, where asked, on chance.
     struct Fake;

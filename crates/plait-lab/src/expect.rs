@@ -23,6 +23,8 @@ const GRAMMAR: &str = "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a numbe
      minrtt.completion_ms.p95 * 1.05`; several joined by `and`";
 /// Numbers of a row that are no measure and have no statistics.
 const ROW_NUMBERS: &[&str] = &["speedup_vs_best_path", "reinjected_share", "retransmitted_share"];
+/// Numbers of a path in a row, as help shows them.
+const PATH_NUMBERS: [&str; 2] = ["path_share.PATH", "rtt_ms.PATH"];
 
 /// The names that an expectation may use.
 #[derive(Clone, Default, Debug)]
@@ -69,8 +71,14 @@ enum Factor {
 /// A number of a row.
 #[derive(Clone, PartialEq, Debug)]
 enum Number {
-    Measure { name: String, statistic: &'static str },
+    Measure {
+        name: String,
+        statistic: &'static str,
+    },
+    /// Share of the path of this name.
     Share(String),
+    /// Mean RTT of the path of this name.
+    Rtt(String),
     Plain(&'static str),
 }
 
@@ -258,6 +266,7 @@ impl Number {
         match self {
             Number::Measure { name, statistic } => row.measures.get(name)?.statistic(statistic),
             Number::Share(path) => row.path_share.get(path).copied(),
+            Number::Rtt(path) => row.rtt_ms.get(path).copied(),
             Number::Plain("reinjected_share") => row.reinjected_share,
             Number::Plain("retransmitted_share") => row.retransmitted_share,
             Number::Plain(_) => row.speedup_vs_best_path,
@@ -316,12 +325,13 @@ fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioErr
         [row @ .., last] if !row.is_empty() && plain(last).is_some() => {
             (row, Number::Plain(plain(last).unwrap_or_default()))
         }
-        [row @ .., "path_share", path] if !row.is_empty() => {
+        [row @ .., name @ ("path_share" | "rtt_ms"), path] if !row.is_empty() => {
             if !names.paths.iter().any(|known| known == path) {
                 let known = names.paths.iter().map(String::as_str);
                 return Err(ScenarioError::unknown(place, "path", path, known));
             }
-            (row, Number::Share((*path).to_owned()))
+            let of = if *name == "rtt_ms" { Number::Rtt } else { Number::Share };
+            (row, of((*path).to_owned()))
         }
         [row @ .., measure] if !row.is_empty() && is_measure(measure) => {
             (row, Number::Measure { name: (*measure).to_owned(), statistic: "median" })
@@ -348,8 +358,10 @@ fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioErr
 }
 
 fn unknown_measure(given: &str, place: &Place, names: &Names) -> ScenarioError {
-    let known = names.measures.iter().map(String::as_str);
-    ScenarioError::unknown(place, "measure", given, known.chain(ROW_NUMBERS.iter().copied()))
+    let of_runs = names.measures.iter().map(String::as_str);
+    let of_rows = ROW_NUMBERS.iter().copied().filter(|name| of_runs.clone().all(|of| of != *name));
+    let known = of_runs.clone().chain(of_rows).chain(PATH_NUMBERS);
+    ScenarioError::unknown(place, "measure for this workload", given, known)
 }
 
 /// The row and, after a slash, its congestion controller.

@@ -93,6 +93,10 @@ pub struct Row {
     pub measures: BTreeMap<String, Summary>,
     /// First-transmission payload bytes of each path over all of them; mean of the runs.
     pub path_share: BTreeMap<String, f64>,
+    /// RTT that the sender measured on each path, in milliseconds; mean of the runs' means. A path
+    /// without a sample is absent.
+    #[serde(default)]
+    pub rtt_ms: BTreeMap<String, f64>,
     /// Reinjected payload bytes over all that were sent; mean of the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reinjected_share: Option<f64>,

@@ -16,11 +16,11 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
         Document::Report(report) => {
             let head = heading(report);
             let table = table(report).to_text(width, colour);
-            format!(
-                "{head}\n{table}\n{}\n\nRun again: {}\n",
-                wrap(&verdict(report), width).join("\n"),
-                report.command
-            )
+            let verdict = match verdict(report) {
+                nothing if nothing.is_empty() => nothing,
+                text => format!("{}\n\n", wrap(&text, width).join("\n")),
+            };
+            format!("{head}\n{table}\n{verdict}Run again: {}\n", report.command)
         }
         Document::Sweep(sweep) => {
             let Some(first) = sweep.points.first() else { return String::new() };
@@ -82,6 +82,7 @@ pub(crate) fn csv(document: &Document) -> String {
             }
             let shares =
                 row.path_share.iter().map(|(path, share)| (format!("path_share.{path}"), *share));
+            let rtts = row.rtt_ms.iter().map(|(path, rtt)| (format!("rtt_ms.{path}"), *rtt));
             let plain = [
                 ("reinjected_share", row.reinjected_share),
                 ("retransmitted_share", row.retransmitted_share),
@@ -89,7 +90,7 @@ pub(crate) fn csv(document: &Document) -> String {
             ];
             let plain =
                 plain.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-            for (name, value) in shares.chain(plain) {
+            for (name, value) in shares.chain(rtts).chain(plain) {
                 let mut line = start(&name);
                 line.push(value.to_string());
                 line.resize(header.len(), String::new());
@@ -202,10 +203,12 @@ fn table(report: &Report) -> Table {
     if many_ccs {
         columns.push(Column::new("cc", Align::Left));
     }
+    columns.push(Column::new(&format!("{} {unit}", middle(report)), Align::Right));
+    if spread(report) {
+        columns.push(Column::new("min..p95", Align::Right).dispensable(2));
+        columns.push(Column::new("mean [95 % ci]", Align::Right).dispensable(5));
+    }
     columns.extend([
-        Column::new(&format!("median {unit}"), Align::Right),
-        Column::new("min..p95", Align::Right).dispensable(2),
-        Column::new("mean [95 % ci]", Align::Right).dispensable(5),
         Column::new("", Align::Left).dispensable(3).drawing(),
         Column::new("vs best path", Align::Left),
         Column::new("path share", Align::Right).dispensable(1),
@@ -234,6 +237,18 @@ fn table(report: &Report) -> Table {
     table
 }
 
+/// Whether a row has more than one run, so that there is a spread to show.
+fn spread(report: &Report) -> bool {
+    let mut summaries =
+        report.rows.iter().filter_map(|row| row.measures.get(&report.primary_measure));
+    summaries.any(|summary| summary.n > 1)
+}
+
+/// What a row's number is: the median of its runs, or the value of the only one.
+fn middle(report: &Report) -> &'static str {
+    if spread(report) { "median" } else { "value" }
+}
+
 /// The cells of a row from the median on.
 fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
     let share = |path: &PathReport| {
@@ -248,20 +263,19 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
         if is_tcp(row) { "-".to_owned() } else { optional(row.reinjected_share) },
         optional(row.retransmitted_share),
     ];
-    let mut cells = match row.measures.get(&report.primary_measure) {
-        None => vec!["-".to_owned(), "-".to_owned(), "-".to_owned(), String::new()],
-        Some(summary) => vec![
-            figure(summary.median),
-            format!("{}..{}", short(summary.min), short(summary.p95)),
-            match (summary.n, summary.ci95) {
-                (1, _) => figure(summary.mean),
-                (_, [low, high]) => {
-                    format!("{} [{}, {}]", figure(summary.mean), figure(low), figure(high))
-                }
-            },
-            bar(summary.median, longest, BAR),
-        ],
-    };
+    let summary = row.measures.get(&report.primary_measure);
+    let mut cells = vec![summary.map_or("-".to_owned(), |summary| figure(summary.median))];
+    if spread(report) {
+        let dash = || ["-".to_owned(), "-".to_owned()];
+        cells.extend(summary.map_or_else(dash, |summary| {
+            let [low, high] = summary.ci95;
+            [
+                format!("{}..{}", short(summary.min), short(summary.p95)),
+                format!("{} [{}, {}]", figure(summary.mean), figure(low), figure(high)),
+            ]
+        }));
+    }
+    cells.push(summary.map_or_else(String::new, |summary| bar(summary.median, longest, BAR)));
     cells.push(match (row.incomplete, row.speedup_vs_best_path) {
         // The best path of this controller is what its rows are measured against.
         (0, Some(1.0)) if is_tcp(row) => "best path".to_owned(),

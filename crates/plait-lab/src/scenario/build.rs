@@ -7,6 +7,7 @@ use super::{Path, Scenario, Transport};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::vary::Vary;
+use plait_app::measure::Value;
 use plait_app::name::nearest;
 use plait_app::quantity::{self, Size};
 use plait_app::workload::WorkloadError;
@@ -123,7 +124,8 @@ impl Draft {
                 return Err(error);
             }
             if paths.iter().any(|path| path.name == draft.name.text) {
-                return Err(draft.name.error(Fault::Conflict, "two paths have this name"));
+                let error = draft.name.error(Fault::Conflict, "two paths have this name");
+                return Err(error.allow("a name of its own for each path"));
             }
             paths.push(path_parse::path(draft, ideal, read)?);
         }
@@ -346,7 +348,12 @@ fn names(scenario: &Scenario) -> Names {
     Names {
         rows: scenario.schedulers.iter().map(ToString::to_string).chain(single).collect(),
         ccs: scenario.ccs.iter().map(plait_cc::Spec::name).collect(),
-        measures: MEASURES.iter().map(|entry| entry.name.to_owned()).collect(),
+        measures: MEASURES
+            .iter()
+            .filter(|entry| matches!(entry.value, Value::Run(_)))
+            .filter(|entry| entry.applies_to(&scenario.workload))
+            .map(|entry| entry.name.to_owned())
+            .collect(),
         paths,
         canonical: Some(|row| Some(plait_sched::Spec::parse(row).ok()?.to_string())),
     }
