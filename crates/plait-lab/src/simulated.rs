@@ -43,6 +43,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         up: links.link.up.clone(),
         nic_down: links.nic,
         nic_up: links.nic,
+        via: None,
     });
     let spec = connection_spec(cell, seed);
     let connection = ConnectionSetup {
@@ -54,6 +55,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
     Setup {
         seed,
         paths: paths.collect(),
+        shared: Vec::new(),
         pairs: vec![PairSetup { connections: vec![connection] }],
         until: Time::ZERO + scenario.deadline(),
         check: scenario.check,

@@ -16,6 +16,8 @@ pub struct LinkConfig {
     pub rate: RateSource,
     /// What the queue holds, the packet in transmission included.
     pub queue: QueueLimit,
+    /// What the queue does before it is full.
+    pub aqm: Aqm,
     /// Propagation delay, from departure to arrival.
     pub delay: Span,
     /// Random extra delay, uniform in `[0, jitter]`; it never lets a packet overtake another.
@@ -50,7 +52,29 @@ pub enum RateSource {
     },
 }
 
-/// How much a drop-tail queue holds. A packet that finds the queue empty is always taken.
+/// Active queue management.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Aqm {
+    /// None: a packet that enters the queue leaves it.
+    #[default]
+    DropTail,
+    /// CoDel (RFC 8289): once packets have waited for the target or longer during an interval, it
+    /// drops at the head of the queue, faster and faster until they wait for less.
+    Codel {
+        /// The wait that may stand.
+        target: Span,
+        /// How long it may stand above the target, about the round-trip time of slow connections.
+        interval: Span,
+    },
+}
+
+impl Aqm {
+    /// CoDel with the parameters of the Internet (RFC 8289 sections 4.2 and 4.3): 5 ms and 100 ms.
+    pub const CODEL: Aqm =
+        Aqm::Codel { target: Span::from_millis(5), interval: Span::from_millis(100) };
+}
+
+/// How much a queue holds at most. A packet that finds the queue empty is always taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
     /// Everything.
@@ -59,8 +83,8 @@ pub enum QueueLimit {
     Bytes(u64),
     /// At most so many packets, the one in transmission and the new one included.
     Packets(u32),
-    /// At a fixed rate: what would wait longer than this before its transmission begins is
-    /// dropped. For steps and traces: as many [`QueueLimit::Bytes`] as the mean rate sends in this
+    /// At a fixed rate and without AQM: what would wait longer than this before its transmission
+    /// begins is dropped. Otherwise: as many [`QueueLimit::Bytes`] as the mean rate sends in this
     /// time.
     Delay(Span),
 }
@@ -72,6 +96,7 @@ impl LinkConfig {
         LinkConfig {
             queue: LinkConfig::default_queue(rate.mean_rate()),
             rate,
+            aqm: Aqm::DropTail,
             delay,
             jitter: Span::ZERO,
             loss: LossModel::NEVER,

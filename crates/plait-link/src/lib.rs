@@ -5,7 +5,8 @@
 //! delay with its jitter, reordering, duplication and damage. What a packet carries is no concern
 //! of the link: it sees when the packet is offered and how many bytes it has, and returns its
 //! [`Fate`]. The departure from a first-in-first-out queue with a known rate is known on entry, so
-//! a link needs no events of its own; virtual time and real time can both drive it.
+//! a link needs no events of its own; virtual time and real time can both drive it. Only a queue
+//! that drops at its head ([`Aqm::Codel`]) has to be asked again when packets leave it.
 //!
 //! Times are integer nanoseconds and capacity is integrated exactly: a back-to-back train of
 //! packets departs when the exact integral of the rate says, rounded up to the nanosecond, however
@@ -14,6 +15,7 @@
 
 extern crate alloc;
 
+mod codel;
 mod config;
 mod fault;
 mod host;
@@ -25,7 +27,7 @@ mod schedule;
 mod service;
 mod trace;
 
-pub use config::{LinkConfig, QueueLimit, RateSource};
+pub use config::{Aqm, LinkConfig, QueueLimit, RateSource};
 pub use fault::Reorder;
 pub use host::HostLink;
 pub use link::{DropCause, Fate, Link, LinkCounters};

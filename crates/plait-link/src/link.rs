@@ -3,11 +3,12 @@ use alloc::vec::Vec;
 
 use plait_base::{Span, Stream, Time};
 
+use crate::codel::ManagedQueue;
 use crate::fault::Faults;
 use crate::loss::Losses;
 use crate::outage::Outages;
 use crate::queue::{Backlog, Limit};
-use crate::{LinkConfig, Service};
+use crate::{Aqm, LinkConfig, Service};
 
 /// One direction of a path: outage, loss, queue, transmitter, propagation.
 ///
@@ -26,6 +27,8 @@ pub struct Link {
     service: Service,
     backlog: Backlog,
     limit: Limit,
+    /// Takes the place of the backlog where the queue is managed.
+    managed: Option<Box<ManagedQueue>>,
     outages: Outages,
     losses: Losses,
     delay: Span,
@@ -59,6 +62,8 @@ pub enum Fate {
     },
     /// It does not.
     Drop(DropCause),
+    /// It waits in a managed queue: [`Link::dequeue`] tells its fate when its turn has come.
+    Queued,
 }
 
 impl Fate {
@@ -77,14 +82,17 @@ pub enum DropCause {
     Loss,
     /// The queue was full.
     Queue,
+    /// The queue's management dropped it, at the head of the queue.
+    Aqm,
     /// The link was down when the packet was offered, or would be when it departed.
     Outage,
     /// It arrived, but damaged. No link says so: it is the receiving host that drops the packet.
     Corrupt,
 }
 
-/// What a link did so far. Every packet counts when it is offered, as its fate is known then;
-/// `offered_packets` is the sum of delivered, held and dropped ones.
+/// What a link did so far. Every packet counts when its fate is known, which is when it is offered
+/// except in a managed queue: `offered_packets` is the sum of delivered, held and dropped ones and
+/// of those that wait in a managed queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkCounters {
     /// Packets offered.
@@ -107,6 +115,8 @@ pub struct LinkCounters {
     pub dropped_loss: u64,
     /// Packets that found the queue full.
     pub dropped_queue: u64,
+    /// Packets that the queue's management dropped.
+    pub dropped_aqm: u64,
     /// Packets lost in an outage.
     pub dropped_outage: u64,
 }
@@ -115,7 +125,7 @@ impl LinkCounters {
     /// Packets dropped for any cause.
     #[must_use]
     pub const fn dropped_packets(&self) -> u64 {
-        self.dropped_loss + self.dropped_queue + self.dropped_outage
+        self.dropped_loss + self.dropped_queue + self.dropped_aqm + self.dropped_outage
     }
 }
 
@@ -131,10 +141,18 @@ impl Link {
             words.push(purpose);
             Stream::new(seed, &words)
         };
+        let (limit, managed) = match config.aqm {
+            Aqm::DropTail => (Limit::new(config.queue, &config.rate), None),
+            Aqm::Codel { target, interval } => {
+                let queue = ManagedQueue::new(target, interval);
+                (Limit::without_wait(config.queue, &config.rate), Some(Box::new(queue)))
+            }
+        };
         Link {
             service: Service::new(&config.rate),
             backlog: Backlog::default(),
-            limit: Limit::new(config.queue, &config.rate),
+            limit,
+            managed,
             outages: Outages::new(&config.outages),
             losses: Losses::new(config.loss, stream("loss")),
             delay: config.delay,
@@ -162,8 +180,12 @@ impl Link {
             self.counters.dropped_loss += 1;
             return Fate::Drop(DropCause::Loss);
         }
+        if self.managed.is_some() {
+            return self.enqueue(at, size);
+        }
         self.backlog.drain(at);
-        if !self.limit.admits(&self.backlog, size, self.service.free_at().since(at)) {
+        let (packets, bytes) = (self.backlog.packets(), self.backlog.bytes());
+        if !self.limit.admits(packets, bytes, size, self.service.free_at().since(at)) {
             self.counters.dropped_queue += 1;
             return Fate::Drop(DropCause::Queue);
         }
@@ -171,6 +193,56 @@ impl Link {
         if departs > at {
             self.backlog.push(departs, size);
         }
+        self.depart(departs, size)
+    }
+
+    /// Puts a packet into the managed queue.
+    fn enqueue(&mut self, at: Time, size: u32) -> Fate {
+        let Some(queue) = &mut self.managed else { return Fate::Queued };
+        let (packets, bytes) = queue.load(at);
+        if !self.limit.admits(packets, bytes, size, Span::ZERO) {
+            self.counters.dropped_queue += 1;
+            return Fate::Drop(DropCause::Queue);
+        }
+        queue.push(at, size);
+        Fate::Queued
+    }
+
+    /// When the managed queue has a packet for the transmitter: [`Link::dequeue`] is due then.
+    /// [`Time::NEVER`] where nothing waits, and where the queue is not managed.
+    #[must_use]
+    pub fn next_dequeue(&self) -> Time {
+        let head = self.managed.as_ref().and_then(|queue| queue.head());
+        head.map_or(Time::NEVER, |came| came.max(self.service.free_at()))
+    }
+
+    /// Hands packets from the managed queue to the transmitter as it was free for them up to
+    /// `now`, and tells the fate of each packet that leaves the queue, in the order in which they
+    /// were offered. Late calls change nothing but that an offer before them found a fuller queue.
+    pub fn dequeue(&mut self, now: Time, mut fate: impl FnMut(Fate)) {
+        loop {
+            let at = self.next_dequeue();
+            let Some(queue) = self.managed.as_mut().filter(|_| at <= now && at != Time::NEVER)
+            else {
+                return;
+            };
+            let dropped = &mut self.counters.dropped_aqm;
+            let taken = queue.pop(at, |_| {
+                *dropped += 1;
+                fate(Fate::Drop(DropCause::Aqm));
+            });
+            if let Some((came, size)) = taken {
+                // Offered as of when it came, which keeps the transmitter's exact place.
+                let departs = self.service.serve(came, size);
+                queue.on_sending(departs, size);
+                fate(self.depart(departs, size));
+            }
+        }
+    }
+
+    /// The fate of a packet whose transmission ends at `departs`.
+    #[inline]
+    fn depart(&mut self, departs: Time, size: u32) -> Fate {
         if self.outages.hit_departure(departs) {
             self.counters.dropped_outage += 1;
             return Fate::Drop(DropCause::Outage);
@@ -219,12 +291,18 @@ impl Link {
 
     /// Bytes in the queue at `now`, the packet in transmission included until it departs.
     pub fn queued_bytes(&mut self, now: Time) -> u64 {
+        if let Some(queue) = &self.managed {
+            return queue.load(now).1;
+        }
         self.backlog.drain(now);
         self.backlog.bytes()
     }
 
     /// Packets in the queue at `now`, the one in transmission included until it departs.
     pub fn queued_packets(&mut self, now: Time) -> usize {
+        if let Some(queue) = &self.managed {
+            return queue.load(now).0;
+        }
         self.backlog.drain(now);
         self.backlog.packets()
     }

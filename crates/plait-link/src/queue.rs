@@ -63,16 +63,26 @@ impl Limit {
         }
     }
 
-    /// Whether a packet of `size` bytes that would wait for `wait` may join `backlog`.
+    /// The same limit where no packet's wait is known when it comes.
+    pub(crate) fn without_wait(limit: QueueLimit, rate: &RateSource) -> Limit {
+        match (limit, rate.mean_rate()) {
+            (QueueLimit::Delay(_), Rate::INFINITE) => Limit::None,
+            (QueueLimit::Delay(span), mean) => Limit::Bytes(mean.bytes_in(span)),
+            _ => Limit::new(limit, rate),
+        }
+    }
+
+    /// Whether a packet of `size` bytes that would wait for `wait` may join a queue of so many
+    /// packets and bytes.
     #[inline]
-    pub(crate) fn admits(self, backlog: &Backlog, size: u32, wait: Span) -> bool {
-        if backlog.ring.is_empty() {
+    pub(crate) fn admits(self, packets: usize, bytes: u64, size: u32, wait: Span) -> bool {
+        if packets == 0 {
             return true;
         }
         match self {
             Limit::None => true,
-            Limit::Bytes(limit) => backlog.bytes + u64::from(size) <= limit,
-            Limit::Packets(limit) => backlog.ring.len() < limit,
+            Limit::Bytes(limit) => bytes + u64::from(size) <= limit,
+            Limit::Packets(limit) => packets < limit,
             Limit::Wait(limit) => wait <= limit,
         }
     }

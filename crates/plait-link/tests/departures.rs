@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::{
-    DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace,
+    Aqm, DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace,
 };
 
 fn us(n: u64) -> Time {
@@ -40,6 +40,7 @@ fn departs(fate: Fate) -> Result<Time, DropCause> {
     match fate {
         Fate::Deliver { departs, .. } => Ok(departs),
         Fate::Drop(cause) => Err(cause),
+        Fate::Queued => unreachable!("no queue here is managed"),
     }
 }
 
@@ -366,4 +367,59 @@ fn counters_tell_what_went_wrong() {
     assert_eq!((counters.offered_packets, counters.delivered_packets), (3, 2));
     assert_eq!((counters.delivered_bytes, counters.duplicated_packets), (200, 2));
     assert_eq!((counters.corrupted_packets, counters.reordered_packets), (2, 0));
+}
+
+#[test]
+fn a_managed_queue_tells_fates_when_packets_leave_it() {
+    let mut link = link(fixed(12_000_000), |config| {
+        config.aqm = Aqm::CODEL;
+        config.queue = QueueLimit::Delay(Span::from_millis(10));
+    });
+    assert_eq!(link.next_dequeue(), Time::NEVER);
+    // 10 ms at the rate are ten packets, the one in transmission included.
+    let mut told = Vec::new();
+    assert_eq!(link.offer(us(100), 1500), Fate::Queued);
+    assert_eq!(link.next_dequeue(), us(100));
+    link.dequeue(us(100), |fate| told.push(fate));
+    for _ in 0..9 {
+        assert_eq!(link.offer(us(100), 1500), Fate::Queued);
+    }
+    assert_eq!(link.offer(us(100), 1500), Fate::Drop(DropCause::Queue));
+    assert_eq!((link.queued_packets(us(100)), link.queued_bytes(us(1100))), (10, 13_500));
+    assert_eq!(link.next_dequeue(), us(1100));
+    // A call that comes late finds the departures where they were.
+    link.dequeue(us(3500), |fate| told.push(fate));
+    let expected: Vec<Fate> =
+        (1..=4).map(|n| Fate::deliver(us(1000 * n + 100), us(1000 * n + 100))).collect();
+    assert_eq!(told, expected);
+    assert_eq!(link.next_dequeue(), us(4100));
+    let counters = link.counters();
+    assert_eq!((counters.offered_packets, counters.delivered_packets), (11, 4));
+    assert_eq!((counters.dropped_queue, counters.dropped_aqm), (1, 0));
+}
+
+#[test]
+fn a_managed_queue_drops_at_its_head() {
+    // One packet a millisecond out, eleven in ten milliseconds in.
+    let mut link = link(fixed(12_000_000), |config| {
+        config.aqm = Aqm::CODEL;
+        config.queue = QueueLimit::Infinite;
+    });
+    let mut dropped = Vec::new();
+    for n in 0..400 {
+        let at = us(n * 10_000 / 11);
+        while link.next_dequeue() <= at {
+            let turn = link.next_dequeue();
+            link.dequeue(turn, |fate| {
+                if fate == Fate::Drop(DropCause::Aqm) {
+                    dropped.push(turn.since(Time::ZERO).as_micros() / 1000);
+                }
+            });
+        }
+        assert_eq!(link.offer(at, 1500), Fate::Queued);
+    }
+    // Packet n comes at 10 n / 11 ms and waits n / 11 ms: 5 ms from n = 55 on, which is sent at
+    // 55 ms. Then steps of 100, 100 and 70.7 ms.
+    assert_eq!(dropped, [155, 255, 326]);
+    assert_eq!(link.counters().dropped_aqm, 3);
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::{
-    Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace, TraceFormat,
+    Aqm, DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace,
+    TraceFormat,
 };
 use proptest::prelude::*;
 
@@ -169,7 +170,7 @@ proptest! {
             at += Span::from_nanos(*gap);
             let idle = link.queued_packets(at) == 0;
             let fate = link.offer(at, *size);
-            prop_assert!(!idle || !matches!(fate, Fate::Drop(plait_link::DropCause::Queue)));
+            prop_assert!(!idle || !matches!(fate, Fate::Drop(DropCause::Queue)));
             match queue {
                 QueueLimit::Bytes(limit) => prop_assert!(link.queued_packets(at) <= 1 || link.queued_bytes(at) <= limit),
                 QueueLimit::Packets(limit) => prop_assert!(link.queued_packets(at) <= limit.max(1) as usize),
@@ -236,6 +237,47 @@ proptest! {
                 (a, b) => prop_assert_eq!(a, b),
             }
         }
+    }
+
+    /// A managed queue that never finds a wait too long is a drop-tail queue, whenever it is asked.
+    #[test]
+    fn a_patient_managed_queue_is_a_drop_tail_queue(
+        source in source(),
+        packets in packets(),
+        queue in prop_oneof![
+            Just(QueueLimit::Infinite),
+            (0u64..30_000).prop_map(QueueLimit::Bytes),
+            (0u32..20).prop_map(QueueLimit::Packets),
+        ],
+        jitter in prop_oneof![Just(0), 0u64..20_000_000],
+    ) {
+        let mut config = LinkConfig::new(source, Span::from_millis(7));
+        config.queue = queue;
+        config.jitter = Span::from_nanos(jitter);
+        config.outages = vec![(Time::from_nanos(20_000_000), Time::from_nanos(30_000_000))];
+        let mut plain = Link::new(&config, 3, &["t"]);
+        config.aqm = Aqm::Codel { target: Span::from_secs(86_400), interval: Span::ZERO };
+        let mut managed = Link::new(&config, 3, &["t"]);
+        let (mut expected, mut told) = (Vec::new(), Vec::new());
+        let mut at = Time::ZERO;
+        for (gap, size) in packets {
+            at += Span::from_nanos(gap);
+            managed.dequeue(at, |fate| told.push(fate));
+            let now = managed.offer(at, size);
+            match plain.offer(at, size) {
+                Fate::Drop(DropCause::Queue) => {
+                    prop_assert_eq!(now, Fate::Drop(DropCause::Queue));
+                }
+                fate if now == Fate::Queued => expected.push(fate),
+                fate => prop_assert_eq!(fate, now),
+            }
+            prop_assert_eq!(managed.queued_bytes(at), plain.queued_bytes(at));
+            prop_assert_eq!(managed.queued_packets(at), plain.queued_packets(at));
+        }
+        managed.dequeue(Time::from_nanos(u64::MAX - 1), |fate| told.push(fate));
+        prop_assert_eq!(managed.next_dequeue(), Time::NEVER);
+        prop_assert_eq!(told, expected);
+        prop_assert_eq!(managed.counters(), plain.counters());
     }
 
     /// One rate is one rate, however it is written.

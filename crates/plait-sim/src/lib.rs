@@ -10,10 +10,11 @@ mod host;
 mod network;
 mod queue;
 mod setup;
+mod way;
 mod world;
 
 pub use digest::RunDigest;
-pub use network::{Direction, Hop, PathSetup};
+pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,
 };

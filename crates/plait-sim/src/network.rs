@@ -1,9 +1,9 @@
-//! The paths between hosts. A link keeps its packets under way in a ring and has one entry in the
-//! event queue, for the next arrival.
+//! The paths between hosts, and the links that they share.
 
 use crate::queue::{EventQueue, Stamp};
+use crate::way::{Packet, Sources, Way};
 use plait_base::{PathId, Rate, Time};
-use plait_link::{DropCause, Fate, HostLink, Link, LinkConfig, LinkCounters};
+use plait_link::{Aqm, DropCause, HostLink, Link, LinkConfig, LinkCounters};
 use plait_wire::Segment;
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub enum Hop {
     Sent,
     /// It arrived at the other host.
     Delivered,
-    /// The path dropped it.
+    /// The path dropped it, or the other host did because it was damaged.
     Dropped(DropCause),
 }
 
@@ -40,25 +40,21 @@ pub struct PathSetup {
     pub nic_down: Rate,
     /// Rate of the client's own link before the path.
     pub nic_up: Rate,
+    /// The shared link, by its place in the list of them, that packets go through after the path's
+    /// own link, each way.
+    pub via: Option<usize>,
 }
 
-#[derive(Debug)]
-struct UnderWay {
-    stamp: Stamp,
-    pair: usize,
-    segment: Segment,
-}
-
-/// One direction of one path.
-#[derive(Debug)]
-struct Way {
-    link: Link,
-    /// The hosts' own links before it, one for each pair of hosts.
-    host_links: Vec<HostLink>,
-    /// Packets between a host's own link and the path, where several hosts feed the path.
-    entering: VecDeque<UnderWay>,
-    /// Packets on their way to the other end, in the order of arrival.
-    under_way: VecDeque<UnderWay>,
+/// A link that several paths go through. Its packets meet it after their path's own link, so its
+/// delay comes on top of the path's.
+#[derive(Clone, Debug)]
+pub struct SharedLink {
+    /// Its name; streams of random numbers are derived from it.
+    pub name: String,
+    /// Server to client.
+    pub down: LinkConfig,
+    /// Client to server.
+    pub up: LinkConfig,
 }
 
 /// A segment that arrives.
@@ -69,44 +65,81 @@ pub(crate) struct Arrival {
     pub(crate) segment: Segment,
 }
 
-/// What an event of the network was.
-pub(crate) enum Due {
-    /// A segment arrives at a host.
-    Arrives(Arrival),
-    /// A segment was dropped as it entered a path.
-    Dropped(Arrival, DropCause),
-    /// A segment entered a path.
-    Nothing,
+/// What a source in the event queue stands for.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Arrival,
+    Entry,
+    Dequeue,
 }
 
-/// All paths. Its sources in the event queue are numbered from zero: two for each direction of
-/// each path, arrivals and entries.
+/// All paths and the links they share. Its sources in the event queue are numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Network {
+    /// Two for each path, down first, then two for each shared link.
     ways: Vec<Way>,
-    shared: bool,
+    /// How many of them are those of paths.
+    own: usize,
+    /// The way of each source.
+    sources: Vec<(usize, Task)>,
+    /// Packets dropped since the last time somebody asked.
+    dropped: VecDeque<(Packet, DropCause)>,
 }
 
-const SOURCES_PER_WAY: usize = 2;
-
 impl Network {
-    pub(crate) fn new(paths: &[PathSetup], pairs: usize, seed: u64) -> Network {
-        let way = |config: &LinkConfig, nic: Rate, name: &str, direction: &str| Way {
-            link: Link::new(config, seed, &[name, direction]),
-            host_links: (0..pairs).map(|_| HostLink::new(nic)).collect(),
-            entering: VecDeque::new(),
-            under_way: VecDeque::with_capacity(64),
-        };
-        let mut ways = Vec::with_capacity(2 * paths.len());
+    pub(crate) fn new(
+        paths: &[PathSetup],
+        shared: &[SharedLink],
+        pairs: usize,
+        seed: u64,
+    ) -> Network {
+        let own = 2 * paths.len();
+        let mut network =
+            Network { ways: Vec::new(), own, sources: Vec::new(), dropped: VecDeque::new() };
         for path in paths {
-            ways.push(way(&path.down, path.nic_down, &path.name, "down"));
-            ways.push(way(&path.up, path.nic_up, &path.name, "up"));
+            let via = path.via.filter(|link| *link < shared.len());
+            let hosts = |nic: Rate| (0..pairs).map(|_| HostLink::new(nic)).collect();
+            for (config, nic, up) in [(&path.down, path.nic_down, 0), (&path.up, path.nic_up, 1)] {
+                let link = Link::new(config, seed, &[&path.name, DIRECTIONS[up]]);
+                let next = via.map(|link| own + 2 * link + up);
+                network.add(config, link, hosts(nic), next);
+            }
         }
-        Network { ways, shared: pairs > 1 }
+        for it in shared {
+            for (config, direction) in [(&it.down, DIRECTIONS[0]), (&it.up, DIRECTIONS[1])] {
+                let link = Link::new(config, seed, &["shared", &it.name, direction]);
+                network.add(config, link, Vec::new(), None);
+            }
+        }
+        network
+    }
+
+    fn add(
+        &mut self,
+        config: &LinkConfig,
+        link: Link,
+        host_links: Vec<HostLink>,
+        next: Option<usize>,
+    ) {
+        let managed = config.aqm != Aqm::DropTail;
+        // One host alone feeds a link in the order of time, so the link can be asked at once; not
+        // so several, and a managed queue has to be emptied up to then.
+        let enters = host_links.len() > 1 || (managed && !host_links.is_empty());
+        let way = self.ways.len();
+        let mut source = |task| {
+            self.sources.push((way, task));
+            self.sources.len() - 1
+        };
+        let sources = Sources {
+            arrivals: source(Task::Arrival),
+            entries: enters.then(|| source(Task::Entry)),
+            dequeues: managed.then(|| source(Task::Dequeue)),
+        };
+        self.ways.push(Way::new(link, host_links, next, sources));
     }
 
     pub(crate) fn sources(&self) -> usize {
-        SOURCES_PER_WAY * self.ways.len()
+        self.sources.len()
     }
 
     fn index(path: PathId, direction: Direction) -> usize {
@@ -124,47 +157,52 @@ impl Network {
         segment: Segment,
     ) -> Option<(Segment, DropCause)> {
         let index = Network::index(path, direction);
-        let way = self.ways.get_mut(index)?;
-        let size = segment.ip_len();
-        let enters = way.host_links[pair].offer(now, size);
-        let order = queue.order();
-        let packet = UnderWay { stamp: Stamp { at: enters, order }, pair, segment };
-        // One host alone feeds the link in the order of time, so the link can be asked now.
-        if !self.shared {
-            return way.offer(queue, index, packet, size);
-        }
-        let first = packet.stamp;
-        let at = way.entering.partition_point(|other| other.stamp < first);
-        way.entering.insert(at, packet);
-        if at == 0 {
-            queue.set(SOURCES_PER_WAY * index + 1, first);
-        }
-        None
+        let way = self.ways[..self.own].get_mut(index)?;
+        let enters = way.host_links[pair].offer(now, segment.ip_len());
+        let stamp = Stamp { at: enters, order: queue.order() };
+        let packet = Packet { stamp, pair, path, corrupt: false, segment };
+        way.enter(queue, packet).map(|(packet, cause)| (packet.segment, cause))
     }
 
-    /// The event of `source` is due: a segment arrives, or one enters the path and may be dropped.
-    pub(crate) fn due(&mut self, queue: &mut EventQueue, source: usize) -> Due {
-        let index = source / SOURCES_PER_WAY;
+    /// The event of `source` is due at `now`: a segment may arrive, and some may be dropped
+    /// ([`Network::poll_dropped`]).
+    pub(crate) fn due(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Time,
+        source: usize,
+    ) -> Option<Arrival> {
+        let (index, task) = self.sources[source];
         let way = &mut self.ways[index];
-        let path = PathId((index / 2) as u16);
-        let direction = if index.is_multiple_of(2) { Direction::Down } else { Direction::Up };
-        if source % SOURCES_PER_WAY == 1 {
-            let Some(packet) = way.entering.pop_front() else { return Due::Nothing };
-            if let Some(next) = way.entering.front() {
-                queue.set(source, next.stamp);
+        match task {
+            Task::Entry => {
+                self.dropped.extend(way.take_entry(queue));
+                None
             }
-            let size = packet.segment.ip_len();
-            let pair = packet.pair;
-            let dropped = way.offer(queue, index, packet, size);
-            return dropped.map_or(Due::Nothing, |(segment, cause)| {
-                Due::Dropped(Arrival { pair, path, direction, segment }, cause)
-            });
+            Task::Dequeue => {
+                way.take_dequeue(queue, now, &mut self.dropped);
+                None
+            }
+            Task::Arrival => {
+                let packet = way.take_arrival(queue)?;
+                if let Some(next) = way.next {
+                    self.dropped.extend(self.ways[next].offer(queue, packet));
+                    return None;
+                }
+                if packet.corrupt {
+                    self.dropped.push_back((packet, DropCause::Corrupt));
+                    return None;
+                }
+                Some(arrival(packet, index))
+            }
         }
-        let Some(packet) = way.under_way.pop_front() else { return Due::Nothing };
-        if let Some(next) = way.under_way.front() {
-            queue.set(source, next.stamp);
-        }
-        Due::Arrives(Arrival { pair: packet.pair, path, direction, segment: packet.segment })
+    }
+
+    /// A segment that the last event dropped.
+    #[inline]
+    pub(crate) fn poll_dropped(&mut self, source: usize) -> Option<(Arrival, DropCause)> {
+        let (packet, cause) = self.dropped.pop_front()?;
+        Some((arrival(packet, self.sources[source].0), cause))
     }
 
     /// When the last packet that a host handed over leaves the host's own link.
@@ -174,41 +212,38 @@ impl Network {
             .map_or(Time::ZERO, |way| way.host_links[pair].free_at())
     }
 
+    /// Bytes in the queue of a path and in that of the link it shares.
     pub(crate) fn queued_bytes(&mut self, path: PathId, direction: Direction, now: Time) -> u64 {
-        self.ways
-            .get_mut(Network::index(path, direction))
-            .map_or(0, |way| way.link.queued_bytes(now))
+        let mut next = Some(Network::index(path, direction));
+        let mut bytes = 0;
+        while let Some(way) = next.and_then(|index| self.ways.get_mut(index)) {
+            bytes += way.link.queued_bytes(now);
+            next = way.next;
+        }
+        bytes
     }
 
-    pub(crate) fn counters(&self, path: PathId, direction: Direction) -> LinkCounters {
-        self.ways
-            .get(Network::index(path, direction))
-            .map(|way| way.link.counters())
-            .unwrap_or_default()
+    /// Counters of each path's own link, down and up.
+    pub(crate) fn path_counters(&self) -> Vec<(LinkCounters, LinkCounters)> {
+        Network::counters(&self.ways[..self.own])
+    }
+
+    /// Counters of each shared link, down and up.
+    pub(crate) fn shared_counters(&self) -> Vec<(LinkCounters, LinkCounters)> {
+        Network::counters(&self.ways[self.own..])
+    }
+
+    fn counters(ways: &[Way]) -> Vec<(LinkCounters, LinkCounters)> {
+        let pairs = ways.chunks_exact(2);
+        pairs.map(|pair| (pair[0].link.counters(), pair[1].link.counters())).collect()
     }
 }
 
-impl Way {
-    /// Offers a packet to the link at its stamp.
-    fn offer(
-        &mut self,
-        queue: &mut EventQueue,
-        index: usize,
-        packet: UnderWay,
-        size: u32,
-    ) -> Option<(Segment, DropCause)> {
-        match self.link.offer(packet.stamp.at, size) {
-            Fate::Drop(cause) => Some((packet.segment, cause)),
-            // The rate is zero for ever from here on.
-            Fate::Deliver { arrives: Time::NEVER, .. } => None,
-            Fate::Deliver { arrives, .. } => {
-                let stamp = Stamp { at: arrives, order: packet.stamp.order };
-                if self.under_way.is_empty() {
-                    queue.set(SOURCES_PER_WAY * index, stamp);
-                }
-                self.under_way.push_back(UnderWay { stamp, ..packet });
-                None
-            }
-        }
-    }
+/// Words for streams of random numbers.
+const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+/// A packet at the end of a way.
+fn arrival(packet: Packet, way: usize) -> Arrival {
+    let direction = if way.is_multiple_of(2) { Direction::Down } else { Direction::Up };
+    Arrival { pair: packet.pair, path: packet.path, direction, segment: packet.segment }
 }

@@ -1,7 +1,7 @@
 //! What a run is made from, what can be seen of it, and what comes of it.
 
 use crate::digest::RunDigest;
-use crate::network::{Direction, Hop, PathSetup};
+use crate::network::{Direction, Hop, PathSetup, SharedLink};
 use plait_app::{AppEvent, Host as Side, Measures, Workload};
 use plait_base::{PathId, Span, Time};
 use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
@@ -35,6 +35,8 @@ pub struct Setup {
     pub seed: u64,
     /// The paths; all pairs of hosts share them.
     pub paths: Vec<PathSetup>,
+    /// Links that paths go through together.
+    pub shared: Vec<SharedLink>,
     /// The pairs of hosts.
     pub pairs: Vec<PairSetup>,
     /// The run ends here at the latest.
@@ -59,7 +61,7 @@ pub struct Who {
 /// The state at an instant, for drawings.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Bytes in each path's queue towards the client.
+    /// Bytes in each path's queue towards the client, with those in the queue of the link it shares.
     pub queued_down: Vec<u64>,
     /// Bytes in each path's queue towards the server.
     pub queued_up: Vec<u64>,
@@ -122,6 +124,8 @@ pub struct Outcome {
     pub digest: RunDigest,
     /// Counters of each path, towards the client and towards the server.
     pub links: Vec<(LinkCounters, LinkCounters)>,
+    /// Those of each shared link.
+    pub shared: Vec<(LinkCounters, LinkCounters)>,
     /// The first invariant that was violated, if `check` was on or a segment was malformed.
     pub violation: Option<String>,
 }

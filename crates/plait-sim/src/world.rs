@@ -2,7 +2,7 @@
 
 use crate::digest::RunDigest;
 use crate::host::Host;
-use crate::network::{Arrival, Direction, Due, Hop, Network};
+use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
 use plait_app::{AppEvent, Host as Side, Observer};
@@ -61,7 +61,7 @@ struct World<'a> {
 
 impl<'a> World<'a> {
     fn new(setup: &'a Setup, watch: &'a mut dyn Watch) -> World<'a> {
-        let network = Network::new(&setup.paths, setup.pairs.len(), setup.seed);
+        let network = Network::new(&setup.paths, &setup.shared, setup.pairs.len(), setup.seed);
         let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
         for (pair, config) in setup.pairs.iter().enumerate() {
             let mut client = Host::new(Side::Client, pair, setup.seed);
@@ -151,19 +151,18 @@ impl<'a> World<'a> {
     }
 
     fn on_network(&mut self, source: usize) {
-        match self.network.due(&mut self.queue, source) {
-            Due::Arrives(Arrival { pair, path, direction, segment }) => {
-                self.digest.push(self.now, true, path, direction, &segment);
-                self.watch.on_segment(self.now, Hop::Delivered, path, direction, &segment);
-                let host = 2 * pair + usize::from(direction == Direction::Up);
-                self.hosts[host].endpoint.handle(self.now, path, &segment);
-                self.serve(host);
-            }
-            Due::Dropped(arrival, cause) => {
-                let Arrival { path, direction, segment, .. } = arrival;
-                self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
-            }
-            Due::Nothing => {}
+        if let Some(arrival) = self.network.due(&mut self.queue, self.now, source) {
+            let Arrival { pair, path, direction, segment } = arrival;
+            self.digest.push(self.now, true, path, direction, &segment);
+            self.watch.on_segment(self.now, Hop::Delivered, path, direction, &segment);
+            let host = 2 * pair + usize::from(direction == Direction::Up);
+            self.hosts[host].endpoint.handle(self.now, path, &segment);
+            self.serve(host);
+            return;
+        }
+        while let Some((arrival, cause)) = self.network.poll_dropped(source) {
+            let Arrival { path, direction, segment, .. } = arrival;
+            self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
         }
     }
 
@@ -401,15 +400,12 @@ impl<'a> World<'a> {
             };
             pairs.push(observers.into_iter().enumerate().map(outcome).collect());
         }
-        let links = (0..self.setup.paths.len() as u16).map(PathId).map(|path| {
-            let counters = |way| self.network.counters(path, way);
-            (counters(Direction::Down), counters(Direction::Up))
-        });
         Outcome {
             ended: now,
             pairs,
             digest: self.digest,
-            links: links.collect(),
+            links: self.network.path_counters(),
+            shared: self.network.shared_counters(),
             violation: self.violation,
         }
     }

@@ -102,7 +102,15 @@ fn draw(seed: u64) -> Setup {
         })
         .collect();
     let pairs = vec![PairSetup { connections }; stream.within(1, 2) as usize];
-    Setup { seed, paths, pairs, until: Time::ZERO + deadline, check: true, linger: true }
+    Setup {
+        seed,
+        paths,
+        shared: Vec::new(),
+        pairs,
+        until: Time::ZERO + deadline,
+        check: true,
+        linger: true,
+    }
 }
 
 fn verdict(seed: u64) -> Result<u64, String> {

@@ -28,6 +28,7 @@ pub(crate) fn ideal(name: &str, rtt: Span) -> PathSetup {
         up: link(rtt.minus(rtt.over(2))),
         nic_down: Rate::INFINITE,
         nic_up: Rate::INFINITE,
+        via: None,
     }
 }
 
@@ -40,6 +41,7 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
         up: LinkConfig::new(rate, rtt.minus(rtt.over(2))),
         nic_down: Rate::from_bps(1_000_000_000),
         nic_up: Rate::from_bps(1_000_000_000),
+        via: None,
     }
 }
 
@@ -83,6 +85,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
     Setup {
         seed: 1,
         paths,
+        shared: Vec::new(),
         pairs: vec![PairSetup { connections: vec![connection] }],
         until: Time::ZERO + Span::from_secs(3_600),
         check: true,

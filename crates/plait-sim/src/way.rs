@@ -1,0 +1,202 @@
+//! One direction of a path or of a shared link. It keeps its packets under way in rings and has
+//! one entry in the event queue for the next arrival.
+
+use crate::queue::{EventQueue, Stamp};
+use plait_base::{PathId, Time};
+use plait_link::{DropCause, Fate, HostLink, Link};
+use plait_wire::Segment;
+use std::collections::VecDeque;
+
+/// A segment on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// When it enters or leaves the link that it is at.
+    pub(crate) stamp: Stamp,
+    pub(crate) pair: usize,
+    pub(crate) path: PathId,
+    /// It was damaged.
+    pub(crate) corrupt: bool,
+    pub(crate) segment: Segment,
+}
+
+/// The numbers of a way in the event queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources {
+    pub(crate) arrivals: usize,
+    /// Packets enter, where that is not known at once.
+    pub(crate) entries: Option<usize>,
+    /// Packets leave a managed queue.
+    pub(crate) dequeues: Option<usize>,
+}
+
+/// One direction of a path or of a shared link.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) link: Link,
+    /// The hosts' own links before it, one for each pair of hosts; a shared link has none.
+    pub(crate) host_links: Vec<HostLink>,
+    /// The way of a shared link that packets go on to.
+    pub(crate) next: Option<usize>,
+    sources: Sources,
+    /// Packets between a host's own link and this one.
+    entering: VecDeque<Packet>,
+    /// Packets in a managed queue.
+    queued: VecDeque<Packet>,
+    /// Packets on their way to the other end, in the order of arrival.
+    under_way: VecDeque<Packet>,
+    /// Those that are held back, likewise.
+    held_back: VecDeque<Packet>,
+    /// What a managed queue tells; empty between calls.
+    fates: Vec<Fate>,
+}
+
+impl Way {
+    pub(crate) fn new(
+        link: Link,
+        host_links: Vec<HostLink>,
+        next: Option<usize>,
+        sources: Sources,
+    ) -> Way {
+        Way {
+            link,
+            host_links,
+            next,
+            sources,
+            entering: VecDeque::new(),
+            queued: VecDeque::new(),
+            under_way: VecDeque::with_capacity(64),
+            held_back: VecDeque::new(),
+            fates: Vec::new(),
+        }
+    }
+
+    /// Takes a packet that leaves a host at its stamp. Hands it back with the cause if it is known
+    /// to be dropped.
+    pub(crate) fn enter(
+        &mut self,
+        queue: &mut EventQueue,
+        packet: Packet,
+    ) -> Option<(Packet, DropCause)> {
+        let Some(entries) = self.sources.entries else { return self.offer(queue, packet) };
+        let first = packet.stamp;
+        let at = self.entering.partition_point(|other| other.stamp < first);
+        self.entering.insert(at, packet);
+        if at == 0 {
+            queue.set(entries, first);
+        }
+        None
+    }
+
+    /// The time of the next entry has come.
+    pub(crate) fn take_entry(&mut self, queue: &mut EventQueue) -> Option<(Packet, DropCause)> {
+        let packet = self.entering.pop_front()?;
+        if let (Some(next), Some(entries)) = (self.entering.front(), self.sources.entries) {
+            queue.set(entries, next.stamp);
+        }
+        self.offer(queue, packet)
+    }
+
+    /// Offers a packet to the link at its stamp, which never goes back.
+    pub(crate) fn offer(
+        &mut self,
+        queue: &mut EventQueue,
+        packet: Packet,
+    ) -> Option<(Packet, DropCause)> {
+        let fate = self.link.offer(packet.stamp.at, packet.segment.ip_len());
+        if fate == Fate::Queued {
+            self.queued.push_back(packet);
+            self.arm_dequeues(queue);
+            return None;
+        }
+        self.follow(queue, packet, fate)
+    }
+
+    /// The managed queue has packets for the transmitter; those that it drops go to `dropped`.
+    pub(crate) fn take_dequeue(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Time,
+        dropped: &mut VecDeque<(Packet, DropCause)>,
+    ) {
+        let mut fates = std::mem::take(&mut self.fates);
+        self.link.dequeue(now, |fate| fates.push(fate));
+        for fate in fates.drain(..) {
+            let Some(packet) = self.queued.pop_front() else { break };
+            dropped.extend(self.follow(queue, packet, fate));
+        }
+        self.fates = fates;
+        self.arm_dequeues(queue);
+    }
+
+    fn arm_dequeues(&mut self, queue: &mut EventQueue) {
+        let Some(dequeues) = self.sources.dequeues else { return };
+        let next = self.link.next_dequeue();
+        if next != queue.at(dequeues) {
+            let order = queue.order();
+            queue.set(dequeues, Stamp { at: next, order });
+        }
+    }
+
+    #[inline]
+    fn follow(
+        &mut self,
+        queue: &mut EventQueue,
+        mut packet: Packet,
+        fate: Fate,
+    ) -> Option<(Packet, DropCause)> {
+        match fate {
+            Fate::Drop(cause) => return Some((packet, cause)),
+            // The rate is zero for ever from here on.
+            Fate::Deliver { arrives: Time::NEVER, .. } | Fate::Queued => {}
+            Fate::Deliver { arrives, held_back, twin, corrupt, .. } => {
+                packet.corrupt |= corrupt;
+                packet.stamp.at = arrives;
+                let copy = twin.map(|at| {
+                    let stamp = Stamp { at, ..packet.stamp };
+                    Packet { stamp, ..packet.clone() }
+                });
+                self.push(queue, packet, held_back);
+                if let Some(copy) = copy {
+                    self.push(queue, copy, held_back);
+                }
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn push(&mut self, queue: &mut EventQueue, packet: Packet, held_back: bool) {
+        let arrivals = self.sources.arrivals;
+        let (ring, other) = if held_back {
+            (&mut self.held_back, &self.under_way)
+        } else {
+            (&mut self.under_way, &self.held_back)
+        };
+        if ring.is_empty() && other.front().is_none_or(|first| packet.stamp < first.stamp) {
+            queue.set(arrivals, packet.stamp);
+        }
+        ring.push_back(packet);
+    }
+
+    /// The packet whose arrival is due.
+    #[inline]
+    pub(crate) fn take_arrival(&mut self, queue: &mut EventQueue) -> Option<Packet> {
+        let arrivals = self.sources.arrivals;
+        let packet = self.first_ring().pop_front();
+        if let Some(next) = self.first_ring().front() {
+            queue.set(arrivals, next.stamp);
+        }
+        packet
+    }
+
+    /// The ring with the next arrival.
+    #[inline]
+    fn first_ring(&mut self) -> &mut VecDeque<Packet> {
+        let first = match (self.held_back.front(), self.under_way.front()) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(late), Some(plain)) => plain.stamp <= late.stamp,
+        };
+        if first { &mut self.under_way } else { &mut self.held_back }
+    }
+}
