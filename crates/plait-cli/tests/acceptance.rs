@@ -153,6 +153,7 @@ fn wrong_input_is_refused_with_place_and_choice() {
         ("--scenario no.toml".into(), &["--scenario", "no.toml"]),
         (format!("{one},rtt=3ms"), &["--path a:rtt", "given twice"]),
         (format!("{one},down=3s..1s"), &["--path a:down", "3s..1s"]),
+        (format!("{one} --output no-such-directory/x"), &["no-such-directory/x"]),
     ];
     for (flags, words) in cases {
         let workload = if flags.contains("--scenario") { "" } else { "--workload bulk:1s" };

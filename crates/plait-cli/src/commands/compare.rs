@@ -43,6 +43,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let scenario = args.scenario()?;
+    if let Some(file) = &args.output {
+        check_directory(file)?;
+    }
     if let Some(file) = &args.save_scenario {
         std::fs::write(file, scenario.to_toml()).map_err(|error| Failure::file(file, &error))?;
     }
@@ -92,6 +95,16 @@ impl Args {
             (_, Some(TableFormat::Markdown)) => Ok(comparison::markdown(document)),
             (_, None) => Ok(comparison::text(document, console.width, console.colour)),
         }
+    }
+}
+
+/// Hours of runs are not to end in a directory that is not there.
+fn check_directory(file: &Path) -> Result<(), Failure> {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            Err(Failure::file(file, &std::io::Error::from(std::io::ErrorKind::NotFound)))
+        }
+        _ => Ok(()),
     }
 }
 
