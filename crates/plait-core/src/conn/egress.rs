@@ -163,7 +163,9 @@ impl Connection {
             What::Redundant(range) => (self.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => (self.still_needed(range, mss)?, Carry::Opportunistic),
         };
-        self.scheduling.small_segments = false;
+        if core::mem::take(&mut self.scheduling.small_segments) {
+            self.scheduling.wake();
+        }
         if carry != Carry::New {
             self.queue.mark_carried(range, subflow);
         }
@@ -201,6 +203,7 @@ impl Connection {
     ) -> Transmit {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data, carry });
+        self.scheduling.on_sent(subflow);
         let payload = self.queue.payload(data);
         let mapping = (self.mode == Mode::Multipath).then_some(data);
         let mut transmit = self.build_ack(ctx.now, index, seq, Flags::PSH, payload, mapping);

@@ -362,7 +362,8 @@ impl Connection {
     pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         let refused = subflow.shake.join && subflow.state == State::SynSent;
-        self.client && refused && !self.joins.peer_dss_seen && self.subflows[0].standing.pf
+        let silent = !self.joins.peer_dss_seen && self.queue.una() == 0;
+        self.client && refused && silent && self.subflows[0].standing.pf
     }
 
     /// Begins again on the path of the subflow at `index`.
@@ -372,8 +373,9 @@ impl Connection {
         self.restart_on(ctx, Address { local_port, ..here });
     }
 
-    /// Begins again on another path: a new key, a new handshake. Nothing that the user wrote or
-    /// read is touched; none of it can have reached the peer's user.
+    /// Begins again on another path: a new key, a new handshake, all that was written to be sent
+    /// anew. As with any client that dials again, the peer's user may yet see the first attempt
+    /// too, if its segments were only late: then it is a connection that is reset.
     fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let shake = Handshake {
             iss: ctx.entropy.bits() as u32,

@@ -22,6 +22,8 @@ pub(crate) struct Scheduling {
     warm_up: Option<WarmUp>,
     outcome: Outcome,
     views: Vec<SubflowView>,
+    /// Which of the views no longer tell the truth.
+    stale: Stale,
     /// Something happened that can change the answer.
     due: bool,
     pub(crate) app_blocked: bool,
@@ -38,6 +40,14 @@ struct Deciding<'a> {
     outcome: &'a mut Outcome,
 }
 
+/// Views that are out of date.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stale {
+    Nothing,
+    One(SubflowId),
+    All,
+}
+
 /// Strict turns: every subflow gets the same number of segments, whatever its window.
 #[derive(Clone, Copy, Default, Debug)]
 struct WarmUp {
@@ -51,6 +61,7 @@ impl Scheduling {
             warm_up: None,
             outcome: Outcome::default(),
             views: Vec::with_capacity(SubflowId::MAX),
+            stale: Stale::All,
             due: false,
             app_blocked: false,
             small_segments: false,
@@ -61,6 +72,16 @@ impl Scheduling {
 
     pub(crate) fn wake(&mut self) {
         self.due = true;
+        self.stale = Stale::All;
+    }
+
+    /// A segment was sent on `subflow`.
+    pub(super) fn on_sent(&mut self, subflow: SubflowId) {
+        self.stale = match self.stale {
+            Stale::Nothing => Stale::One(subflow),
+            Stale::One(known) if known == subflow => Stale::One(subflow),
+            _ => Stale::All,
+        };
     }
 
     pub(crate) const fn is_due(&self) -> bool {
@@ -149,6 +170,19 @@ impl Connection {
 
     /// Fills the views of the subflows that carry data.
     fn refresh_views(&mut self, now: Time) {
+        let stale = core::mem::replace(&mut self.scheduling.stale, Stale::Nothing);
+        match stale {
+            Stale::Nothing => return,
+            Stale::One(id) if !self.spec.config.tsq => {
+                let fresh = self.subflow_view(id.index());
+                let slot = self.scheduling.views.iter_mut().find(|view| view.id == id);
+                if let Some(slot) = slot {
+                    *slot = fresh;
+                }
+                return;
+            }
+            _ => {}
+        }
         let mut views = core::mem::take(&mut self.scheduling.views);
         views.clear();
         for index in 0..self.subflows.len() {
@@ -193,6 +227,7 @@ impl Connection {
             if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
                 let standing = &mut subflow.standing;
                 standing.rec_cwnd = standing.rec_cwnd.max(reset.before);
+                self.scheduling.stale = Stale::All;
                 let (before, after) = (reset.before, reset.after);
                 ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
             }
@@ -241,6 +276,7 @@ impl Connection {
         }
         // A plan that assigns nothing would be asked for for ever.
         self.scheduling.due = !plan.is_empty();
+        self.scheduling.stale = Stale::All;
         self.scheduling.outcome.plan = plan;
     }
 
@@ -290,6 +326,7 @@ impl Connection {
     fn apply_effects(&mut self, ctx: &mut Context<'_>) {
         for at in 0..self.scheduling.outcome.effects.len() {
             let effect = self.scheduling.outcome.effects[at];
+            self.scheduling.stale = Stale::All;
             ctx.emit(Event::Effect(effect));
             match effect {
                 Effect::Penalise { subflow, cwnd, ssthresh } => {

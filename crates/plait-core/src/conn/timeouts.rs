@@ -145,6 +145,7 @@ impl Connection {
         let (now, mss) = (ctx.now, self.mss());
         let mut acked = crate::tcp::subflow::Acked::default();
         self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut acked));
+        self.scheduling.wake();
         if acked.entered_recovery {
             self.report_window(ctx, index, WindowCause::Loss);
         }
