@@ -66,12 +66,27 @@ pub struct PathReport {
     pub owd_up_us: u64,
     /// Greatest jitter, each way, in microseconds.
     pub jitter_us: u64,
-    /// Random loss from server to client, as a share.
+    /// Loss from server to client, as a share; the mean where it comes in bursts.
     pub loss: f64,
-    /// Random loss from client to server, as a share.
+    /// Loss from client to server, as a share; the mean where it comes in bursts.
     pub loss_up: f64,
     /// Queue from server to client: `50ms`, `64KiB`, `100pkt`, `inf`.
     pub queue: String,
+    /// Management of the queues: `codel`; none where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<String>,
+    /// Share of the packets that are held back, each way, and for how long: `1%:5ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<String>,
+    /// Share of the packets that arrive twice, each way.
+    #[serde(default, skip_serializing_if = "no_share")]
+    pub duplicate: f64,
+    /// Share of the packets that arrive damaged, each way.
+    #[serde(default, skip_serializing_if = "no_share")]
+    pub corrupt: f64,
+    /// The shared link that packets go through after the path's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// Trace file from server to client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -80,6 +95,10 @@ pub struct PathReport {
     pub trace_up: Option<String>,
     /// Used only when no other works.
     pub backup: bool,
+}
+
+fn no_share(share: &f64) -> bool {
+    *share == 0.0
 }
 
 /// One row of the table.

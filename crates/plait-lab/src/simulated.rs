@@ -1,10 +1,12 @@
 //! Cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
+use crate::scenario::{Both, Path};
 use plait_app::Host;
 use plait_base::{PathId, Time};
 use plait_core::{ConnectionSpec, PathConfig};
-use plait_sim::{ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, Watch};
+use plait_link::LinkConfig;
+use plait_sim::{ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch};
 use std::sync::Arc;
 
 /// The simulator as the world of a comparison.
@@ -43,9 +45,13 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         up: links.link.up.clone(),
         nic_down: links.nic,
         nic_up: links.nic,
-        via: None,
+        via: scenario.via(path),
     });
     let spec = connection_spec(cell, seed);
+    let shared = |link: &Path| {
+        let links = link.links(scenario.ideal, seed);
+        SharedLink { name: link.name.clone(), down: links.link.down, up: links.link.up }
+    };
     let connection = ConnectionSetup {
         client: spec.clone(),
         server: spec,
@@ -55,7 +61,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
     Setup {
         seed,
         paths: paths.collect(),
-        shared: Vec::new(),
+        shared: scenario.shared.iter().map(shared).collect(),
         pairs: vec![PairSetup { connections: vec![connection] }],
         until: Time::ZERO + scenario.deadline(),
         check: scenario.check,
@@ -79,8 +85,9 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
         backup: links.get(*index).is_some_and(|links| links.backup),
     };
     let config = cell.connection();
-    let controllers: Vec<plait_cc::Spec> =
-        (0..scenario.paths.len()).map(|path| controller(cell, &config, path, &links)).collect();
+    let controllers: Vec<plait_cc::Spec> = (0..scenario.paths.len())
+        .map(|path| controller(cell, &config, path, &links, seed))
+        .collect();
     ConnectionSpec {
         config,
         paths: used.iter().map(path_config).collect(),
@@ -99,17 +106,23 @@ fn controller(
     config: &plait_core::Config,
     path: usize,
     links: &[crate::scenario::PathLinks],
+    seed: u64,
 ) -> plait_cc::Spec {
     if !cell.cc.needs_bdp() {
         return cell.cc.clone();
     }
-    let delay = &cell.scenario.paths[path].delay;
-    let rtt = delay.down + delay.up;
-    let link = &links[path].link;
-    let rate = match cell.scenario.workload.sender() {
+    let scenario = &cell.scenario;
+    let (path, own) = (&scenario.paths[path], &links[path].link);
+    let mut rtt = path.delay.down + path.delay.up;
+    let mean = |link: &Both<LinkConfig>| match scenario.workload.sender() {
         Host::Server => link.down.rate.mean_rate(),
         Host::Client => link.up.rate.mean_rate(),
     };
+    let mut rate = mean(own);
+    if let Some(shared) = scenario.via(path).and_then(|index| scenario.shared.get(index)) {
+        rtt += shared.delay.down + shared.delay.up;
+        rate = rate.min(mean(&shared.links(scenario.ideal, seed).link));
+    }
     let packets = rate.bytes_in(rtt) / u64::from(config.mtu.max(1));
     cell.cc.with_bdp(packets.max(1) * config.segment_payload())
 }

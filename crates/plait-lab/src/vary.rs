@@ -25,9 +25,13 @@ const KEYS: &[&str] = &[
     "rate_up",
     "offset",
     "queue",
+    "aqm",
     "loss",
     "loss_up",
     "jitter",
+    "reorder",
+    "duplicate",
+    "corrupt",
     "nic",
 ];
 

@@ -1,6 +1,6 @@
 //! From a draft to a scenario: every text is read, everything that must fit together is checked.
 
-use super::draft::{Draft, Given};
+use super::draft::{Draft, Given, PathDraft};
 use super::path_parse::{self, Reader};
 use super::profile::{PROFILES, Profile};
 use super::{Path, Scenario, Transport};
@@ -52,13 +52,15 @@ impl Draft {
     /// As [`Draft::build`].
     pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
         let ideal = self.switch("ideal")?;
-        let paths = self.read_paths(ideal, read)?;
+        let shared = self.read_links(ideal, read)?;
+        let paths = self.read_paths(&shared, ideal, read)?;
         let workload = self.workload()?;
         let schedulers = schedulers(&self.must("schedulers")?)?;
         let ccs = controllers(&self.must("cc")?)?;
         self.check_fixed()?;
         let mut scenario = Scenario {
             paths,
+            shared,
             workload,
             schedulers,
             ccs,
@@ -98,7 +100,7 @@ impl Draft {
         self.must(name)?.switch()
     }
 
-    fn read_paths(&self, ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
+    fn read_paths(&self, shared: &[Path], ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
         let place = Place::Argument("--path".to_owned());
         let Some(first) = self.paths.first() else {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
@@ -127,9 +129,35 @@ impl Draft {
                 let error = draft.name.error(Fault::Conflict, "two paths have this name");
                 return Err(error.allow("a name of its own for each path"));
             }
-            paths.push(path_parse::path(draft, ideal, read)?);
+            if shared.iter().any(|link| link.name == draft.name.text) {
+                let error = draft.name.error(Fault::Conflict, "a link has this name");
+                return Err(error.allow("a name of its own for each path and link"));
+            }
+            let path = path_parse::path(draft, ideal, read)?;
+            if let (Some(given), Some(via)) = (draft.field("via"), &path.via)
+                && !shared.iter().any(|link| link.name == *via)
+            {
+                let names = shared.iter().map(|link| link.name.as_str());
+                let error = given.unknown("link", names);
+                let missing = shared.is_empty();
+                return Err(if missing { error.allow("--link NAME:rate=20mbit") } else { error });
+            }
+            paths.push(path);
         }
         Ok(paths)
+    }
+
+    fn read_links(&self, ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
+        let mut links: Vec<Path> = Vec::new();
+        for given in self.values("link") {
+            let draft = PathDraft::parse(&given.text, &given.place);
+            if links.iter().any(|link| link.name == draft.name.text) {
+                let error = draft.name.error(Fault::Conflict, "two links have this name");
+                return Err(error.allow("a name of its own for each link"));
+            }
+            links.push(path_parse::link(&draft, ideal, read)?);
+        }
+        Ok(links)
     }
 
     fn workload(&self) -> Result<Workload> {

@@ -1,6 +1,7 @@
 //! A scenario as it was written: texts with their places, not yet understood. Flags, files and
 //! sweeps all become drafts, so each is read by the same code and refused with the same words.
 
+use super::impairment;
 use crate::error::{Fault, Place, ScenarioError};
 use plait_app::name::nearest;
 use plait_app::quantity::QuantityError;
@@ -44,6 +45,7 @@ const fn setting(
 /// Every setting except the paths, in the order in which a command line gives them.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
+    Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
     setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
     setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp", "all", "the schedulers to compare"),
     setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
@@ -71,7 +73,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings that are known, but arrive in a later version.
-pub const LATER_SETTINGS: &[&str] = &["link", "compete"];
+pub const LATER_SETTINGS: &[&str] = &["compete"];
 
 /// A path as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,9 +160,16 @@ impl PathDraft {
         };
         let name = name.trim();
         let pieces = fields.split(',').map(str::trim).filter(|piece| !piece.is_empty());
-        let mut list = Vec::new();
+        let mut list: Vec<(String, Given)> = Vec::new();
         for piece in pieces {
             let (key, value) = piece.split_once('=').unwrap_or((piece, ""));
+            // A parameter of the value before, as in loss=ge:p=1%,r=30%.
+            if let Some((before, given)) = list.last_mut()
+                && impairment::goes_on(before, &given.text, key.trim())
+            {
+                given.text = format!("{},{piece}", given.text);
+                continue;
+            }
             let place = match place {
                 Place::Argument(argument) => {
                     Place::Argument(format!("{argument} {}:{}", shown(name), shown(key)))

@@ -3,6 +3,7 @@
 mod build;
 mod draft;
 mod file;
+mod impairment;
 mod path;
 mod path_parse;
 mod profile;
@@ -29,6 +30,8 @@ use std::num::NonZeroUsize;
 pub struct Scenario {
     /// The paths, the primary first: one to eight.
     pub paths: Vec<Path>,
+    /// Links that paths go through together, after their own.
+    pub shared: Vec<Path>,
     /// What the connection carries.
     pub workload: Workload,
     /// The schedulers, each once.
@@ -82,7 +85,7 @@ impl Scenario {
     /// Whether two runs with different seeds can differ. Where they cannot, one run is made.
     #[must_use]
     pub fn is_random(&self) -> bool {
-        self.paths.iter().any(|path| path.is_random(self.ideal))
+        self.paths.iter().chain(&self.shared).any(|path| path.is_random(self.ideal))
     }
 
     /// Runs that are made of each row.
@@ -101,6 +104,13 @@ impl Scenario {
     #[must_use]
     pub fn links(&self, seed: u64) -> Vec<PathLinks> {
         self.paths.iter().map(|path| path.links(self.ideal, seed)).collect()
+    }
+
+    /// The shared link of a path, by its place in the list of them.
+    #[must_use]
+    pub fn via(&self, path: &Path) -> Option<usize> {
+        let name = path.via.as_ref()?;
+        self.shared.iter().position(|link| link.name == *name)
     }
 
     /// The settings of a connection, with sizes in segments resolved to bytes.
@@ -134,16 +144,7 @@ impl Scenario {
     pub fn draft(&self) -> Draft {
         let mut draft = Draft::new();
         for path in &self.paths {
-            let place = crate::Place::Argument("--path".to_owned());
-            let fields = path.fields();
-            let field = |(key, text): &(&'static str, String)| {
-                let place = crate::Place::Argument(format!("--path {}:{key}", path.name));
-                ((*key).to_owned(), Given::new(&place, text))
-            };
-            draft.paths.push(PathDraft {
-                name: Given::new(&place, &path.name),
-                fields: fields.iter().map(field).collect(),
-            });
+            draft.paths.push(path_draft(path, "--path"));
         }
         for (name, text) in self.said() {
             let place = crate::Place::Argument(format!("--{name}"));
@@ -187,8 +188,24 @@ impl Scenario {
             let default = SETTINGS.iter().find(|setting| setting.name == *name);
             always.contains(name) || default.is_none_or(|setting| setting.default != text)
         });
+        said.extend(
+            self.shared.iter().map(|link| ("link", path_draft(link, "--link").to_string())),
+        );
         said.extend(self.expect.iter().map(|expectation| ("expect", expectation.to_string())));
         said
+    }
+}
+
+/// A path as it could have been written.
+fn path_draft(path: &Path, argument: &str) -> PathDraft {
+    let place = crate::Place::Argument(argument.to_owned());
+    let field = |(key, text): &(&'static str, String)| {
+        let place = crate::Place::Argument(format!("{argument} {}:{key}", path.name));
+        ((*key).to_owned(), Given::new(&place, text))
+    };
+    PathDraft {
+        name: Given::new(&place, &path.name),
+        fields: path.fields().iter().map(field).collect(),
     }
 }
 

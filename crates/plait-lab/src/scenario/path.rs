@@ -1,10 +1,11 @@
 //! A path of a scenario: what was said about it, and the links that it becomes.
 
+use super::impairment::{aqm_text, loss_text, reorder_text};
 use super::profile::{Profile, Wander};
 use crate::report::PathReport;
 use plait_app::quantity::{Limit, Percent};
 use plait_base::{Chance, Rate, Span, Stream, Time};
-use plait_link::{LinkConfig, QueueLimit, RateSource, Trace};
+use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
 use std::sync::Arc;
 
 /// The sending host's own link where nothing is said.
@@ -78,14 +79,24 @@ pub struct Path {
     pub offset: Offset,
     /// Queue of each direction; by default 100 ms at its rate, at least 10 packets.
     pub queue: Option<Limit>,
-    /// Random loss. `loss` is that of the way down; the way up has none unless `loss_up` says so.
-    pub loss: Both<Chance>,
+    /// What the queue of each direction does before it is full.
+    pub aqm: Aqm,
+    /// Loss. `loss` is that of the way down; the way up has none unless `loss_up` says so.
+    pub loss: Both<LossModel>,
     /// Greatest jitter, each way.
     pub jitter: Span,
+    /// Packets that others overtake, each way.
+    pub reorder: Reorder,
+    /// Chance of a packet to arrive twice, each way.
+    pub duplicate: Chance,
+    /// Chance of a packet to arrive damaged, each way.
+    pub corrupt: Chance,
     /// Outages `[from, to)` of both directions; [`Time::NEVER`] is for ever.
     pub outages: Vec<(Time, Time)>,
     /// The sending host's own link; by default 1 Gbit/s, without limit in an ideal scenario.
     pub nic: Option<Rate>,
+    /// The shared link that packets go through after the path's own, each way.
+    pub via: Option<String>,
     /// Used only when no other works.
     pub backup: bool,
 }
@@ -105,19 +116,22 @@ impl Path {
     /// The links of this path in the run of `seed`. An ideal path has no rate and no queue.
     #[must_use]
     pub fn links(&self, ideal: bool, seed: u64) -> PathLinks {
-        let link = |speed: &Option<Speed>, delay: Span, loss: Chance| {
+        let link = |speed: &Option<Speed>, delay: Span, loss: LossModel| {
             let rate = match speed {
                 Some(speed) if !ideal => speed.source(self, seed),
                 _ => RateSource::Fixed(Rate::INFINITE),
             };
             LinkConfig {
                 queue: if ideal { QueueLimit::Infinite } else { self.queue(speed.as_ref()) },
+                aqm: if ideal { Aqm::DropTail } else { self.aqm },
                 rate,
                 delay,
                 jitter: self.jitter,
-                loss: loss.into(),
+                loss,
+                reorder: self.reorder,
+                duplicate: self.duplicate,
+                corrupt: self.corrupt,
                 outages: self.outages.clone(),
-                ..LinkConfig::new(RateSource::Fixed(Rate::INFINITE), delay)
             }
         };
         PathLinks {
@@ -139,9 +153,12 @@ impl Path {
             _ => false,
         };
         // A certain loss needs no dice.
-        let dice = |loss: Chance| loss != Chance::NEVER && loss != Chance::ALWAYS;
-        dice(self.loss.down)
-            || dice(self.loss.up)
+        let dice = |chance: Chance| chance != Chance::NEVER && chance != Chance::ALWAYS;
+        self.loss.down.is_random()
+            || self.loss.up.is_random()
+            || (dice(self.reorder.chance) && self.reorder.by != Span::ZERO)
+            || dice(self.duplicate)
+            || dice(self.corrupt)
             || self.jitter != Span::ZERO
             || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
     }
@@ -167,9 +184,14 @@ impl Path {
             owd_down_us: self.delay.down.as_micros(),
             owd_up_us: self.delay.up.as_micros(),
             jitter_us: self.jitter.as_micros(),
-            loss: share(self.loss.down),
-            loss_up: share(self.loss.up),
+            loss: share(self.loss.down.mean()),
+            loss_up: share(self.loss.up.mean()),
             queue: limit_of(queue).to_string(),
+            aqm: (!ideal && self.aqm != Aqm::DropTail).then(|| aqm_text(self.aqm)),
+            reorder: (self.reorder != Reorder::default()).then(|| reorder_text(self.reorder)),
+            duplicate: share(self.duplicate),
+            corrupt: share(self.corrupt),
+            via: self.via.clone(),
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
             backup: self.backup,
@@ -217,15 +239,26 @@ impl Path {
         if let Some(queue) = self.queue.filter(|_| !same(|a, b| a.queue == b.queue)) {
             fields.push(("queue", queue.to_string()));
         }
+        if self.aqm != Aqm::DropTail {
+            fields.push(("aqm", aqm_text(self.aqm)));
+        }
         let base_loss = base.as_ref().map(|base| base.loss).unwrap_or_default();
         if self.loss.down != base_loss.down {
-            fields.push(("loss", Percent(self.loss.down).to_string()));
+            fields.push(("loss", loss_text(self.loss.down)));
         }
         if self.loss.up != base_loss.up {
-            fields.push(("loss_up", Percent(self.loss.up).to_string()));
+            fields.push(("loss_up", loss_text(self.loss.up)));
         }
         if self.jitter != base.as_ref().map_or(Span::ZERO, |base| base.jitter) {
             fields.push(("jitter", self.jitter.to_string()));
+        }
+        if self.reorder != Reorder::default() {
+            fields.push(("reorder", reorder_text(self.reorder)));
+        }
+        for (key, chance) in [("duplicate", self.duplicate), ("corrupt", self.corrupt)] {
+            if chance != Chance::NEVER {
+                fields.push((key, Percent(chance).to_string()));
+            }
         }
         for (from, to) in &self.outages {
             let from = from.since(Time::ZERO);
@@ -236,6 +269,7 @@ impl Path {
         if let Some(nic) = self.nic {
             fields.push(("nic", nic.to_string()));
         }
+        fields.extend(self.via.clone().map(|link| ("via", link)));
         if self.backup {
             fields.push(("backup", "on".to_owned()));
         }
@@ -271,16 +305,34 @@ impl Path {
             Some(wander) => Speed::Wander(profile.rate, wander),
         };
         Path {
-            name: name.to_owned(),
             profile: Some(profile),
             delay: split(profile.rtt),
             speed: Both { down: Some(speed.clone()), up: Some(speed) },
-            offset: Offset::default(),
             queue: Some(Limit::Bytes(profile.queue_bytes)),
-            loss: Both { down: profile.loss, up: Chance::NEVER },
+            loss: Both { down: profile.loss.into(), up: LossModel::NEVER },
             jitter: profile.jitter,
+            ..Path::blank(name)
+        }
+    }
+
+    /// A path of which nothing is said.
+    pub(super) fn blank(name: &str) -> Path {
+        Path {
+            name: name.to_owned(),
+            profile: None,
+            delay: Both::default(),
+            speed: Both::default(),
+            offset: Offset::default(),
+            queue: None,
+            aqm: Aqm::DropTail,
+            loss: Both::default(),
+            jitter: Span::ZERO,
+            reorder: Reorder::default(),
+            duplicate: Chance::NEVER,
+            corrupt: Chance::NEVER,
             outages: Vec::new(),
             nic: None,
+            via: None,
             backup: false,
         }
     }

@@ -1,6 +1,7 @@
 //! Reading a path: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
 
 use super::draft::{Given, PathDraft};
+use super::impairment;
 use super::path::{Both, Offset, Path, Recording, Speed, split};
 use super::profile::{PROFILES, Profile};
 use crate::error::{Fault, ScenarioError};
@@ -26,13 +27,20 @@ pub const PATH_KEYS: &[&str] = &[
     "loss",
     "loss_up",
     "jitter",
+    "reorder",
+    "duplicate",
+    "corrupt",
     "down",
     "nic",
+    "via",
     "backup",
 ];
 
+/// Keys of a path that a shared link does not have.
+const NOT_OF_A_LINK: &[&str] = &["profile", "nic", "via", "backup"];
+
 /// Keys that are known, but whose meaning arrives in a later version.
-pub const LATER_PATH_KEYS: &[&str] = &["reorder", "duplicate", "corrupt", "via", "cost"];
+pub const LATER_PATH_KEYS: &[&str] = &["cost"];
 
 /// Longest propagation or jitter, so that nothing outlasts the hour that a run may take.
 const LONGEST_DELAY: Span = Span::from_secs(600);
@@ -50,14 +58,57 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 /// For an unknown key, a key given twice, a value that cannot be taken, keys that exclude each
 /// other, a trace that cannot be read, or a missing `rtt` or (unless `ideal`) rate.
 pub(super) fn path(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<Path> {
-    check_name(&draft.name)?;
-    check_keys(draft)?;
-    let mut path = match draft.field("profile") {
+    check_name(&draft.name, "path")?;
+    check_keys(draft, "path", PATH_KEYS)?;
+    let path = match draft.field("profile") {
         Some(given) => Path::from_profile(&draft.name.text, profile(given)?),
-        None => blank(&draft.name.text),
+        None => Path::blank(&draft.name.text),
     };
-    path.delay = delay(draft, path.profile.map(|_| path.delay))?;
-    path.speed = speed(draft, &path, ideal, read)?;
+    let inherited = path.profile.map(|_| path.delay);
+    let mut path = fill(path, draft, "path", inherited, ideal, read)?;
+    if let Some(given) = draft.field("nic") {
+        path.nic = Some(positive_rate(given, &given.text)?);
+    }
+    if let Some(given) = draft.field("via") {
+        path.via = Some(given.text.trim().to_owned());
+    }
+    if let Some(given) = draft.field("backup") {
+        path.backup = given.switch()?;
+    }
+    Ok(path)
+}
+
+/// Builds a shared link from its fields: those of a path that say what happens on the way. Nothing
+/// said of its delay, it has none.
+///
+/// # Errors
+/// As [`path`].
+pub(super) fn link(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<Path> {
+    check_name(&draft.name, "link")?;
+    let keys: Vec<&str> =
+        PATH_KEYS.iter().copied().filter(|key| !NOT_OF_A_LINK.contains(key)).collect();
+    if let [(key, given)] = draft.fields.as_slice()
+        && key == "profile"
+        && *given == draft.name
+    {
+        let problem = "nothing is said of this link";
+        return Err(given.error(Fault::Missing, problem).allow("NAME:rate=20mbit,queue=50ms"));
+    }
+    check_keys(draft, "link", &keys)?;
+    fill(Path::blank(&draft.name.text), draft, "link", Some(Both::default()), ideal, read)
+}
+
+/// Reads what paths and shared links have in common.
+fn fill(
+    mut path: Path,
+    draft: &PathDraft,
+    what: &str,
+    inherited: Option<Both<Span>>,
+    ideal: bool,
+    read: Reader<'_>,
+) -> Result<Path> {
+    path.delay = delay(draft, inherited)?;
+    path.speed = speed(draft, &path, what, ideal, read)?;
     if let Some(given) = draft.field("offset") {
         path.offset = offset(given)?;
         let traced = [&path.speed.down, &path.speed.up];
@@ -70,75 +121,55 @@ pub(super) fn path(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<P
         path.queue = Some(given.quantity(quantity::limit)?);
     }
     if let Some(given) = draft.field("aqm") {
-        match given.text.trim() {
-            "droptail" => {}
-            "codel" => return Err(not_yet(given, "aqm=codel")),
-            _ => return Err(given.unknown("queue discipline", ["droptail", "codel"])),
-        }
+        path.aqm = impairment::aqm(given)?;
     }
     if let Some(given) = draft.field("loss") {
-        path.loss.down = loss(given)?;
+        path.loss.down = impairment::loss(given)?;
     }
     if let Some(given) = draft.field("loss_up") {
-        path.loss.up = loss(given)?;
+        path.loss.up = impairment::loss(given)?;
     }
     if let Some(given) = draft.field("jitter") {
         path.jitter = bounded(given)?;
     }
+    if let Some(given) = draft.field("reorder") {
+        path.reorder = impairment::reorder(given)?;
+    }
+    if let Some(given) = draft.field("duplicate") {
+        path.duplicate = chance(given)?;
+    }
+    if let Some(given) = draft.field("corrupt") {
+        path.corrupt = chance(given)?;
+    }
     for given in draft.fields("down") {
         path.outages.push(outage(given)?);
-    }
-    if let Some(given) = draft.field("nic") {
-        path.nic = Some(positive_rate(given, &given.text)?);
-    }
-    if let Some(given) = draft.field("backup") {
-        path.backup = given.switch()?;
     }
     Ok(path)
 }
 
-fn blank(name: &str) -> Path {
-    Path {
-        name: name.to_owned(),
-        profile: None,
-        delay: Both::default(),
-        speed: Both::default(),
-        offset: Offset::default(),
-        queue: None,
-        loss: Both::default(),
-        jitter: Span::ZERO,
-        outages: Vec::new(),
-        nic: None,
-        backup: false,
-    }
-}
-
-fn check_name(given: &Given) -> Result<()> {
+fn check_name(given: &Given, what: &str) -> Result<()> {
     let allowed = "letters, digits, `-` and `_`";
     if given.text.is_empty() {
-        return Err(given.error(Fault::Missing, "the path has no name").allow(allowed));
+        return Err(given.error(Fault::Missing, &format!("the {what} has no name")).allow(allowed));
     }
     if given.text.chars().count() > 32 {
-        return Err(given.error(Fault::Invalid, "a path's name has at most 32 characters"));
+        let problem = format!("a {what}'s name has at most 32 characters");
+        return Err(given.error(Fault::Invalid, &problem));
     }
     if given.text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_') {
         return Ok(());
     }
-    Err(given.error(Fault::Invalid, "not a path's name").allow(allowed))
+    Err(given.error(Fault::Invalid, &format!("not a {what}'s name")).allow(allowed))
 }
 
-fn check_keys(draft: &PathDraft) -> Result<()> {
+fn check_keys(draft: &PathDraft, what: &str, keys: &[&str]) -> Result<()> {
     for (at, (key, given)) in draft.fields.iter().enumerate() {
         if LATER_PATH_KEYS.contains(&key.as_str()) {
             return Err(not_yet(given, key));
         }
-        if (key == "loss" || key == "loss_up") && given.text.trim_start().starts_with("ge:") {
-            return Err(not_yet(given, "Gilbert-Elliott loss"));
-        }
-        if !PATH_KEYS.contains(&key.as_str()) {
-            let mut error = given.unknown("key of a path", PATH_KEYS.iter().copied());
-            error.nearest =
-                plait_app::name::nearest(key, PATH_KEYS.iter().copied()).map(str::to_owned);
+        if !keys.contains(&key.as_str()) {
+            let mut error = given.unknown(&format!("key of a {what}"), keys.iter().copied());
+            error.nearest = plait_app::name::nearest(key, keys.iter().copied()).map(str::to_owned);
             error.given.clone_from(key);
             return Err(error);
         }
@@ -176,6 +207,7 @@ fn delay(draft: &PathDraft, inherited: Option<Both<Span>>) -> Result<Both<Span>>
 fn speed(
     draft: &PathDraft,
     base: &Path,
+    what: &str,
     ideal: bool,
     read: Reader<'_>,
 ) -> Result<Both<Option<Speed>>> {
@@ -208,7 +240,7 @@ fn speed(
     };
     if !ideal && (found.down.is_none() || found.up.is_none()) {
         let problem = if found.down.is_none() { "no rate" } else { "no rate_up" };
-        return Err(draft.name.error(Fault::Missing, &format!("the path has {problem}")).allow(
+        return Err(draft.name.error(Fault::Missing, &format!("the {what} has {problem}")).allow(
             "rate=25mbit, or rate_down=RATE and rate_up=RATE, or trace=FILE; none with --ideal",
         ));
     }
@@ -291,7 +323,7 @@ fn offset(given: &Given) -> Result<Offset> {
     }
 }
 
-fn loss(given: &Given) -> Result<Chance> {
+fn chance(given: &Given) -> Result<Chance> {
     let allowed = "from 0% to 100%, such as 0.5%";
     given.quantity(quantity::percent).map_err(|error| error.allow(allowed))
 }

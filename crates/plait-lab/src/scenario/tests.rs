@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::{Fault, ScenarioError};
-use plait_base::{Rate, Time};
-use plait_link::{QueueLimit, RateSource};
+use plait_base::{Chance, Rate, Time};
+use plait_link::{Aqm, GilbertElliott, LossModel, QueueLimit, RateSource, Reorder};
 use proptest::prelude::*;
 
 /// Traces that exist in these tests: 1500 bytes a millisecond, and a CSV.
@@ -133,7 +133,7 @@ fn profiles_are_paths_that_can_be_changed() {
     assert_eq!(home.report(false).rate_down_bps, Some(20_000_000));
     assert_eq!(home.links(false, 1).link.down.queue, QueueLimit::Bytes(60_000));
     let mine = path("mine:profile=wifi-home,loss=2%");
-    assert_eq!((mine.loss.down.as_ppb(), mine.delay), (20_000_000, home.delay));
+    assert_eq!((mine.loss.down.mean().as_ppb(), mine.delay), (20_000_000, home.delay));
     let cafe = path("wifi-cafe");
     assert!(cafe.is_random(false));
     assert!(!path("lte-verizon").is_random(false) && path("lte-att").is_random(true));
@@ -214,6 +214,17 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,rate=1mbit,down=3s", "not an outage"),
         ("a:rtt=1ms,rate=1mbit,backup=maybe", "on, off"),
         ("a:rtt=1ms,rate=1mbit,aqm=red", "unknown queue discipline"),
+        ("a:rtt=1ms,rate=1mbit,aqm=codel:target=0s", "above 0s"),
+        ("a:rtt=1ms,rate=1mbit,aqm=codel:tarket=1ms", "did you mean `target`?"),
+        ("a:rtt=1ms,rate=1mbit,loss=ge:p=1%,r=30%", "p, r or bad is missing"),
+        ("a:rtt=1ms,rate=1mbit,loss=ge:p=1%,p=30%", "`p` is given twice"),
+        ("a:rtt=1ms,rate=1mbit,loss=ge:p=1,r=1%,bad=1%", "no unit"),
+        ("a:rtt=1ms,rate=1mbit,loss=ge:p=1%,r=30%,bid=1%", "unknown key of a path"),
+        ("a:rtt=1ms,rate=1mbit,bad=1%", "unknown key of a path"),
+        ("a:rtt=1ms,rate=1mbit,reorder=1%", "not a share and a time"),
+        ("a:rtt=1ms,rate=1mbit,reorder=1%:2", "no unit"),
+        ("a:rtt=1ms,rate=1mbit,corrupt=101%", "from 0% to 100%"),
+        ("a:rtt=1ms,rate=1mbit,via=cell", "--link NAME:rate=20mbit"),
         ("a:profile=wifi", "unknown profile"),
     ] {
         let message = refused(text).to_string();
@@ -224,19 +235,9 @@ fn a_refusal_says_what_is_wrong() {
 
 #[test]
 fn known_words_of_later_versions_are_told_apart() {
-    for key in [
-        "loss=ge:p=1%,r=30%,bad=50%",
-        "reorder=1%:2ms",
-        "duplicate=1%",
-        "corrupt=1%",
-        "aqm=codel",
-        "via=x",
-        "cost=2",
-    ] {
-        let error = refused(&format!("a:rtt=1ms,rate=1mbit,{key}"));
-        assert_eq!(error.fault, Fault::NotYet, "{error}");
-        assert!(error.to_string().contains("not available yet"));
-    }
+    let error = refused("a:rtt=1ms,rate=1mbit,cost=2");
+    assert_eq!(error.fault, Fault::NotYet, "{error}");
+    assert!(error.to_string().contains("not available yet"));
     for (name, text) in [
         ("schedulers", "minrtt,daps"),
         ("schedulers", "minrtt+bm"),
@@ -253,6 +254,72 @@ fn known_words_of_later_versions_are_told_apart() {
         }
         let error = build(&list).unwrap_err();
         assert_eq!(error.fault, Fault::NotYet, "{name} {text}: {error}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_on_a_path_is_understood() {
+    let percent = |n: u32| Chance::from_ppb(n * 10_000_000);
+    let it = path(
+        "a:rtt=40ms,rate=10mbit,aqm=codel:interval=50ms,loss=ge:p=1%,r=30%,bad=50%,\
+         loss_up=ge:p=2%,good=1%,r=3%,bad=4%,reorder=1%:5ms,duplicate=2%,corrupt=3%",
+    );
+    let links = it.links(false, 1);
+    let interval = Span::from_millis(50);
+    for link in [&links.link.down, &links.link.up] {
+        assert_eq!(link.aqm, Aqm::Codel { target: Span::from_millis(5), interval });
+        assert_eq!(link.reorder, Reorder { chance: percent(1), by: Span::from_millis(5) });
+        assert_eq!((link.duplicate, link.corrupt), (percent(2), percent(3)));
+    }
+    let (p, r, bad, good) = (percent(1), percent(30), percent(50), Chance::NEVER);
+    let burst = |p, r, bad, good| LossModel::GilbertElliott(GilbertElliott { p, r, bad, good });
+    assert_eq!(links.link.down.loss, burst(p, r, bad, good));
+    assert_eq!(links.link.up.loss, burst(percent(2), percent(3), percent(4), percent(1)));
+    let report = it.report(false);
+    assert!((report.loss - 0.5 / 31.0).abs() < 1e-6, "{}", report.loss);
+    assert_eq!(report.aqm.as_deref(), Some("codel:target=5ms,interval=50ms"));
+    assert_eq!((report.reorder.as_deref(), report.duplicate), (Some("1%:5ms"), 0.02));
+    assert_eq!(it.links(true, 1).link.down.aqm, Aqm::DropTail);
+    for key in ["reorder=1%:5ms", "duplicate=1%", "corrupt=1%", "loss=ge:p=1%,r=1%,bad=1%"] {
+        assert!(path(&format!("a:rtt=1ms,rate=1mbit,{key}")).is_random(false), "{key}");
+    }
+    for key in ["reorder=100%:5ms", "reorder=1%:0s", "duplicate=100%", "aqm=codel"] {
+        assert!(!path(&format!("a:rtt=1ms,rate=1mbit,{key}")).is_random(false), "{key}");
+    }
+}
+
+#[test]
+fn paths_share_links_by_name() {
+    let base = [
+        ("path", "a:rtt=20ms,rate=50mbit,via=cell"),
+        ("path", "b:rtt=40ms,rate=50mbit"),
+        ("workload", "download:1MB"),
+    ];
+    let with = |links: &[&str]| {
+        let links = links.iter().map(|text| ("link", *text));
+        build(&base.iter().copied().chain(links).collect::<Vec<_>>())
+    };
+    let it = with(&["other:rate=1mbit", "cell:rate=10mbit,queue=50ms,loss=1%"]).unwrap();
+    assert_eq!(it.paths.iter().map(|path| it.via(path)).collect::<Vec<_>>(), [Some(1), None]);
+    let cell = it.shared[1].links(false, 1).link;
+    assert_eq!(cell.down.delay, Span::ZERO);
+    assert_eq!(cell.up.queue, QueueLimit::Delay(Span::from_millis(50)));
+    assert!(it.is_random() && it.paths[0].report(false).via.as_deref() == Some("cell"));
+    assert!(it.command_line().contains("--link cell:rtt=0s,rate=10mbit,queue=50ms,loss=1%"));
+    assert!(!with(&["cell:rate=10mbit"]).unwrap().is_random());
+    for (links, part) in [
+        (&["sell:rate=1mbit"][..], "did you mean `sell`?"),
+        (&["cell:queue=50ms"], "the link has no rate"),
+        (&["cell"], "nothing is said of this link"),
+        (&["cell:rate=1mbit,via=x"], "unknown key of a link"),
+        (&["cell:rate=1mbit,nic=1gbit"], "unknown key of a link"),
+        (&["cell:rate=1mbit", "cell:rate=2mbit"], "two links have this name"),
+        (&["cell:rate=1mbit", "a:rate=2mbit"], "a link has this name"),
+        (&[":rate=1mbit"], "the link has no name"),
+    ] {
+        let message = with(links).unwrap_err().to_string();
+        assert!(message.contains(part), "{links:?}: {message}");
+        assert!(message.lines().count() <= 3, "{message}");
     }
 }
 
@@ -443,15 +510,20 @@ fn any_path() -> impl Strategy<Value = String> {
     let more = prop::sample::subsequence(
         vec![
             "loss=1.25%",
-            "loss_up=0.5%",
             "jitter=3ms",
             "queue=50ms",
             "backup",
             "nic=1gbit",
+            "aqm=codel",
+            "reorder=1%:5ms",
+            "duplicate=0.5%",
+            "corrupt=2%",
+            "via=cell",
+            "loss_up=ge:p=1%,r=30%,bad=50%,good=0.1%",
             "down=1s..2s,down=3s..",
             "loss=0%",
         ],
-        0..8,
+        0..13,
     );
     let profile = prop::sample::select(PROFILES.iter().map(|it| it.name).collect::<Vec<_>>());
     prop_oneof![
@@ -512,6 +584,7 @@ fn any_arguments() -> impl Strategy<Value = Vec<(String, String)>> {
             .map(|(at, path)| ("path".to_owned(), path.replacen("NAME", &format!("p{at}"), 1)))
             .collect();
         list.push(("workload".to_owned(), "download:15seg".to_owned()));
+        list.push(("link".to_owned(), "cell:rate=9mbit,aqm=codel:target=1ms,rtt=2ms".to_owned()));
         list.extend(settings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())));
         list
     })

@@ -1,0 +1,145 @@
+//! What a path does to packets beside its rate and delay: loss in bursts, queue management,
+//! reordering. Each has a text that reads back.
+
+use super::draft::Given;
+use crate::error::{Fault, ScenarioError};
+use plait_app::quantity::{self, Percent, QuantityError};
+use plait_base::{Chance, Span};
+use plait_link::{Aqm, GilbertElliott, LossModel, Reorder};
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+/// Longest that CoDel may wait, and that a packet may be held back.
+const LONGEST: Span = Span::from_secs(600);
+
+/// Values with parameters of their own: the key of the path, how its value starts, and the names
+/// that go on with it after a comma.
+const PARAMETERS: &[(&str, &str, &[&str])] = &[
+    ("loss", "ge:", &["p", "r", "bad", "good"]),
+    ("loss_up", "ge:", &["p", "r", "bad", "good"]),
+    ("aqm", "codel:", &["target", "interval"]),
+];
+
+/// Whether `name=...` goes on with the value of `key`.
+pub(super) fn goes_on(key: &str, value: &str, name: &str) -> bool {
+    let has = |it: &&(&str, &str, &[&str])| it.0 == key && value.starts_with(it.1);
+    PARAMETERS.iter().find(has).is_some_and(|it| it.2.contains(&name))
+}
+
+/// `0.5%`, or `ge:p=1%,r=30%,bad=50%[,good=0%]`.
+pub(super) fn loss(given: &Given) -> Result<LossModel> {
+    let Some(text) = given.text.trim().strip_prefix("ge:") else {
+        let allowed = "from 0% to 100%, such as 0.5%, or ge:p=1%,r=30%,bad=50%";
+        let chance = given.quantity(quantity::percent).map_err(|error| error.allow(allowed))?;
+        return Ok(LossModel::Random(chance));
+    };
+    let allowed = "ge:p=1%,r=30%,bad=50%[,good=0%]";
+    let [p, r, bad, good] = parameters(given, text, ["p", "r", "bad", "good"], allowed)?;
+    let chance = |text: Option<&str>| match text {
+        Some(text) => quantity::percent(text).map_err(|error| refused(given, &error)),
+        None => Err(given.error(Fault::Missing, "p, r or bad is missing").allow(allowed)),
+    };
+    let good = good.map_or(Ok(Chance::NEVER), |text| chance(Some(text)))?;
+    let model = GilbertElliott { p: chance(p)?, r: chance(r)?, bad: chance(bad)?, good };
+    Ok(LossModel::GilbertElliott(model))
+}
+
+/// As [`loss`] reads it.
+pub(super) fn loss_text(model: LossModel) -> String {
+    match model {
+        LossModel::Random(chance) => Percent(chance).to_string(),
+        LossModel::GilbertElliott(GilbertElliott { p, r, bad, good }) => {
+            let text = format!("ge:p={},r={},bad={}", Percent(p), Percent(r), Percent(bad));
+            match good {
+                Chance::NEVER => text,
+                good => format!("{text},good={}", Percent(good)),
+            }
+        }
+    }
+}
+
+/// `droptail`, `codel`, or `codel:target=5ms,interval=100ms`.
+pub(super) fn aqm(given: &Given) -> Result<Aqm> {
+    let text = match given.text.trim() {
+        "droptail" => return Ok(Aqm::DropTail),
+        "codel" => return Ok(Aqm::CODEL),
+        text => text,
+    };
+    let Some(text) = text.strip_prefix("codel:") else {
+        return Err(given.unknown("queue discipline", ["droptail", "codel"]));
+    };
+    let allowed = "codel:target=5ms,interval=100ms";
+    let [target, interval] = parameters(given, text, ["target", "interval"], allowed)?;
+    let time = |text: Option<&str>, default| {
+        let Some(text) = text else { return Ok(default) };
+        let span = quantity::time(text).map_err(|error| refused(given, &error))?;
+        if span == Span::ZERO || span > LONGEST {
+            let problem = "not a time that a queue can be managed by";
+            return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 600s"));
+        }
+        Ok(span)
+    };
+    Ok(Aqm::Codel {
+        target: time(target, Span::from_millis(5))?,
+        interval: time(interval, Span::from_millis(100))?,
+    })
+}
+
+/// As [`aqm`] reads it.
+pub(super) fn aqm_text(aqm: Aqm) -> String {
+    match aqm {
+        Aqm::DropTail => "droptail".to_owned(),
+        Aqm::CODEL => "codel".to_owned(),
+        Aqm::Codel { target, interval } => format!("codel:target={target},interval={interval}"),
+    }
+}
+
+/// `P%:TIME`.
+pub(super) fn reorder(given: &Given) -> Result<Reorder> {
+    let allowed = "P%:TIME such as 1%:5ms, which holds 1% of the packets back for 5ms";
+    let Some((chance, by)) = given.text.split_once(':') else {
+        return Err(given.error(Fault::Invalid, "not a share and a time").allow(allowed));
+    };
+    let refused = |error: QuantityError| refused(given, &error).allow(allowed);
+    let reorder = Reorder {
+        chance: quantity::percent(chance).map_err(refused)?,
+        by: quantity::time(by).map_err(refused)?,
+    };
+    if reorder.by > LONGEST {
+        return Err(given.error(Fault::Invalid, "too long").allow("at most 600s"));
+    }
+    Ok(reorder)
+}
+
+/// As [`reorder`] reads it.
+pub(super) fn reorder_text(reorder: Reorder) -> String {
+    format!("{}:{}", Percent(reorder.chance), reorder.by)
+}
+
+/// The values of `name=value,...` by name, each at most once.
+fn parameters<'a, const N: usize>(
+    given: &Given,
+    text: &'a str,
+    names: [&str; N],
+    allowed: &str,
+) -> Result<[Option<&'a str>; N]> {
+    let mut values = [None; N];
+    for piece in text.split(',').map(str::trim) {
+        let Some((name, value)) = piece.split_once('=') else {
+            return Err(given.error(Fault::Invalid, "a parameter has no value").allow(allowed));
+        };
+        let name = name.trim();
+        let Some(at) = names.iter().position(|known| *known == name) else {
+            return Err(ScenarioError::unknown(&given.place, "parameter", name, names));
+        };
+        if values[at].replace(value.trim()).is_some() {
+            let problem = format!("`{name}` is given twice");
+            return Err(given.error(Fault::Conflict, &problem));
+        }
+    }
+    Ok(values)
+}
+
+fn refused(given: &Given, error: &QuantityError) -> ScenarioError {
+    given.error(Fault::Invalid, &error.to_string())
+}
