@@ -4,6 +4,7 @@
 mod commands;
 mod console;
 mod decide;
+mod export;
 mod failure;
 mod flags;
 mod progress;

@@ -10,8 +10,10 @@ use plait_wire::Segment;
 
 /// Bins kept at most; above it two become one.
 const BINS: usize = 1_024;
-/// First length of a bin, and how often queues are looked at.
+/// First length of a bin.
 const FINEST: Span = Span::from_millis(1);
+/// How often queues are looked at.
+pub(crate) const LOOK: Span = Span::from_millis(1);
 
 /// The observer. It looks at the end that sends the workload's data.
 pub(crate) struct Recorder {
@@ -207,7 +209,7 @@ impl Watch for Recorder {
     }
 
     fn interval(&self) -> Option<Span> {
-        Some(FINEST)
+        Some(LOOK)
     }
 
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {

@@ -1,21 +1,25 @@
 //! `plait run`: one run, in depth.
 
 use crate::console::{Console, deliver, json};
+use crate::export::Watchers;
+use crate::export::events::{EventLog, Header};
+use crate::export::page::{self, Collector};
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::recorder::Recorder;
 use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
 use plait_app::measure::{MEASURES, Value};
 use plait_lab::{Cell, PathReport, Scenario};
+use plait_sim::Watch;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "Examples:
   plait run --path wifi-home --path lte-att --workload download:2MB
   plait run --path wifi-home --path lte-att --workload bulk:5s --schedulers ecf
-  plait run --path wifi-home --workload download:512kB --seed 7 --json";
+  plait run --path wifi-home --path lte-att --workload download:2MB --html run.html";
 
 /// One run in depth: each path over time, and what held the sender back
 ///
@@ -32,6 +36,12 @@ pub(crate) struct Args {
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a page with the run drawn over time; it needs nothing but a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write every event as JSON lines (`plait schema events`)
+    #[arg(long, value_name = "FILE")]
+    trace_events: Option<PathBuf>,
 }
 
 /// `plait run --json`.
@@ -40,21 +50,21 @@ pub(crate) struct Document {
     /// Always `plait.run/1`.
     schema: &'static str,
     /// The line that runs it again.
-    command: String,
+    pub(crate) command: String,
     /// The seed.
-    seed: u64,
+    pub(crate) seed: u64,
     /// The scheduler in canonical form, or `tcp:PATH`.
-    scheduler: String,
+    pub(crate) scheduler: String,
     /// The congestion controller in canonical form.
-    cc: String,
+    pub(crate) cc: String,
     /// The workload.
-    workload: String,
+    pub(crate) workload: String,
     /// The paths, the primary first.
-    paths: Vec<PathReport>,
+    pub(crate) paths: Vec<PathReport>,
     /// Whether the workload finished.
-    complete: bool,
+    pub(crate) complete: bool,
     /// Measures of the run; what the workload does not have is absent.
-    measures: BTreeMap<String, f64>,
+    pub(crate) measures: BTreeMap<String, f64>,
     /// Measures and totals of each path, in the order of `paths`.
     per_path: Vec<PathDocument>,
     /// How long the sender was held back, by what.
@@ -64,7 +74,7 @@ pub(crate) struct Document {
     /// Each path over time.
     timeline: Vec<SeriesDocument>,
     /// Hash over every segment sent and delivered, in hexadecimal.
-    segment_hash: String,
+    pub(crate) segment_hash: String,
 }
 
 /// One path's part.
@@ -103,9 +113,16 @@ struct SeriesDocument {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let (scenario, cell) = args.cell()?;
+    let command = scenario.command_line().replacen("plait compare", "plait run", 1);
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
-    let outcome = plait_lab::simulate(&cell, scenario.seed, &mut recorder);
+    let mut log = args.event_log(&scenario, &cell, &command)?;
+    let mut drawn = args.drawn(&scenario)?;
+    let mut watchers = Watchers(vec![&mut recorder]);
+    watchers.0.extend(log.as_mut().map(|log| log as &mut dyn Watch));
+    watchers.0.extend(drawn.as_mut().map(|(_, seen)| seen as &mut dyn Watch));
+    let outcome = plait_lab::simulate(&cell, scenario.seed, &mut watchers);
+    log.map_or(Ok(()), EventLog::finish)?;
     if let Some(violation) = outcome.violation {
         return Err(Failure::Internal(format!("invariant violated: {violation}")));
     }
@@ -121,20 +138,55 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
             _ => None,
         };
     }
-    let command = scenario.command_line().replacen("plait compare", "plait run", 1);
+    let hash = outcome.digest.value();
+    let document = document(&scenario, &cell, &measures, &timeline, (complete, hash, command));
+    if let Some((file, seen)) = drawn {
+        deliver(&page::render(&document, &timeline.counters, seen)?, Some(file))?;
+    }
     let text = if args.json {
-        let hash = outcome.digest.value();
-        json(&document(&scenario, &cell, &measures, &timeline, (complete, hash, command)))?
+        json(&document)?
     } else {
         let console = if args.output.is_some() { console.plain() } else { console };
         let drawing = timeline.to_text(console.width, console.colour);
         let unfinished = if complete { "" } else { "The workload did not finish.\n" };
-        format!("{drawing}\n{}{unfinished}Run again: {command}\n", headline(&measures))
+        let again = &document.command;
+        format!("{drawing}\n{}{unfinished}Run again: {again}\n", headline(&measures))
     };
     deliver(&text, args.output.as_deref())
 }
 
 impl Args {
+    /// The file of `--trace-events`, with its header.
+    fn event_log(
+        &self,
+        scenario: &Scenario,
+        cell: &Cell,
+        command: &str,
+    ) -> Result<Option<EventLog>, Failure> {
+        let Some(file) = &self.trace_events else { return Ok(None) };
+        let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
+        let header = Header {
+            schema: "plait.events/1",
+            command,
+            seed: scenario.seed,
+            version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT")),
+            scheduler: cell.to_string(),
+            cc: cell.cc.to_string(),
+            workload: scenario.workload.to_string(),
+            paths: &paths,
+        };
+        EventLog::create(file, header).map(Some)
+    }
+
+    /// The file of `--html` and the observer for it. The file is made at once: a run is not made
+    /// for a page that cannot be written.
+    fn drawn(&self, scenario: &Scenario) -> Result<Option<(&Path, Collector)>, Failure> {
+        let Some(file) = self.html.as_deref() else { return Ok(None) };
+        deliver("", Some(file))?;
+        let seen = Collector::new(scenario.workload.sender(), scenario.paths.len());
+        Ok(Some((file, seen)))
+    }
+
     /// The one cell that was asked for.
     pub(crate) fn cell(&self) -> Result<(Scenario, Cell), Failure> {
         let usage = |error: Box<dyn std::error::Error>| Failure::Usage(error.to_string());

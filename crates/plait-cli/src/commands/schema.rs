@@ -28,6 +28,8 @@ enum Reporting {
     DecideQuestion,
     /// `plait run --json`
     Run,
+    /// A line of `plait run --trace-events`
+    Events,
     /// `plait list --json`
     List,
     /// `plait trace show --json`
@@ -40,6 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Decide => schemars::schema_for!(crate::decide::Answer),
         Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
         Reporting::Run => schemars::schema_for!(crate::commands::run::Document),
+        Reporting::Events => schemars::schema_for!(crate::export::events::Line<'static>),
         Reporting::List => schemars::schema_for!(crate::commands::list::Document),
         Reporting::Trace => schemars::schema_for!(crate::commands::trace::Document),
     };

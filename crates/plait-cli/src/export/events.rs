@@ -1,0 +1,435 @@
+//! `plait run --trace-events`: every event of a run as JSON lines, as `docs/events.md` tells.
+
+use super::drop_word;
+use crate::failure::Failure;
+use plait_app::{AppEvent, Host};
+use plait_base::{ByteRange, PathId, Span, SubflowSet, Time};
+use plait_core::{Block, Carry, Event, WindowCause};
+use plait_sched::Effect;
+use plait_sim::{Direction, Hop, Watch, Who};
+use plait_wire::{Flags, Mptcp, Segment};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// One line of the file: the first is the header, each further one an event.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(untagged)]
+pub(crate) enum Line<'a> {
+    /// What ran.
+    Header(Header<'a>),
+    /// What happened.
+    Happening(Happening<'a>),
+}
+
+/// The first line.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Header<'a> {
+    /// Always `plait.events/1`.
+    pub(crate) schema: &'static str,
+    /// The line that runs it again.
+    pub(crate) command: &'a str,
+    /// The seed.
+    pub(crate) seed: u64,
+    /// Version and commit of the program.
+    pub(crate) version: String,
+    /// The scheduler in canonical form, or `tcp:PATH`.
+    pub(crate) scheduler: String,
+    /// The congestion controller in canonical form.
+    pub(crate) cc: String,
+    /// The workload.
+    pub(crate) workload: String,
+    /// Names of the paths, the primary first.
+    pub(crate) paths: &'a [String],
+}
+
+/// Every further line.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Happening<'a> {
+    /// Nanoseconds since the run began; never less than in the line before.
+    t_ns: u64,
+    /// `client` or `server`: where it happened. A dropped segment has its sender's.
+    host: &'static str,
+    /// The connection, from 0; `plait run` has one.
+    connection: usize,
+    #[serde(flatten)]
+    what: What<'a>,
+}
+
+/// What happened. DSNs of data count from 0 at the first byte that the end sends.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum What<'a> {
+    SubflowUp {
+        subflow: u8,
+        path: &'a str,
+    },
+    SubflowDown {
+        subflow: u8,
+    },
+    DataSent {
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        carry: &'static str,
+    },
+    DataArrived {
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        duplicate_bytes: u64,
+    },
+    DataReadable {
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        waited_ns: u64,
+    },
+    Acked {
+        subflow: u8,
+        acked_bytes: u64,
+        rtt_ns: Option<u64>,
+        srtt_ns: u64,
+        cwnd_bytes: u64,
+        inflight_bytes: u64,
+    },
+    DataAcked {
+        old_dsn: u64,
+        new_dsn: u64,
+    },
+    Window {
+        subflow: u8,
+        cwnd_bytes: u64,
+        ssthresh_bytes: Option<u64>,
+        cause: &'static str,
+    },
+    Decision {
+        chosen: Option<u8>,
+        waits_for: Option<u8>,
+        candidates: Vec<u8>,
+        usable: Vec<u8>,
+        reason: &'static str,
+    },
+    Penalised {
+        subflow: u8,
+        cwnd_bytes: u64,
+        ssthresh_bytes: Option<u64>,
+    },
+    Capped {
+        subflow: u8,
+        inflight_limit_bytes: Option<u64>,
+    },
+    Blocked {
+        cause: Option<&'static str>,
+    },
+    Timeout {
+        subflow: u8,
+        rto_ns: u64,
+    },
+    IdleReset {
+        subflow: u8,
+        before_bytes: u64,
+        after_bytes: u64,
+    },
+    RequestWritten {},
+    RequestRead {},
+    WarmUp {
+        dsn: u64,
+        len_bytes: u64,
+    },
+    MeasureFrom {
+        dsn: u64,
+    },
+    MessageDue {
+        message: u64,
+        dsn: u64,
+        len_bytes: u64,
+        due_ns: u64,
+    },
+    MessageWritten {
+        message: u64,
+    },
+    Read {
+        dsn: u64,
+        len_bytes: u64,
+    },
+    Complete {},
+    Failed {},
+    SegmentSent(Packet<'a>),
+    SegmentDelivered(Packet<'a>),
+    SegmentDropped {
+        cause: &'static str,
+        #[serde(flatten)]
+        packet: Packet<'a>,
+    },
+}
+
+/// A segment as on the wire. Data sequence numbers are the connection's own there, 64 bits wide,
+/// which readers of JSON round: they are hexadecimal text.
+#[derive(Serialize, JsonSchema, Debug)]
+struct Packet<'a> {
+    path: &'a str,
+    direction: &'static str,
+    src_port: u16,
+    dst_port: u16,
+    flags: String,
+    seq: u32,
+    ack: Option<u32>,
+    window: u16,
+    payload_bytes: u32,
+    ip_bytes: u32,
+    sack: Vec<(u32, u32)>,
+    mptcp: Option<&'static str>,
+    wire_dsn: Option<String>,
+    wire_data_ack: Option<String>,
+    data_fin: bool,
+}
+
+/// Writes the file while the run goes on.
+pub(crate) struct EventLog {
+    file: PathBuf,
+    out: BufWriter<File>,
+    paths: Vec<String>,
+    /// The first failure to write; nothing is written after it.
+    broken: Option<io::Error>,
+}
+
+impl EventLog {
+    /// Creates the file and writes the header.
+    pub(crate) fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Failure> {
+        let out = File::create(file).map_err(|error| Failure::file(file, &error))?;
+        let mut log = EventLog {
+            file: file.to_owned(),
+            out: BufWriter::new(out),
+            paths: header.paths.to_vec(),
+            broken: None,
+        };
+        log.broken = line(&mut log.out, &Line::Header(header)).err();
+        Ok(log)
+    }
+
+    /// Ends the file; fails if a line of it could not be written.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
+        outcome.map_err(|error| Failure::file(&self.file, &error))
+    }
+
+    fn write(&mut self, now: Time, host: Host, connection: usize, what: What<'_>) {
+        if self.broken.is_none() {
+            let t_ns = now.as_nanos();
+            let happening = Happening { t_ns, host: host_word(host), connection, what };
+            self.broken = line(&mut self.out, &Line::Happening(happening)).err();
+        }
+    }
+}
+
+fn line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}
+
+impl Watch for EventLog {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        // The names are lent to the line, so they leave their place for a moment.
+        let paths = std::mem::take(&mut self.paths);
+        self.write(now, who.host, who.connection, core(event, &paths));
+        self.paths = paths;
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.write(now, who.host, who.connection, app(event));
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        let paths = std::mem::take(&mut self.paths);
+        let packet = packet(name(&paths, path), way, segment);
+        let (sender, receiver) = match way {
+            Direction::Down => (Host::Server, Host::Client),
+            Direction::Up => (Host::Client, Host::Server),
+        };
+        let (host, what) = match hop {
+            Hop::Sent => (sender, What::SegmentSent(packet)),
+            Hop::Delivered => (receiver, What::SegmentDelivered(packet)),
+            Hop::Dropped(cause) => {
+                (sender, What::SegmentDropped { cause: drop_word(cause), packet })
+            }
+        };
+        // The one connection that `plait run` has; the ports would tell several apart.
+        self.write(now, host, 0, what);
+        self.paths = paths;
+    }
+}
+
+fn name(paths: &[String], path: PathId) -> &str {
+    paths.get(path.index()).map_or("", String::as_str)
+}
+
+fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
+    match *event {
+        Event::SubflowUp { subflow, path } => {
+            What::SubflowUp { subflow: subflow.0, path: name(paths, path) }
+        }
+        Event::SubflowDown { subflow } => What::SubflowDown { subflow: subflow.0 },
+        Event::DataSent { subflow, data, carry } => What::DataSent {
+            subflow: subflow.0,
+            dsn: data.start,
+            len_bytes: data.len(),
+            carry: carry_word(carry),
+        },
+        Event::DataArrived { subflow, data, duplicate } => What::DataArrived {
+            subflow: subflow.0,
+            dsn: data.start,
+            len_bytes: data.len(),
+            duplicate_bytes: duplicate,
+        },
+        Event::DataReadable { data, waited, subflow } => What::DataReadable {
+            subflow: subflow.0,
+            dsn: data.start,
+            len_bytes: data.len(),
+            waited_ns: waited.as_nanos(),
+        },
+        Event::Acked { subflow, bytes, rtt, srtt, cwnd, inflight } => What::Acked {
+            subflow: subflow.0,
+            acked_bytes: bytes,
+            rtt_ns: rtt.map(Span::as_nanos),
+            srtt_ns: srtt.as_nanos(),
+            cwnd_bytes: cwnd,
+            inflight_bytes: inflight,
+        },
+        Event::DataAcked { old, new } => What::DataAcked { old_dsn: old, new_dsn: new },
+        Event::Window { subflow, cwnd, ssthresh, cause } => What::Window {
+            subflow: subflow.0,
+            cwnd_bytes: cwnd,
+            ssthresh_bytes: ssthresh,
+            cause: window_word(cause),
+        },
+        Event::Decision { chosen, waits_for, candidates, usable, reason } => What::Decision {
+            chosen: chosen.map(|subflow| subflow.0),
+            waits_for: waits_for.map(|subflow| subflow.0),
+            candidates: members(candidates),
+            usable: members(usable),
+            reason: reason.as_str(),
+        },
+        Event::Effect(Effect::Penalise { subflow, cwnd, ssthresh }) => {
+            What::Penalised { subflow: subflow.0, cwnd_bytes: cwnd, ssthresh_bytes: ssthresh }
+        }
+        Event::Effect(Effect::Cap { subflow, bytes }) => {
+            What::Capped { subflow: subflow.0, inflight_limit_bytes: bytes }
+        }
+        Event::Blocked(block) => What::Blocked { cause: block.map(block_word) },
+        Event::Timeout { subflow, rto } => {
+            What::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
+        }
+        Event::IdleReset { subflow, before, after } => {
+            What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
+        }
+    }
+}
+
+fn app(event: &AppEvent) -> What<'static> {
+    let span = |data: &ByteRange| (data.start, data.len());
+    match event {
+        AppEvent::RequestWritten => What::RequestWritten {},
+        AppEvent::RequestRead => What::RequestRead {},
+        AppEvent::WarmUp { data } => {
+            let (dsn, len_bytes) = span(data);
+            What::WarmUp { dsn, len_bytes }
+        }
+        AppEvent::MeasureFrom { offset } => What::MeasureFrom { dsn: *offset },
+        AppEvent::MessageDue { id, data, due } => {
+            let (dsn, len_bytes) = span(data);
+            What::MessageDue { message: *id, dsn, len_bytes, due_ns: due.as_nanos() }
+        }
+        AppEvent::MessageWritten { id } => What::MessageWritten { message: *id },
+        AppEvent::Read { data } => {
+            let (dsn, len_bytes) = span(data);
+            What::Read { dsn, len_bytes }
+        }
+        AppEvent::Complete => What::Complete {},
+        AppEvent::Failed => What::Failed {},
+    }
+}
+
+fn packet<'a>(path: &'a str, way: Direction, segment: &Segment) -> Packet<'a> {
+    let dss = segment.options.dss.unwrap_or_default();
+    let hex = |value: u64, long: bool| {
+        if long { format!("0x{value:016x}") } else { format!("0x{:08x}", value as u32) }
+    };
+    Packet {
+        path,
+        direction: match way {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        },
+        src_port: segment.src_port,
+        dst_port: segment.dst_port,
+        flags: format!("{:?}", segment.flags),
+        seq: segment.seq,
+        ack: segment.flags.has(Flags::ACK).then_some(segment.ack),
+        window: segment.window,
+        payload_bytes: segment.payload.len(),
+        ip_bytes: segment.ip_len(),
+        sack: segment.options.sack.as_slice().to_vec(),
+        mptcp: segment.options.mptcp.as_deref().map(option_word),
+        wire_dsn: dss.mapping.map(|mapping| hex(mapping.dsn, mapping.long)),
+        wire_data_ack: dss.data_ack.map(|ack| hex(ack.value, ack.long)),
+        data_fin: dss.data_fin,
+    }
+}
+
+fn members(set: SubflowSet) -> Vec<u8> {
+    set.iter().map(|subflow| subflow.0).collect()
+}
+
+fn host_word(host: Host) -> &'static str {
+    match host {
+        Host::Client => "client",
+        Host::Server => "server",
+    }
+}
+
+fn carry_word(carry: Carry) -> &'static str {
+    match carry {
+        Carry::New => "new",
+        Carry::Retransmission => "retransmission",
+        Carry::Reinjection => "reinjection",
+        Carry::Redundant => "redundant",
+        Carry::Opportunistic => "opportunistic",
+        Carry::TailProbe => "tail-probe",
+    }
+}
+
+fn block_word(block: Block) -> &'static str {
+    match block {
+        Block::ReceiveWindow => "receive-window",
+        Block::SendBuffer => "send-buffer",
+        Block::Scheduler => "scheduler",
+        Block::CongestionWindow => "cwnd",
+        Block::NoSubflow => "no-subflow",
+    }
+}
+
+fn window_word(cause: WindowCause) -> &'static str {
+    match cause {
+        WindowCause::Loss => "loss",
+        WindowCause::Timeout => "timeout",
+        WindowCause::Recovered => "recovered",
+        WindowCause::Effect => "effect",
+        WindowCause::Set => "set",
+    }
+}
+
+fn option_word(option: &Mptcp) -> &'static str {
+    match option {
+        Mptcp::Capable(_) => "mp-capable",
+        Mptcp::JoinSyn(_) | Mptcp::JoinSynAck(_) | Mptcp::JoinAck(_) => "mp-join",
+        Mptcp::AddAddr(_) => "add-addr",
+        Mptcp::RemoveAddr(_) => "remove-addr",
+        Mptcp::Prio { .. } => "mp-prio",
+        Mptcp::Fail(_) => "mp-fail",
+        Mptcp::FastClose(_) => "mp-fastclose",
+        Mptcp::Reset { .. } => "mp-tcprst",
+    }
+}

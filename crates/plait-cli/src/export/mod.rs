@@ -1,0 +1,48 @@
+//! What a run leaves behind in files: every event as JSON lines, and a page to look at.
+
+pub(crate) mod events;
+pub(crate) mod page;
+
+use plait_app::AppEvent;
+use plait_base::{PathId, Span, Time};
+use plait_core::Event;
+use plait_link::DropCause;
+use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
+use plait_wire::Segment;
+
+/// Several observers of one run, told in this order.
+pub(crate) struct Watchers<'a>(pub(crate) Vec<&'a mut dyn Watch>);
+
+impl Watch for Watchers<'_> {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        self.0.iter_mut().for_each(|watch| watch.on_core(now, who, event));
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.0.iter_mut().for_each(|watch| watch.on_app(now, who, event));
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        self.0.iter_mut().for_each(|watch| watch.on_segment(now, hop, path, way, segment));
+    }
+
+    /// The shortest that one of them asks for: who samples must bear more samples than asked for.
+    fn interval(&self) -> Option<Span> {
+        self.0.iter().filter_map(|watch| watch.interval()).min()
+    }
+
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        self.0.iter_mut().for_each(|watch| watch.on_sample(at, snapshot));
+    }
+}
+
+/// Why a path, or the host behind it, dropped a packet.
+fn drop_word(cause: DropCause) -> &'static str {
+    match cause {
+        DropCause::Loss => "loss",
+        DropCause::Queue => "queue",
+        DropCause::Outage => "outage",
+        DropCause::Corrupt => "corrupt",
+        DropCause::Aqm => "aqm",
+    }
+}

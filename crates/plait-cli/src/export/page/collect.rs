@@ -1,0 +1,388 @@
+//! Watches one run for the page.
+
+use super::marks::{Kind, Marks};
+use super::series::{BINS, Grid, Sum, Track};
+use crate::export::drop_word;
+use crate::recorder::LOOK;
+use plait_app::{AppEvent, Host};
+use plait_base::{PathId, RangeSet, Span, SubflowId, Time};
+use plait_core::{Block, Carry, Event};
+use plait_sched::Reason;
+use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
+use plait_wire::Segment;
+use std::collections::BTreeMap;
+
+/// Incidents kept at most; further ones are counted in the tables alone.
+const INCIDENTS: usize = 1_500;
+
+/// What holds a sender back, in the order of the drawing.
+pub(super) const BLOCKS: [Block; 5] = [
+    Block::ReceiveWindow,
+    Block::SendBuffer,
+    Block::Scheduler,
+    Block::CongestionWindow,
+    Block::NoSubflow,
+];
+
+/// One path over time, seen from the sender.
+#[derive(Clone, Default, Debug)]
+pub(super) struct PathTracks {
+    pub(super) sent: Sum,
+    pub(super) cwnd: Track,
+    pub(super) inflight: Track,
+    pub(super) srtt_us: Track,
+    pub(super) queue: Track,
+    pub(super) lost: Sum,
+    pub(super) lost_acks: Sum,
+    /// Packets dropped by cause, both ways.
+    pub(super) drops: BTreeMap<&'static str, u64>,
+    pub(super) timeouts: u64,
+    pub(super) idle_resets: u64,
+}
+
+/// A subflow as one end sees it.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    path: PathId,
+    /// Not known before the first event that tells it.
+    cwnd: Option<u64>,
+    inflight: u64,
+}
+
+/// Something rare on a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incident {
+    pub(super) at: Time,
+    pub(super) path: PathId,
+    pub(super) what: &'static str,
+}
+
+/// What the receiver holds.
+#[derive(Clone, Default, Debug)]
+struct Receiver {
+    /// First byte that is not readable.
+    frontier: u64,
+    /// What arrived beyond it.
+    held: RangeSet,
+    /// When `held` last changed.
+    changed: Time,
+}
+
+/// The observer.
+pub(crate) struct Collector {
+    sender: Host,
+    pub(super) grid: Grid,
+    /// First byte of data that is drawn.
+    pub(super) base: u64,
+    pub(super) paths: Vec<PathTracks>,
+    pub(super) marks: Marks,
+    pub(super) readable: Track,
+    pub(super) held: Track,
+    pub(super) blocked: [Sum; BLOCKS.len()],
+    pub(super) incidents: Vec<Incident>,
+    /// How often the scheduler said what about which path.
+    pub(super) decisions: BTreeMap<(Option<PathId>, Reason), u64>,
+    sending: [Option<Flow>; SubflowId::MAX],
+    receiving: [Option<PathId>; SubflowId::MAX],
+    receiver: Receiver,
+    stalled: Option<(usize, Time)>,
+    pub(super) last: Time,
+}
+
+impl Collector {
+    /// An observer of a run over this many paths.
+    pub(crate) fn new(sender: Host, paths: usize) -> Collector {
+        Collector {
+            sender,
+            grid: Grid::new(Time::ZERO),
+            base: 0,
+            paths: vec![PathTracks::default(); paths],
+            marks: Marks::default(),
+            readable: Track::default(),
+            held: Track::default(),
+            blocked: Default::default(),
+            incidents: Vec::new(),
+            decisions: BTreeMap::new(),
+            sending: [None; SubflowId::MAX],
+            receiving: [None; SubflowId::MAX],
+            receiver: Receiver::default(),
+            stalled: None,
+            last: Time::ZERO,
+        }
+    }
+
+    /// Closes what is open as the run ends.
+    pub(super) fn close(&mut self) {
+        self.settle(Time::NEVER);
+        self.stall(self.last, None);
+    }
+
+    /// Starts over: what came before is not measured. Subflows and their windows stay.
+    fn restart(&mut self, now: Time, base: u64) {
+        let fresh = Collector::new(self.sender, self.paths.len());
+        let receiver = Receiver { frontier: base, ..Receiver::default() };
+        *self = Collector {
+            grid: Grid::new(now),
+            base,
+            sending: self.sending,
+            receiving: self.receiving,
+            receiver,
+            stalled: self.stalled.map(|(cause, _)| (cause, now)),
+            last: now,
+            ..fresh
+        };
+        for path in 0..self.paths.len() {
+            let (cwnd, inflight) = self.flows(PathId(path as u16));
+            self.paths[path].cwnd = Track::starting(cwnd);
+            self.paths[path].inflight = Track::starting(Some(inflight));
+        }
+    }
+
+    /// The bin of `now`, after widening if it lies beyond the last.
+    fn bin(&mut self, now: Time) -> Option<usize> {
+        while self.grid.index(now)? >= BINS {
+            self.grid.bin = self.grid.bin.times(2);
+            for path in &mut self.paths {
+                for sum in [&mut path.sent, &mut path.lost, &mut path.lost_acks] {
+                    sum.widen();
+                }
+                let tracks =
+                    [&mut path.cwnd, &mut path.inflight, &mut path.srtt_us, &mut path.queue];
+                tracks.into_iter().for_each(Track::widen);
+            }
+            self.blocked.iter_mut().for_each(Sum::widen);
+            [&mut self.readable, &mut self.held].into_iter().for_each(Track::widen);
+        }
+        self.grid.index(now)
+    }
+
+    /// The bin and the tracks of a path.
+    fn at(&mut self, now: Time, path: PathId) -> Option<(usize, &mut PathTracks)> {
+        let bin = self.bin(now)?;
+        self.last = self.last.max(now);
+        Some((bin, self.paths.get_mut(path.index())?))
+    }
+
+    fn micros(&self, now: Time) -> u64 {
+        now.since(self.grid.origin).as_micros()
+    }
+
+    /// Window and bytes in flight of a path: those of its subflows together.
+    fn flows(&self, path: PathId) -> (Option<u64>, u64) {
+        let flows = self.sending.iter().flatten().filter(|flow| flow.path == path);
+        flows.fold((Some(0), 0), |(cwnd, inflight), flow| {
+            (cwnd.zip(flow.cwnd).map(|(sum, one)| sum + one), inflight + flow.inflight)
+        })
+    }
+
+    /// Notes what a path now has.
+    fn note_flows(&mut self, now: Time, path: PathId) {
+        let (cwnd, inflight) = self.flows(path);
+        if let Some((bin, tracks)) = self.at(now, path) {
+            if let Some(cwnd) = cwnd {
+                tracks.cwnd.note(bin, cwnd);
+            }
+            tracks.inflight.note(bin, inflight);
+        }
+    }
+
+    /// Changes a subflow and notes what its path then has.
+    fn change(&mut self, now: Time, subflow: SubflowId, change: impl FnOnce(&mut Flow)) {
+        if let Some(Some(flow)) = self.sending.get_mut(subflow.index()) {
+            change(flow);
+            let path = flow.path;
+            self.note_flows(now, path);
+        }
+    }
+
+    fn path_of(&self, subflow: SubflowId) -> Option<PathId> {
+        Some((*self.sending.get(subflow.index())?)?.path)
+    }
+
+    fn incident(&mut self, at: Time, path: Option<PathId>, what: &'static str) {
+        if let Some(path) = path.filter(|_| self.incidents.len() < INCIDENTS) {
+            self.incidents.push(Incident { at, path, what });
+        }
+    }
+
+    /// Spreads the time since the sender was last held back over the bins.
+    fn stall(&mut self, now: Time, block: Option<Block>) {
+        let _ = self.bin(now);
+        if let Some((cause, since)) = self.stalled.take() {
+            let mut from = since.max(self.grid.origin);
+            while from < now {
+                let Some(bin) = self.grid.index(from) else { break };
+                let end = self.grid.origin + self.grid.bin.times(bin as u64 + 1);
+                self.blocked[cause].add(bin, end.min(now).since(from).as_nanos());
+                from = end;
+            }
+            self.last = self.last.max(now);
+        }
+        let cause = block.and_then(|block| BLOCKS.iter().position(|known| *known == block));
+        self.stalled = cause.map(|cause| (cause, now));
+    }
+
+    /// Notes what the receiver holds as an instant ends: a segment that arrives in order is not
+    /// held, though it arrives before it is readable.
+    fn settle(&mut self, now: Time) {
+        if now > self.receiver.changed {
+            let (changed, len) = (self.receiver.changed, self.receiver.held.len());
+            if let Some(bin) = self.bin(changed) {
+                self.held.note(bin, len);
+            }
+        }
+    }
+
+    fn on_sender(&mut self, now: Time, event: &Event) {
+        match *event {
+            Event::SubflowUp { subflow, path } => {
+                if let Some(slot) = self.sending.get_mut(subflow.index()) {
+                    *slot = Some(Flow { path, cwnd: None, inflight: 0 });
+                    self.incident(now, Some(path), "up");
+                }
+            }
+            Event::SubflowDown { subflow } => {
+                let path = self.path_of(subflow);
+                self.incident(now, path, "down");
+                if let (Some(slot), Some(path)) = (self.sending.get_mut(subflow.index()), path) {
+                    *slot = None;
+                    self.note_flows(now, path);
+                }
+            }
+            Event::DataSent { subflow, data, carry } => {
+                let Some(path) = self.path_of(subflow) else { return };
+                let kind = match carry {
+                    Carry::New => Kind::Sent,
+                    Carry::Retransmission | Carry::TailProbe => Kind::Again,
+                    Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => Kind::Copied,
+                };
+                let at = self.micros(now);
+                let (start, end) = self.drawn(data);
+                self.marks.push(kind, path.0, at, start, end);
+                if let Some((bin, tracks)) = self.at(now, path) {
+                    tracks.sent.add(bin, data.len());
+                }
+                self.change(now, subflow, |flow| flow.inflight += data.len());
+            }
+            Event::Acked { subflow, srtt, cwnd, inflight, .. } => {
+                self.change(now, subflow, |flow| {
+                    (flow.cwnd, flow.inflight) = (Some(cwnd), inflight)
+                });
+                let Some(path) = self.path_of(subflow) else { return };
+                if let Some((bin, tracks)) = self.at(now, path) {
+                    tracks.srtt_us.note(bin, srtt.as_micros());
+                }
+            }
+            Event::Window { subflow, cwnd, .. } => {
+                self.change(now, subflow, |flow| flow.cwnd = Some(cwnd));
+            }
+            Event::Timeout { subflow, .. } => {
+                let Some(path) = self.path_of(subflow) else { return };
+                self.incident(now, Some(path), "timeout");
+                if let Some((_, tracks)) = self.at(now, path) {
+                    tracks.timeouts += 1;
+                }
+                // Everything outstanding counts as lost (RFC 6298 section 5.4).
+                self.change(now, subflow, |flow| flow.inflight = 0);
+            }
+            Event::IdleReset { subflow, after, .. } => {
+                self.change(now, subflow, |flow| flow.cwnd = Some(after));
+                let Some(path) = self.path_of(subflow) else { return };
+                if let Some((_, tracks)) = self.at(now, path) {
+                    tracks.idle_resets += 1;
+                }
+            }
+            Event::Decision { chosen, waits_for, reason, .. } => {
+                let path = chosen.or(waits_for).and_then(|subflow| self.path_of(subflow));
+                *self.decisions.entry((path, reason)).or_insert(0) += 1;
+            }
+            Event::Blocked(block) => self.stall(now, block),
+            _ => {}
+        }
+    }
+
+    /// A range counted from the first byte that is drawn.
+    fn drawn(&self, data: plait_base::ByteRange) -> (u64, u64) {
+        (data.start.saturating_sub(self.base), data.end.saturating_sub(self.base))
+    }
+
+    fn on_receiver(&mut self, now: Time, event: &Event) {
+        match *event {
+            Event::SubflowUp { subflow, path } => {
+                if let Some(slot) = self.receiving.get_mut(subflow.index()) {
+                    *slot = Some(path);
+                }
+            }
+            Event::DataArrived { subflow, data, .. } => {
+                if let Some(path) = self.receiving.get(subflow.index()).copied().flatten() {
+                    let at = self.micros(now);
+                    let (start, end) = self.drawn(data);
+                    self.marks.push(Kind::Arrived, path.0, at, start, end);
+                }
+                self.settle(now);
+                self.receiver.held.insert(data);
+                self.receiver.held.remove_below(self.receiver.frontier);
+                self.receiver.changed = now;
+            }
+            Event::DataReadable { data, .. } => {
+                self.settle(now);
+                self.receiver.frontier = self.receiver.frontier.max(data.end);
+                self.receiver.held.remove_below(self.receiver.frontier);
+                self.receiver.changed = now;
+                let readable = self.receiver.frontier.saturating_sub(self.base);
+                if let Some(bin) = self.bin(now) {
+                    self.readable.note(bin, readable);
+                    self.last = self.last.max(now);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Watch for Collector {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if who.pair != 0 || who.connection != 0 {
+        } else if who.host == self.sender {
+            self.on_sender(now, event);
+        } else {
+            self.on_receiver(now, event);
+        }
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let AppEvent::MeasureFrom { offset } = *event
+            && (who.pair, who.connection, who.host) == (0, 0, self.sender)
+        {
+            self.restart(now, offset);
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, _: &Segment) {
+        let Hop::Dropped(cause) = hop else { return };
+        let with_data = (way == Direction::Down) == (self.sender == Host::Server);
+        if let Some((bin, tracks)) = self.at(now, path) {
+            let lost = if with_data { &mut tracks.lost } else { &mut tracks.lost_acks };
+            lost.add(bin, 1);
+            *tracks.drops.entry(drop_word(cause)).or_insert(0) += 1;
+        }
+    }
+
+    fn interval(&self) -> Option<Span> {
+        // As often as the timeline looks, or its samples would change with a page beside it.
+        Some(LOOK)
+    }
+
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        let queued = match self.sender {
+            Host::Server => &snapshot.queued_down,
+            Host::Client => &snapshot.queued_up,
+        };
+        for (path, bytes) in queued.iter().enumerate() {
+            let Some(bin) = self.bin(at) else { return };
+            if let Some(tracks) = self.paths.get_mut(path) {
+                tracks.queue.note(bin, *bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Which byte was where when: marks in the plane of time and data, merged with their neighbours
+//! where there are more than a page can carry.
+
+use std::collections::BTreeMap;
+
+/// Marks kept at most.
+pub(super) const MARKS: usize = 12_000;
+/// Cells along each side of the drawing as merging begins: finer than the eye.
+const SIDE: u64 = 4_096;
+
+/// What a mark tells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Kind {
+    /// Sent for the first time.
+    Sent,
+    /// Sent again on the subflow that carried it.
+    Again,
+    /// Sent on another subflow before.
+    Copied,
+    /// Arrived at the receiver.
+    Arrived,
+}
+
+impl Kind {
+    /// Its name in the page's data.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Kind::Sent => "sent",
+            Kind::Again => "again",
+            Kind::Copied => "copied",
+            Kind::Arrived => "arrived",
+        }
+    }
+}
+
+/// A box that holds all that was merged into it: microseconds and bytes, ends included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mark {
+    pub(super) from_us: u64,
+    pub(super) to_us: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Mark {
+    fn join(self, other: Mark) -> Mark {
+        Mark {
+            from_us: self.from_us.min(other.from_us),
+            to_us: self.to_us.max(other.to_us),
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+/// Kind, path, and the cell of a mark.
+type Place = (Kind, u16, u64, u64);
+
+/// All marks. Cells are powers of two on both sides and only ever grow, so that what was merged
+/// stays merged.
+#[derive(Debug)]
+pub(super) struct Marks {
+    cell_us: u64,
+    cell_bytes: u64,
+    side: u64,
+    marks: BTreeMap<Place, Mark>,
+    /// Greatest time and byte so far.
+    reach: (u64, u64),
+}
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks { cell_us: 1, cell_bytes: 1, side: SIDE, marks: BTreeMap::new(), reach: (0, 0) }
+    }
+}
+
+impl Marks {
+    /// A range of bytes at an instant.
+    pub(super) fn push(&mut self, kind: Kind, path: u16, at_us: u64, start: u64, end: u64) {
+        self.reach = (self.reach.0.max(at_us), self.reach.1.max(end));
+        self.place(kind, path, Mark { from_us: at_us, to_us: at_us, start, end });
+        while self.marks.len() > MARKS {
+            self.coarsen();
+        }
+    }
+
+    fn place(&mut self, kind: Kind, path: u16, mark: Mark) {
+        let place = (kind, path, mark.from_us / self.cell_us, mark.start / self.cell_bytes);
+        let joined = self.marks.get(&place).map_or(mark, |known| known.join(mark));
+        self.marks.insert(place, joined);
+    }
+
+    /// Cells such that the drawing is `side` cells wide and high, then half as many.
+    fn coarsen(&mut self) {
+        let cell = |reach: u64| (reach / self.side.max(1)).max(1).next_power_of_two();
+        self.cell_us = self.cell_us.max(cell(self.reach.0));
+        self.cell_bytes = self.cell_bytes.max(cell(self.reach.1));
+        let old = std::mem::take(&mut self.marks);
+        for ((kind, path, ..), mark) in old {
+            self.place(kind, path, mark);
+        }
+        // Room for as many again, or the next mark would call for this anew.
+        if self.marks.len() > MARKS / 2 {
+            self.side = (self.side / 2).max(1);
+        }
+    }
+
+    /// Each kind and path with its marks, in the order of time.
+    pub(super) fn groups(&self) -> Vec<(Kind, u16, Vec<Mark>)> {
+        let mut groups: Vec<(Kind, u16, Vec<Mark>)> = Vec::new();
+        for ((kind, path, ..), mark) in &self.marks {
+            match groups.last_mut() {
+                Some((known, same, marks)) if known == kind && same == path => marks.push(*mark),
+                _ => groups.push((*kind, *path, vec![*mark])),
+            }
+        }
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn few_marks_stay_as_they_are() {
+        let mut marks = Marks::default();
+        marks.push(Kind::Sent, 0, 10, 0, 1_428);
+        marks.push(Kind::Sent, 1, 10, 1_428, 2_856);
+        marks.push(Kind::Sent, 0, 12, 2_856, 4_284);
+        let groups = marks.groups();
+        assert_eq!(groups.len(), 2);
+        assert_eq!(
+            groups[0].2,
+            [
+                Mark { from_us: 10, to_us: 10, start: 0, end: 1_428 },
+                Mark { from_us: 12, to_us: 12, start: 2_856, end: 4_284 },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_run_keeps_to_its_room_and_stays_sharp() {
+        let mut marks = Marks::default();
+        for n in 0..300_000_u64 {
+            marks.push(Kind::Sent, (n % 3 == 0).into(), n * 200, n * 1_428, (n + 1) * 1_428);
+        }
+        let all: usize = marks.groups().iter().map(|(.., marks)| marks.len()).sum();
+        assert!((MARKS / 8..=MARKS).contains(&all), "{all}");
+        // No mark is longer than a hundredth of the drawing, on either side.
+        for (.., group) in marks.groups() {
+            for mark in group {
+                assert!(mark.to_us - mark.from_us <= 600_000, "{mark:?}");
+                assert!(mark.end - mark.start <= 3 * 1_428_000, "{mark:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_and_instant_stays_covered(
+            points in prop::collection::vec((0..2_u16, 0..1_000_000_u64, 0..50_000_000_u64), 1..400),
+            crowd in 0..20_000_u64,
+        ) {
+            let mut marks = Marks::default();
+            for (path, at, start) in &points {
+                marks.push(Kind::Arrived, *path, *at, *start, start + 1_000);
+            }
+            for n in 0..crowd {
+                marks.push(Kind::Again, 0, n * 997 % 1_000_000, n * 104_729 % 50_000_000, 50_001_000);
+            }
+            let groups = marks.groups();
+            let total: usize = groups.iter().map(|(.., marks)| marks.len()).sum();
+            prop_assert!(total <= MARKS);
+            for (path, at, start) in points {
+                let held = groups.iter().any(|(kind, on, marks)| {
+                    *kind == Kind::Arrived && *on == path && marks.iter().any(|mark| {
+                        (mark.from_us..=mark.to_us).contains(&at)
+                            && mark.start <= start && mark.end >= start + 1_000
+                    })
+                });
+                prop_assert!(held);
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The files that `plait run` leaves behind: the events as JSON lines and the page.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
+
+/// Runs with these files and gives back what stdout says.
+fn run(args: &str) -> String {
+    let args = args.split_whitespace();
+    let output = Command::new(PLAIT).arg("run").args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn file(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-files");
+    fs::create_dir_all(&dir).unwrap();
+    dir.join(name)
+}
+
+/// The lines that a run writes.
+fn events(name: &str, args: &str) -> Vec<Value> {
+    let path = file(name);
+    run(&format!("{args} --trace-events {}", path.display()));
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The page that a run writes.
+fn page(name: &str, args: &str) -> (PathBuf, String) {
+    let path = file(name);
+    run(&format!("{args} --html {}", path.display()));
+    let text = fs::read_to_string(&path).unwrap();
+    (path, text)
+}
+
+const HARD: &str = "--path a:rtt=20ms,rate=8mbit,loss=1%,down=300ms..900ms \
+                    --path b:rtt=90ms,rate=4mbit,queue=20pkt --workload download:600kB \
+                    --schedulers ecf+rp --rcvbuf 96KiB --runs 1";
+const EASY: &str = "--path wifi-home --path lte-att --workload download:256kB";
+
+/// Event name -> fields beside those that all have, from the schema.
+fn schema() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(PLAIT).args(["schema", "events"]).output().unwrap();
+    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let defs = &schema["$defs"];
+    fn fields(part: &Value, defs: &Value, into: &mut BTreeSet<String>) {
+        if let Some(name) = part["$ref"].as_str() {
+            fields(&defs[name.rsplit('/').next().unwrap()], defs, into);
+        }
+        into.extend(part["properties"].as_object().into_iter().flatten().map(|(k, _)| k.clone()));
+        for inner in part["allOf"].as_array().into_iter().flatten() {
+            fields(inner, defs, into);
+        }
+    }
+    let mut events = BTreeMap::new();
+    for variant in defs["Happening"]["oneOf"].as_array().unwrap() {
+        let name = variant["properties"]["event"]["const"].as_str().unwrap();
+        let mut names = BTreeSet::new();
+        fields(variant, defs, &mut names);
+        names.remove("event");
+        events.insert(name.to_owned(), names);
+    }
+    events
+}
+
+/// The words in backquotes of a text.
+fn quoted(text: &str) -> BTreeSet<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_of_the_events_and_the_code_name_the_same_things() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    let of_segments = docs.split("All three carry the segment:").nth(1).unwrap();
+    let of_segments = quoted(of_segments.split("\n## ").next().unwrap());
+    let schema = schema();
+    let mut told = BTreeSet::new();
+    for row in docs.split("## The core").nth(1).unwrap().lines().filter(|l| l.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let name = cells[1].trim_matches('`');
+        let code = schema.get(name).unwrap_or_else(|| panic!("no event {name} in the code"));
+        let mut fields = quoted(cells[2]);
+        if name.starts_with("segment-") {
+            fields.extend(code.intersection(&of_segments).cloned());
+        }
+        assert_eq!(&fields, code, "fields of {name}");
+        told.insert(name.to_owned());
+    }
+    assert_eq!(told, schema.keys().cloned().collect(), "every event of the code is told");
+}
+
+#[test]
+fn every_line_is_an_event_in_the_order_of_time() {
+    let lines = events("hard.jsonl", HARD);
+    let header = &lines[0];
+    assert_eq!(header["schema"], "plait.events/1");
+    assert_eq!((&header["seed"], &header["paths"][1]), (&1.into(), &"b".into()));
+    let command = header["command"].as_str().unwrap();
+    assert!(command.starts_with("plait run --path a:"), "{command}");
+    let schema = schema();
+    let mut last = 0;
+    let mut seen = BTreeSet::new();
+    for line in &lines[1..] {
+        let now = line["t_ns"].as_u64().unwrap();
+        assert!(now >= last, "{line}");
+        last = now;
+        assert!(["client", "server"].contains(&line["host"].as_str().unwrap()));
+        assert_eq!(line["connection"], 0);
+        let fields: BTreeSet<String> = line
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|key| !["t_ns", "host", "connection", "event"].contains(&key.as_str()))
+            .cloned()
+            .collect();
+        let name = line["event"].as_str().unwrap();
+        assert_eq!(schema.get(name), Some(&fields), "{line}");
+        seen.insert(name);
+    }
+    for name in ["segment-dropped", "timeout", "window", "decision", "blocked", "data-readable"] {
+        assert!(seen.contains(name), "{name} of {seen:?}");
+    }
+}
+
+#[test]
+fn the_events_add_up() {
+    let lines = events("sums.jsonl", HARD);
+    let of = |host: &'static str, event: &'static str| {
+        lines.iter().filter(move |line| line["host"] == host && line["event"] == event)
+    };
+    let count = |event: &str| lines.iter().filter(|line| line["event"] == event).count();
+    let under_way = count("segment-sent") - count("segment-dropped") - count("segment-delivered");
+    assert!(under_way < 40, "{under_way} segments under way as the run ends");
+    // What is readable at the client is the download, each byte once and in order.
+    let mut next = 0;
+    for line in of("client", "data-readable") {
+        assert_eq!(line["dsn"].as_u64().unwrap(), next);
+        next += line["len_bytes"].as_u64().unwrap();
+    }
+    assert_eq!(next, 600_000);
+    let new = of("server", "data-sent").filter(|line| line["carry"] == "new");
+    let new: u64 = new.map(|line| line["len_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(new, 600_000);
+    let payload = |line: &&Value| line["payload_bytes"] != 0;
+    assert_eq!(
+        of("server", "segment-sent").filter(payload).count(),
+        of("server", "data-sent").count()
+    );
+}
+
+#[test]
+fn watching_changes_nothing_and_the_files_are_reproducible() {
+    let plain = run(&format!("{HARD} --json"));
+    let (first, second) = (file("first"), file("second"));
+    let with = |path: &Path| {
+        let files = format!("--trace-events {0}.jsonl --html {0}.html", path.display());
+        run(&format!("{HARD} --json {files}"))
+    };
+    assert!(plain == with(&first) && plain == with(&second));
+    for kind in ["jsonl", "html"] {
+        let read = |path: &Path| fs::read(path.with_extension(kind)).unwrap();
+        assert!(read(&first) == read(&second), "{kind}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error_before_the_run() {
+    for flag in ["--html", "--trace-events"] {
+        let args: Vec<&str> = EASY.split_whitespace().chain([flag, "/no/such/dir/run"]).collect();
+        let output = Command::new(PLAIT).arg("run").args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/dir/run"));
+    }
+}
+
+/// The numbers that a page carries.
+fn numbers(page: &str) -> Value {
+    let start = page.find("id=\"run\">").unwrap() + "id=\"run\">".len();
+    let end = start + page[start..].find("</script>").unwrap();
+    serde_json::from_str(&page[start..end]).unwrap()
+}
+
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let (_, text) = page("alone.html", EASY);
+    for word in ["http:", "https:", "src=", "url(", "@import", "fetch(", "XMLHttp", "//cdn"] {
+        assert!(!text.contains(word), "{word}");
+    }
+    assert!(text.contains("default-src 'none'"));
+    assert!(text.contains("plait run --path wifi-home --path lte-att --workload download:256kB"));
+    // It is dated by nothing and placed nowhere: only the scenario decides its bytes.
+    assert!(!text.contains(env!("CARGO_TARGET_TMPDIR")));
+}
+
+#[test]
+fn the_elements_of_the_page_are_closed_in_order() {
+    let (_, text) = page("elements.html", HARD);
+    let void = ["meta", "link", "br", "input", "!DOCTYPE"];
+    let mut open: Vec<String> = Vec::new();
+    let mut ids = BTreeSet::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('<') {
+        let end = at + rest[at..].find('>').unwrap();
+        let tag = &rest[at + 1..end];
+        rest = &rest[end + 1..];
+        let name = tag.split([' ', '\n']).next().unwrap();
+        if let Some(name) = name.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "near {:.80}", rest);
+            continue;
+        }
+        for id in tag.split(" id=\"").skip(1) {
+            assert!(ids.insert(id.split('"').next().unwrap().to_owned()), "twice: {id}");
+        }
+        if !void.contains(&name) {
+            open.push(name.to_owned());
+        }
+        // What scripts and styles say is not markup.
+        if ["script", "style"].contains(&name) {
+            rest = &rest[rest.find(&format!("</{name}>")).unwrap()..];
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert!(text.contains("<html lang=\"en\">") && text.contains("<title>"));
+    assert_eq!(text.matches("<h1>").count(), 1);
+    assert_eq!(text.matches("<table>").count(), text.matches("<caption>").count());
+    assert_eq!(
+        text.matches("<canvas").count(),
+        text.matches("aria-").filter(|_| true).count().min(text.matches("<canvas").count())
+    );
+    for canvas in text.split("<canvas").skip(1) {
+        assert!(canvas.split('>').next().unwrap().contains("aria-"), "{canvas:.80}");
+    }
+    for table in [
+        "What each path did",
+        "Held back",
+        "Scheduling decisions",
+        "Measures",
+        "Paths as simulated",
+    ] {
+        assert!(text.contains(&format!("<caption>{table}</caption>")), "{table}");
+    }
+}
+
+#[test]
+fn the_drawing_shows_what_happened() {
+    let path = file("both.html");
+    let log = file("both.jsonl");
+    run(&format!("{HARD} --html {} --trace-events {}", path.display(), log.display()));
+    let drawing = numbers(&fs::read_to_string(path).unwrap());
+    let lines: Vec<Value> = fs::read_to_string(log)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let bins = drawing["bins"].as_u64().unwrap() as usize;
+    assert!((300..=1_200).contains(&bins), "{bins}");
+    let last = |band: &Value| band["last"].as_array().unwrap().last().unwrap().as_u64().unwrap();
+    assert_eq!(last(&drawing["readable"]), 600_000);
+    assert_eq!(last(&drawing["held"]), 0);
+    let sum = |sparse: &Value| -> u64 {
+        sparse.as_array().unwrap().iter().map(|pair| pair[1].as_u64().unwrap()).sum()
+    };
+    for (index, path) in drawing["paths"].as_array().unwrap().iter().enumerate() {
+        let of = |event: &'static str| {
+            let name = path["name"].clone();
+            lines.iter().filter(move |line| line["event"] == event && line["path"] == name)
+        };
+        let sent: u64 =
+            of("segment-sent").map(|line| line["payload_bytes"].as_u64().unwrap()).sum();
+        let asked = if index == 0 { 200 } else { 0 };
+        assert_eq!(sum(&path["sent"]), sent - asked, "all but the request");
+        let lost = of("segment-dropped").count() as u64;
+        assert_eq!(sum(&path["lost"]) + sum(&path["lost_acks"]), lost);
+        for band in ["cwnd", "inflight", "srtt_us", "queue"] {
+            assert_eq!(path[band]["last"].as_array().unwrap().len(), bins, "{band}");
+        }
+    }
+    // With so few segments, each keeps a mark of its own.
+    let marks = |kind: &str| -> usize {
+        let groups = drawing["marks"].as_array().unwrap().iter();
+        groups
+            .filter(|group| group["kind"] == kind)
+            .map(|g| g["boxes"].as_array().unwrap().len() / 4)
+            .sum()
+    };
+    let new = lines
+        .iter()
+        .filter(|l| l["host"] == "server" && l["event"] == "data-sent" && l["carry"] == "new");
+    assert_eq!(marks("sent"), new.count());
+    let timeouts =
+        lines.iter().filter(|l| l["host"] == "server" && l["event"] == "timeout").count();
+    let incidents = drawing["incidents"].as_array().unwrap();
+    assert_eq!(incidents.iter().filter(|incident| incident[2] == "timeout").count(), timeouts);
+}
+
+#[test]
+fn a_minute_of_bulk_fits_the_page() {
+    let args = "--path wifi-home --path lte-att --workload bulk:60s";
+    let (_, text) = page("bulk.html", args);
+    assert!(text.len() < 2_000_000, "{} bytes", text.len());
+    let drawing = numbers(&text);
+    assert!(drawing["end_us"].as_f64().unwrap() >= 59.9e6);
+}
+
+#[test]
+fn names_cannot_break_out_of_the_page() {
+    let strange = "--path <script>alert(1)</script>:rtt=9ms,rate=9mbit --workload download:64kB";
+    let args: Vec<&str> = strange.split_whitespace().collect();
+    let path = file("strange.html");
+    let output =
+        Command::new(PLAIT).arg("run").args(args).arg("--html").arg(&path).output().unwrap();
+    if output.status.code() == Some(2) {
+        return; // Such a name is refused, which is as good.
+    }
+    assert!(!fs::read_to_string(path).unwrap().contains("<script>alert"));
+}
+
+/// Opens a page in Chromium without a screen; what its console said.
+fn open(page: &Path, scheme: &str, width: u32) -> Option<String> {
+    let profile = file(&format!("profile-{scheme}-{width}"));
+    let _ = fs::remove_dir_all(&profile);
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--enable-logging=stderr", "--dump-dom"])
+        .arg(format!("--blink-settings=preferredColorScheme={}", u8::from(scheme == "light")))
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("--window-size={width},900"))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .ok()?;
+    let _ = fs::remove_dir_all(&profile);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(said.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n"))
+}
+
+/// Frames come at once, as a browser without a screen paints when it likes.
+const FRAMES: &str =
+    "<script>window.requestAnimationFrame = (then) => { then(0); return 0; };</script>\n";
+
+/// Has the page tell on itself: a click, a pointer over a drawing, then what is drawn and said.
+const PROBE: &str = r#"<script>
+const canvas = document.querySelector("canvas[data-plot=sequence]");
+const box = canvas.getBoundingClientRect();
+document.getElementById("closer").click();
+canvas.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, pointerType: "mouse",
+  clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 }));
+console.log("PROBE" + JSON.stringify({
+  drawn: Array.from(document.querySelectorAll("canvas"), (c) =>
+    new Set(c.getContext("2d").getImageData(0, 0, c.width, c.height).data).size > 4),
+  time: document.getElementById("time").textContent,
+  values: Array.from(document.querySelectorAll("figure output"), (o) => o.textContent),
+  ground: getComputedStyle(document.body).backgroundColor,
+  fits: document.documentElement.scrollWidth <= innerWidth,
+}) + "END");
+</script></body>"#;
+
+#[test]
+fn a_browser_draws_the_page_without_complaint() {
+    let (path, text) = page("browser.html", HARD);
+    let text = text.replace("</head>", &format!("{FRAMES}</head>")).replace("</body>", PROBE);
+    fs::write(&path, text).unwrap();
+    for (scheme, width) in [("light", 1160), ("dark", 1160), ("light", 500)] {
+        let Some(said) = open(&path, scheme, width) else {
+            eprintln!("skipped: no browser (Debian package chromium) to open the page in");
+            return;
+        };
+        let (before, rest) =
+            said.split_once("PROBE").unwrap_or_else(|| panic!("no answer: {said}"));
+        let (state, after) = rest.split_once("END").unwrap();
+        // One line of the console is the probe's own.
+        assert_eq!((before.lines().count(), after.lines().count()), (1, 1), "{scheme}: {said}");
+        let state: Value = serde_json::from_str(state).unwrap();
+        assert_eq!(state["drawn"], Value::from(vec![true; 4 + 2 * 3 + 1]), "{state}");
+        assert!(state["time"].as_str().unwrap().starts_with("at "), "{state}");
+        let values = state["values"].as_array().unwrap();
+        assert!(values.iter().all(|value| value != ""), "{state}");
+        assert!(values.iter().any(|value| value.as_str().unwrap().starts_with("cwnd ")), "{state}");
+        let ground = if scheme == "light" { "rgb(255, 255, 255)" } else { "rgb(20, 23, 28)" };
+        assert_eq!(state["ground"], ground, "{state}");
+        assert_eq!(state["fits"], true, "{state}");
+    }
+}
