@@ -82,6 +82,7 @@ fn view(all: &[Flow], own: usize) -> Result<View<'_>, Failed> {
     View::of(Flows { all, own }).ok_or_else(|| "no such flow".into())
 }
 
+/// R77.
 fn check_lia(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
     let all = flows(&inputs["paths"])?;
     let acked = whole(inputs, "acked")?;
@@ -95,6 +96,7 @@ fn check_lia(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
     Ok(())
 }
 
+/// R77.
 fn check_olia(inputs: &Value, expect: &Value, name: &str) -> Result<(), Failed> {
     let quality = if name.contains("draft") { olia::Quality::Draft } else { olia::Quality::Paper };
     let all = flows(inputs)?;
@@ -126,6 +128,7 @@ fn check_cubic(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
     same("cwnd_after", &after, &(whole(expect, "cwnd_after")? * u64::from(MSS)))
 }
 
+/// R68.
 fn check_slow_start(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
     let settings = Settings { mss: 1448, ssthresh: Some(64 << 10), ..Settings::default() };
     let rounds: Vec<_> = Rounds::new(settings, whole(inputs, "segs")?)
@@ -138,6 +141,7 @@ fn check_slow_start(inputs: &Value, expect: &Value, _: &str) -> Result<(), Faile
     same("trace", &Value::from(rounds), trace)
 }
 
+/// R68.
 fn check_idle(inputs: &Value, expect: &Value, name: &str) -> Result<(), Failed> {
     let mode = if name.contains("5681") { IdleRestart::Rfc5681 } else { IdleRestart::Linux };
     let mss = u64::from(MSS);

@@ -395,7 +395,7 @@ impl Bench {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// F18, F19, R1: whatever comes, in whatever state.
+    /// F18, F19, R1, R2: whatever comes, in whatever state.
     #[test]
     fn nothing_breaks(
         client: bool,

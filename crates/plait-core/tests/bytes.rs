@@ -238,7 +238,7 @@ prop_compose! {
     }
 }
 
-/// R31, R35, R40, F1 to F3, F12.
+/// R31, R35, R39, R40, F1 to F3, F12.
 #[test]
 fn what_is_written_is_read() {
     let entries = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());

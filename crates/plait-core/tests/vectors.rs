@@ -59,6 +59,7 @@ fn millis(value: &Value) -> Span {
     Span::from_nanos((value.as_f64().unwrap() * 1e6) as u64)
 }
 
+/// R67.
 fn rto(mode: RtoMode, inputs: &Value) -> Value {
     let samples: Vec<Span> = inputs.as_array().unwrap().iter().map(millis).collect();
     let steps = round_trips(mode, &samples).map(|step| {
@@ -75,7 +76,7 @@ fn rto_linux(inputs: &Value) -> Value {
     rto(RtoMode::Linux, inputs)
 }
 
-/// A probe never comes later than the timeout.
+/// R69: a probe never comes later than the timeout.
 fn tlp(inputs: &Value) -> Value {
     let (srtt, rto) = (Some(millis(&inputs["srtt"])), millis(&inputs["rto"]));
     json!({
@@ -84,6 +85,7 @@ fn tlp(inputs: &Value) -> Value {
     })
 }
 
+/// R69.
 fn rack(inputs: &Value) -> Value {
     let multiplier = inputs["reo_mult"].as_u64().unwrap();
     let window =

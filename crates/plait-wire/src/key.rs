@@ -147,7 +147,7 @@ mod tests {
         core::array::from_fn(|n| u8::from_str_radix(&hex[2 * n..2 * n + 2], 16).unwrap())
     }
 
-    /// The MP_JOIN that a stock Linux 6.18 made with these keys: client nonce f9391820, server
+    /// R21: the MP_JOIN that a stock Linux 6.18 made with these keys: client nonce f9391820, server
     /// nonce ceeca092. The full values come from an independent HMAC implementation.
     #[test]
     fn golden_join_hmacs() {
@@ -165,6 +165,7 @@ mod tests {
         assert_eq!(client.left160(), bytes("762cdba99df52c78fed0a4bc79bd969ef39a5bac"));
     }
 
+    /// R23.
     #[test]
     fn an_hmac_with_one_wrong_bit_is_refused() {
         let hmac = join_hmac(SERVER, CLIENT, 1, 2);
@@ -182,7 +183,7 @@ mod tests {
         assert!(!join_hmac(SERVER, CLIENT, 2, 1).matches64(hmac.left64()));
     }
 
-    /// Values of an independent HMAC implementation.
+    /// R43: values of an independent HMAC implementation.
     #[test]
     fn golden_add_addr_hmacs() {
         let v4 = IpAddr::from([10, 77, 2, 2]);

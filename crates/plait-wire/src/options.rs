@@ -412,7 +412,8 @@ mod tests {
         Options { mss, window_scale, sack_permitted: true, ..with(option) }
     }
 
-    /// Every row of the option table of the protocol notes (section 1.9).
+    /// R2, R4, R5, R6, R7, R20, R21, R28, R43: every row of the option table of the protocol
+    /// notes (section 1.9).
     #[test]
     fn the_option_table() {
         let join_syn = JoinSyn { backup: false, address_id: 1, token: 1, nonce: 1 };
@@ -447,6 +448,7 @@ mod tests {
         }
     }
 
+    /// R43, R47, R49: the other options.
     #[test]
     fn other_option_lengths() {
         let table = [
@@ -465,7 +467,7 @@ mod tests {
         }
     }
 
-    /// How many SACK blocks go with each kind of DSS: padded, and packed.
+    /// R2, R28: how many SACK blocks go with each kind of DSS: padded, and packed.
     #[test]
     fn what_room_is_left_for_sack() {
         let table = [
@@ -485,6 +487,7 @@ mod tests {
         }
     }
 
+    /// R2.
     #[test]
     fn packed_options_still_take_whole_words() {
         // 10 + 18 + 10 bytes.

@@ -257,8 +257,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the order, the overlaps and the repetitions: every byte is readable once, in
-        /// order, and counted as new once.
+        /// R35: whatever the order, the overlaps and the repetitions: every byte is readable once,
+        /// in order, and counted as new once.
         #[test]
         fn every_byte_once_in_order(
             total in 1u64..200,

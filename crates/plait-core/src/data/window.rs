@@ -52,6 +52,7 @@ pub(crate) const fn scale_for(rcvbuf: u64) -> u8 {
 mod tests {
     use super::*;
 
+    /// R37.
     #[test]
     fn the_edge_never_moves_left() {
         let mut window = SendWindow::new();
@@ -62,6 +63,7 @@ mod tests {
         assert_eq!(window.end(), 1_101);
     }
 
+    /// R64.
     #[test]
     fn the_scale_fits_the_buffer() {
         assert_eq!(scale_for(65_535), 0);

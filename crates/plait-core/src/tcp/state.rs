@@ -74,6 +74,7 @@ mod tests {
     use alloc::string::String;
     use core::fmt::Write;
 
+    /// R61.
     #[test]
     fn the_whole_matrix() {
         use State::*;

@@ -7,7 +7,8 @@ use plait_base::PathId;
 use plait_core::ConnectionState;
 use plait_wire::{Flags, Mptcp};
 
-/// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no scaling.
+/// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no
+/// scaling.
 #[test]
 fn no_scale_unless_offered() {
     let mut s = Script::server(spec(plain(), 1, None));
@@ -98,10 +99,12 @@ fn data_under_an_earlier_mapping() {
     assert_eq!(s.endpoint.readable(s.id), 300);
 }
 
-/// R47: MP_PRIO makes a subflow a backup, and takes it back.
+/// R4, R47: MP_PRIO beside a DSS makes a subflow a backup, however often it comes, and takes it
+/// back.
 #[test]
 fn priority_changes() {
     let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).mptcp(Mptcp::Prio { backup: true }));
     s.send(s.tx(0).mptcp(Mptcp::Prio { backup: true }));
     s.write(1_000);
     s.expect(want(1, PSH));

@@ -253,7 +253,8 @@ fn a_reset_subflow() {
     assert_eq!(s.endpoint.unacked(s.id), 0);
 }
 
-/// R40, R60: what the subflow had acknowledged, but the connection had not, counts as lost too.
+/// R30, R40, R60: what the subflow had acknowledged, but the connection had not, counts as lost
+/// too.
 #[test]
 fn a_reset_subflow_that_had_acknowledged() {
     let mut s = Script::open_server(multipath(), 2);
@@ -312,7 +313,7 @@ fn abort_resets_all() {
     assert_eq!(s.state(), ConnectionState::Failed);
 }
 
-/// A subflow that never answers is given up in the end, with a reset.
+/// R75: a subflow that never answers is given up in the end, with a reset.
 #[test]
 fn a_dead_peer() {
     let mut s = Script::open_server(plain(), 1);

@@ -99,8 +99,8 @@ fn wrong_echo_is_not_accepted() {
     assert!(s.endpoint.poll_accept().is_none());
 }
 
-/// R7, R18: the first data rides on MP_CAPABLE and has the DSN after the IDSN; what follows it
-/// before the peer has spoken has a mapping.
+/// R7, R18, R30, R74: the first data rides on MP_CAPABLE and has the DSN after the IDSN; what
+/// follows it before the peer has spoken has a mapping.
 #[test]
 fn first_data_on_capable_from_the_client() {
     let mut s = Script::client(spec(multipath(), 1, None));
@@ -129,7 +129,7 @@ fn a_full_first_segment_fits_the_mtu() {
     assert_eq!(first.len, MSS - 4);
 }
 
-/// R7: a server takes the first data on MP_CAPABLE as it takes it by a DSS.
+/// R7, R10: a server takes the first data on MP_CAPABLE as it takes it by a DSS.
 #[test]
 fn first_data_on_capable_to_the_server() {
     for early in [true, false] {
@@ -202,7 +202,7 @@ fn data_before_the_keys_waits() {
     s.expect(want(0, ACK).ack(151).dack(150));
 }
 
-/// R50: a SYN/ACK without the option gives plain TCP, and no join.
+/// R11, R50, R54: a SYN/ACK without the option gives plain TCP, and no join.
 #[test]
 fn fallback_on_the_syn_ack() {
     let mut s = Script::client(spec(multipath(), 2, None));

@@ -216,7 +216,7 @@ fn backup_is_for_emergencies() {
     assert_eq!(stats.subflows[1].subflow, SubflowId(1));
 }
 
-/// The same, asked for by the server's own setting of the path.
+/// R20, R48: the same, asked for by the own setting of the path.
 #[test]
 fn a_backup_path_is_told_to_the_peer() {
     let mut s = Script::client(spec(multipath(), 2, Some(1)));

@@ -203,8 +203,8 @@ fn data_outside_the_window() {
     assert_eq!(s.endpoint.readable(s.id), u64::from(MSS));
 }
 
-/// R37: the right edge stays while the buffer fills, and moves when the reader has read: the
-/// script's audit holds every segment to it.
+/// R37, R73, R74: the right edge stays while the buffer fills, and moves when the reader has read:
+/// the script's audit holds every segment to it.
 #[test]
 fn the_right_edge() {
     let config = Config { rcvbuf: 5_000, ..plain() };

@@ -135,8 +135,8 @@ fn one_tail_probe() {
     s.expect(want(0, PSH).seq(seq(0)).at(240.0));
 }
 
-/// With one segment in flight the probe leaves time for a delayed acknowledgement: 240 ms, later
-/// than the timeout of 220, so there is none.
+/// R69: with one segment in flight the probe leaves time for a delayed acknowledgement: 240 ms,
+/// later than the timeout of 220, so there is none.
 #[test]
 fn no_probe_later_than_the_timeout() {
     let mut s = sending(1);
@@ -146,7 +146,7 @@ fn no_probe_later_than_the_timeout() {
     s.expect(want(0, PSH).seq(seq(0)).at(240.0));
 }
 
-/// The answer to a probe shows what the tail has lost.
+/// R69: the answer to a probe shows what the tail has lost.
 #[test]
 fn a_tail_probe_reveals_the_loss() {
     let mut s = sending(4);
@@ -161,7 +161,7 @@ fn a_tail_probe_reveals_the_loss() {
     assert!(s.now.as_nanos() <= 105_000_000);
 }
 
-/// R67: the timeout doubles with each expiry, sends one segment, and an acknowledgement of new
+/// R67, R68: the timeout doubles with each expiry, sends one segment, and an acknowledgement of new
 /// data brings it back.
 #[test]
 fn timeouts_back_off() {
@@ -185,7 +185,7 @@ fn timeouts_back_off() {
     s.expect_nothing();
 }
 
-/// RFC 6298 section 5.3: an acknowledgement that moves the edge starts the timer afresh; a
+/// R67 (RFC 6298 section 5.3): an acknowledgement that moves the edge starts the timer afresh; a
 /// duplicate one does not.
 #[test]
 fn the_timer_starts_afresh() {
@@ -203,7 +203,7 @@ fn the_timer_starts_afresh() {
     s.expect(want(0, PSH).seq(seq(1)));
 }
 
-/// After a timeout slow start sends what was lost, in order, and nothing that arrived.
+/// R66, R68: after a timeout slow start sends what was lost, in order, and nothing that arrived.
 #[test]
 fn go_back_over_what_was_lost() {
     let mut s = sending(10);
