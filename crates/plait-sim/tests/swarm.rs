@@ -12,7 +12,8 @@ use plait_app::Workload;
 use plait_base::{Chance, Span, Stream, Time};
 use plait_cc::IdleRestart;
 use plait_core::{Config, ConnectionStats, JoinTiming, RtoMode};
-use plait_sim::{ConnectionSetup, PairSetup, PathSetup, Setup, run};
+use plait_link::{Aqm, GilbertElliott, LinkConfig, LossModel, Reorder};
+use plait_sim::{ConnectionSetup, PairSetup, PathSetup, Setup, SharedLink, run};
 
 /// Everything has healed by then.
 const HEALED: Span = Span::from_secs(20);
@@ -50,10 +51,57 @@ fn draw_path(stream: &mut Stream, index: usize) -> PathSetup {
     path
 }
 
+/// What may go wrong with packets on their way. It does not heal, but it lets enough through.
+fn draw_mishaps(stream: &mut Stream, link: &mut LinkConfig) {
+    let chance = |stream: &mut Stream| Chance::from_ppb(stream.within(1, 30_000_000) as u32);
+    match stream.below(4) {
+        0 => {
+            let by = ms(stream.within(1, 60));
+            link.reorder = Reorder { chance: chance(stream), by };
+        }
+        1 => link.duplicate = chance(stream),
+        2 => link.corrupt = chance(stream),
+        _ => {
+            let burst = GilbertElliott {
+                p: chance(stream),
+                r: Chance::from_ppb(stream.within(200_000_000, 900_000_000) as u32),
+                bad: Chance::from_ppb(stream.within(100_000_000, 800_000_000) as u32),
+                good: Chance::NEVER,
+            };
+            link.loss = LossModel::GilbertElliott(burst);
+        }
+    }
+    if stream.below(4) == 0 {
+        link.aqm = Aqm::CODEL;
+    }
+}
+
+/// A link that paths may go through together.
+fn draw_shared(stream: &mut Stream, paths: &mut [PathSetup]) -> Vec<SharedLink> {
+    if stream.below(4) != 0 {
+        return Vec::new();
+    }
+    for path in paths {
+        path.via = (stream.below(3) != 0).then_some(0);
+    }
+    let mut both = limited("shared", stream.within(2, 40), ms(stream.within(0, 20)));
+    if stream.below(2) == 0 {
+        draw_mishaps(stream, &mut both.down);
+    }
+    vec![SharedLink { name: both.name, down: both.down, up: both.up }]
+}
+
 fn draw(seed: u64) -> Setup {
     let mut stream = Stream::new(seed, &["swarm"]);
-    let paths: Vec<PathSetup> =
+    let mut paths: Vec<PathSetup> =
         (0..stream.within(2, 4)).map(|index| draw_path(&mut stream, index as usize)).collect();
+    let mut mishaps = Stream::new(seed, &["swarm", "mishaps"]);
+    for link in paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
+        if mishaps.below(3) == 0 {
+            draw_mishaps(&mut mishaps, link);
+        }
+    }
+    let shared = draw_shared(&mut mishaps, &mut paths);
     let names: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
     let mut scheduler = (*pick(&mut stream, &names)).to_owned();
     if stream.below(3) == 0 {
@@ -102,15 +150,7 @@ fn draw(seed: u64) -> Setup {
         })
         .collect();
     let pairs = vec![PairSetup { connections }; stream.within(1, 2) as usize];
-    Setup {
-        seed,
-        paths,
-        shared: Vec::new(),
-        pairs,
-        until: Time::ZERO + deadline,
-        check: true,
-        linger: true,
-    }
+    Setup { seed, paths, shared, pairs, until: Time::ZERO + deadline, check: true, linger: true }
 }
 
 fn verdict(seed: u64) -> Result<u64, String> {
