@@ -18,7 +18,7 @@ use plait_sim::{ConnectionSetup, PairSetup, PathSetup, Setup, SharedLink, run};
 /// Everything has healed by then.
 const HEALED: Span = Span::from_secs(20);
 /// And must be done by then.
-const DEADLINE: Span = Span::from_secs(80);
+const DEADLINE: Span = Span::from_secs(120);
 /// A burst's warm-up sends 200 segments on each path, one a round trip on a lossy one.
 const BURST_DEADLINE: Span = Span::from_secs(600);
 
