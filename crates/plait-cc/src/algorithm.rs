@@ -18,6 +18,8 @@ pub struct Ack {
     pub min_rtt: Span,
     /// The sender was limited by the congestion window during the last RTT.
     pub cwnd_limited: bool,
+    /// The first acknowledgement of a round trip: of data sent after the last one began.
+    pub round: bool,
 }
 
 /// Arithmetic of congestion avoidance. The owner, [`Congestion`](crate::Congestion), keeps window

@@ -1,5 +1,6 @@
 //! The books of one subflow: everything about its window that is not a formula.
 
+use crate::hystart::{Growth, HyStart};
 use crate::idle::IdlePeriod;
 use crate::{Ack, Algorithm, Flow, Flows, IdleReset, IdleRestart, Restarted, View};
 use alloc::boxed::Box;
@@ -18,11 +19,19 @@ pub struct Settings {
     /// L of RFC 3465: slow start grows by at most this many segments per ACK. [`u32::MAX`] is no
     /// limit.
     pub slow_start_limit: u32,
+    /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
+    pub hystart: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { mss: 1448, initial_window: 10, ssthresh: None, slow_start_limit: 2 }
+        Settings {
+            mss: 1448,
+            initial_window: 10,
+            ssthresh: None,
+            slow_start_limit: 2,
+            hystart: false,
+        }
     }
 }
 
@@ -92,6 +101,8 @@ pub struct Congestion {
     phase: Phase,
     intervals: LossIntervals,
     idle: IdlePeriod,
+    /// Only for the first slow start (RFC 9406 section 4.3), without a threshold.
+    hystart: Option<HyStart>,
 }
 
 impl Congestion {
@@ -109,6 +120,7 @@ impl Congestion {
             phase: Phase::SlowStart { after_timeout: false },
             intervals: LossIntervals::default(),
             idle: IdlePeriod::default(),
+            hystart: settings.hystart.then(HyStart::new),
         };
         if let Some(window) = congestion.fixed() {
             congestion.cwnd = window;
@@ -195,12 +207,13 @@ impl Congestion {
     /// loss interval grows.
     pub fn on_ack(&mut self, ack: &Ack, flows: Flows<'_>) {
         self.intervals.since_last = self.intervals.since_last.saturating_add(ack.bytes);
+        let start = self.judge_start(ack);
         if self.phase == Phase::Recovery || !ack.cwnd_limited || self.is_fixed() {
             return;
         }
         let mut bytes = ack.bytes;
         if self.below_threshold() {
-            bytes = self.slow_start(bytes);
+            bytes = self.slow_start(bytes, start);
             if self.below_threshold() {
                 return;
             }
@@ -339,15 +352,33 @@ impl Congestion {
     }
 
     /// Grows towards the threshold and returns the bytes of growth that are beyond it.
-    fn slow_start(&mut self, acked: u64) -> u64 {
+    fn slow_start(&mut self, acked: u64, start: Growth) -> u64 {
         let after_timeout = self.phase == Phase::SlowStart { after_timeout: true };
         self.phase = Phase::SlowStart { after_timeout };
         let limit = if after_timeout { 1 } else { self.settings.slow_start_limit.max(1) };
-        let growth = acked.min(u64::from(limit) * self.settings.segment());
+        let most = acked.min(u64::from(limit) * self.settings.segment());
+        let growth = match start {
+            Growth::Part(of) => most / of,
+            _ => most,
+        };
         let room = self.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh - self.cwnd);
         let taken = growth.min(room);
         self.cwnd = self.cwnd.saturating_add(taken);
         growth - taken
+    }
+
+    /// What HyStart++ makes of an acknowledgement in the first slow start; where it says that it is
+    /// over, the threshold is set.
+    fn judge_start(&mut self, ack: &Ack) -> Growth {
+        let Some(hystart) = self.hystart.as_mut().filter(|_| self.ssthresh.is_none()) else {
+            return Growth::Full;
+        };
+        let growth = hystart.on_ack(ack.rtt, ack.round);
+        if growth == Growth::End {
+            self.hystart = None;
+            self.ssthresh = Some(self.cwnd);
+        }
+        growth
     }
 
     /// Applies what the algorithm asked for. A window that shrinks without a loss takes its

@@ -14,7 +14,8 @@
 //! assert_eq!(window.cwnd(), 14_600);
 //! let srtt = Span::from_millis(20);
 //! let now = Time::ZERO;
-//! let ack = Ack { now, bytes: 1460, rtt: None, srtt, min_rtt: srtt, cwnd_limited: true };
+//! let ack = Ack { now, bytes: 1460, rtt: None, srtt, min_rtt: srtt, cwnd_limited: true,
+//!     round: false };
 //! let all = [window.flow(Some(srtt), true)];
 //! window.on_ack(&ack, Flows { all: &all, own: 0 });
 //! assert_eq!(window.cwnd(), 16_060);
@@ -27,6 +28,7 @@ extern crate alloc;
 mod algorithm;
 mod algorithms;
 mod congestion;
+mod hystart;
 mod idle;
 mod params;
 mod registry;

@@ -50,6 +50,7 @@ impl Iterator for Rounds {
                 srtt: Span::ZERO,
                 min_rtt: Span::ZERO,
                 cwnd_limited: true,
+                round: false,
             };
             for _ in 0..window {
                 self.congestion.on_ack(&ack, Flows { all: &[], own: 0 });

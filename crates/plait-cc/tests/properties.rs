@@ -74,14 +74,22 @@ prop_compose! {
         ssthresh in proptest::option::of(bytes()),
         slow_start_limit in prop_oneof![4 => 1..4_u32, 1 => Just(0), 1 => Just(u32::MAX)],
     ) -> Settings {
-        Settings { mss, initial_window, ssthresh, slow_start_limit }
+        Settings { mss, initial_window, ssthresh, slow_start_limit, hystart: mss % 2 == 1 }
     }
 }
 
 fn apply(congestion: &mut Congestion, event: &Event, now: Time, flows: Flows<'_>) {
     match *event {
         Event::Ack { bytes, srtt, limited } => {
-            let ack = Ack { now, bytes, rtt: None, srtt, min_rtt: srtt, cwnd_limited: limited };
+            let ack = Ack {
+                now,
+                bytes,
+                rtt: None,
+                srtt,
+                min_rtt: srtt,
+                cwnd_limited: limited,
+                round: false,
+            };
             congestion.on_ack(&ack, flows);
         }
         Event::Loss { inflight } => congestion.on_loss(now, inflight, flows),

@@ -28,6 +28,18 @@ pub enum RtoMode {
     Rfc200,
 }
 
+/// What a window is reduced from after a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ReduceFrom {
+    /// The congestion window, as Linux does. Growth is held to what was used (cwnd validation), so
+    /// a window that was not filled cannot have grown.
+    #[default]
+    Window,
+    /// The bytes outstanding, as RFC 5681 section 3.1 and RFC 9438 section 4.6 say: after the loss
+    /// of a tail little is, and the window falls far.
+    Flight,
+}
+
 /// A path that a client may use, in the order of preference; the connection starts on the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathConfig {
@@ -54,6 +66,8 @@ pub struct Config {
     pub ssthresh: Option<u64>,
     /// L of RFC 3465.
     pub slow_start_limit: u32,
+    /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
+    pub hystart: bool,
     /// When further subflows start.
     pub join: JoinTiming,
     /// Retransmission timeout.
@@ -65,6 +79,8 @@ pub struct Config {
     /// Hold data back while the host's own queue has enough of it (TCP small queues); the world
     /// tells when segments leave the host.
     pub tsq: bool,
+    /// What a window is reduced from after a loss.
+    pub reduce_from: ReduceFrom,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
     /// Verify the invariants after every event and panic on a violation.
@@ -105,11 +121,13 @@ impl Default for Config {
             initial_window: 10,
             ssthresh: None,
             slow_start_limit: 2,
+            hystart: false,
             join: JoinTiming::default(),
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),
             delayed_ack: true,
             tsq: false,
+            reduce_from: ReduceFrom::default(),
             probe: Some(Config::PROBE),
             check: false,
         }

@@ -1,7 +1,7 @@
 //! One subflow: the parts of a TCP connection side by side, and what happens to them when an
 //! acknowledgement comes or a timer expires.
 
-use crate::config::Config;
+use crate::config::{Config, ReduceFrom};
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
 use crate::tcp::recv::Receiver;
@@ -130,7 +130,10 @@ pub(crate) struct Subflow {
     pub(crate) usage: WindowUsage,
     pub(crate) timers: Timers,
     pub(crate) owes: Owes,
+    reduce_from: ReduceFrom,
     pub(crate) last_send: Time,
+    /// The present round trip ends when this sequence number is acknowledged.
+    pub(crate) round_end: u64,
     pub(crate) host_queue: HostQueue,
     /// Mappings that cover more than the segment that told them, the latest last.
     pub(crate) told: VecDeque<Told>,
@@ -160,6 +163,7 @@ impl Subflow {
             initial_window: config.initial_window,
             ssthresh: config.ssthresh,
             slow_start_limit: config.slow_start_limit,
+            hystart: config.hystart,
         };
         Subflow {
             id,
@@ -176,7 +180,9 @@ impl Subflow {
             usage: WindowUsage::default(),
             timers: Timers::new(),
             owes: Owes::default(),
+            reduce_from: config.reduce_from,
             last_send: Time::ZERO,
+            round_end: 0,
             host_queue: HostQueue::default(),
             told: VecDeque::new(),
         }
@@ -356,6 +362,14 @@ impl Subflow {
         }
     }
 
+    /// What the window is reduced from.
+    fn reduced_from(&self) -> u64 {
+        match self.reduce_from {
+            ReduceFrom::Window => self.cc.cwnd(),
+            ReduceFrom::Flight => self.tx.outstanding().min(self.cc.cwnd()),
+        }
+    }
+
     /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
     pub(crate) fn detect_loss(&mut self, now: Time, flows: Flows<'_>, mss: u64, acked: &mut Acked) {
         let (marked, again) = self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
@@ -368,7 +382,7 @@ impl Subflow {
 
     fn enter_recovery(&mut self, now: Time, flows: Flows<'_>, mss: u64) {
         let flight = self.tx.outstanding();
-        self.cc.on_loss(now, flight.min(self.cc.cwnd()), flows);
+        self.cc.on_loss(now, self.reduced_from(), flows);
         let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
         self.phase = Phase::Recovery { point: self.tx.nxt(), prr };
@@ -384,6 +398,10 @@ impl Subflow {
     ) {
         let Some(srtt) = self.rtt.srtt().filter(|_| outcome.delivered > 0) else { return };
         let cwnd = self.cc.cwnd();
+        let round = self.tx.una() >= self.round_end;
+        if round {
+            self.round_end = self.tx.nxt();
+        }
         let ack = Ack {
             now,
             bytes: outcome.delivered,
@@ -392,6 +410,7 @@ impl Subflow {
             min_rtt: self.rtt.min().unwrap_or(srtt),
             // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
             cwnd_limited: outcome.advanced > 0 && self.usage.limited(self.cc.in_slow_start(), cwnd),
+            round,
         };
         self.cc.on_ack(&ack, flows);
         if self.cc.cwnd() > self.standing.rec_cwnd {
@@ -403,8 +422,7 @@ impl Subflow {
     /// counts as lost; the peer's selective acknowledgements stand.
     pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>) {
         let first_expiry = !matches!(self.phase, Phase::Loss { .. });
-        let flight = self.tx.outstanding().min(self.cc.cwnd());
-        self.cc.on_timeout(now, flight, first_expiry, flows);
+        self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
         self.tx.mark_lost(|_| Verdict::Lost);
         self.phase = Phase::Loss { point: self.tx.nxt() };
         self.standing.pf = true;

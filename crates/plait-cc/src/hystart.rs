@@ -1,0 +1,132 @@
+//! HyStart++ (RFC 9406): slow start ends when the RTT grows, before the queue overflows.
+
+use plait_base::Span;
+
+/// Bounds of the RTT increase that counts (RFC 9406 section 4.3).
+const MIN_THRESHOLD: Span = Span::from_millis(4);
+const MAX_THRESHOLD: Span = Span::from_millis(16);
+/// The increase that counts is this part of the RTT.
+const DIVISOR: u64 = 8;
+/// Samples of a round before it is judged.
+const SAMPLES: u32 = 8;
+/// Conservative slow start grows by this part.
+const GROWTH_DIVISOR: u64 = 4;
+/// Rounds of conservative slow start before congestion avoidance.
+const ROUNDS: u32 = 5;
+
+/// What slow start does with an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Growth {
+    /// All of it.
+    Full,
+    /// A part of it (conservative slow start).
+    Part(u64),
+    /// Slow start is over.
+    End,
+}
+
+/// State of one slow start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HyStart {
+    last_round: Span,
+    this_round: Span,
+    samples: u32,
+    /// Least RTT of the round that began conservative slow start, and the rounds since.
+    conservative: Option<(Span, u32)>,
+}
+
+impl HyStart {
+    pub(crate) const fn new() -> HyStart {
+        HyStart { last_round: Span::MAX, this_round: Span::MAX, samples: 0, conservative: None }
+    }
+
+    /// Takes in an acknowledgement; `round` tells that it is the first of a round trip.
+    pub(crate) fn on_ack(&mut self, rtt: Option<Span>, round: bool) -> Growth {
+        if round && self.begin_round() {
+            return Growth::End;
+        }
+        if let Some(rtt) = rtt {
+            self.this_round = self.this_round.min(rtt);
+            self.samples += 1;
+        }
+        if self.samples >= SAMPLES {
+            self.judge();
+        }
+        if self.conservative.is_some() { Growth::Part(GROWTH_DIVISOR) } else { Growth::Full }
+    }
+
+    /// Whether conservative slow start has lasted long enough.
+    fn begin_round(&mut self) -> bool {
+        self.last_round = self.this_round;
+        self.this_round = Span::MAX;
+        self.samples = 0;
+        match &mut self.conservative {
+            Some((_, rounds)) => {
+                *rounds += 1;
+                *rounds >= ROUNDS
+            }
+            None => false,
+        }
+    }
+
+    fn judge(&mut self) {
+        match self.conservative {
+            // The RTT came down again: it was not the queue.
+            Some((baseline, _)) if self.this_round < baseline => self.conservative = None,
+            Some(_) => {}
+            None if self.last_round == Span::MAX => {}
+            None => {
+                let threshold = self.last_round.over(DIVISOR).clamp(MIN_THRESHOLD, MAX_THRESHOLD);
+                if self.this_round >= self.last_round + threshold {
+                    self.conservative = Some((self.this_round, 0));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(hystart: &mut HyStart, millis: u64) -> Growth {
+        let rtt = Some(Span::from_millis(millis));
+        let mut last = hystart.on_ack(rtt, true);
+        for _ in 1..SAMPLES {
+            if last == Growth::End {
+                break;
+            }
+            last = hystart.on_ack(rtt, false);
+        }
+        last
+    }
+
+    #[test]
+    fn a_growing_rtt_slows_the_start_and_ends_it_after_five_rounds() {
+        let mut hystart = HyStart::new();
+        assert_eq!(round(&mut hystart, 40), Growth::Full);
+        assert_eq!(round(&mut hystart, 44), Growth::Full);
+        // 44 / 8 = 5.5 ms more than the round before.
+        assert_eq!(round(&mut hystart, 50), Growth::Part(4));
+        for _ in 0..4 {
+            assert_eq!(round(&mut hystart, 60), Growth::Part(4));
+        }
+        assert_eq!(round(&mut hystart, 60), Growth::End);
+    }
+
+    #[test]
+    fn an_rtt_that_comes_down_resumes_slow_start() {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 40);
+        assert_eq!(round(&mut hystart, 46), Growth::Part(4));
+        assert_eq!(round(&mut hystart, 41), Growth::Full);
+    }
+
+    #[test]
+    fn few_samples_judge_nothing() {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 40);
+        hystart.on_ack(Some(Span::from_millis(90)), true);
+        assert_eq!(hystart.on_ack(Some(Span::from_millis(90)), false), Growth::Full);
+    }
+}
