@@ -212,7 +212,7 @@ fn the_elements_of_the_page_are_closed_in_order() {
         rest = &rest[end + 1..];
         let name = tag.split([' ', '\n']).next().unwrap();
         if let Some(name) = name.strip_prefix('/') {
-            assert_eq!(open.pop().as_deref(), Some(name), "near {:.80}", rest);
+            assert_eq!(open.pop().as_deref(), Some(name), "near {rest:.80}");
             continue;
         }
         for id in tag.split(" id=\"").skip(1) {

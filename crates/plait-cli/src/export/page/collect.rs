@@ -5,7 +5,7 @@ use super::series::{BINS, Grid, Sum, Track};
 use crate::export::drop_word;
 use crate::recorder::LOOK;
 use plait_app::{AppEvent, Host};
-use plait_base::{PathId, RangeSet, Span, SubflowId, Time};
+use plait_base::{ByteRange, PathId, RangeSet, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sched::Reason;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
@@ -98,8 +98,8 @@ impl Collector {
             base: 0,
             paths: vec![PathTracks::default(); paths],
             marks: Marks::default(),
-            readable: Track::default(),
-            held: Track::default(),
+            readable: Track::starting(Some(0)),
+            held: Track::starting(Some(0)),
             blocked: Default::default(),
             incidents: Vec::new(),
             decisions: BTreeMap::new(),
@@ -233,6 +233,22 @@ impl Collector {
         }
     }
 
+    fn sent(&mut self, now: Time, subflow: SubflowId, data: ByteRange, carry: Carry) {
+        let Some(path) = self.path_of(subflow) else { return };
+        let kind = match carry {
+            Carry::New => Kind::Sent,
+            Carry::Retransmission | Carry::TailProbe => Kind::Again,
+            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => Kind::Copied,
+        };
+        let at = self.micros(now);
+        let (start, end) = self.drawn(data);
+        self.marks.push(kind, path.0, at, start, end);
+        if let Some((bin, tracks)) = self.at(now, path) {
+            tracks.sent.add(bin, data.len());
+        }
+        self.change(now, subflow, |flow| flow.inflight += data.len());
+    }
+
     fn on_sender(&mut self, now: Time, event: &Event) {
         match *event {
             Event::SubflowUp { subflow, path } => {
@@ -249,24 +265,10 @@ impl Collector {
                     self.note_flows(now, path);
                 }
             }
-            Event::DataSent { subflow, data, carry } => {
-                let Some(path) = self.path_of(subflow) else { return };
-                let kind = match carry {
-                    Carry::New => Kind::Sent,
-                    Carry::Retransmission | Carry::TailProbe => Kind::Again,
-                    Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => Kind::Copied,
-                };
-                let at = self.micros(now);
-                let (start, end) = self.drawn(data);
-                self.marks.push(kind, path.0, at, start, end);
-                if let Some((bin, tracks)) = self.at(now, path) {
-                    tracks.sent.add(bin, data.len());
-                }
-                self.change(now, subflow, |flow| flow.inflight += data.len());
-            }
+            Event::DataSent { subflow, data, carry } => self.sent(now, subflow, data, carry),
             Event::Acked { subflow, srtt, cwnd, inflight, .. } => {
                 self.change(now, subflow, |flow| {
-                    (flow.cwnd, flow.inflight) = (Some(cwnd), inflight)
+                    (flow.cwnd, flow.inflight) = (Some(cwnd), inflight);
                 });
                 let Some(path) = self.path_of(subflow) else { return };
                 if let Some((bin, tracks)) = self.at(now, path) {
@@ -302,7 +304,7 @@ impl Collector {
     }
 
     /// A range counted from the first byte that is drawn.
-    fn drawn(&self, data: plait_base::ByteRange) -> (u64, u64) {
+    fn drawn(&self, data: ByteRange) -> (u64, u64) {
         (data.start.saturating_sub(self.base), data.end.saturating_sub(self.base))
     }
 

@@ -189,11 +189,13 @@
       if (low > high) [low, high] = [0, 1];
       const y = axis(frame, low, Math.max(high, low + 1), bytes);
       sequence.scale = { low, high, y };
+      // Under the marks: where what arrives is readable at once, its path stays visible.
+      if (shown.readable) drawBand(frame, run.readable, y, colours.text);
       const order = ["arrived", "sent", "copied", "again"];
       seen.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
       for (const { kind, path, boxes } of seen) {
         ctx.fillStyle = ctx.strokeStyle = colourOf(path);
-        ctx.globalAlpha = kind === "arrived" ? 0.45 : 1;
+        ctx.globalAlpha = kind === "arrived" ? 0.6 : 1;
         ctx.lineWidth = 1.3;
         let inView = 0;
         for (let at = 0; at < boxes.length; at += 4) {
@@ -221,7 +223,6 @@
         }
       }
       ctx.globalAlpha = 1;
-      if (shown.readable) drawBand(frame, run.readable, y, colours.text);
     },
     /** What was sent or arrived next to the pointer. */
     near: () => {
@@ -241,13 +242,13 @@
           best = dx * dx + dy * dy;
           const verb = { sent: "sent", again: "sent again", copied: "sent a copy" }[kind] || "got";
           const range = `${boxes[at + 2]}–${boxes[at + 2] + boxes[at + 3]}`;
-          words = `${run.paths[path].name} ${verb} ${range} at ${instant(boxes[at])} · `;
+          words = ` · ${run.paths[path].name} ${verb} ${range} at ${instant(boxes[at])}`;
         }
       }
       return words;
     },
     /** @param {number} us */
-    read: (us) => `${sequence.near()}readable ${valueAt(run.readable, us, bytes)}`,
+    read: (us) => `readable ${valueAt(run.readable, us, bytes)}${sequence.near()}`,
   };
 
   /** Payload by path in dense bins. */
