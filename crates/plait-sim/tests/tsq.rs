@@ -41,11 +41,8 @@ fn ten_segments_leak_to_the_slow_path_with_tsq_and_not_without() {
 #[test]
 fn bulk_fills_its_path_with_tsq_too() {
     let config = Config { tsq: true, multipath: false, ..Config::default() };
-    let outcome = checked(&setup(
-        vec![path("fast", 10)],
-        &spec("minrtt", "cubic", 1, config),
-        "bulk:10s",
-    ));
+    let outcome =
+        checked(&setup(vec![path("fast", 10)], &spec("minrtt", "cubic", 1, config), "bulk:10s"));
     let goodput = outcome.pairs[0][0].measures.goodput_mbps.unwrap_or(0.0);
     assert!(goodput > 0.95 * 0.965 * 100.0, "{goodput} Mbit/s");
 }
