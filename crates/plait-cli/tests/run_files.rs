@@ -301,6 +301,35 @@ fn the_drawing_shows_what_happened() {
 }
 
 #[test]
+fn what_is_drawn_starts_with_the_first_syn_or_after_the_warm_up() {
+    let end = |name: &str, workload: &str| {
+        let args = format!("--path wifi-home --path lte-att --workload {workload} --json");
+        let path = file(name);
+        let report = run(&format!("{args} --html {}", path.display()));
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let drawing = numbers(&fs::read_to_string(path).unwrap());
+        (drawing["end_us"].as_f64().unwrap() / 1e3, drawing, report["measures"].clone())
+    };
+    let (ms, _, measures) = end("upload.html", "upload:200kB");
+    assert!(ms >= measures["completion_ms"].as_f64().unwrap(), "{ms} {measures}");
+    let (ms, drawing, measures) = end("burst.html", "burst:15seg");
+    let delay = measures["message_delay_ms"].as_f64().unwrap();
+    assert!((delay..delay + 100.0).contains(&ms), "{ms} {measures}");
+    // The burst alone, counted from its first byte; windows are known from the start.
+    let sent: u64 = drawing["marks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|group| group["kind"] == "sent")
+        .flat_map(|group| group["boxes"].as_array().unwrap().chunks(4))
+        .map(|mark| mark[3].as_u64().unwrap())
+        .sum();
+    assert_eq!(sent % 15, 0, "15 segments: {sent}");
+    assert_eq!(drawing["readable"]["last"].as_array().unwrap().last().unwrap(), sent);
+    assert!(drawing["paths"][0]["cwnd"]["last"][0].is_u64());
+}
+
+#[test]
 fn a_minute_of_bulk_fits_the_page() {
     let args = "--path wifi-home --path lte-att --workload bulk:60s";
     let (_, text) = page("bulk.html", args);

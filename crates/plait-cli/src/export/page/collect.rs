@@ -72,6 +72,8 @@ struct Receiver {
 pub(crate) struct Collector {
     sender: Host,
     pub(super) grid: Grid,
+    /// The workload began with a warm-up, which is not drawn.
+    warmed: bool,
     /// First byte of data that is drawn.
     pub(super) base: u64,
     pub(super) paths: Vec<PathTracks>,
@@ -95,6 +97,7 @@ impl Collector {
         Collector {
             sender,
             grid: Grid::new(Time::ZERO),
+            warmed: false,
             base: 0,
             paths: vec![PathTracks::default(); paths],
             marks: Marks::default(),
@@ -170,8 +173,8 @@ impl Collector {
     /// Window and bytes in flight of a path: those of its subflows together.
     fn flows(&self, path: PathId) -> (Option<u64>, u64) {
         let flows = self.sending.iter().flatten().filter(|flow| flow.path == path);
-        flows.fold((Some(0), 0), |(cwnd, inflight), flow| {
-            (cwnd.zip(flow.cwnd).map(|(sum, one)| sum + one), inflight + flow.inflight)
+        flows.fold((None, 0), |(cwnd, inflight), flow| {
+            (cwnd.map_or(flow.cwnd, |sum| Some(sum + flow.cwnd?)), inflight + flow.inflight)
         })
     }
 
@@ -263,6 +266,9 @@ impl Collector {
                 if let (Some(slot), Some(path)) = (self.sending.get_mut(subflow.index()), path) {
                     *slot = None;
                     self.note_flows(now, path);
+                    if let (None, Some((bin, tracks))) = (self.flows(path).0, self.at(now, path)) {
+                        tracks.cwnd.note(bin, 0);
+                    }
                 }
             }
             Event::DataSent { subflow, data, carry } => self.sent(now, subflow, data, carry),
@@ -353,10 +359,13 @@ impl Watch for Collector {
     }
 
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
-        if let AppEvent::MeasureFrom { offset } = *event
-            && (who.pair, who.connection, who.host) == (0, 0, self.sender)
-        {
-            self.restart(now, offset);
+        if (who.pair, who.connection, who.host) != (0, 0, self.sender) {
+            return;
+        }
+        match *event {
+            AppEvent::WarmUp { .. } => self.warmed = true,
+            AppEvent::MeasureFrom { offset } if self.warmed => self.restart(now, offset),
+            _ => {}
         }
     }
 
