@@ -83,8 +83,6 @@ pub struct Config {
     pub reduce_from: ReduceFrom,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
-    /// Verify the invariants after every event and panic on a violation.
-    pub check: bool,
 }
 
 impl Config {
@@ -129,7 +127,6 @@ impl Default for Config {
             tsq: false,
             reduce_from: ReduceFrom::default(),
             probe: Some(Config::PROBE),
-            check: false,
         }
     }
 }

@@ -190,6 +190,9 @@ impl Draft {
             join: self.choice("join", JOINS)?,
             ssthresh,
             initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
+            tsq: self.switch("tsq")?,
+            hystart: self.switch("hystart")?,
+            probes: self.switch("probes")?,
             delayed_ack: self.switch("delayed-ack")?,
             idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,
             rto: self.choice("rto", RTOS)?,
@@ -214,12 +217,9 @@ impl Draft {
 
     /// Settings that have one value so far.
     fn check_fixed(&self) -> Result<()> {
-        for name in ["tsq", "pacing", "hystart"] {
-            let given = self.must(name)?;
-            if given.switch()? {
-                let problem = format!("--{name} on is not available yet");
-                return Err(given.error(Fault::NotYet, &problem));
-            }
+        let pacing = self.must("pacing")?;
+        if pacing.switch()? {
+            return Err(pacing.error(Fault::NotYet, "--pacing on is not available yet"));
         }
         let subflows = self.must("subflows")?;
         match subflows.text.trim() {

@@ -67,6 +67,12 @@ pub struct Transport {
     pub ssthresh: Option<Size>,
     /// Initial congestion window in segments.
     pub initial_window: u32,
+    /// TCP small queues; none in an ideal scenario.
+    pub tsq: bool,
+    /// HyStart++; none in an ideal scenario.
+    pub hystart: bool,
+    /// Probes of silent paths.
+    pub probes: bool,
     /// Delayed acknowledgements; an ideal scenario has none whatever is said here.
     pub delayed_ack: bool,
     /// Congestion window after an idle time.
@@ -127,7 +133,9 @@ impl Scenario {
         config.rto = transport.rto;
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
-        config.check = self.check;
+        config.tsq = transport.tsq && !self.ideal;
+        config.hystart = transport.hystart && !self.ideal;
+        config.probe = config.probe.filter(|_| transport.probes);
         config
     }
 
@@ -171,6 +179,9 @@ impl Scenario {
             ("join", word(build::JOINS, transport.join)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
             ("initial-window", transport.initial_window.to_string()),
+            ("tsq", switch(transport.tsq)),
+            ("hystart", switch(transport.hystart)),
+            ("probes", switch(transport.probes)),
             ("delayed-ack", switch(transport.delayed_ack)),
             ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),
             ("rto", word(build::RTOS, transport.rto)),

@@ -243,7 +243,7 @@ fn known_words_of_later_versions_are_told_apart() {
         ("schedulers", "minrtt+bm"),
         ("cc", "balia"),
         ("workload", "web:amazon"),
-        ("tsq", "on"),
+        ("pacing", "on"),
         ("pacing", "on"),
         ("subflows", "mesh4"),
         ("compete", "cubic@a"),
