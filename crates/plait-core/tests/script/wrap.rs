@@ -1,4 +1,4 @@
-//! R29: DSNs and DATA_ACKs of 4 bytes across 2^32.
+//! R18, R29: DSNs and DATA_ACKs of 4 bytes across 2^32, counted from each end's IDSN.
 
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, want};
