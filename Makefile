@@ -30,7 +30,8 @@ test: ## format, lints, documentation, floors, every test
 	@tests/run
 
 soak: ## the long versions of the randomised tests (release build)
-	@PROPTEST_CASES=$${PROPTEST_CASES:-20000} cargo test --workspace --release --no-fail-fast
+	@PLAIT_SOAK=1 PLAIT_SEEDS=$${PLAIT_SEEDS:-20000} PROPTEST_CASES=$${PROPTEST_CASES:-20000} \
+	  cargo test --workspace --release --no-fail-fast
 
 bench: ## benchmarks
 	@cargo bench --workspace
