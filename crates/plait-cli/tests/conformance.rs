@@ -97,7 +97,7 @@ struct Scan {
 fn comment(line: &str) -> Option<&str> {
     let start = line.find("//")?;
     // Not the slashes of a string.
-    (line[..start].matches('"').count() % 2 == 0).then(|| &line[start + 2..])
+    line[..start].matches('"').count().is_multiple_of(2).then(|| &line[start + 2..])
 }
 
 fn function_name(line: &str) -> Option<&str> {
