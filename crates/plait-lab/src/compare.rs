@@ -299,6 +299,7 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         cc,
         measures,
         speedup_vs_best_path: None,
+        aggregation_benefit: None,
         incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
         failures,
     }
@@ -328,13 +329,34 @@ fn rank(rows: &mut [Row], primary: &str) -> Option<String> {
             best_of_all = Some((value, row.scheduler.clone()));
         }
     }
-    for row in rows {
+    for row in rows.iter_mut() {
         let reference = best.get(&row.cc).copied();
         row.speedup_vs_best_path = value(row)
             .zip(reference)
             .and_then(|(value, reference)| speedup(value, reference, higher));
     }
+    rate_aggregation(rows);
     best_of_all.map(|(_, name)| name)
+}
+
+/// Fills in the aggregation benefit of the multipath rows (variant E: against measured goodputs).
+fn rate_aggregation(rows: &mut [Row]) {
+    let goodput = |row: &Row| {
+        let summary = row.measures.get("goodput_mbps")?;
+        (row.incomplete == 0).then_some(summary.median)
+    };
+    let single = |row: &Row| row.scheduler.starts_with("tcp:");
+    for index in 0..rows.len() {
+        let cc = rows[index].cc.clone();
+        let references: Option<Vec<f64>> =
+            rows.iter().filter(|row| single(row) && row.cc == cc).map(goodput).collect();
+        if single(&rows[index]) {
+            continue;
+        }
+        rows[index].aggregation_benefit = goodput(&rows[index])
+            .zip(references)
+            .and_then(|(goodput, references)| plait_app::aggregation_benefit(goodput, &references));
+    }
 }
 
 /// SHA-256 over each row's scheduler and controller, and each run's measures and segment hash; rows
@@ -437,6 +459,26 @@ mod tests {
             Document::Report(report) => report,
             Document::Sweep(sweep) => panic!("{sweep:?}"),
         }
+    }
+
+    #[test]
+    fn aggregation_is_rated_against_the_single_paths() {
+        let summary = |median: f64| Summary::of(&[median], 1, "test").unwrap();
+        let row = |name: &str, goodput: Option<f64>| {
+            let mut row = Row { scheduler: name.into(), cc: "cubic".into(), ..Row::default() };
+            row.measures.extend(goodput.map(|it| ("goodput_mbps".to_owned(), summary(it))));
+            row
+        };
+        let mut rows = vec![
+            row("ecf", Some(25.0)),
+            row("minrtt", Some(10.0)),
+            row("blest", None),
+            row("tcp:wifi", Some(20.0)),
+            row("tcp:lte", Some(10.0)),
+        ];
+        rate_aggregation(&mut rows);
+        let benefits: Vec<Option<f64>> = rows.iter().map(|row| row.aggregation_benefit).collect();
+        assert_eq!(benefits, [Some(0.5), Some(-0.5), None, None, None]);
     }
 
     #[test]

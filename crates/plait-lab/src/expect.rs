@@ -6,7 +6,8 @@
 //! term        = factor { "*" factor }
 //! factor      = number | value
 //! value       = ROW "." MEASURE [ "." STATISTIC ]        without a statistic: the median
-//!             | ROW "." ("speedup_vs_best_path" | "reinjected_share" | "retransmitted_share")
+//!             | ROW "." ("speedup_vs_best_path" | "aggregation_benefit" | "reinjected_share"
+//!             | "retransmitted_share")
 //!             | ROW ".path_share." PATH
 //! ROW         = SCHEDULER [ "/" CC ]                     the controller where there are several
 //! ```
@@ -22,7 +23,8 @@ use std::fmt;
 const GRAMMAR: &str = "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number, such as `ecf.completion_ms.p95 < \
      minrtt.completion_ms.p95 * 1.05`; several joined by `and`";
 /// Numbers of a row that are no measure and have no statistics.
-const ROW_NUMBERS: &[&str] = &["speedup_vs_best_path", "reinjected_share", "retransmitted_share"];
+const ROW_NUMBERS: &[&str] =
+    &["speedup_vs_best_path", "aggregation_benefit", "reinjected_share", "retransmitted_share"];
 /// Numbers of a path in a row, as help shows them.
 const PATH_NUMBERS: [&str; 2] = ["path_share.PATH", "rtt_ms.PATH"];
 
@@ -267,6 +269,7 @@ impl Number {
             Number::Measure { name, statistic } => row.measures.get(name)?.statistic(statistic),
             Number::Share(path) => row.path_share.get(path).copied(),
             Number::Rtt(path) => row.rtt_ms.get(path).copied(),
+            Number::Plain("aggregation_benefit") => row.aggregation_benefit,
             Number::Plain("reinjected_share") => row.reinjected_share,
             Number::Plain("retransmitted_share") => row.retransmitted_share,
             Number::Plain(_) => row.speedup_vs_best_path,
@@ -424,6 +427,7 @@ mod tests {
             path_share: [("wifi".to_owned(), 0.75)].into(),
             reinjected_share: Some(0.5),
             speedup_vs_best_path: Some(1.25),
+            aggregation_benefit: Some(0.5),
             ..Row::default()
         };
         Report {

@@ -126,6 +126,11 @@ pub struct Row {
     /// controller; above 1 is better for every measure. Absent where either row is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup_vs_best_path: Option<f64>,
+    /// Aggregation benefit of the median goodput against the goodputs of the single paths with the
+    /// same controller: 1 is their sum, 0 the best of them, -1 nothing delivered. Absent for single
+    /// paths, and where a row is incomplete or has no goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation_benefit: Option<f64>,
     /// Runs that did not finish in time or broke an invariant; they are in no statistic.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub incomplete: u32,
