@@ -143,9 +143,15 @@ impl Connection {
     }
 
     /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2).
-    pub(crate) fn accept_join(&mut self, ctx: &mut Context<'_>, address: Address, syn: &Segment) {
-        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return };
-        let Some(id) = self.free_slot() else { return };
+    /// False where the connection has as many subflows as it may.
+    pub(crate) fn accept_join(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: Address,
+        syn: &Segment,
+    ) -> bool {
+        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
+        let Some(id) = self.free_slot() else { return false };
         let mut shake = Handshake {
             iss: ctx.entropy.bits() as u32,
             nonce: ctx.entropy.bits() as u32,
@@ -159,6 +165,7 @@ impl Connection {
         let subflow = &mut self.subflows[id.index()];
         subflow.standing.peer_backup = join.backup;
         subflow.owes.syn = true;
+        true
     }
 
     /// The MPTCP option of our SYN or SYN/ACK.

@@ -149,11 +149,10 @@ impl Connection {
         }
     }
 
-    /// A client whose first data or acknowledgement comes without a DSS has a peer that fell back,
-    /// for our keys were lost on the way (RFC 8684 section 3.7): plain TCP from here on.
+    /// First data or a first acknowledgement of ours without a DSS: the peer fell back, for options
+    /// were lost on the way (RFC 8684 section 3.7). Plain TCP from here on.
     fn maybe_fall_back(&mut self, segment: &Segment, ack: u64) {
-        let first_answer = self.client
-            && self.mode == Mode::Multipath
+        let first_answer = self.mode == Mode::Multipath
             && !self.joins.peer_dss_seen
             && self.subflows.len() == 1
             && segment.options.mptcp.is_none();

@@ -239,6 +239,12 @@ impl Connection {
         Some(if self.client { address.remote_port } else { address.local_port })
     }
 
+    /// A peer's attempt that ended before it could be used, with nothing left to send.
+    pub(crate) fn is_stillborn(&self) -> bool {
+        let used = self.subflows.iter().any(|s| s.standing.joined || s.owes.rst);
+        !self.client && self.failed && !used && self.keys.peer.is_none() && !self.plain()
+    }
+
     pub(crate) fn speaks_multipath(&self) -> bool {
         self.mode == Mode::Multipath
     }

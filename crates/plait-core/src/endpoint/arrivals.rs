@@ -26,7 +26,11 @@ impl Endpoint {
                     accepts(conn).then_some(id)
                 });
                 if let Some(id) = ready {
-                    self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
+                    let taken = self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
+                    if taken != Some(true) {
+                        let reason = ResetReason::Prohibited;
+                        self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
+                    }
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.take_early(now, address, syn);
                 } else if self.may_park(known, address) {

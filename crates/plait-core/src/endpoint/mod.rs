@@ -180,9 +180,14 @@ impl Endpoint {
         if !self.busy.contains(&id) {
             self.busy.push(id);
         }
-        let Some(Some(conn)) = self.connections.get(id.0 as usize) else { return };
+        let Some(slot) = self.connections.get_mut(id.0 as usize) else { return };
         self.addresses.retain(|_, owner| *owner != id);
         self.tokens.retain(|_, owner| *owner != id);
+        // A handshake that a peer began and gave up: nobody has heard of the connection.
+        if slot.as_ref().is_some_and(Connection::is_stillborn) {
+            *slot = None;
+        }
+        let Some(conn) = slot else { return };
         for address in conn.addresses() {
             self.addresses.insert(address, id);
         }

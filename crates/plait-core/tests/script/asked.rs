@@ -175,3 +175,16 @@ fn a_flood_of_syns() {
     let open = (0..10_000).filter(|id| s.endpoint.stats(plait_base::ConnId(*id)).is_some()).count();
     assert!(open <= 4_096, "{open}");
 }
+
+/// R51: a server whose peer fell back after the third ACK, for its first data has no DSS.
+#[test]
+fn a_server_falls_back_on_plain_data() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.lose_all();
+    let mut data = s.tx(0).flags(PSH).stripped();
+    data.len = 100;
+    s.sent.insert(plait_base::ByteRange::new(0, 100));
+    s.send(data);
+    s.expect(want(0, ACK).ack(101).plain());
+    assert_eq!(s.endpoint.readable(s.id), 100);
+}
