@@ -12,20 +12,28 @@ pub(crate) struct Stamp {
     pub(crate) order: u64,
 }
 
+/// Up to this many sources are looked through; a heap pays only beyond.
+const FEW: usize = 24;
+
 /// A queue over sources numbered from zero.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    heap: BinaryHeap<Reverse<(Stamp, usize)>>,
-    /// The live entry of each source; others of it in the heap are passed over.
-    live: Vec<Option<Stamp>>,
+    /// The live entry of each source, [`Stamp::NEVER`] where there is none.
+    live: Vec<Stamp>,
+    /// Entries in order, where there are many sources; void ones among them are passed over.
+    heap: Option<BinaryHeap<Reverse<(Stamp, usize)>>>,
     next_order: u64,
+}
+
+impl Stamp {
+    const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
 }
 
 impl EventQueue {
     pub(crate) fn new(sources: usize) -> EventQueue {
         EventQueue {
-            heap: BinaryHeap::with_capacity(4 * sources),
-            live: vec![None; sources],
+            live: vec![Stamp::NEVER; sources],
+            heap: (sources > FEW).then(|| BinaryHeap::with_capacity(4 * sources)),
             next_order: 0,
         }
     }
@@ -38,26 +46,33 @@ impl EventQueue {
 
     /// The source's next event is at `stamp`; an earlier answer of the same source is void.
     pub(crate) fn set(&mut self, source: usize, stamp: Stamp) {
-        if stamp.at != Time::NEVER {
-            self.live[source] = Some(stamp);
-            self.heap.push(Reverse((stamp, source)));
+        if stamp.at == Time::NEVER {
+            return;
+        }
+        self.live[source] = stamp;
+        if let Some(heap) = &mut self.heap {
+            heap.push(Reverse((stamp, source)));
         }
     }
 
     /// When the source's next event is.
     pub(crate) fn at(&self, source: usize) -> Time {
-        self.live[source].map_or(Time::NEVER, |stamp| stamp.at)
+        self.live[source].at
     }
 
     /// Takes the first event.
     pub(crate) fn pop(&mut self) -> Option<(Time, usize)> {
-        while let Some(Reverse((stamp, source))) = self.heap.pop() {
-            if self.live[source] == Some(stamp) {
-                self.live[source] = None;
-                return Some((stamp.at, source));
-            }
-        }
-        None
+        let (stamp, source) = match &mut self.heap {
+            None => self.live.iter().copied().enumerate().map(|(source, at)| (at, source)).min()?,
+            Some(heap) => loop {
+                let Reverse(entry) = heap.pop()?;
+                if self.live[entry.1] == entry.0 {
+                    break entry;
+                }
+            },
+        };
+        self.live[source] = Stamp::NEVER;
+        (stamp.at != Time::NEVER).then_some((stamp.at, source))
     }
 }
 
@@ -81,5 +96,24 @@ mod tests {
         assert_eq!(queue.pop(), Some((at(5), 1)));
         assert_eq!(queue.pop(), Some((at(5), 0)));
         assert_eq!(queue.pop(), None);
+    }
+
+    /// The heap is the oracle of the plain look.
+    #[test]
+    fn few_sources_and_many_are_served_alike() {
+        let mut stream = plait_base::Stream::new(1, &["queue"]);
+        let (mut few, mut many) = (EventQueue::new(FEW), EventQueue::new(FEW + 1));
+        assert!(few.heap.is_none() && many.heap.is_some());
+        for _ in 0..20_000 {
+            if stream.below(3) == 0 {
+                assert_eq!(few.pop(), many.pop());
+                continue;
+            }
+            let source = stream.below(FEW as u64) as usize;
+            let (at, order) = (at(stream.below(50)), few.order());
+            assert_eq!(many.order(), order);
+            few.set(source, Stamp { at, order });
+            many.set(source, Stamp { at, order });
+        }
     }
 }

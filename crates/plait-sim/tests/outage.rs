@@ -6,7 +6,7 @@ mod common;
 use common::{limited, ms, setup, silent, spec};
 use plait_app::{AppEvent, Host};
 use plait_base::{Span, SubflowId, Time};
-use plait_core::{Carry, Config, Event};
+use plait_core::{Carry, Config, Event, JoinTiming};
 use plait_sim::{Watch, Who, run_watched};
 
 const SIZE: u64 = 4_000_000;
@@ -67,6 +67,31 @@ fn a_fast_path_that_falls_silent_for_ever_holds_nobody() {
                 wrong.push(format!(
                     "{scheduler}, silent at {down:?}: {done:.0} ms > {bound:.0} ms (rto {rto})"
                 ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn early_joins_get_through_where_the_first_handshake_does_not() {
+    let mut wrong = Vec::new();
+    for join in [JoinTiming::AfterSynAck, JoinTiming::Simultaneous] {
+        for down in [0, 5, 13, 15, 20, 24, 30, 45] {
+            for workload in ["download", "upload"] {
+                let down = Time::ZERO + ms(down);
+                let wifi = silent(limited("wifi", 25, ms(25)), down, Time::NEVER);
+                let paths = vec![wifi, limited("lte", 4, ms(75))];
+                let spec = spec("minrtt", "cubic", 2, Config { join, ..Config::default() });
+                let setup = setup(paths, &spec, &format!("{workload}:{SIZE}B"));
+                let outcome = common::checked(&setup);
+                let done = outcome.pairs[0][0].measures.completion_ms.unwrap_or(f64::INFINITY);
+                // Two timeouts of a second before there is any sample, and all of it by the survivor.
+                let bound = 2_000.0 + 1.1 * SIZE as f64 / SURVIVOR * 1e3;
+                if done > bound {
+                    wrong
+                        .push(format!("{join:?}, {workload}, {down:?}: {done:.0} > {bound:.0} ms"));
+                }
             }
         }
     }

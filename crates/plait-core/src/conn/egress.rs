@@ -22,11 +22,19 @@ impl Connection {
             acks |= subflow.owes.ack;
         }
         let ending = self.closing.asked || self.closing.peer_finished;
-        (if owed { self.poll_owed(ctx) } else { None })
-            .or_else(|| if lost { self.poll_lost(ctx) } else { None })
-            .or_else(|| self.poll_data(ctx))
-            .or_else(|| if ending { self.poll_end(ctx) } else { None })
-            .or_else(|| if acks { self.poll_ack(ctx) } else { None })
+        if owed && let Some(transmit) = self.poll_owed(ctx) {
+            return Some(transmit);
+        }
+        if lost && let Some(transmit) = self.poll_lost(ctx) {
+            return Some(transmit);
+        }
+        if let Some(transmit) = self.poll_data(ctx) {
+            return Some(transmit);
+        }
+        if ending && let Some(transmit) = self.poll_end(ctx) {
+            return Some(transmit);
+        }
+        if acks { self.poll_ack(ctx) } else { None }
     }
 
     /// SYNs, resets and probes.

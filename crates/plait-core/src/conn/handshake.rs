@@ -368,7 +368,7 @@ impl Connection {
     /// our third ACK, and its user knows nothing of the connection.
     pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.shake.join && subflow.state == State::SynSent;
+        let refused = subflow.shake.join && !subflow.standing.joined;
         let silent = !self.joins.peer_dss_seen && self.queue.una() == 0;
         self.client && refused && silent && self.subflows[0].standing.pf
     }

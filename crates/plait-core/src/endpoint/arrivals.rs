@@ -33,6 +33,9 @@ impl Endpoint {
                     }
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.take_early(now, address, syn);
+                } else if self.unpark_repeated(address, syn) {
+                    let reason = ResetReason::Mptcp;
+                    self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
                 } else if self.may_park(known, address) {
                     self.parked.push((address.path, syn.clone()));
                 } else {
@@ -74,6 +77,16 @@ impl Endpoint {
             conn.as_ref().is_some_and(|conn| conn.peer_token() == Some(token))
         };
         self.connections.iter().position(named).map(|index| ConnId(index as u32))
+    }
+
+    /// Whether a join that is kept comes a second time: the connection that it waits for has not
+    /// come in a whole timeout, and the client has to know.
+    fn unpark_repeated(&mut self, address: Address, syn: &Segment) -> bool {
+        let before = self.parked.len();
+        self.parked.retain(|(path, parked)| {
+            (*path, parked.src_port, parked.dst_port) != (address.path, syn.src_port, syn.dst_port)
+        });
+        self.parked.len() < before
     }
 
     /// Connections whose handshake a peer has begun and not completed.

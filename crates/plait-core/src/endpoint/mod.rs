@@ -216,8 +216,13 @@ impl Endpoint {
                 // The client did not get our SYN/ACK.
                 let Some(spec) = self.listeners.get(&address.local_port) else { return };
                 self.answers.push_back(early.syn_ack(spec, now));
-            } else {
+            } else if early.answer.is_none() {
                 early.answer = Some(segment.clone());
+            } else {
+                // The proof comes again, and the connection that it is for has not come: its last
+                // ACK was lost, and the client has to know.
+                self.provisional.retain(|early| early.address != address);
+                self.reset(address, segment, None);
             }
         } else if segment.flags.has(Flags::RST) {
             // Nothing to reset.
@@ -247,9 +252,9 @@ impl Endpoint {
         let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
         let mut ctx = self.shared.context(now, id);
         let transmit = conn.poll_transmit(&mut ctx);
-        if let Some(sent) = &transmit
-            && !sent.segment.options.fits()
+        if self.check
             && self.violation.is_none()
+            && transmit.as_ref().is_some_and(|sent| !sent.segment.options.fits())
         {
             self.violation = Some(String::from("the options of a segment exceed 40 bytes"));
         }
