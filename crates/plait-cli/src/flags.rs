@@ -26,11 +26,6 @@ impl ScenarioFlags {
         }
         Ok(draft)
     }
-
-    /// Whether a flag was given, on the command line or in no file.
-    pub(crate) fn says(&self, name: &str) -> bool {
-        self.file.is_some() || self.said.iter().any(|(said, _)| *said == name)
-    }
 }
 
 fn flag(name: &'static str) -> Arg {
@@ -40,8 +35,22 @@ fn flag(name: &'static str) -> Arg {
 impl clap::Args for ScenarioFlags {
     fn augment_args(command: Command) -> Command {
         let path = flag("path").value_name("NAME:KEY=VALUE,...").help(
-            "A path, or the name of a profile; once per path, the first is the primary\n\
-             keys: rtt, rate, queue, loss, trace, ... (`plait list paths`)",
+            "A path, or the name of a profile (`plait list paths`); once per path, the first is the\n\
+             primary. Down is server to client. Keys:\n\
+             profile=NAME       start from a profile\n\
+             rtt=TIME           propagation, half each way; or owd_down=TIME and owd_up=TIME\n\
+             rate=RATE          or rate_down and rate_up; `inf`, or steps 10mbit@0s/4mbit@20s\n\
+             trace=FILE         Mahimahi or CSV instead of a rate; trace_up=FILE;\n\
+             \u{20}                  offset=TIME or random\n\
+             queue=LIMIT        50ms, 64KiB, 100pkt or inf [default: 100 ms at the rate]\n\
+             aqm=codel          [default: droptail]\n\
+             loss=PERCENT       or ge:p=1%,r=30%,bad=50% for bursts; loss_up\n\
+             jitter=TIME        keeps order; reorder=PERCENT:TIME, duplicate=PERCENT,\n\
+             \u{20}                  corrupt=PERCENT\n\
+             down=FROM..TO      an outage, repeatable; `down=1s..` for ever\n\
+             nic=RATE           the sending host\u{2019}s own link [default: 1gbit]\n\
+             via=LINK           a link that paths share (--link)\n\
+             backup             used when no other path works",
         );
         let file = Arg::new("scenario")
             .long("scenario")

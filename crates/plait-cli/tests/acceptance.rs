@@ -16,9 +16,14 @@ fn plait(line: &str) -> Output {
 }
 
 fn json(line: &str) -> Value {
+    json_with(line, 0)
+}
+
+/// A document that is printed although the command ends with `code`.
+fn json_with(line: &str, code: i32) -> Value {
     let output = plait(line);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}\n{errors}");
+    assert_eq!(output.status.code(), Some(code), "{line}\n{errors}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -331,7 +336,6 @@ fn documents_follow_their_schemas() {
         (&compare, format!("compare {lossy} --workload stream:5kB@20ms,for=1s --runs 3 --json")),
         (&compare, format!("compare {PAIR} --workload burst:9seg --vary a.rtt=1ms,2ms --json")),
         (&compare, "compare --path a:rtt=5ms --ideal --workload download:1B --json".to_owned()),
-        (&compare, format!("compare {lossy} --workload download:9MB --until 1s --runs 2 --json")),
         (&run, format!("run {lossy} --workload upload:200kB --json")),
         (&run, format!("run {PAIR} --workload burst:30seg --scheduler blest --json")),
     ];
@@ -339,8 +343,31 @@ fn documents_follow_their_schemas() {
         let document = json(&line);
         assert_eq!(violation(schema, schema, &document, "document"), None, "{line}");
     }
+    // Nothing got through, which is told by the exit code, and the document is there all the same.
+    for (schema, command) in [(&compare, "compare"), (&run, "run")] {
+        let line = format!("{command} {lossy} --workload download:9MB --until 1s --json");
+        let document = json_with(&line, 4);
+        assert_eq!(violation(schema, schema, &document, "document"), None, "{line}");
+    }
     // The check can fail.
     let mut document = json(&format!("compare {PAIR} --workload bulk:1s --json"));
     document["seed"] = "one".into();
     assert!(violation(&compare, &compare, &document, "document").is_some());
+}
+
+#[test]
+fn a_scenario_file_that_names_no_scheduler_runs_minrtt() {
+    let dir = directory("no-scheduler");
+    let file = dir.join("scenario.toml").display().to_string();
+    text(&format!("compare {PAIR} --workload download:64kB --save-scenario {file}"));
+    let run = json(&format!("run --scenario {file} --json"));
+    assert_eq!(run["scheduler"], "minrtt");
+}
+
+#[test]
+fn the_help_of_paths_names_every_key() {
+    let help = text("compare --help");
+    for key in plait_lab::scenario::PATH_KEYS {
+        assert!(help.contains(key), "{key}");
+    }
 }

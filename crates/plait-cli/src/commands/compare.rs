@@ -75,7 +75,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    judge(&document)
+    judge(&document)?;
+    let mut rows = document.reports().iter().flat_map(|report| &report.rows).peekable();
+    let nothing = rows.peek().is_some() && rows.all(|row| row.measures.is_empty());
+    if nothing { Err(Failure::Peer("no run finished".to_owned())) } else { Ok(()) }
 }
 
 impl Args {

@@ -99,21 +99,21 @@ struct Item {
     /// Canonical name; a decorator's starts with `+`.
     name: String,
     /// Other names that are accepted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
     /// One line.
     summary: String,
     /// The form of its text, where it has one.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     grammar: String,
     /// The whole page.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     page: String,
     /// Its parameters.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     params: Vec<Setting>,
     /// Values of its saved state (`plait decide`).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     state: Vec<StateValue>,
 }
 

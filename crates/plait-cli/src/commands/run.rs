@@ -152,7 +152,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let again = &document.command;
         format!("{drawing}\n{}{unfinished}Run again: {again}\n", headline(&measures))
     };
-    deliver(&text, args.output.as_deref())
+    deliver(&text, args.output.as_deref())?;
+    if complete {
+        return Ok(());
+    }
+    Err(Failure::Peer("the workload did not finish".to_owned()))
 }
 
 impl Args {
@@ -192,7 +196,7 @@ impl Args {
         let usage = |error: Box<dyn std::error::Error>| Failure::Usage(error.to_string());
         let mut draft = self.scenario.draft().map_err(|error| usage(error.into()))?;
         for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
-            if !self.scenario.says(name) {
+            if !draft.says(name) {
                 draft.argument(name, one).map_err(|error| usage(error.into()))?;
             }
         }

@@ -195,6 +195,12 @@ impl Draft {
         Draft::default()
     }
 
+    /// Whether a setting has been given.
+    #[must_use]
+    pub fn says(&self, name: &str) -> bool {
+        self.settings.contains_key(name)
+    }
+
     /// Takes the argument `--name text`. A later value replaces that of a file; the second on one
     /// command line is an error. A switch takes `on`.
     ///
