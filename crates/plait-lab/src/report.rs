@@ -95,6 +95,9 @@ pub struct PathReport {
     pub trace_up: Option<String>,
     /// Used only when no other works.
     pub backup: bool,
+    /// Everything that was said of it beyond its profile, as on the command line: steps, outages,
+    /// bursts of loss and the host's link are told here in full.
+    pub settings: Vec<String>,
 }
 
 fn no_share(share: &f64) -> bool {

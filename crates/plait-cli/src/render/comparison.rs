@@ -162,6 +162,18 @@ fn path_line(path: &PathReport) -> String {
     if path.backup {
         words.push("backup".to_owned());
     }
+    // What the words above do not tell, as it was written.
+    let told =
+        ["rate=", "rtt=", "owd_", "queue=", "loss=", "loss_up=", "jitter=", "trace", "backup"];
+    let whole = |said: &&String| {
+        let steps = said.starts_with("rate") && said.contains('@');
+        let bursts = said.starts_with("loss") && said.contains("ge:");
+        let split = path.owd_down_us != path.owd_up_us && said.starts_with("owd_");
+        let plain = told.iter().any(|key| said.starts_with(key));
+        let rates = said.starts_with("rate_") && !steps;
+        steps || bursts || split || !(plain || rates || said.starts_with("profile="))
+    };
+    words.extend(path.settings.iter().filter(whole).cloned());
     format!("{}: {}", path.name, words.join(", "))
 }
 

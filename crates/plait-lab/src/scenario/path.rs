@@ -195,6 +195,7 @@ impl Path {
             trace: trace(&self.speed.down),
             trace_up: trace(&self.speed.up),
             backup: self.backup,
+            settings: self.fields().into_iter().map(|(key, text)| written(key, &text)).collect(),
         }
     }
 
@@ -409,4 +410,9 @@ fn limit_of(queue: QueueLimit) -> Limit {
         QueueLimit::Packets(packets) => Limit::Packets(packets),
         QueueLimit::Delay(span) => Limit::Time(span),
     }
+}
+
+/// A field as it is written in a path.
+fn written(key: &str, text: &str) -> String {
+    if text.is_empty() || key == "backup" { key.to_owned() } else { format!("{key}={text}") }
 }
