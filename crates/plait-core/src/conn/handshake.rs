@@ -11,8 +11,7 @@ use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, Time};
 use plait_wire::{
-    Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment,
-    join_hmac,
+    Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
 };
 
 /// MSS of a peer that tells none (RFC 9293 section 3.7.1).
@@ -344,7 +343,7 @@ impl Connection {
     }
 
     /// A DSS came: the peer has our key.
-    pub(super) fn on_dss_seen(&mut self, ctx: &mut Context<'_>, _dss: &Dss) {
+    pub(super) fn on_dss_seen(&mut self, ctx: &mut Context<'_>) {
         if !self.joins.peer_dss_seen {
             self.joins.peer_dss_seen = true;
             self.start_joins(ctx);

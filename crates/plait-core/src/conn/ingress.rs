@@ -80,9 +80,10 @@ impl Connection {
         if self.failed {
             return;
         }
-        match segment.options.dss {
-            Some(dss) => self.on_dss_seen(ctx, &dss),
-            None => self.maybe_fall_back(segment, ack),
+        if segment.options.dss.is_some() {
+            self.on_dss_seen(ctx);
+        } else {
+            self.maybe_fall_back(segment, ack);
         }
         let old_una = self.queue.una();
         self.on_subflow_ack(ctx, index, segment, ack);

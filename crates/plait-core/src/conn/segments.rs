@@ -167,7 +167,7 @@ impl Connection {
         Transmit { path: subflow.address.path, segment, report: None }
     }
 
-    /// Whether a segment for the subflow can carry our DATA_FIN signal.
+    /// A segment without payload that carries our DATA_FIN signal.
     pub(super) fn build_data_fin(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
         let seq = self.subflows[index].tx.nxt();
         let mut transmit =
