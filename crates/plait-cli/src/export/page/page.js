@@ -152,6 +152,9 @@
     ctx.beginPath();
     for (const [from, to, , , value] of steps) ctx.lineTo(from, value), ctx.lineTo(to, value);
     ctx.stroke();
+    // What holds for less than the eye can see is a dot.
+    const [, stop, , , height] = steps[steps.length - 1];
+    if (stop - steps[0][0] < 3) ctx.fillRect(Math.round(stop) - 3, Math.round(height) - 2, 4, 4);
   };
   /** A mark that points down from the top. @param {Frame} frame @param {number} at @param {string} colour
    * @param {boolean} hollow */
@@ -358,14 +361,21 @@
           if (at >= left && at <= right) wedge(frame, at, colours.alert, hollow);
         }
       }
+      // Each has its line; its word only where that is not over another.
+      let worded = left;
+      ctx.textBaseline = "top";
       for (const [us, on, what] of run.incidents) {
         const at = Math.round(x(us));
         if (on !== index || at < left || at > right) continue;
         ctx.fillStyle = what === "up" ? colours.soft : colours.alert;
         ctx.fillRect(at, top, what === "timeout" ? 2 : 1, bottom - top);
-        ctx.textAlign = at > right - 60 ? "right" : "left";
-        ctx.textBaseline = "top";
-        ctx.fillText(what === "timeout" ? "RTO" : what, at + (at > right - 60 ? -3 : 4), top + 1);
+        const word = what === "timeout" ? "RTO" : what;
+        const width = ctx.measureText(word).width;
+        const from = at + 4 + width > right ? at - 3 - width : at + 4;
+        if (from < worded) continue;
+        ctx.textAlign = "left";
+        ctx.fillText(word, from, top + 1);
+        worded = from + width + 3;
       }
     },
     /** @param {number} us */
