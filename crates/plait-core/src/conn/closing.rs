@@ -2,6 +2,7 @@
 //! 3.3.3). Plain TCP has the FIN alone.
 
 use super::Connection;
+use super::fastclose::FastClose;
 use crate::tcp::state::State;
 use plait_base::Time;
 
@@ -17,6 +18,8 @@ pub(crate) struct Closing {
     pub(crate) fin_acked: bool,
     /// The peer's DATA_FIN (plain TCP: FIN) was reached.
     pub(crate) peer_finished: bool,
+    /// The user has aborted the connection, and the peer has not confirmed it.
+    pub(crate) fast: Option<FastClose>,
 }
 
 impl Closing {

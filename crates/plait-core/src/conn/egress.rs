@@ -25,6 +25,9 @@ impl Connection {
         if owed && let Some(transmit) = self.poll_owed(ctx) {
             return Some(transmit);
         }
+        if self.failed {
+            return None;
+        }
         if lost && let Some(transmit) = self.poll_lost(ctx) {
             return Some(transmit);
         }
@@ -46,6 +49,9 @@ impl Connection {
             }
             if core::mem::take(&mut subflow.owes.rst) {
                 return Some(self.build_rst(index));
+            }
+            if core::mem::take(&mut subflow.owes.fast_close) {
+                return Some(self.build_fast_close(ctx, index));
             }
             if core::mem::take(&mut subflow.owes.syn) {
                 let again = ctx.now + self.join_retry(index);

@@ -10,9 +10,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, Time};
-use plait_wire::{
-    Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
-};
+use plait_wire::{Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, Segment, join_hmac};
 
 /// MSS of a peer that tells none (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
@@ -404,11 +402,6 @@ impl Connection {
         }
         subflow.owes.syn = true;
         self.joins = Joins::except(&self.spec.paths, address.path);
-    }
-
-    /// The reason beside a RST of ours.
-    pub(super) fn reset_option(&self) -> Option<Mptcp> {
-        (!self.plain()).then_some(Mptcp::Reset { reason: ResetReason::Mptcp, transient: false })
     }
 }
 

@@ -20,6 +20,9 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);
         }
+        if self.closing.fast.is_some() {
+            return self.on_segment_after_fast_close(ctx, index, segment);
+        }
         let state = self.subflows[index].state;
         match state {
             State::Closed => return,
@@ -44,6 +47,9 @@ impl Connection {
         };
         if acceptable && self.never_known_to_peer(index) {
             self.restart_here(ctx, index);
+        } else if acceptable && self.is_fast_close(segment.options.mptcp.as_deref()) {
+            self.kill_subflow(ctx, index, false);
+            self.on_fast_close(ctx);
         } else if acceptable {
             self.kill_subflow(ctx, index, false);
         } else if subflow.state.synchronised() {
@@ -141,11 +147,7 @@ impl Connection {
                 subflow.standing.peer_backup = *backup;
                 self.notify_subflows(ctx);
             }
-            Mptcp::FastClose(key) if *key == self.keys.local => {
-                // RFC 8684 section 3.5: the peer has no more to say; every subflow is reset.
-                self.abort(ctx);
-                self.news = true;
-            }
+            Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             _ => {}
         }
     }

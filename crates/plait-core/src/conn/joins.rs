@@ -50,7 +50,8 @@ impl Connection {
     /// Starts the joins whose time has come. Client only: the server's addresses are reached from
     /// there.
     pub(crate) fn start_joins(&mut self, ctx: &mut Context<'_>) {
-        if !self.client || self.joins.waiting.is_empty() || self.closing.asked && self.at_end() {
+        let over = self.failed || self.closing.asked && self.at_end();
+        if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
         let timing = self.spec.config.join;

@@ -4,6 +4,7 @@
 mod challenges;
 mod closing;
 mod egress;
+mod fastclose;
 mod handshake;
 mod ingress;
 mod invariants;
@@ -432,14 +433,6 @@ impl Connection {
     /// Whether something happened since this was last asked.
     pub(crate) fn take_news(&mut self) -> bool {
         core::mem::take(&mut self.news)
-    }
-
-    /// Resets every subflow at once.
-    pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..self.subflows.len() {
-            self.kill_subflow(ctx, index, true);
-        }
-        self.failed = true;
     }
 
     /// A subflow is gone. What it carried is for the others.

@@ -61,7 +61,7 @@ impl Connection {
         let Some(base) = self.probe_interval().filter(|_| self.client) else { return };
         let others =
             self.subflows.iter().any(|s| s.state != State::Closed && s.address.path != path);
-        if others && !self.closing.asked && !self.closing.peer_finished {
+        if others && !self.failed && !self.closing.asked && !self.closing.peer_finished {
             self.joins.wait_again(&self.spec.paths, path);
             let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
             self.joins.rejoins += 1;

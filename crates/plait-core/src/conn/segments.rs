@@ -67,6 +67,13 @@ pub(super) fn syn_segment(
     Transmit { path: address.path, segment, report: None }
 }
 
+/// SACK blocks give way to what else a segment without payload has to tell.
+fn trim_sack(options: &mut Options) {
+    while options.sack.count() > 0 && options.padded_len() > plait_wire::MAX_OPTION_BYTES {
+        options.sack.truncate(options.sack.count() - 1);
+    }
+}
+
 impl Connection {
     /// SYN or SYN/ACK, according to the state.
     pub(super) fn build_syn(&mut self, now: Time, index: usize) -> Transmit {
@@ -152,8 +159,8 @@ impl Connection {
 
     /// A RST that the peer will accept.
     pub(super) fn build_rst(&mut self, index: usize) -> Transmit {
-        let mptcp = self.reset_option().map(Box::new);
-        let subflow = &mut self.subflows[index];
+        let mptcp = self.reset_option(self.subflows[index].owes.cause).map(Box::new);
+        let subflow = &self.subflows[index];
         let segment = Segment {
             src_port: subflow.address.local_port,
             dst_port: subflow.address.remote_port,
@@ -165,6 +172,17 @@ impl Connection {
             payload: Payload::Empty,
         };
         Transmit { path: subflow.address.path, segment, report: None }
+    }
+
+    /// An ACK that tells the peer by its own key that the connection is over.
+    pub(super) fn build_fast_close(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
+        let seq = self.subflows[index].tx.nxt();
+        let mut transmit =
+            self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None);
+        let options = &mut transmit.segment.options;
+        options.mptcp = self.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
+        trim_sack(options);
+        transmit
     }
 
     /// A segment without payload that carries our DATA_FIN signal.
@@ -179,14 +197,7 @@ impl Connection {
             Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum: None });
         dss.data_fin = true;
         transmit.segment.options.mptcp = None;
-        let room = plait_wire::MAX_OPTION_BYTES;
-        while transmit.segment.options.padded_len() > room {
-            let blocks = transmit.segment.options.sack.count();
-            transmit.segment.options.sack.truncate(blocks.saturating_sub(1));
-            if blocks == 0 {
-                break;
-            }
-        }
+        trim_sack(&mut transmit.segment.options);
         transmit
     }
 }

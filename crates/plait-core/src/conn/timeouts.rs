@@ -4,8 +4,10 @@ use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
 use crate::tcp::host_queue;
 use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::Cause;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, SubflowId, Time};
+use plait_wire::ResetReason;
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
 const SYN_RETRIES: u8 = 6;
@@ -158,6 +160,9 @@ impl Connection {
     }
 
     fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.closing.fast.is_some() {
+            return self.on_fast_close_timeout(ctx, index);
+        }
         let subflow = &mut self.subflows[index];
         let rto = subflow.rtt.rto();
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
@@ -184,7 +189,7 @@ impl Connection {
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows));
         self.report_window(ctx, index, WindowCause::Timeout);
         if self.subflows[index].rtt.backoff() > DATA_RETRIES {
-            return self.kill_subflow(ctx, index, true);
+            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
         }
         self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
@@ -213,6 +218,10 @@ impl Connection {
     }
 
     fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
+        if self.failed {
+            self.timers = ConnectionTimers::new();
+            return;
+        }
         if self.timers.safety <= ctx.now {
             self.timers.safety = Time::NEVER;
             self.scheduling.wake();

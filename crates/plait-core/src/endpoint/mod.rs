@@ -396,7 +396,8 @@ impl Endpoint {
         self.with(now, id, |conn, _| conn.finish());
     }
 
-    /// Resets the connection at once.
+    /// Ends the connection at once: what was not delivered is lost at both ends. The peer is told
+    /// by MP_FASTCLOSE (RFC 8684 section 3.5), by a RST in plain TCP.
     pub fn abort(&mut self, now: Time, id: ConnId) {
         self.with(now, id, |conn, ctx| conn.abort(ctx));
     }

@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, PathId, Span, SubflowId, Time};
 use plait_cc::{Ack, Algorithm, Congestion, Flow, Flows, Settings};
+use plait_wire::ResetReason;
 
 /// Which conversation the segments of a subflow belong to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -71,6 +72,21 @@ pub(crate) struct Told {
     pub(crate) dsn: u64,
 }
 
+/// Why a subflow is reset: what its RST tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// MP_TCPRST with this reason.
+    Reason(ResetReason),
+    /// MP_FASTCLOSE: the connection ends.
+    Close,
+}
+
+impl Default for Cause {
+    fn default() -> Cause {
+        Cause::Reason(ResetReason::Mptcp)
+    }
+}
+
 /// Segments a subflow owes besides data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Owes {
@@ -80,6 +96,10 @@ pub(crate) struct Owes {
     /// A pure ACK that repeats the third ACK of MP_JOIN.
     pub(crate) join_ack: bool,
     pub(crate) rst: bool,
+    /// What it tells.
+    pub(crate) cause: Cause,
+    /// An ACK with MP_FASTCLOSE.
+    pub(crate) fast_close: bool,
     /// A retransmission of the last segment, whatever the window says.
     pub(crate) tail_probe: bool,
     /// A segment that makes the peer tell its window.
@@ -91,7 +111,13 @@ pub(crate) struct Owes {
 impl Owes {
     /// Whether anything but an acknowledgement is owed.
     pub(crate) const fn urgent(self) -> bool {
-        self.syn | self.join_ack | self.rst | self.tail_probe | self.window_probe | self.path_probe
+        self.syn
+            | self.join_ack
+            | self.rst
+            | self.fast_close
+            | self.tail_probe
+            | self.window_probe
+            | self.path_probe
     }
 }
 
@@ -195,7 +221,7 @@ impl Subflow {
         }
         if self.state == State::Closed {
             self.timers.clear_all();
-            self.owes = Owes { rst: self.owes.rst, ..Owes::default() };
+            self.owes = Owes { rst: self.owes.rst, cause: self.owes.cause, ..Owes::default() };
         }
     }
 

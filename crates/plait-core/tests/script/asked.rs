@@ -4,7 +4,6 @@
 use crate::harness::{Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, want};
 use plait_base::PathId;
-use plait_core::ConnectionState;
 use plait_wire::{Flags, Mptcp};
 
 /// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no
@@ -111,19 +110,6 @@ fn priority_changes() {
     s.send(s.tx(0).mptcp(Mptcp::Prio { backup: false }));
     s.write(1_000);
     s.expect(want(0, PSH));
-}
-
-/// R55: MP_FASTCLOSE with our key ends the connection; with another it says nothing.
-#[test]
-fn fast_close() {
-    let mut s = Script::open_server(multipath(), 2);
-    s.send(s.tx(0).mptcp(Mptcp::FastClose(s.key)));
-    assert_eq!(s.state(), ConnectionState::Open);
-    let key = s.remote_key.unwrap();
-    s.send(s.tx(0).mptcp(Mptcp::FastClose(key)));
-    assert_eq!(s.state(), ConnectionState::Failed);
-    s.expect(want(0, RST));
-    s.expect(want(1, RST));
 }
 
 /// RFC 9293 section 3.10.7.2: a listener ignores a segment with RST, whatever else it has.

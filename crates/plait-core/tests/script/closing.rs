@@ -1,7 +1,7 @@
 //! Ends: DATA_FIN and FIN, half closes, resets.
 
 use crate::harness::{MSS, Script, multipath, plain, spec};
-use crate::segment::{ACK, FIN, PSH, RST, want};
+use crate::segment::{ACK, FIN, PSH, want};
 use plait_base::Time;
 use plait_core::ConnectionState;
 use plait_wire::Flags;
@@ -298,19 +298,6 @@ fn the_last_subflow() {
     s.after(100_000);
     s.expect_nothing();
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
-}
-
-/// R49: an abort resets every subflow, with the reason.
-#[test]
-fn abort_resets_all() {
-    let mut s = Script::open_server(multipath(), 2);
-    s.endpoint.abort(s.now, s.id);
-    s.drain();
-    for path in [0, 1] {
-        s.expect(want(path, RST).seq(1).mptcp("Reset { reason: Mptcp, transient: false }"));
-    }
-    s.expect_nothing();
-    assert_eq!(s.state(), ConnectionState::Failed);
 }
 
 /// R75: a subflow that never answers is given up in the end, with a reset.

@@ -8,6 +8,7 @@ mod segment;
 
 mod asked;
 mod closing;
+mod fastclose;
 mod handshake;
 mod joins;
 mod receiving;

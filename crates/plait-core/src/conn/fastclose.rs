@@ -1,0 +1,119 @@
+//! The abrupt end of a whole connection (RFC 8684 section 3.5): MP_FASTCLOSE on an ACK of one
+//! subflow while the others are reset, told again until the peer answers with a RST; in the end, and
+//! where the peer may not know our key, on RSTs.
+
+use super::timeouts::ConnectionTimers;
+use super::{Connection, Context};
+use crate::tcp::state::State;
+use crate::tcp::subflow::{Cause, Owes};
+use crate::tcp::timer::Timer;
+use plait_wire::{Key, Mptcp, ResetReason, Segment};
+
+/// How often MP_FASTCLOSE is told again before a RST ends the wait (RFC 8684 section 3.5: three).
+const RETRIES: u8 = 3;
+
+/// An MP_FASTCLOSE that waits for the peer's RST.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FastClose {
+    /// The subflow that carries it.
+    index: usize,
+    retries: u8,
+}
+
+/// The key in an MP_FASTCLOSE.
+fn told_key(option: Option<&Mptcp>) -> Option<Key> {
+    match option {
+        Some(Mptcp::FastClose(key)) => Some(*key),
+        _ => None,
+    }
+}
+
+impl Connection {
+    /// Ends the connection at once: no more is sent, delivered or acknowledged.
+    pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
+        if self.closing.fast.is_some() {
+            return;
+        }
+        self.failed = true;
+        self.timers = ConnectionTimers::new();
+        // A server that has not answered with a DSS may not know our key, and this one's last ACK
+        // may have to prove it: then a RST has to do.
+        let known = self.speaks_multipath() && (!self.client || self.joins.peer_dss_seen);
+        let chosen = self.best_for_signal().filter(|_| known);
+        for index in (0..self.subflows.len()).filter(|index| Some(*index) != chosen) {
+            let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
+            self.reset_subflow(ctx, index, cause);
+        }
+        let Some(index) = chosen else { return };
+        self.closing.fast = Some(FastClose { index, retries: 0 });
+        let subflow = &mut self.subflows[index];
+        subflow.tx.abandon();
+        subflow.timers.clear_all();
+        subflow.owes = Owes { fast_close: true, ..Owes::default() };
+        subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
+    }
+
+    /// The peer ends the connection: every subflow is reset.
+    pub(super) fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
+        for index in 0..self.subflows.len() {
+            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+        }
+        self.timers = ConnectionTimers::new();
+        (self.failed, self.news) = (true, true);
+    }
+
+    /// Whether `option` is an MP_FASTCLOSE with our key; with another it says nothing.
+    pub(super) fn is_fast_close(&self, option: Option<&Mptcp>) -> bool {
+        self.speaks_multipath() && told_key(option) == Some(self.keys.local)
+    }
+
+    /// A segment that is no RST while ours waits: only the peer's own MP_FASTCLOSE ends the wait.
+    pub(super) fn on_segment_after_fast_close(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+    ) {
+        if self.is_fast_close(segment.options.mptcp.as_deref()) {
+            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+        }
+    }
+
+    /// No RST has come within a timeout.
+    pub(super) fn on_fast_close_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let Some(fast) = self.closing.fast.as_mut().filter(|fast| fast.index == index) else {
+            return;
+        };
+        if fast.retries == RETRIES {
+            return self.reset_subflow(ctx, index, Cause::Close);
+        }
+        fast.retries += 1;
+        let subflow = &mut self.subflows[index];
+        subflow.rtt.back_off();
+        subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
+        subflow.owes.fast_close = true;
+    }
+
+    /// Resets a subflow and tells why.
+    pub(super) fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
+        if self.subflows[index].state != State::Closed {
+            self.kill_subflow(ctx, index, true);
+            self.subflows[index].owes.cause = cause;
+        }
+    }
+
+    /// What a RST of ours carries (RFC 8684 sections 3.5 to 3.7); nothing once the connection is
+    /// plain TCP.
+    pub(super) fn reset_option(&self, cause: Cause) -> Option<Mptcp> {
+        if self.plain() {
+            return None;
+        }
+        let reset = |reason, transient| Mptcp::Reset { reason, transient };
+        Some(match (cause, self.keys.peer) {
+            (Cause::Close, Some(key)) => Mptcp::FastClose(key),
+            (Cause::Close, None) => reset(ResetReason::Unspecified, false),
+            // Another attempt may do better on a path that was only silent.
+            (Cause::Reason(reason), _) => reset(reason, reason == ResetReason::Performance),
+        })
+    }
+}
