@@ -1,8 +1,9 @@
-# make demo | test | soak | bench. Nothing is needed beside cargo, make and bash.
+# make demo | test | soak | bench | pictures. Nothing is needed beside cargo, make and bash, and for
+# the pictures a browser.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak bench
+.PHONY: help demo test soak bench pictures
 
 SEED ?= 1
 PLAIT := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)/release/plait
@@ -35,3 +36,7 @@ soak: ## the long versions of the randomised tests (release build)
 
 bench: ## benchmarks
 	@cargo bench --workspace
+
+pictures: ## the pictures of docs/ (needs chromium)
+	@cargo build --release --quiet -p plait-cli
+	@docs/pictures $(PLAIT)

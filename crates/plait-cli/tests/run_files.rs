@@ -239,6 +239,7 @@ fn the_elements_of_the_page_are_closed_in_order() {
     }
     for table in [
         "What each path did",
+        "Subflows of the sender",
         "Held back",
         "Scheduling decisions",
         "Measures",
@@ -294,6 +295,12 @@ fn the_drawing_shows_what_happened() {
         .iter()
         .filter(|l| l["host"] == "server" && l["event"] == "data-sent" && l["carry"] == "new");
     assert_eq!(marks("sent"), new.count());
+    let lost = lines.iter().filter(|l| l["event"] == "segment-dropped" && l["host"] == "server");
+    let lost = lost.filter(|l| l["payload_bytes"] != 0).count();
+    assert!(lost > 10, "{lost}");
+    assert_eq!(marks("lost"), lost);
+    assert_eq!(drawing["paths"][0]["down"], serde_json::json!([[300_000, 900_000]]));
+    assert_eq!(drawing["paths"][1]["down"], serde_json::json!([]));
     let timeouts =
         lines.iter().filter(|l| l["host"] == "server" && l["event"] == "timeout").count();
     let incidents = drawing["incidents"].as_array().unwrap();
@@ -334,6 +341,11 @@ fn a_minute_of_bulk_fits_the_page() {
     let args = "--path wifi-home --path lte-att --workload bulk:60s";
     let (_, text) = page("bulk.html", args);
     assert!(text.len() < 2_000_000, "{} bytes", text.len());
+    // What was thinned, and to what, is told.
+    let told = text.split("id=\"thinned\">").nth(1).unwrap().split('<').next().unwrap();
+    assert!(told.contains(" are drawn as ") && told.contains(" are one."), "{told}");
+    let (_, text_of_few) = page("few.html", EASY);
+    assert!(text_of_few.contains("losses of data has its mark."));
     let drawing = numbers(&text);
     assert!(drawing["end_us"].as_f64().unwrap() >= 59.9e6);
 }

@@ -187,7 +187,8 @@ impl Args {
     fn drawn(&self, scenario: &Scenario) -> Result<Option<(&Path, Collector)>, Failure> {
         let Some(file) = self.html.as_deref() else { return Ok(None) };
         deliver("", Some(file))?;
-        let seen = Collector::new(scenario.workload.sender(), scenario.paths.len());
+        let outages = scenario.paths.iter().map(|path| path.outages.clone()).collect();
+        let seen = Collector::new(scenario.workload.sender(), outages);
         Ok(Some((file, seen)))
     }
 

@@ -128,6 +128,11 @@ fn pointer_and_keys_read_values_and_zoom() {
     let closer = browser.evaluate(&settled).as_str().unwrap().to_owned();
     assert_ne!(closer, whole);
 
+    // A link says where to look.
+    browser.evaluate("location.hash = '#at=0.3s'");
+    browser.evaluate(&settled);
+    assert_eq!(browser.evaluate(&settled).as_str().unwrap().split('.').next(), Some("at 300"));
+
     // Keys do the same without a pointer.
     browser.evaluate("document.querySelector('canvas[data-plot=sequence]').focus()");
     browser.press("Escape");

@@ -13,7 +13,8 @@ new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
   const wanted = (plot) => {
     const [kind, index] = plot.split("-");
     switch (kind) {
-      case "sequence": case "rate": return carried;
+      case "sequence": return run.marks.some(({ kind }) => kind === "lost") ? [...carried, "alert"] : carried;
+      case "rate": return carried;
       case "held": return ["soft"];
       case "blocked": return run.blocked.length ? ["soft"] : [];
       case "window": return some(run.paths[index].cwnd) ? [`p${index}`] : [];

@@ -9,10 +9,10 @@ use plait_base::{ByteRange, PathId, RangeSet, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sched::Reason;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
-use plait_wire::Segment;
+use plait_wire::{Payload, Segment};
 use std::collections::BTreeMap;
 
-/// Incidents kept at most; further ones are counted in the tables alone.
+/// Incidents kept at most; further ones are only counted.
 const INCIDENTS: usize = 1_500;
 
 /// What holds a sender back, in the order of the drawing.
@@ -34,16 +34,53 @@ pub(super) struct PathTracks {
     pub(super) queue: Track,
     pub(super) lost: Sum,
     pub(super) lost_acks: Sum,
+    /// When the path was down.
+    pub(super) outages: Vec<(Time, Time)>,
     /// Packets dropped by cause, both ways.
     pub(super) drops: BTreeMap<&'static str, u64>,
     pub(super) timeouts: u64,
     pub(super) idle_resets: u64,
 }
 
+/// What became of a subflow, seen from the sender.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) subflow: SubflowId,
+    pub(super) path: PathId,
+    pub(super) up: Time,
+    pub(super) down: Option<Time>,
+    /// Payload bytes: new, sent again, copies of another subflow's.
+    pub(super) new: u64,
+    pub(super) again: u64,
+    pub(super) copied: u64,
+    pub(super) timeouts: u64,
+    pub(super) cwnd: Option<u64>,
+    pub(super) srtt: Option<Span>,
+}
+
+impl Life {
+    fn new(subflow: SubflowId, path: PathId, up: Time) -> Life {
+        Life {
+            subflow,
+            path,
+            up,
+            down: None,
+            new: 0,
+            again: 0,
+            copied: 0,
+            timeouts: 0,
+            cwnd: None,
+            srtt: None,
+        }
+    }
+}
+
 /// A subflow as one end sees it.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     path: PathId,
+    /// Its place among the lives.
+    life: usize,
     /// Not known before the first event that tells it.
     cwnd: Option<u64>,
     inflight: u64,
@@ -82,6 +119,10 @@ pub(crate) struct Collector {
     pub(super) held: Track,
     pub(super) blocked: [Sum; BLOCKS.len()],
     pub(super) incidents: Vec<Incident>,
+    /// Incidents that are not among them.
+    pub(super) incidents_left_out: u64,
+    /// Every subflow that there was, in the order in which they came up.
+    pub(super) lives: Vec<Life>,
     /// How often the scheduler said what about which path.
     pub(super) decisions: BTreeMap<(Option<PathId>, Reason), u64>,
     sending: [Option<Flow>; SubflowId::MAX],
@@ -92,19 +133,22 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// An observer of a run over this many paths.
-    pub(crate) fn new(sender: Host, paths: usize) -> Collector {
+    /// An observer of a run over paths with these outages.
+    pub(crate) fn new(sender: Host, outages: Vec<Vec<(Time, Time)>>) -> Collector {
+        let path = |outages| PathTracks { outages, ..PathTracks::default() };
         Collector {
             sender,
             grid: Grid::new(Time::ZERO),
             warmed: false,
             base: 0,
-            paths: vec![PathTracks::default(); paths],
+            paths: outages.into_iter().map(path).collect(),
             marks: Marks::default(),
             readable: Track::starting(Some(0)),
             held: Track::starting(Some(0)),
             blocked: Default::default(),
             incidents: Vec::new(),
+            incidents_left_out: 0,
+            lives: Vec::new(),
             decisions: BTreeMap::new(),
             sending: [None; SubflowId::MAX],
             receiving: [None; SubflowId::MAX],
@@ -122,13 +166,16 @@ impl Collector {
 
     /// Starts over: what came before is not measured. Subflows and their windows stay.
     fn restart(&mut self, now: Time, base: u64) {
-        let fresh = Collector::new(self.sender, self.paths.len());
+        let outages = self.paths.iter_mut().map(|path| std::mem::take(&mut path.outages));
+        let fresh = Collector::new(self.sender, outages.collect());
+        let anew = |life: &Life| Life { new: 0, again: 0, copied: 0, timeouts: 0, ..*life };
         let receiver = Receiver { frontier: base, ..Receiver::default() };
         *self = Collector {
             grid: Grid::new(now),
             base,
             sending: self.sending,
             receiving: self.receiving,
+            lives: self.lives.iter().map(anew).collect(),
             receiver,
             stalled: self.stalled.map(|(cause, _)| (cause, now)),
             last: now,
@@ -189,6 +236,12 @@ impl Collector {
         }
     }
 
+    /// What is kept of a subflow that is up.
+    fn life(&mut self, subflow: SubflowId) -> Option<&mut Life> {
+        let flow = self.sending.get(subflow.index()).copied().flatten()?;
+        self.lives.get_mut(flow.life)
+    }
+
     /// Changes a subflow and notes what its path then has.
     fn change(&mut self, now: Time, subflow: SubflowId, change: impl FnOnce(&mut Flow)) {
         if let Some(Some(flow)) = self.sending.get_mut(subflow.index()) {
@@ -203,8 +256,12 @@ impl Collector {
     }
 
     fn incident(&mut self, at: Time, path: Option<PathId>, what: &'static str) {
-        if let Some(path) = path.filter(|_| self.incidents.len() < INCIDENTS) {
-            self.incidents.push(Incident { at, path, what });
+        match path {
+            Some(path) if self.incidents.len() < INCIDENTS => {
+                self.incidents.push(Incident { at, path, what });
+            }
+            Some(_) => self.incidents_left_out += 1,
+            None => {}
         }
     }
 
@@ -243,6 +300,13 @@ impl Collector {
             Carry::Retransmission | Carry::TailProbe => Kind::Again,
             Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => Kind::Copied,
         };
+        if let Some(life) = self.life(subflow) {
+            *match kind {
+                Kind::Sent => &mut life.new,
+                Kind::Again => &mut life.again,
+                _ => &mut life.copied,
+            } += data.len();
+        }
         let at = self.micros(now);
         let (start, end) = self.drawn(data);
         self.marks.push(kind, path.0, at, start, end);
@@ -256,12 +320,17 @@ impl Collector {
         match *event {
             Event::SubflowUp { subflow, path } => {
                 if let Some(slot) = self.sending.get_mut(subflow.index()) {
-                    *slot = Some(Flow { path, cwnd: None, inflight: 0 });
+                    let life = self.lives.len();
+                    *slot = Some(Flow { path, life, cwnd: None, inflight: 0 });
+                    self.lives.push(Life::new(subflow, path, now));
                     self.incident(now, Some(path), "up");
                 }
             }
             Event::SubflowDown { subflow } => {
                 let path = self.path_of(subflow);
+                if let Some(life) = self.life(subflow) {
+                    life.down = Some(now);
+                }
                 self.incident(now, path, "down");
                 if let (Some(slot), Some(path)) = (self.sending.get_mut(subflow.index()), path) {
                     *slot = None;
@@ -276,6 +345,9 @@ impl Collector {
                 self.change(now, subflow, |flow| {
                     (flow.cwnd, flow.inflight) = (Some(cwnd), inflight);
                 });
+                if let Some(life) = self.life(subflow) {
+                    (life.cwnd, life.srtt) = (Some(cwnd), Some(srtt));
+                }
                 let Some(path) = self.path_of(subflow) else { return };
                 if let Some((bin, tracks)) = self.at(now, path) {
                     tracks.srtt_us.note(bin, srtt.as_micros());
@@ -283,10 +355,14 @@ impl Collector {
             }
             Event::Window { subflow, cwnd, .. } => {
                 self.change(now, subflow, |flow| flow.cwnd = Some(cwnd));
+                self.life(subflow).into_iter().for_each(|life| life.cwnd = Some(cwnd));
             }
             Event::Timeout { subflow, .. } => {
                 let Some(path) = self.path_of(subflow) else { return };
                 self.incident(now, Some(path), "timeout");
+                if let Some(life) = self.life(subflow) {
+                    life.timeouts += 1;
+                }
                 if let Some((_, tracks)) = self.at(now, path) {
                     tracks.timeouts += 1;
                 }
@@ -295,6 +371,7 @@ impl Collector {
             }
             Event::IdleReset { subflow, after, .. } => {
                 self.change(now, subflow, |flow| flow.cwnd = Some(after));
+                self.life(subflow).into_iter().for_each(|life| life.cwnd = Some(after));
                 let Some(path) = self.path_of(subflow) else { return };
                 if let Some((_, tracks)) = self.at(now, path) {
                     tracks.idle_resets += 1;
@@ -369,13 +446,19 @@ impl Watch for Collector {
         }
     }
 
-    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, _: &Segment) {
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         let Hop::Dropped(cause) = hop else { return };
         let with_data = (way == Direction::Down) == (self.sender == Host::Server);
         if let Some((bin, tracks)) = self.at(now, path) {
             let lost = if with_data { &mut tracks.lost } else { &mut tracks.lost_acks };
             lost.add(bin, 1);
             *tracks.drops.entry(drop_word(cause)).or_insert(0) += 1;
+            // A simulated payload says which bytes of the data it stands for.
+            if let (true, Payload::Pattern { offset, len }) = (with_data, &segment.payload) {
+                let data = ByteRange { start: *offset, end: offset + u64::from(*len) };
+                let (at, (start, end)) = (self.micros(now), self.drawn(data));
+                self.marks.push(Kind::Lost, path.0, at, start, end);
+            }
         }
     }
 

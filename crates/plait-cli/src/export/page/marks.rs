@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Copied,
     /// Arrived at the receiver.
     Arrived,
+    /// Dropped by the path.
+    Lost,
 }
 
 impl Kind {
@@ -29,6 +31,7 @@ impl Kind {
             Kind::Again => "again",
             Kind::Copied => "copied",
             Kind::Arrived => "arrived",
+            Kind::Lost => "lost",
         }
     }
 }
@@ -66,11 +69,20 @@ pub(super) struct Marks {
     marks: BTreeMap<Place, Mark>,
     /// Greatest time and byte so far.
     reach: (u64, u64),
+    /// How many were put in.
+    told: u64,
 }
 
 impl Default for Marks {
     fn default() -> Marks {
-        Marks { cell_us: 1, cell_bytes: 1, side: SIDE, marks: BTreeMap::new(), reach: (0, 0) }
+        Marks {
+            cell_us: 1,
+            cell_bytes: 1,
+            side: SIDE,
+            marks: BTreeMap::new(),
+            reach: (0, 0),
+            told: 0,
+        }
     }
 }
 
@@ -78,6 +90,7 @@ impl Marks {
     /// A range of bytes at an instant.
     pub(super) fn push(&mut self, kind: Kind, path: u16, at_us: u64, start: u64, end: u64) {
         self.reach = (self.reach.0.max(at_us), self.reach.1.max(end));
+        self.told += 1;
         self.place(kind, path, Mark { from_us: at_us, to_us: at_us, start, end });
         while self.marks.len() > MARKS {
             self.coarsen();
@@ -103,6 +116,12 @@ impl Marks {
         if self.marks.len() > MARKS / 2 {
             self.side = (self.side / 2).max(1);
         }
+    }
+
+    /// How many marks were put in, how many there are after merging, and the sides of the cells
+    /// within which they were merged: microseconds and bytes.
+    pub(super) fn thinned(&self) -> (u64, usize, u64, u64) {
+        (self.told, self.marks.len(), self.cell_us, self.cell_bytes)
     }
 
     /// Each kind and path with its marks, in the order of time.

@@ -10,15 +10,23 @@ pub(crate) use collect::Collector;
 
 use crate::commands::run::Document;
 use crate::failure::Failure;
-use crate::render::PathCounters;
-use collect::BLOCKS;
+use crate::render::{PathCounters, bytes, millis};
+use collect::{BLOCKS, PathTracks};
+use plait_base::Time;
 use plait_core::Block;
 use serde::Serialize;
 use series::Band;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// One function, so that its parts share their names with each other and with nobody else.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("plot.js"),
+    include_str!("drawings.js"),
+    include_str!("page.js"),
+    "})();\n"
+);
 
 /// What the script draws. Bins are `bin_us` long and start where drawing starts; bytes count from
 /// the first byte that is drawn.
@@ -48,6 +56,8 @@ struct PathDrawing {
     /// Bin and packets.
     lost: Vec<(usize, u64)>,
     lost_acks: Vec<(usize, u64)>,
+    /// Outages: start and end in us.
+    down: Vec<(u64, u64)>,
 }
 
 /// One cause that held the sender back.
@@ -94,7 +104,7 @@ pub(crate) fn render(
         title = escaped(&title),
     );
     head(&mut page, document);
-    charts(&mut page, &drawing);
+    charts(&mut page, &drawing, &thinned(&drawing, &seen));
     page.push_str("<section aria-labelledby=\"numbers\">\n<h2 id=\"numbers\">Numbers</h2>\n");
     tables::write(&mut page, document, counters, &seen);
     page.push_str("</section>\n");
@@ -122,6 +132,40 @@ fn cause_words(block: Block) -> &'static str {
     }
 }
 
+/// The outages of a path within what is drawn.
+fn outages(tracks: &PathTracks, origin: Time, end: Time) -> Vec<(u64, u64)> {
+    let at = |time: Time| time.clamp(origin, end).since(origin).as_micros();
+    let spans = tracks.outages.iter().map(|(from, to)| (at(*from), at(*to)));
+    spans.filter(|(from, to)| from < to).collect()
+}
+
+/// What the drawings leave out, and how much it is.
+fn thinned(drawing: &Drawing, seen: &Collector) -> String {
+    let (told, kept, cell_us, cell_bytes) = seen.marks.thinned();
+    let marks = if told == kept as u64 {
+        format!("Each of the {told} sendings, arrivals and losses of data has its mark.")
+    } else {
+        format!(
+            "{told} sendings, arrivals and losses of data are drawn as {kept} marks: those of a \
+             kind on a path that lie within {} and {} are one.",
+            millis(cell_us as f64 / 1e3),
+            bytes(cell_bytes),
+        )
+    };
+    let incidents = match seen.incidents_left_out {
+        0 => String::new(),
+        more => {
+            format!(" Of the timeouts and changes of subflows, the last {more} are not marked.")
+        }
+    };
+    format!(
+        "{marks} Curves have {} steps of {}, each with the least, the greatest and the last value \
+         in it.{incidents}",
+        drawing.bins,
+        millis(drawing.bin_us / 1e3),
+    )
+}
+
 fn drawing(document: &Document, seen: &Collector) -> Drawing {
     let end = seen.last.max(seen.grid.origin);
     let bins = seen.grid.index(end).map_or(0, |last| last + 1);
@@ -135,6 +179,7 @@ fn drawing(document: &Document, seen: &Collector) -> Drawing {
         queue: tracks.queue.finish(bins),
         lost: tracks.lost.sparse(),
         lost_acks: tracks.lost_acks.sparse(),
+        down: outages(tracks, seen.grid.origin, end),
     });
     let lanes = BLOCKS.iter().zip(&seen.blocked).map(|(block, held)| {
         let shares =
@@ -204,12 +249,12 @@ fn panel(page: &mut String, plot: &str, class: &str, heading: &str, note: &str, 
     );
 }
 
-fn charts(page: &mut String, drawing: &Drawing) {
+fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
     page.push_str(
         "<section id=\"charts\" aria-labelledby=\"over-time\">\n\
          <h2 id=\"over-time\">Over time</h2>\n\
          <noscript><p>The drawings need the script of this page; the numbers below do not.</p>\
-         </noscript>\n<p class=\"hint\">Point or touch to read values; drag to look closer, \
+         </noscript>\n<p class=\"hint keys\">Point or touch to read values; drag to look closer, \
          double-click for the whole run. Keys: \u{2190} \u{2192} move, + \u{2212} zoom, Esc whole \
          run.</p>\n<p class=\"key\" id=\"key\"></p>\n",
     );
@@ -261,7 +306,7 @@ fn charts(page: &mut String, drawing: &Drawing) {
             "window",
             "middle",
             "cwnd and in flight",
-            "line and area; marks are losses and timeouts",
+            "line and area; \u{25bc} data lost, \u{25bd} ACK lost, shaded where the path is down",
         );
         one("srtt", "low", "srtt", "");
         one("queue", "low", "Queue", "in the path, towards the receiver");
@@ -271,8 +316,9 @@ fn charts(page: &mut String, drawing: &Drawing) {
          <div><output id=\"time\"></output><button type=\"button\" id=\"closer\" \
          aria-label=\"Look closer\">+</button><button type=\"button\" id=\"wider\" \
          aria-label=\"Look from further away\">\u{2212}</button><button type=\"button\" \
-         id=\"whole\">Whole run</button></div></div>\n</section>\n",
+         id=\"whole\">Whole run</button></div></div>\n",
     );
+    let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
 }
 
 /// Text that stands in the page as it is.

@@ -5,6 +5,7 @@ use super::{cause_words, escaped};
 use crate::commands::run::Document;
 use crate::render::{PathCounters, bytes, figure, millis, percent, rate};
 use plait_app::measure::{Entry, MEASURES};
+use plait_base::Time;
 use plait_lab::PathReport;
 use std::fmt::Write;
 
@@ -57,6 +58,7 @@ pub(super) fn write(
     seen: &Collector,
 ) {
     of_paths(page, document, counters, seen);
+    subflows(page, document, seen);
     held_back(page, seen);
     decisions(page, document, seen);
     let rows = measures(document).map(|(entry, number)| {
@@ -101,6 +103,43 @@ fn of_paths(page: &mut String, document: &Document, counters: &[PathCounters], s
         ]
     });
     table(page, "What each path did", &head, rows.collect());
+}
+
+fn subflows(page: &mut String, document: &Document, seen: &Collector) {
+    let head = [
+        "subflow",
+        "path",
+        "up from",
+        "until",
+        "new data",
+        "sent again",
+        "copies of another\u{2019}s",
+        "timeouts",
+        "last cwnd",
+        "last srtt",
+    ];
+    let none = || "\u{2013}".to_owned();
+    let origin = seen.grid.origin;
+    let at = |time: Time| {
+        let shown = (time >= origin).then(|| millis(time.since(origin).as_millis_f64()));
+        shown.unwrap_or_else(|| "before".to_owned())
+    };
+    let rows = seen.lives.iter().map(|life| {
+        let path = document.paths.get(life.path.index());
+        vec![
+            life.subflow.0.to_string(),
+            path.map_or_else(none, |path| path.name.clone()),
+            at(life.up),
+            life.down.map_or_else(|| "the end".to_owned(), at),
+            bytes(life.new),
+            bytes(life.again),
+            bytes(life.copied),
+            life.timeouts.to_string(),
+            life.cwnd.map_or_else(none, bytes),
+            life.srtt.map_or_else(none, |srtt| millis(srtt.as_millis_f64())),
+        ]
+    });
+    table(page, "Subflows of the sender", &head, rows.collect());
 }
 
 fn held_back(page: &mut String, seen: &Collector) {
