@@ -54,6 +54,9 @@ pub struct PathConfig {
 pub struct Config {
     /// Speak Multipath TCP; otherwise plain TCP on the first path.
     pub multipath: bool,
+    /// Ask for DSS checksums; they are used in both directions where either end asks (RFC 8684
+    /// section 3.1).
+    pub checksum: bool,
     /// Largest IP packet in bytes.
     pub mtu: u32,
     /// Receive buffer: all of it is advertised.
@@ -95,8 +98,8 @@ impl Config {
     pub const PROBE: Span = Span::from_secs(1);
 
     /// Payload bytes of a full segment in steady state: what is left of the MTU after 40 bytes of
-    /// headers, 12 of timestamps and, with Multipath TCP, a DSS of 18 bytes padded to 20 (4-byte
-    /// DSN and DATA_ACK).
+    /// headers, 12 of timestamps and, with Multipath TCP, a DSS padded to 20 (4-byte DSN and
+    /// DATA_ACK: 18 bytes, 20 with a checksum).
     #[must_use]
     pub const fn segment_payload(&self) -> u64 {
         (self.mtu as u64).saturating_sub(40 + self.option_bytes())
@@ -113,6 +116,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             multipath: true,
+            checksum: false,
             mtu: 1500,
             rcvbuf: 6 << 20,
             sndbuf: 4 << 20,

@@ -80,7 +80,13 @@ fn mptcp() -> impl Strategy<Value = Mptcp> {
     let key = || prop::option::of(any::<u64>().prop_map(Key));
     let capable = (any::<bool>(), key(), key(), prop::option::of(any::<u16>())).prop_map(
         |(checksum_required, sender_key, receiver_key, data_len)| {
-            Mptcp::Capable(MpCapable { checksum_required, sender_key, receiver_key, data_len })
+            Mptcp::Capable(MpCapable {
+                checksum_required,
+                sender_key,
+                receiver_key,
+                data_len,
+                checksum: data_len.filter(|len| len % 2 == 0),
+            })
         },
     );
     let join = (any::<bool>(), any::<u8>(), any::<u32>(), any::<u32>()).prop_map(
@@ -290,6 +296,7 @@ impl Bench {
                 sender_key,
                 receiver_key,
                 data_len: None,
+                checksum: None,
             })))
         };
         match heard.options.mptcp.as_deref() {
@@ -335,6 +342,7 @@ impl Bench {
                 sender_key: None,
                 receiver_key: None,
                 data_len: None,
+                checksum: None,
             }),
         );
     }
@@ -400,11 +408,12 @@ proptest! {
     fn nothing_breaks(
         client: bool,
         multipath in prop::bool::weighted(0.8),
+        checksum in prop::bool::weighted(0.3),
         rcvbuf in prop::sample::select(vec![1u64, 1_500, 70_000, 6 << 20]),
         greeting in 0usize..6,
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        let config = Config { multipath, rcvbuf, ..Config::default() };
+        let config = Config { multipath, checksum, rcvbuf, ..Config::default() };
         let mut bench = Bench::new(client, config);
         bench.drain();
         for which in 0..greeting {

@@ -26,6 +26,8 @@ struct Case {
     scheduler: String,
     paths: u16,
     multipath: bool,
+    /// Either end asks for checksums.
+    checksum: [bool; 2],
     rcvbuf: u64,
     sndbuf: u64,
     /// Bytes from the client, and from the server.
@@ -149,11 +151,12 @@ impl Network {
     }
 }
 
-fn spec(case: &Case) -> ConnectionSpec {
+fn spec(case: &Case, end: usize) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(&case.scheduler).unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
     let config = Config {
         multipath: case.multipath,
+        checksum: case.checksum[end],
         rcvbuf: case.rcvbuf,
         sndbuf: case.sndbuf,
         ..Config::default()
@@ -176,8 +179,8 @@ fn run(case: &Case) -> Result<(), String> {
     let mut network =
         Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0, offered: 0 };
     let mut now = Time::ZERO;
-    ends[1].endpoint.listen(80, spec(case));
-    let id = ends[0].endpoint.connect(now, 80, spec(case));
+    ends[1].endpoint.listen(80, spec(case, 1));
+    let id = ends[0].endpoint.connect(now, 80, spec(case, 0));
     ends[0].sessions.push(Session::new(id));
     loop {
         for (index, end) in ends.iter_mut().enumerate() {
@@ -223,6 +226,7 @@ prop_compose! {
         seed: u64,
         paths in 1u16..=3,
         multipath in prop::bool::weighted(0.85),
+        checksum in [prop::bool::weighted(0.2), prop::bool::weighted(0.2)],
         rcvbuf in prop::sample::select(vec![2_000, 9_000, 65_536, 1 << 20]),
         sndbuf in prop::sample::select(vec![3_000, 20_000, 200_000]),
         sizes in [4_000usize..60_000, 4_000usize..60_000],
@@ -233,7 +237,8 @@ prop_compose! {
     ) -> Case {
         let (scheduler, drops) = (String::new(), 0);
         Case {
-            seed, scheduler, paths, multipath, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms, jitter_ms, drops,
+            seed, scheduler, paths, multipath, checksum, rcvbuf, sndbuf, sizes, loss, repeat, delay_ms,
+            jitter_ms, drops,
         }
     }
 }
@@ -262,6 +267,7 @@ fn a_longer_transfer() {
             scheduler: entry.name.to_owned(),
             paths: 2,
             multipath: true,
+            checksum: [seed % 2 == 1, false],
             rcvbuf: 100_000,
             sndbuf: 100_000,
             sizes: [200_000, 200_000],
@@ -284,6 +290,7 @@ fn every_subset_of_the_first_segments_lost() {
             scheduler: "minrtt".to_owned(),
             paths: 2,
             multipath: true,
+            checksum: [false, drops % 3 == 0],
             rcvbuf: 100_000,
             sndbuf: 100_000,
             sizes,

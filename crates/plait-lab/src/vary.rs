@@ -39,6 +39,7 @@ const KEYS: &[&str] = &[
 const OPTIONS: &[&str] = &[
     "workload",
     "join",
+    "checksum",
     "ssthresh",
     "initial-window",
     "tsq",

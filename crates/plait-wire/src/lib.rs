@@ -6,11 +6,13 @@
 
 extern crate alloc;
 
+mod checksum;
 mod key;
 mod options;
 mod payload;
 mod segment;
 
+pub use checksum::Sum;
 pub use key::{JoinHmac, Key, add_addr_hmac, add_addr_hmac_matches, join_hmac};
 pub use options::{
     AddAddr, DataAck, Dss, JoinAck, JoinSyn, JoinSynAck, MAX_OPTION_BYTES, Mapping, MpCapable,

@@ -99,6 +99,8 @@ pub struct MpCapable {
     pub receiver_key: Option<Key>,
     /// Length of the data that rides along, on the first data segment.
     pub data_len: Option<u16>,
+    /// DSS checksum of that data, where the connection uses it.
+    pub checksum: Option<u16>,
 }
 
 /// MP_JOIN on a SYN (RFC 8684 section 3.2).
@@ -254,7 +256,7 @@ impl Mptcp {
                     + u32::from(capable.receiver_key.is_some());
                 let data = match capable.data_len {
                     None => 0,
-                    Some(_) if capable.checksum_required => 4,
+                    Some(_) if capable.checksum.is_some() => 4,
                     Some(_) => 2,
                 };
                 4 + 8 * keys + data
@@ -389,9 +391,16 @@ mod tests {
     }
 
     fn capable(keys: usize, data_len: Option<u16>, checksum_required: bool) -> Mptcp {
+        let checksum = data_len.filter(|_| checksum_required).map(|_| 1);
         let key = |wanted| (keys >= wanted).then_some(Key(1));
         let (sender_key, receiver_key) = (key(1), key(2));
-        Mptcp::Capable(MpCapable { checksum_required, sender_key, receiver_key, data_len })
+        Mptcp::Capable(MpCapable {
+            checksum_required,
+            sender_key,
+            receiver_key,
+            data_len,
+            checksum,
+        })
     }
 
     fn add_addr(address: IpAddr, port: Option<u16>, hmac: Option<u64>) -> Mptcp {
@@ -432,6 +441,7 @@ mod tests {
             ("data 8, ack 8", dss(ack(true), map(true, None)), 40, 36),
             ("data 8, ack 8, checksum", dss(ack(true), map(true, Some(1))), 40, 38),
             ("data 4, ack 4", dss(ack(false), map(false, None)), 32, 28),
+            ("data 4, ack 4, checksum", dss(ack(false), map(false, Some(1))), 32, 30),
             ("pure ack 4", dss(ack(false), None), 20, 18),
             ("pure ack 8", dss(ack(true), None), 24, 22),
             ("ADD_ADDR v4", acked(add_addr(V4, None, Some(1)), false), 36, 34),
@@ -472,6 +482,7 @@ mod tests {
     fn what_room_is_left_for_sack() {
         let table = [
             ("data 4, ack 4", dss(ack(false), map(false, None)), 0, 1),
+            ("data 4, ack 4, checksum", dss(ack(false), map(false, Some(1))), 0, 1),
             ("data 8, ack 4", dss(ack(false), map(true, None)), 0, 0),
             ("data 8, ack 8", dss(ack(true), map(true, None)), 0, 0),
             ("pure ack 4", dss(ack(false), None), 2, 2),

@@ -1,5 +1,14 @@
 use alloc::sync::Arc;
 
+/// What an edit does to a byte. No edit of one bit leaves a ones' complement sum as it was.
+const EDIT: u8 = 0x01;
+
+/// Eight bytes of the pattern, the first in the highest place: multiples of an odd number, so that
+/// no two stretches of it are alike.
+pub(crate) const fn pattern_word(index: u64) -> u64 {
+    index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// The bytes that a segment carries.
 #[derive(Clone, Debug, Default)]
 pub enum Payload {
@@ -12,6 +21,15 @@ pub enum Payload {
         offset: u64,
         /// Number of bytes.
         len: u32,
+    },
+    /// Pattern bytes of which a middlebox has changed one.
+    Edited {
+        /// Where in the pattern the bytes start.
+        offset: u64,
+        /// Number of bytes.
+        len: u32,
+        /// Which of them was changed, counted from the first.
+        at: u32,
     },
     /// Real bytes, shared.
     Bytes {
@@ -36,7 +54,9 @@ impl Payload {
     pub const fn len(&self) -> u32 {
         match self {
             Payload::Empty => 0,
-            Payload::Pattern { len, .. } | Payload::Bytes { len, .. } => *len,
+            Payload::Pattern { len, .. }
+            | Payload::Edited { len, .. }
+            | Payload::Bytes { len, .. } => *len,
         }
     }
 
@@ -59,10 +79,46 @@ impl Payload {
             Payload::Pattern { offset, .. } => {
                 Payload::Pattern { offset: offset + u64::from(skip), len }
             }
+            Payload::Edited { offset, at, .. } => {
+                let offset = offset + u64::from(skip);
+                match at.checked_sub(skip).filter(|at| *at < len) {
+                    Some(at) => Payload::Edited { offset, len, at },
+                    None => Payload::Pattern { offset, len },
+                }
+            }
             Payload::Bytes { buffer, start, .. } => {
                 Payload::Bytes { buffer: buffer.clone(), start: start + skip, len }
             }
         }
+    }
+
+    /// The payload with its byte at `at` changed, as a middlebox may; the same where there is no
+    /// such byte.
+    #[must_use]
+    pub fn edited(&self, at: u32) -> Payload {
+        match self {
+            _ if at >= self.len() => self.clone(),
+            Payload::Pattern { offset, len } => Payload::Edited { offset: *offset, len: *len, at },
+            Payload::Empty | Payload::Edited { .. } => self.clone(),
+            Payload::Bytes { .. } => {
+                let mut bytes = self.bytes().unwrap_or_default().to_vec();
+                if let Some(byte) = bytes.get_mut(at as usize) {
+                    *byte ^= EDIT;
+                }
+                Payload::from_bytes(&bytes)
+            }
+        }
+    }
+
+    /// The byte of the pattern at `position`.
+    #[must_use]
+    pub const fn pattern_byte(position: u64) -> u8 {
+        pattern_word(position / 8).to_be_bytes()[(position % 8) as usize]
+    }
+
+    /// What an edit leaves there.
+    pub(crate) const fn edited_byte(position: u64) -> u8 {
+        Payload::pattern_byte(position) ^ EDIT
     }
 
     /// The real bytes, where there are any.

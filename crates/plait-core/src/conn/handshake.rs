@@ -134,6 +134,7 @@ impl Connection {
                 if listen_syn(syn) != Asks::Multipath {
                     conn.mode = Mode::Plain;
                 }
+                conn.agree_on_checksums(syn);
             }
         }
         conn
@@ -175,10 +176,11 @@ impl Connection {
         match (shake.join, shake.initiator) {
             _ if self.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
-                checksum_required: false,
+                checksum_required: self.checksums,
                 sender_key: (!initiator).then_some(self.keys.local),
                 receiver_key: None,
                 data_len: None,
+                checksum: None,
             })),
             (true, true) => {
                 // With simultaneous joins the peer's key is not known yet: our own token stands in.
@@ -195,7 +197,12 @@ impl Connection {
     }
 
     /// The MPTCP option that our ACKs carry until the peer is known to have the keys.
-    pub(super) fn ack_option(&self, index: usize, data_len: Option<u16>) -> Option<Mptcp> {
+    pub(super) fn ack_option(
+        &self,
+        index: usize,
+        data_len: Option<u16>,
+        checksum: Option<u16>,
+    ) -> Option<Mptcp> {
         let shake = &self.subflows[index].shake;
         if self.mode != Mode::Multipath || !shake.initiator {
             return None;
@@ -209,10 +216,11 @@ impl Connection {
             });
         }
         (!self.joins.peer_dss_seen).then_some(Mptcp::Capable(MpCapable {
-            checksum_required: false,
+            checksum_required: self.checksums,
             sender_key: Some(self.keys.local),
             receiver_key: Some(peer),
             data_len,
+            checksum,
         }))
     }
 
@@ -234,6 +242,7 @@ impl Connection {
             {
                 self.keys.set_peer(*key);
                 self.mode = Mode::Multipath;
+                self.agree_on_checksums(segment);
             }
             (false, _) => self.mode = Mode::Plain,
             (true, Some(Mptcp::JoinSynAck(answer))) => {
@@ -388,6 +397,7 @@ impl Connection {
             ..Handshake::default()
         };
         self.keys = Keys::new(Key(ctx.entropy.bits()));
+        self.checksums = self.spec.config.checksum;
         self.mode = if self.spec.config.multipath { Mode::Offered } else { Mode::Plain };
         self.queue.restart();
         self.window = SendWindow::new();

@@ -303,12 +303,7 @@ impl Connection {
 
     /// A mapping in our own numbers. `seq` is where the segment that tells it starts.
     fn read_mapping(&self, map: &Mapping, seq: u64) -> Option<Told> {
-        let dsn = if map.long {
-            map.dsn.wrapping_sub(self.keys.peer_first_dsn)
-        } else {
-            let low = (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32);
-            unwrap32(low, self.recv.nxt())
-        };
+        let dsn = self.mapped_dsn(map);
         let start = unwrap32(map.ssn, seq);
         let end = start.checked_add(u64::from(map.len))?;
         Some(Told { seq: ByteRange::new(start, end), dsn })
@@ -338,7 +333,12 @@ impl Connection {
         {
             self.subflows[index].remember(told);
         }
-        let Some(dsn) = self.mapped(index, segment, seq) else { return };
+        let dsn = if self.checksums && self.mode == Mode::Multipath {
+            self.checked_dsn(ctx, index, segment, seq)
+        } else {
+            self.mapped(index, segment, seq)
+        };
+        let Some(dsn) = dsn else { return };
         // Below the first byte or beyond the last number: no place in the data.
         let Some(end) = dsn.checked_add(len) else { return };
         let data = ByteRange::new(dsn, end);
@@ -354,7 +354,7 @@ impl Connection {
         let fresh = !subflow.rx.has(ByteRange::with_len(seq, len));
         let before = recv.nxt();
         let mut duplicate = 0;
-        let deliver = |dsn: u64, payload: Payload, at: Time| {
+        let mut deliver = |dsn: u64, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
             duplicate -= recv.insert(now, dsn, payload, at, id, &mut |run| {
                 log.emit(Event::DataReadable {
@@ -364,7 +364,13 @@ impl Connection {
                 });
             });
         };
-        let due = subflow.rx.accept(now, seq, dsn, segment.payload.clone(), mss, deliver);
+        let payload = segment.payload.clone();
+        let due = match &mut subflow.verifier {
+            None => subflow.rx.accept(now, seq, dsn, payload, mss, deliver),
+            Some(verifier) => subflow.rx.accept(now, seq, dsn, payload, mss, |dsn, payload, at| {
+                verifier.take((dsn, payload, at), &mut deliver);
+            }),
+        };
         match due {
             AckDue::Now => subflow.owes.ack = true,
             AckDue::Later if !subflow.timers.is_set(Timer::Ack) => {
@@ -374,6 +380,9 @@ impl Connection {
         }
         if fresh {
             ctx.emit(Event::DataArrived { subflow: id, data, duplicate });
+        }
+        if self.checksums {
+            self.on_verified(ctx, index);
         }
         if self.recv.nxt() > before {
             self.news = true;
@@ -396,7 +405,8 @@ impl Connection {
         // An end before what is here or beyond the window is none, and must not keep the true one
         // out (numbers before the first byte wrap to the end of the space).
         let Some(end) = first.checked_add(u64::from(map.len).saturating_sub(1)) else { return };
-        if end < self.recv.nxt() || end > self.recv.right_edge() {
+        let right = self.fin_is_right(first, &map);
+        if !right || end < self.recv.nxt() || end > self.recv.right_edge() {
             return;
         }
         self.recv.set_fin(end);

@@ -2,6 +2,7 @@
 //! only this module, `ingress` and `egress` touch more than one part.
 
 mod challenges;
+mod checksums;
 mod closing;
 mod egress;
 mod fastclose;
@@ -181,6 +182,8 @@ pub(crate) struct Connection {
     client: bool,
     started: Time,
     mode: Mode,
+    /// DSS checksums are in use in both directions.
+    checksums: bool,
     failed: bool,
     keys: Keys,
     subflows: Vec<Subflow>,
@@ -211,6 +214,7 @@ impl Connection {
             client,
             started: now,
             mode,
+            checksums: spec.config.checksum,
             failed: false,
             keys: Keys::new(key),
             subflows: Vec::with_capacity(SubflowId::MAX),

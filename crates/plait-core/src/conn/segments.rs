@@ -105,7 +105,8 @@ impl Connection {
         self.recv.on_advertised(field << scale);
         let data_ack = self.keys.peer_first_dsn.wrapping_add(self.recv.nxt());
         let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
-        let mptcp = self.ack_option(index, data_len);
+        let checksum = mapping.and_then(|range| self.checksum(range, seq, &payload));
+        let mptcp = self.ack_option(index, data_len, checksum);
         let mut dss = None;
         // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
         // join has no DSS until it is proven.
@@ -118,7 +119,7 @@ impl Connection {
                     long: false,
                     ssn: seq as u32,
                     len: range.len() as u16,
-                    checksum: None,
+                    checksum,
                 }),
                 data_fin: false,
             });
@@ -191,10 +192,11 @@ impl Connection {
         let mut transmit =
             self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None);
         let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
+        let checksum = self.fin_checksum();
         let dss = transmit.segment.options.dss.get_or_insert_default();
         // Alone, the DATA_FIN has SSN 0 and length 1 (RFC 8684 section 3.3.3).
         dss.mapping =
-            Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum: None });
+            Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum });
         dss.data_fin = true;
         transmit.segment.options.mptcp = None;
         trim_sack(&mut transmit.segment.options);

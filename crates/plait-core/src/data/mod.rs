@@ -3,4 +3,5 @@
 
 pub(crate) mod reassembly;
 pub(crate) mod send_queue;
+pub(crate) mod verifier;
 pub(crate) mod window;

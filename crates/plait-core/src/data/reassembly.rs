@@ -179,7 +179,7 @@ impl Reassembly {
         let skip = self.nxt - held.range.start;
         let data = ByteRange::new(self.nxt, end);
         self.nxt = end;
-        if let Payload::Pattern { offset, .. } = held.payload
+        if let Payload::Pattern { offset, .. } | Payload::Edited { offset, .. } = held.payload
             && offset != held.range.start
         {
             self.misplaced = self.misplaced.or(Some(data));

@@ -2,6 +2,7 @@
 //! acknowledgement comes or a timer expires.
 
 use crate::config::{Config, ReduceFrom};
+use crate::data::verifier::Verifier;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
 use crate::tcp::recv::Receiver;
@@ -79,6 +80,8 @@ pub(crate) enum Cause {
     Reason(ResetReason),
     /// MP_FASTCLOSE: the connection ends.
     Close,
+    /// MP_FAIL: the checksum of the mapping with this DSN, as on the wire, was wrong.
+    Failed(u64),
 }
 
 impl Default for Cause {
@@ -163,6 +166,8 @@ pub(crate) struct Subflow {
     pub(crate) host_queue: HostQueue,
     /// Mappings that cover more than the segment that told them, the latest last.
     pub(crate) told: VecDeque<Told>,
+    /// Where checksums are in use: the data that waits for its own.
+    pub(crate) verifier: Option<Box<Verifier>>,
 }
 
 /// What an acknowledgement changed, for the connection to act upon.
@@ -211,6 +216,7 @@ impl Subflow {
             round_end: 0,
             host_queue: HostQueue::default(),
             told: VecDeque::new(),
+            verifier: None,
         }
     }
 

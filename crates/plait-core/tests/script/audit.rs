@@ -4,7 +4,9 @@
 use crate::harness::{PORT, Peer, Script, line};
 use crate::segment::{ACK, Seg};
 use plait_base::unwrap32;
-use plait_wire::{DataAck, Dss, Flags, Key, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
+use plait_wire::{
+    DataAck, Dss, Flags, Key, Mapping, MpCapable, Mptcp, Options, Payload, Segment, Sum, Timestamps,
+};
 
 impl Script {
     pub(crate) fn audit(&mut self, seg: &Seg, segment: &Segment) {
@@ -14,6 +16,9 @@ impl Script {
         }
         if segment.ip_len() > self.config.mtu {
             wrong.push(format!("a packet of {} bytes", segment.ip_len()));
+        }
+        if self.wrong_checksum(seg, segment) {
+            wrong.push("a checksum that is wrong, missing or not agreed upon (R12, R34)".into());
         }
         let syn = segment.flags.has(Flags::SYN);
         if syn != segment.options.mss.is_some() || !syn && segment.options.window_scale.is_some() {
@@ -57,6 +62,13 @@ impl Script {
 
     pub(crate) fn to_wire(&self, seg: &Seg) -> Segment {
         let peer = &self.peers[&seg.path];
+        let payload = self.payload(seg);
+        let sum = |dsn: u64, ssn: u32, len: u16| {
+            let mut sum =
+                Sum::of_mapping(self.key.idsn().wrapping_add(1).wrapping_add(dsn), ssn, len);
+            sum.add_payload(&payload);
+            self.sums.then_some(sum.checksum())
+        };
         let dss = (seg.dack.is_some() || seg.map.is_some()).then(|| {
             let first = self.key.idsn().wrapping_add(1);
             let remote = self.remote_key.map_or(0, |key| key.idsn().wrapping_add(1));
@@ -70,7 +82,7 @@ impl Script {
                     long: seg.long,
                     ssn,
                     len,
-                    checksum: None,
+                    checksum: sum(dsn, ssn, len),
                 }),
                 data_fin: seg.data_fin,
             }
@@ -87,17 +99,12 @@ impl Script {
         for (left, right) in &seg.sack {
             options.sack.push(peer.irs.wrapping_add(*left), peer.irs.wrapping_add(*right));
         }
-        let payload = match &seg.bytes {
-            Some(bytes) => Payload::from_bytes(bytes),
-            None if seg.len == 0 => Payload::Empty,
-            None => {
-                let mapped = |(dsn, ssn, _): (u64, u32, u16)| {
-                    dsn.wrapping_add(u64::from(seg.seq.wrapping_sub(ssn)))
-                };
-                let offset = seg.map.map_or(u64::from(seg.seq) - 1, mapped);
-                Payload::Pattern { offset, len: seg.len }
-            }
-        };
+        if let Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) =
+            options.mptcp.as_deref_mut()
+        {
+            *checksum = sum(0, 1, *len);
+        }
+        let payload = if seg.edited { payload.edited(seg.len / 2) } else { payload };
         Segment {
             src_port: peer.port,
             dst_port: peer.remote_port,
@@ -108,6 +115,37 @@ impl Script {
             options,
             payload,
         }
+    }
+
+    fn payload(&self, seg: &Seg) -> Payload {
+        match &seg.bytes {
+            Some(bytes) => Payload::from_bytes(bytes),
+            None if seg.len == 0 => Payload::Empty,
+            None => {
+                let mapped = |(dsn, ssn, _): (u64, u32, u16)| {
+                    dsn.wrapping_add(u64::from(seg.seq.wrapping_sub(ssn)))
+                };
+                let offset = seg.map.map_or(u64::from(seg.seq) - 1, mapped);
+                Payload::Pattern { offset, len: seg.len }
+            }
+        }
+    }
+
+    /// R12, R34: every mapping has the checksum of what it carries, or none does.
+    fn wrong_checksum(&self, seg: &Seg, segment: &Segment) -> bool {
+        let map = segment.options.dss.and_then(|dss| dss.mapping);
+        let capable = match segment.options.mptcp.as_deref() {
+            Some(Mptcp::Capable(it)) => it.data_len.map(|len| ((0, 1, len), it.checksum)),
+            _ => None,
+        };
+        let told = seg.map.zip(map.map(|map| map.checksum)).or(capable);
+        let Some(((dsn, ssn, len), checksum)) = told.filter(|told| told.0.2 > 0) else {
+            return false;
+        };
+        let first = self.remote_key.map_or(0, |key| key.idsn().wrapping_add(1));
+        let mut sum = Sum::of_mapping(first.wrapping_add(dsn), ssn, len);
+        sum.add_payload(&segment.payload);
+        checksum != self.sums.then_some(sum.checksum())
     }
 
     pub(crate) fn read_wire(&mut self, path: u16, segment: &Segment) -> Seg {
@@ -166,6 +204,7 @@ impl Script {
             data_fin: options.dss.is_some_and(|dss| dss.data_fin),
             long: map.is_some_and(|map| map.long),
             mptcp: options.mptcp.as_deref().cloned(),
+            edited: false,
         }
     }
 }

@@ -14,6 +14,7 @@ fn capable(sender: Option<Key>, receiver: Option<Key>, data_len: Option<u16>) ->
         sender_key: sender,
         receiver_key: receiver,
         data_len,
+        checksum: None,
     })
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Script {
     pub(crate) remote_key: Option<Key>,
     pub(crate) out: VecDeque<(Time, Seg, Segment)>,
     pub(crate) config: Config,
+    /// DSS checksums are in use: the peer's are made, the endpoint's verified.
+    pub(crate) sums: bool,
     pub(crate) log: String,
     pub(crate) sent: RangeSet,
     pub(crate) data_fin: Option<u64>,
@@ -105,6 +107,7 @@ impl Script {
             key: KEY,
             remote_key: None,
             out: VecDeque::new(),
+            sums: config.checksum,
             config,
             log: String::new(),
             sent: RangeSet::new(),
@@ -236,10 +239,11 @@ impl Script {
         let option = match (self.config.multipath, path) {
             (false, _) => None,
             (true, 0) => Some(Mptcp::Capable(MpCapable {
-                checksum_required: false,
+                checksum_required: self.sums,
                 sender_key: Some(key),
                 receiver_key: None,
                 data_len: None,
+                checksum: None,
             })),
             (true, _) => {
                 let remote = remote.expect("the endpoint told its key");
@@ -269,10 +273,11 @@ impl Script {
         let peer = &self.peers[&path];
         let option = if path == 0 {
             Mptcp::Capable(MpCapable {
-                checksum_required: false,
+                checksum_required: self.sums,
                 sender_key: Some(self.key),
                 receiver_key: Some(remote),
                 data_len: None,
+                checksum: None,
             })
         } else {
             let hmac = join_hmac(self.key, remote, peer.nonce, peer.remote_nonce).left160();
@@ -479,6 +484,7 @@ pub(crate) fn capable_syn() -> Mptcp {
         sender_key: None,
         receiver_key: None,
         data_len: None,
+        checksum: None,
     })
 }
 

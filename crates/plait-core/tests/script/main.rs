@@ -7,6 +7,7 @@ mod harness;
 mod segment;
 
 mod asked;
+mod checksums;
 mod closing;
 mod fastclose;
 mod handshake;

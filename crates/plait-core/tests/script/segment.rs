@@ -34,6 +34,8 @@ pub(crate) struct Seg {
     /// Send all 64 bits of DSN and DATA_ACK.
     pub(crate) long: bool,
     pub(crate) mptcp: Option<Mptcp>,
+    /// The payload arrives other than it was when the checksum was made.
+    pub(crate) edited: bool,
 }
 
 impl Seg {
@@ -90,6 +92,11 @@ impl Seg {
 
     pub(crate) fn mptcp(mut self, option: Mptcp) -> Seg {
         self.mptcp = Some(option);
+        self
+    }
+
+    pub(crate) fn edited(mut self) -> Seg {
+        self.edited = true;
         self
     }
 
@@ -150,7 +157,8 @@ fn option(option: Option<&Mptcp>) -> String {
             let keys =
                 usize::from(it.sender_key.is_some()) + usize::from(it.receiver_key.is_some());
             let len = it.data_len.map_or(String::new(), |len| format!(" {len}"));
-            format!("capable{keys}{len}")
+            let sums = if it.checksum_required { " sums" } else { "" };
+            format!("capable{keys}{len}{sums}")
         }
         Some(Mptcp::JoinSyn(it)) => format!("join{}", if it.backup { " backup" } else { "" }),
         Some(Mptcp::JoinSynAck(_)) => "join answer".into(),

@@ -188,6 +188,7 @@ impl Draft {
         let bare = window.text.trim().trim_end_matches("seg");
         Ok(Transport {
             join: self.choice("join", JOINS)?,
+            checksum: self.switch("checksum")?,
             ssthresh,
             initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
             tsq: self.switch("tsq")?,

@@ -53,6 +53,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("seed", "a whole number", "1", "seed of the first run"),
     setting("subflows", "1", "1", "subflows a path"),
     setting("join", "after-data, after-synack or simultaneous", "after-data", "when further subflows start"),
+    setting("checksum", "on or off", "off", "DSS checksums: data that was changed on its way is noticed"),
     setting("ssthresh", "inf, or a size such as 64KiB or 45seg", "inf", "initial slow start threshold"),
     setting("initial-window", "segments, from 1 to 1000", "10", "initial congestion window"),
     setting("tsq", "on or off", "off", "TCP small queues: hold data back while the host's own link has enough"),

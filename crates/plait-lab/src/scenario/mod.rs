@@ -63,6 +63,8 @@ pub struct Scenario {
 pub struct Transport {
     /// When further subflows start.
     pub join: JoinTiming,
+    /// DSS checksums.
+    pub checksum: bool,
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
     /// Initial congestion window in segments.
@@ -130,6 +132,7 @@ impl Scenario {
         config.initial_window = transport.initial_window;
         config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
         config.join = transport.join;
+        config.checksum = transport.checksum;
         config.rto = transport.rto;
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
@@ -177,6 +180,7 @@ impl Scenario {
             ("runs", self.runs.to_string()),
             ("seed", self.seed.to_string()),
             ("join", word(build::JOINS, transport.join)),
+            ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
             ("initial-window", transport.initial_window.to_string()),
             ("tsq", switch(transport.tsq)),

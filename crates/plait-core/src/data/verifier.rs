@@ -1,0 +1,202 @@
+//! Data that waits for the checksum of its mapping (RFC 8684 section 3.3.1): nothing of a mapping is
+//! delivered before all of it is here and its sum is right.
+
+use alloc::collections::VecDeque;
+use plait_base::{ByteRange, Time};
+use plait_wire::{Payload, Sum};
+
+/// Most mappings that are remembered; the data of others is discarded, so that it comes again.
+const MOST: usize = 4_096;
+
+/// A mapping with its checksum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Checked {
+    /// Subflow sequence numbers of its bytes.
+    pub(crate) seq: ByteRange,
+    /// First data sequence number, as this end counts.
+    pub(crate) dsn: u64,
+    /// The same as on the wire, all 64 bits.
+    pub(crate) wire_dsn: u64,
+    /// Length as told: with a DATA_FIN one more than its bytes.
+    pub(crate) len: u16,
+    pub(crate) checksum: u16,
+}
+
+/// What became of a mapping that was told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Noted {
+    /// It is known now.
+    Known,
+    /// There is no room for it, or some of its bytes have gone already.
+    Refused,
+    /// It contradicts another.
+    Conflict,
+}
+
+/// A run of bytes in subflow order: DSN, payload, time of arrival.
+type Piece = (u64, Payload, Time);
+
+/// The mappings of one subflow that are not complete, and the bytes of the first of them.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    /// In the order of their sequence numbers.
+    known: VecDeque<Checked>,
+    /// Sequence number of the next piece.
+    next: u64,
+    sum: Sum,
+    pieces: VecDeque<Piece>,
+    /// First DSN of the mapping whose checksum was wrong; from there on everything is held.
+    failed: Option<u64>,
+}
+
+impl Verifier {
+    /// For the data from sequence number `next` on.
+    pub(crate) fn new(next: u64) -> Verifier {
+        Verifier {
+            known: VecDeque::new(),
+            next,
+            sum: Sum::default(),
+            pieces: VecDeque::new(),
+            failed: None,
+        }
+    }
+
+    /// Remembers a mapping until its data is here.
+    pub(crate) fn note(&mut self, mapping: Checked) -> Noted {
+        let at = self.known.partition_point(|known| known.seq.start < mapping.seq.start);
+        if self.known.get(at) == Some(&mapping) {
+            return Noted::Known;
+        }
+        let overlaps = |known: &Checked| !known.seq.intersect(mapping.seq).is_empty();
+        let before = at.checked_sub(1).and_then(|before| self.known.get(before));
+        if before.is_some_and(overlaps) || self.known.get(at).is_some_and(overlaps) {
+            return Noted::Conflict;
+        }
+        if mapping.seq.start < self.next || self.known.len() >= MOST {
+            return Noted::Refused;
+        }
+        self.known.insert(at, mapping);
+        Noted::Known
+    }
+
+    /// The DSN of the byte at the start of `range`, where one known mapping covers it all.
+    pub(crate) fn dsn(&self, range: ByteRange) -> Option<u64> {
+        let at = self.known.partition_point(|known| known.seq.end <= range.start);
+        let mapping = self.known.get(at).filter(|known| known.seq.covers(range))?;
+        Some(mapping.dsn + (range.start - mapping.seq.start))
+    }
+
+    /// Takes the next bytes in subflow order, which a known mapping covers; hands on what is
+    /// complete and right.
+    pub(crate) fn take(
+        &mut self,
+        (dsn, payload, at): Piece,
+        deliver: &mut impl FnMut(u64, Payload, Time),
+    ) {
+        let len = u64::from(payload.len());
+        self.next += len;
+        let Some(mapping) = self.known.front().copied().filter(|_| self.failed.is_none()) else {
+            self.pieces.push_back((dsn, payload, at));
+            return;
+        };
+        if self.next - len == mapping.seq.start {
+            self.sum = Sum::of_mapping(mapping.wire_dsn, mapping.seq.start as u32, mapping.len);
+        }
+        self.sum.add_payload(&payload);
+        self.pieces.push_back((dsn, payload, at));
+        if self.next < mapping.seq.end {
+            return;
+        }
+        if self.sum.matches(mapping.checksum) {
+            self.known.pop_front();
+            self.release(deliver);
+        } else {
+            self.failed = Some(mapping.dsn);
+        }
+    }
+
+    /// Hands on everything that is held, right or not.
+    pub(crate) fn release(&mut self, deliver: &mut impl FnMut(u64, Payload, Time)) {
+        for (dsn, payload, at) in self.pieces.drain(..) {
+            deliver(dsn, payload, at);
+        }
+    }
+
+    /// First DSN of the mapping whose checksum was wrong.
+    pub(crate) const fn failed(&self) -> Option<u64> {
+        self.failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn mapping(start: u64, len: u16, wrong: bool) -> Checked {
+        let wire_dsn = (7 << 40) + start - 1;
+        let mut sum = Sum::of_mapping(wire_dsn, start as u32, len);
+        sum.add_payload(&Payload::Pattern { offset: start - 1, len: u32::from(len) });
+        let checksum = sum.checksum() ^ u16::from(wrong);
+        let seq = ByteRange::with_len(start, u64::from(len));
+        Checked { seq, dsn: start - 1, wire_dsn, len, checksum }
+    }
+
+    fn take(verifier: &mut Verifier, start: u64, len: u32) -> Vec<(u64, u32)> {
+        let mut got = Vec::new();
+        let piece = (start - 1, Payload::Pattern { offset: start - 1, len }, Time::ZERO);
+        verifier.take(piece, &mut |dsn, payload: Payload, _| got.push((dsn, payload.len())));
+        got
+    }
+
+    /// R34: nothing is delivered before the whole mapping is here.
+    #[test]
+    fn a_mapping_over_three_pieces() {
+        let mut verifier = Verifier::new(1);
+        assert_eq!(verifier.note(mapping(1, 301, false)), Noted::Known);
+        assert_eq!(verifier.note(mapping(1, 301, false)), Noted::Known);
+        assert_eq!(take(&mut verifier, 1, 101), []);
+        assert_eq!(take(&mut verifier, 102, 100), []);
+        assert_eq!(take(&mut verifier, 202, 100), [(0, 101), (101, 100), (201, 100)]);
+        assert_eq!(verifier.failed(), None);
+    }
+
+    /// R53: bytes of a wrong mapping are held, and all that follow.
+    #[test]
+    fn a_wrong_sum_holds_what_follows() {
+        let mut verifier = Verifier::new(1);
+        for (start, wrong) in [(1, false), (101, true), (201, false)] {
+            assert_eq!(verifier.note(mapping(start, 100, wrong)), Noted::Known);
+        }
+        assert_eq!(take(&mut verifier, 1, 100), [(0, 100)]);
+        assert_eq!(take(&mut verifier, 101, 100), []);
+        assert_eq!(verifier.failed(), Some(100));
+        assert_eq!(take(&mut verifier, 201, 100), []);
+        let mut held = Vec::new();
+        verifier.release(&mut |dsn, payload: Payload, _| held.push((dsn, payload.len())));
+        assert_eq!(held, [(100, 100), (200, 100)]);
+    }
+
+    /// R31: mappings that overlap and differ contradict each other.
+    #[test]
+    fn overlaps_are_conflicts() {
+        let mut verifier = Verifier::new(1);
+        assert_eq!(verifier.note(mapping(101, 100, false)), Noted::Known);
+        for other in [mapping(101, 100, true), mapping(51, 51, false), mapping(200, 10, false)] {
+            assert_eq!(verifier.note(other), Noted::Conflict);
+        }
+        let elsewhere = Checked { dsn: 5_000, ..mapping(101, 100, false) };
+        assert_eq!(verifier.note(elsewhere), Noted::Conflict);
+        assert_eq!(verifier.note(mapping(201, 100, false)), Noted::Known);
+        assert_eq!(verifier.dsn(ByteRange::new(150, 200)), Some(149));
+        assert_eq!(verifier.dsn(ByteRange::new(150, 202)), None);
+    }
+
+    /// S6: the table is bounded.
+    #[test]
+    fn mappings_are_bounded() {
+        let mut verifier = Verifier::new(1);
+        let noted = (0..5_000).filter(|n| verifier.note(mapping(1 + n, 1, false)) == Noted::Known);
+        assert_eq!(noted.count(), MOST);
+    }
+}

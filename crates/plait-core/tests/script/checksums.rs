@@ -1,0 +1,204 @@
+//! DSS checksums: who asks for them, what they cover, when data is delivered, what a wrong one does.
+//! The audit of every segment verifies those that the endpoint makes.
+
+use crate::harness::{MSS, Script, multipath, spec};
+use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
+use plait_base::ByteRange;
+use plait_core::{Config, ConnectionState};
+use plait_wire::{MpCapable, Mptcp};
+
+fn summing() -> Config {
+    Config { checksum: true, ..Config::default() }
+}
+
+fn asking(ask: bool, data_len: Option<u16>, s: &Script) -> Mptcp {
+    Mptcp::Capable(MpCapable {
+        checksum_required: ask,
+        sender_key: data_len.map(|_| s.key),
+        receiver_key: data_len.and(s.remote_key),
+        data_len,
+        checksum: None,
+    })
+}
+
+/// What the endpoint says of a failed mapping: its DSN, all 64 bits.
+fn failed(s: &Script, dsn: u64) -> String {
+    format!("{:?}", Mptcp::Fail(s.key.idsn().wrapping_add(1).wrapping_add(dsn)))
+}
+
+/// R12: a server that does not ask uses checksums because the client does, and says so.
+#[test]
+fn the_client_asks() {
+    let mut s = Script::server(spec(multipath(), 1, None));
+    s.sums = true;
+    let syn = s.syn(0).mptcp(asking(true, None, &s));
+    s.send(syn);
+    s.expect(want(0, SYN.with(ACK)).mptcp("capable1 sums"));
+    s.after(20);
+    s.send(s.proof(0));
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(1_000);
+    s.lose_all();
+    s.send(s.tx(0).data(0, 500));
+    assert_eq!(s.endpoint.readable(s.id), 500);
+}
+
+/// R12: a client that does not ask uses them because the server does: its third ACK and its first
+/// data say so.
+#[test]
+fn the_server_asks() {
+    let mut s = Script::client(spec(multipath(), 1, None));
+    s.expect(want(0, SYN).mptcp("capable0"));
+    s.after(20);
+    s.sums = true;
+    s.send(s.syn_ack(0));
+    s.expect(want(0, ACK).mptcp("capable2 sums"));
+    s.write(5_000);
+    // R7: MP_CAPABLE with data takes 24 bytes, four more than a DSS.
+    let seg = s.expect(want(0, PSH).mptcp("capable2 1424 sums").len(MSS - 4));
+    assert!(matches!(seg.mptcp, Some(Mptcp::Capable(it)) if it.len_with_checksum()));
+    s.expect(want(0, PSH).map(1_424, 1_425, MSS as u16));
+    s.finish();
+    s.ack(0, 5_001, 5_000);
+    s.lose_all();
+}
+
+trait Lengths {
+    fn len_with_checksum(&self) -> bool;
+}
+
+impl Lengths for MpCapable {
+    fn len_with_checksum(&self) -> bool {
+        Mptcp::Capable(self.clone()).len() == 24
+    }
+}
+
+/// R12: where nobody asks there are none, and one that comes all the same is not looked at.
+#[test]
+fn nobody_asks() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.sums = true;
+    s.send(s.tx(0).data(0, 500).edited());
+    s.sums = false;
+    s.expect(want(0, ACK).dack(500).mptcp("-"));
+}
+
+/// R7, R12, R34: the first data on MP_CAPABLE with its checksum; a wrong one is not taken.
+#[test]
+fn first_data_with_its_checksum() {
+    for edited in [false, true] {
+        let mut s = Script::server(spec(summing(), 1, None));
+        let syn = s.syn(0).mptcp(asking(true, None, &s));
+        s.send(syn);
+        s.after(20);
+        s.lose_all();
+        let first = asking(true, Some(400), &s);
+        let data = Seg { len: 400, dack: None, edited, ..s.tx(0).flags(PSH).mptcp(first) };
+        s.send(data);
+        assert_eq!(s.endpoint.readable(s.id), if edited { 0 } else { 400 });
+    }
+}
+
+/// R34: all bytes of a mapping are here before any is delivered or DATA_ACKed; a mapping of three
+/// segments that is told on the first only.
+#[test]
+fn the_whole_mapping_first() {
+    let mut s = Script::open_server(summing(), 1);
+    let whole = Seg { len: 300, ..s.tx(0).flags(PSH).map(0, 1, 300) };
+    let segment = s.to_wire(&whole);
+    let checksum = segment.options.dss.and_then(|dss| dss.mapping).unwrap().checksum;
+    for (seq, readable) in [(1, 0), (101, 0), (201, 300)] {
+        let mut piece = segment.clone();
+        piece.seq = segment.seq.wrapping_add(seq - 1);
+        piece.payload = segment.payload.slice(seq - 1, 100);
+        if seq > 1 {
+            piece.options.dss = None;
+        }
+        s.sent.insert(ByteRange::new(0, readable));
+        s.endpoint.handle(s.now, plait_base::PathId(0), &piece);
+        s.drain();
+        assert_eq!(s.endpoint.readable(s.id), readable, "{checksum:?}");
+        s.expect(want(0, ACK).ack(seq + 100).dack(readable));
+    }
+}
+
+/// R34: the DATA_FIN alone has the checksum of its pseudo header; one with a wrong checksum is none.
+#[test]
+fn the_data_fin_has_one() {
+    let mut s = Script::open_server(summing(), 1);
+    s.sums = false;
+    s.send(s.tx(0).data_fin(0));
+    s.lose_all();
+    assert_eq!(s.state(), ConnectionState::Open);
+    s.sums = true;
+    s.send(s.tx(0).data_fin(0));
+    s.expect(want(0, ACK).dack(1));
+    assert_eq!(s.state(), ConnectionState::PeerDone);
+    s.finish();
+    s.expect(want(0, ACK).data_fin(0));
+}
+
+/// R34, R41: a DATA_FIN with data counts in the length, not in the bytes.
+#[test]
+fn the_data_fin_with_data() {
+    let mut s = Script::open_server(summing(), 1);
+    let mut last = s.tx(0).data(0, 500).map(0, 1, 501);
+    last.data_fin = true;
+    s.send(last);
+    s.expect(want(0, ACK).ack(501).dack(501));
+    assert_eq!(s.endpoint.readable(s.id), 500);
+}
+
+/// R53, F4: with several subflows the one whose checksum is wrong is reset with MP_FAIL and the
+/// mapping's DSN; nothing of it is delivered, and the data is taken from another.
+#[test]
+fn a_wrong_checksum_among_subflows() {
+    let mut s = Script::open_server(summing(), 2);
+    s.send(s.tx(0).data(0, 500));
+    s.expect(want(0, ACK).dack(500));
+    s.send(s.tx(1).data(500, 500).edited());
+    s.expect(want(1, RST).mptcp(&failed(&s, 500)));
+    s.send(s.tx(0).data(500, 500));
+    s.expect(want(0, ACK).dack(1_000));
+    assert_eq!((s.endpoint.readable(s.id), s.state()), (1_000, ConnectionState::Open));
+}
+
+/// R53: what a subflow carried goes elsewhere when the peer resets it with MP_FAIL, also what was
+/// acknowledged there and not DATA_ACKed.
+#[test]
+fn a_subflow_that_is_reset_with_mp_fail() {
+    let mut s = Script::open_server(summing(), 2);
+    s.write(2 * u64::from(MSS));
+    s.expect(want(0, PSH).map(0, 1, MSS as u16));
+    s.expect(want(0, PSH).map(1_428, 1_429, MSS as u16));
+    s.ack(0, 2 * MSS + 1, u64::from(MSS));
+    let dsn = s.remote_key.unwrap().idsn().wrapping_add(1 + u64::from(MSS));
+    s.send(s.tx(0).flags(RST).mptcp(Mptcp::Fail(dsn)));
+    s.expect(want(1, PSH).map(1_428, 1, MSS as u16));
+    s.expect_nothing();
+}
+
+/// R31: a mapping with checksum that overlaps another and differs is an error.
+#[test]
+fn contradictions_are_errors() {
+    let mut s = Script::open_server(summing(), 2);
+    s.send(s.tx(1).seq(501).data(500, 500));
+    s.lose_all();
+    let mut other = s.tx(1).data(9_000, 600);
+    (other.seq, other.map) = (401, Some((9_000, 401, 600)));
+    s.send(other);
+    s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
+    assert_eq!(s.state(), ConnectionState::Open);
+}
+
+/// R2, R34: options with a checksum and a SACK block fit, and the segment stays within the MTU
+/// (the audit looks).
+#[test]
+fn checksums_leave_room_for_one_block() {
+    let mut s = Script::open_server(summing(), 1);
+    s.send(s.tx(0).seq(501).data(500, 100));
+    s.send(s.tx(0).seq(801).data(800, 100));
+    s.lose_all();
+    s.write(5_000);
+    s.expect(want(0, PSH).len(MSS));
+}
