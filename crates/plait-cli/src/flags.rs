@@ -38,7 +38,8 @@ impl clap::Args for ScenarioFlags {
             "A path, or the name of a profile (`plait list paths`); once per path, the first is the\n\
              primary. Down is server to client. Keys:\n\
              profile=NAME       start from a profile\n\
-             rtt=TIME           propagation, half each way; or owd_down=TIME and owd_up=TIME\n\
+             rtt=TIME           propagation, half each way; or owd_down=TIME and owd_up=TIME;\n\
+             \u{20}                  steps 25ms@0s/80ms@10s\n\
              rate=RATE          or rate_down and rate_up; `inf`, or steps 10mbit@0s/4mbit@20s\n\
              trace=FILE         Mahimahi or CSV instead of a rate; trace_up=FILE;\n\
              \u{20}                  offset=TIME or random\n\

@@ -336,7 +336,12 @@ fn documents_follow_their_schemas() {
         (&compare, format!("compare {lossy} --workload stream:5kB@20ms,for=1s --runs 3 --json")),
         (&compare, format!("compare {PAIR} --workload burst:9seg --vary a.rtt=1ms,2ms --json")),
         (&compare, "compare --path a:rtt=5ms --ideal --workload download:1B --json".to_owned()),
+        (
+            &compare,
+            format!("compare {PAIR} --workload bulk:1s --runs 2 --compete cubic@a*2 --json"),
+        ),
         (&run, format!("run {lossy} --workload upload:200kB --json")),
+        (&run, format!("run {lossy} --workload bulk:1s --compete reno@a --json")),
         (&run, format!("run {PAIR} --workload burst:30seg --scheduler blest --json")),
     ];
     for (schema, line) in documents {

@@ -116,7 +116,12 @@ fn mistakes_name_place_given_allowed_and_nearest() {
         (&["--path", "wifi-home"], &["wifi-home", "two paths"]),
         (&["--path", "x:rtt=10ms,trace=nothing-here.down"], &["nothing-here.down"]),
         (&["--expect", "ecf.completion_ms.p59 < 1"], &["--expect", "p59", "p95"]),
-        (&["--compete", "cubic@wifi-home"], &["not available yet"]),
+        (&["--compete", "cubic@wifi-hom"], &["--compete", "did you mean `wifi-home`?"]),
+        (&["--compete", "cubik@wifi-home"], &["--compete", "did you mean `cubic`?"]),
+        (&["--compete", "cubic@wifi-home*0"], &["a whole number from 1 to 64"]),
+        (&["--compete", "cubic"], &["CC@PATH_OR_LINK*N"]),
+        (&["--compete", "cubic@wifi-home", "--ideal"], &["no rate to compete for"]),
+        (&["--compete", "fixed:cwnd=BDP@wifi-home"], &["fixed:cwnd=20seg@PATH"]),
         (&["--mtu", "12"], &["--mtu", "12", "576"]),
         (&["--cc", "fixed:cwnd=BDP", "--ideal"], &["fixed:cwnd=BDP", "rate"]),
     ];

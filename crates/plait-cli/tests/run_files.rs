@@ -69,6 +69,30 @@ fn schema() -> BTreeMap<String, BTreeSet<String>> {
     events
 }
 
+/// The files tell of the connection alone, and the document of those beside it.
+#[test]
+fn competing_flows_are_in_the_document_and_not_in_the_files() {
+    let line = EASY.replace("256kB", "2MB");
+    let line = format!("{line} --compete reno@wifi-home*2 --compete cubic@lte-att --check");
+    let list = events("compete.jsonl", &line);
+    let new = |event: &&Value| {
+        event["event"] == "data-sent" && event["carry"] == "new" && event["host"] == "server"
+    };
+    let sent: u64 = list.iter().filter(new).filter_map(|it| it["len_bytes"].as_u64()).sum();
+    assert_eq!(sent, 2_000_000);
+    let segments = list.iter().filter(|event| event["event"] == "segment-sent");
+    assert!(segments.clone().count() > 1_400);
+    assert!(segments.into_iter().all(|event| event["path"].is_string()));
+    let document: Value = serde_json::from_str(&run(&format!("{line} --json"))).unwrap();
+    let competing = &document["competing_mbps"];
+    assert_eq!(competing["reno@wifi-home*2"].as_array().unwrap().len(), 2);
+    assert!(competing["cubic@lte-att"][0].as_f64().unwrap() > 1.0, "{competing}");
+    assert_eq!(document["paths"].as_array().unwrap().len(), 2);
+    let text = run(&line);
+    assert!(text.contains("beside it: reno@wifi-home*2 "), "{text}");
+    assert!(text.contains("--compete 'reno@wifi-home*2' --compete cubic@lte-att"), "{text}");
+}
+
 /// The words in backquotes of a text.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()

@@ -2,7 +2,7 @@
 //! does not depend on how many ran at a time.
 
 use crate::error::ScenarioError;
-use crate::report::{Document, Failure, Report, Row, SCHEMA, Sweep};
+use crate::report::{COMPETING, Document, Failure, Report, Row, SCHEMA, Sweep};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
 use plait_app::measure::{Better, MEASURES, Measures, PathMeasures, Value};
@@ -39,6 +39,9 @@ pub enum Subject {
 pub struct RunOutcome {
     /// What was measured. Paths are those of the scenario, in its order, in a single-path run too.
     pub measures: Measures,
+    /// Goodput in Mbit/s of each flow that competed, from its start to the end of the run: a list for
+    /// each of [`Scenario::compete`].
+    pub competing: Vec<Vec<f64>>,
     /// Running hash over every segment sent and delivered.
     pub hash: u64,
     /// Whether the workload finished before the deadline.
@@ -242,6 +245,7 @@ fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -> Report {
         primary_measure: primary.to_owned(),
         vary: BTreeMap::new(),
         paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
+        compete: scenario.compete.iter().map(ToString::to_string).collect(),
         rows,
         best_path,
         expectations: Vec::new(),
@@ -257,8 +261,8 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
     let label = cell.to_string();
     let cc = cell.cc.name();
     let made = runs.iter().flatten();
-    let completed: Vec<&Measures> =
-        made.filter(|run| run.counts()).map(|run| &run.measures).collect();
+    let counted: Vec<&RunOutcome> = made.filter(|run| run.counts()).collect();
+    let completed: Vec<&Measures> = counted.iter().map(|run| &run.measures).collect();
     let failures: Vec<Failure> = (0u32..)
         .zip(runs)
         .filter_map(|(run, outcome)| Some((run, outcome.as_ref()?)))
@@ -280,6 +284,8 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
             measures.insert(entry.name.to_owned(), summary);
         }
     }
+    let (together, competing) = competition(cell, &counted, &label);
+    measures.extend(together.map(|summary| (COMPETING.to_owned(), summary)));
     let mean = |values: &mut dyn Iterator<Item = f64>| {
         let (sum, count) = values.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
         (count > 0).then(|| sum / f64::from(count))
@@ -298,11 +304,34 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         scheduler: label,
         cc,
         measures,
+        competing,
         speedup_vs_best_path: None,
         aggregation_benefit: None,
         incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
         failures,
     }
+}
+
+/// What a competing flow got, in the mean of all of them and of those of each kind.
+fn competition(
+    cell: &Cell,
+    runs: &[&RunOutcome],
+    label: &str,
+) -> (Option<Summary>, BTreeMap<String, Summary>) {
+    let summary = |what: &str, flows: &dyn Fn(&RunOutcome) -> Vec<f64>| {
+        let each = |run: &&RunOutcome| {
+            let flows = flows(run);
+            (!flows.is_empty()).then(|| flows.iter().sum::<f64>() / flows.len() as f64)
+        };
+        let values: Vec<f64> = runs.iter().filter_map(each).collect();
+        Summary::of(&values, cell.scenario.seed, &format!("{label}/{}/{what}", cell.cc.name()))
+    };
+    let kinds = cell.scenario.compete.iter().enumerate().filter_map(|(at, kind)| {
+        let name = kind.to_string();
+        let found = summary(&name, &|run| run.competing.get(at).cloned().unwrap_or_default())?;
+        Some((name, found))
+    });
+    (summary(COMPETING, &|run| run.competing.concat()), kinds.collect())
 }
 
 /// Fills in the speedups over the best single path with the same controller, and names the best
@@ -415,7 +444,7 @@ mod tests {
                 _ => 400.0,
             };
             let noise = Stream::new(seed, &["noise"]).unit();
-            let rtt = cell.scenario.paths.iter().map(|path| path.delay.down.as_millis_f64());
+            let rtt = cell.scenario.paths.iter().map(|path| path.delay.down.start.as_millis_f64());
             let completion_ms = Some(base + noise + rtt.sum::<f64>());
             let share = PathMeasures { path_share: Some(0.5), ..PathMeasures::default() };
             let measures = Measures {
@@ -429,7 +458,7 @@ mod tests {
             let failed = name == "minrtt" && seed.is_multiple_of(3);
             let violation = (cell.scenario.check && failed).then(|| "snd_una ahead".to_owned());
             let completed = !failed || violation.is_some();
-            RunOutcome { measures, hash: seed, completed, violation }
+            RunOutcome { measures, competing: Vec::new(), hash: seed, completed, violation }
         }
     }
 

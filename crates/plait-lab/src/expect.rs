@@ -438,6 +438,7 @@ mod tests {
             workload: String::new(),
             primary_measure: "completion_ms".to_owned(),
             vary: [].into(),
+            compete: Vec::new(),
             paths: Vec::new(),
             rows: vec![
                 row("minrtt", &[100.0, 200.0, 300.0]),

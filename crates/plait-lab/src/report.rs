@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// Name and version of the document.
 pub const SCHEMA: &str = "plait.compare/1";
 
+/// The measure of what competing flows got.
+pub(crate) const COMPETING: &str = "competing_mbps";
+
 /// One comparison: every row over the same paths, workload and seeds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
@@ -29,6 +32,9 @@ pub struct Report {
     pub vary: BTreeMap<String, String>,
     /// The paths, the primary first.
     pub paths: Vec<PathReport>,
+    /// Plain TCP flows beside the connection, as on the command line: `reno@wifi*2`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compete: Vec<String>,
     /// The rows: schedulers first, then plain TCP on each path.
     pub rows: Vec<Row>,
     /// Scheduler-free row with the best median: `tcp:PATH`.
@@ -58,11 +64,11 @@ pub struct PathReport {
     /// Rate from client to server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_up_bps: Option<u64>,
-    /// Round-trip propagation in microseconds.
+    /// Round-trip propagation in microseconds; at the start where it changes.
     pub rtt_us: u64,
-    /// Propagation from server to client in microseconds.
+    /// Propagation from server to client in microseconds, likewise.
     pub owd_down_us: u64,
-    /// Propagation from client to server in microseconds.
+    /// Propagation from client to server in microseconds, likewise.
     pub owd_up_us: u64,
     /// Greatest jitter, each way, in microseconds.
     pub jitter_us: u64,
@@ -111,8 +117,13 @@ pub struct Row {
     pub scheduler: String,
     /// Congestion controller in canonical form.
     pub cc: String,
-    /// Measures of the completed runs. What a workload does not have is absent, never zero.
+    /// Measures of the completed runs. What a workload does not have is absent, never zero. Beside
+    /// competing flows `competing_mbps` is there: the goodput of one of them, from its start to the
+    /// end of the run, in the mean of all of them.
     pub measures: BTreeMap<String, Summary>,
+    /// Goodput of a competing flow in Mbit/s, for each kind of them; mean of the flows of a kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub competing: BTreeMap<String, Summary>,
     /// First-transmission payload bytes of each path over all of them; mean of the runs.
     pub path_share: BTreeMap<String, f64>,
     /// RTT that the sender measured on each path, in milliseconds; mean of the runs' means. A path

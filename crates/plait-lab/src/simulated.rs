@@ -1,12 +1,14 @@
 //! Cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
-use crate::scenario::{Both, Path};
-use plait_app::Host;
-use plait_base::{PathId, Time};
-use plait_core::{ConnectionSpec, PathConfig};
-use plait_link::LinkConfig;
-use plait_sim::{ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch};
+use crate::scenario::{Both, Competition, Path, Scenario};
+use plait_app::{Host, Workload};
+use plait_base::{PathId, Rate, Span, Time};
+use plait_core::{Config, ConnectionSpec, Detail, PathConfig};
+use plait_link::{LinkConfig, RateSource};
+use plait_sim::{
+    ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch,
+};
 use std::sync::Arc;
 
 /// The simulator as the world of a comparison.
@@ -15,11 +17,13 @@ pub struct Simulator;
 
 impl World for Simulator {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
-        let mut outcome = plait_sim::run(&setup(cell, seed));
+        let outcome = simulate(cell, seed, &mut Unseen);
         let completed = outcome.complete();
-        let connection = outcome.pairs.pop().and_then(|mut pair| pair.pop());
+        let competing = competing(&cell.scenario, &outcome);
+        let connection = outcome.pairs.into_iter().flatten().next();
         RunOutcome {
             measures: connection.map(|connection| connection.measures).unwrap_or_default(),
+            competing,
             hash: outcome.digest.value(),
             completed,
             violation: outcome.violation,
@@ -27,14 +31,42 @@ impl World for Simulator {
     }
 }
 
-/// Runs a cell once and lets somebody watch.
-#[must_use]
-pub fn simulate(cell: &Cell, seed: u64, watch: &mut dyn Watch) -> Outcome {
-    plait_sim::run_watched(&setup(cell, seed), watch)
+/// Nobody watches.
+struct Unseen;
+
+impl Watch for Unseen {
+    fn detail(&self) -> Detail {
+        Detail::Measures
+    }
 }
 
-/// The set-up of one run of a cell: its paths with the randomness of `seed`, one pair of hosts, one
-/// connection. Every path is there in every row, so that all rows meet the same network.
+/// Runs a cell once and lets somebody watch the connection. What it tells of paths is of those of
+/// the scenario, in their order.
+#[must_use]
+pub fn simulate(cell: &Cell, seed: u64, watch: &mut dyn Watch) -> Outcome {
+    let mut outcome = plait_sim::run_watched(&setup(cell, seed), watch);
+    let paths = cell.scenario.paths.len();
+    outcome.links.truncate(paths);
+    for connection in outcome.pairs.iter_mut().flatten() {
+        connection.measures.paths.truncate(paths);
+    }
+    outcome
+}
+
+/// Goodput in Mbit/s of each flow that competed, by kind.
+#[must_use]
+pub fn competing(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
+    let flow = |pair: &Vec<ConnectionOutcome>| {
+        pair.first().and_then(|flow| flow.measures.goodput_mbps).unwrap_or(0.0)
+    };
+    let mut flows = outcome.pairs.iter().skip(1).map(flow);
+    let kind = |kind: &Competition| flows.by_ref().take(kind.flows as usize).collect();
+    scenario.compete.iter().map(kind).collect()
+}
+
+/// The set-up of one run of a cell: its paths with the randomness of `seed`, a pair of hosts with
+/// the connection, and a pair for each flow that competes. Every path is there in every row, so
+/// that all rows meet the same network.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
     let scenario = &cell.scenario;
@@ -58,15 +90,77 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         workload: scenario.workload,
         start: Time::ZERO,
     };
-    Setup {
+    let mut setup = Setup {
         seed,
         paths: paths.collect(),
         shared: scenario.shared.iter().map(shared).collect(),
-        pairs: vec![PairSetup { connections: vec![connection] }],
+        pairs: vec![PairSetup { connections: vec![connection], background: false }],
         until: Time::ZERO + scenario.deadline(),
         check: scenario.check,
         linger: false,
+    };
+    for (index, kind) in scenario.compete.iter().enumerate() {
+        let path = way_of(kind, scenario, &mut setup.paths);
+        let starts = (0..kind.flows).map(|flow| Competition::start(seed, index, flow));
+        setup.pairs.extend(starts.map(|start| competing_pair(kind, path, scenario, start)));
     }
+    setup
+}
+
+/// The way of competing flows: the path that they go over, or a path of their own into the shared
+/// link. That one has the delay and the jitter of the first path that goes through the link, and
+/// nothing else of it: no rate, no queue, no loss.
+fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -> PathId {
+    let known = |path: &PathSetup| path.name == kind.over || path.name == access(kind);
+    if let Some(index) = paths.iter().position(known) {
+        return PathId(index as u16);
+    }
+    let link = scenario.shared.iter().position(|link| link.name == kind.over);
+    let like = scenario.paths.iter().position(|path| scenario.via(path) == link);
+    let like = like.and_then(|index| paths.get(index));
+    let free = |like: fn(&PathSetup) -> &LinkConfig, path: Option<&PathSetup>| {
+        let free = LinkConfig::new(RateSource::Fixed(Rate::INFINITE), Span::ZERO);
+        let Some(like) = path.map(like) else { return free };
+        let delay_steps = like.delay_steps.clone();
+        LinkConfig { delay: like.delay, delay_steps, jitter: like.jitter, ..free }
+    };
+    paths.push(PathSetup {
+        name: access(kind),
+        down: free(|path| &path.down, like),
+        up: free(|path| &path.up, like),
+        nic_down: like.map_or(Rate::INFINITE, |path| path.nic_down),
+        nic_up: like.map_or(Rate::INFINITE, |path| path.nic_up),
+        via: link,
+    });
+    PathId((paths.len() - 1) as u16)
+}
+
+/// Name of the path of competing flows into a shared link: none that a scenario can give.
+fn access(kind: &Competition) -> String {
+    format!("into {}", kind.over)
+}
+
+/// Hosts with one flow that competes: plain TCP with the settings of the connection, except its
+/// buffers, which are those that a connection has where nothing is said.
+fn competing_pair(kind: &Competition, path: PathId, scenario: &Scenario, start: Span) -> PairSetup {
+    let usual = Config::default();
+    let config =
+        Config { rcvbuf: usual.rcvbuf, sndbuf: usual.sndbuf, ..scenario.connection(false) };
+    let scheduler = plait_sched::Spec::of(&plait_sched::SCHEDULERS[0]);
+    let cc = kind.cc.clone();
+    let spec = ConnectionSpec {
+        config,
+        paths: vec![PathConfig { path, backup: false }],
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| cc.build()),
+    };
+    let connection = ConnectionSetup {
+        client: spec.clone(),
+        server: spec,
+        workload: Workload::Bulk { duration: scenario.deadline() },
+        start: Time::ZERO + start,
+    };
+    PairSetup { connections: vec![connection], background: true }
 }
 
 /// What both ends of the cell's connection are made from.
@@ -113,14 +207,14 @@ fn controller(
     }
     let scenario = &cell.scenario;
     let (path, own) = (&scenario.paths[path], &links[path].link);
-    let mut rtt = path.delay.down + path.delay.up;
+    let mut rtt = path.delay.round_trip();
     let mean = |link: &Both<LinkConfig>| match scenario.workload.sender() {
         Host::Server => link.down.rate.mean_rate(),
         Host::Client => link.up.rate.mean_rate(),
     };
     let mut rate = mean(own);
     if let Some(shared) = scenario.via(path).and_then(|index| scenario.shared.get(index)) {
-        rtt += shared.delay.down + shared.delay.up;
+        rtt += shared.delay.round_trip();
         rate = rate.min(mean(&shared.links(scenario.ideal, seed).link));
     }
     let packets = rate.bytes_in(rtt) / u64::from(config.mtu.max(1));

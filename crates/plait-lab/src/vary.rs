@@ -38,6 +38,7 @@ const KEYS: &[&str] = &[
 /// Settings outside the paths that can be varied.
 const OPTIONS: &[&str] = &[
     "workload",
+    "compete",
     "join",
     "checksum",
     "ssthresh",
@@ -157,13 +158,13 @@ impl Vary {
                 };
                 path.fields.retain(|(name, _)| name != key && !gone.contains(&name.as_str()));
                 let other = match key {
-                    "owd_down" => Some(("owd_up", now.delay.up)),
-                    "owd_up" => Some(("owd_down", now.delay.down)),
+                    "owd_down" => Some(("owd_up", &now.delay.up)),
+                    "owd_up" => Some(("owd_down", &now.delay.down)),
                     _ => None,
                 };
-                if let Some((other, span)) = other.filter(|(other, _)| path.field(other).is_none())
+                if let Some((other, delay)) = other.filter(|(other, _)| path.field(other).is_none())
                 {
-                    let text = span.to_string();
+                    let text = delay.to_string();
                     path.fields.push((other.to_owned(), Given { text, ..given.clone() }));
                 }
                 path.fields.push((key.to_owned(), given));

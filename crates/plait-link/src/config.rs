@@ -20,6 +20,10 @@ pub struct LinkConfig {
     pub aqm: Aqm,
     /// Propagation delay, from departure to arrival.
     pub delay: Span,
+    /// Later propagation delays, ascending: each holds for what departs from its time on, until the
+    /// next one's. A packet never overtakes another: where the delay falls, those that departed
+    /// earlier arrive first, and those behind wait for them.
+    pub delay_steps: Vec<(Time, Span)>,
     /// Random extra delay, uniform in `[0, jitter]`; it never lets a packet overtake another.
     pub jitter: Span,
     /// Loss of packets before they reach the queue.
@@ -98,6 +102,7 @@ impl LinkConfig {
             rate,
             aqm: Aqm::DropTail,
             delay,
+            delay_steps: Vec::new(),
             jitter: Span::ZERO,
             loss: LossModel::NEVER,
             reorder: Reorder::default(),

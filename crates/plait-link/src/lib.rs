@@ -17,6 +17,7 @@ extern crate alloc;
 
 mod codel;
 mod config;
+mod delay;
 mod fault;
 mod host;
 mod link;

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use plait_base::{Span, Stream, Time};
 
 use crate::codel::ManagedQueue;
+use crate::delay::Delays;
 use crate::fault::Faults;
 use crate::loss::Losses;
 use crate::outage::Outages;
@@ -31,9 +32,14 @@ pub struct Link {
     managed: Option<Box<ManagedQueue>>,
     outages: Outages,
     losses: Losses,
+    /// That of what departs now.
     delay: Span,
+    /// Delays that are still to come; `None` on nearly every link.
+    delays: Option<Box<Delays>>,
     jitter: Span,
     jitter_stream: Stream,
+    /// Packets have delays of their own, so that one might overtake another.
+    uneven: bool,
     /// When the packet before arrives, which none may overtake.
     last_arrival: Time,
     /// `None` on nearly every link: then no packet pays for it.
@@ -156,6 +162,8 @@ impl Link {
             outages: Outages::new(&config.outages),
             losses: Losses::new(config.loss, stream("loss")),
             delay: config.delay,
+            delays: Delays::new(&config.delay_steps).map(Box::new),
+            uneven: config.jitter > Span::ZERO || !config.delay_steps.is_empty(),
             jitter: config.jitter,
             jitter_stream: stream("jitter"),
             last_arrival: Time::ZERO,
@@ -259,15 +267,26 @@ impl Link {
         self.counters.delivered_packets += 1;
         self.counters.delivered_bytes += u64::from(size);
         let mut arrives = departs + self.delay;
-        if self.jitter > Span::ZERO {
-            let extra = self.jitter_stream.within(0, self.jitter.as_nanos());
-            arrives = (arrives + Span::from_nanos(extra)).max(self.last_arrival);
-            self.last_arrival = arrives;
+        if self.uneven {
+            arrives = self.arrive(departs);
         }
         if self.faults.is_some() {
             return self.tamper(departs, arrives);
         }
         Fate::deliver(departs, arrives)
+    }
+
+    /// When a packet arrives whose delay is not that of the one before.
+    fn arrive(&mut self, departs: Time) -> Time {
+        if let Some(delay) = self.delays.as_mut().and_then(|delays| delays.turn(departs)) {
+            self.delay = delay;
+        }
+        let mut arrives = departs + self.delay;
+        if self.jitter > Span::ZERO {
+            arrives += Span::from_nanos(self.jitter_stream.within(0, self.jitter.as_nanos()));
+        }
+        self.last_arrival = self.last_arrival.max(arrives);
+        self.last_arrival
     }
 
     /// What goes wrong on the way with a packet that would arrive at `arrives`.

@@ -1,5 +1,5 @@
 //! Departures and fates that were computed by hand.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::sync::Arc;
 
@@ -237,6 +237,27 @@ fn a_packet_may_take_many_laps() {
     // A rate so small that a packet never leaves within the time there is.
     let source = recorded("0.000000001,1\n604800,0\n", Span::ZERO);
     assert_eq!(departures(&source, &[(ms(0), 1500), (ms(5), 1)]), [Time::NEVER; 2]);
+}
+
+/// The delay is that of the departure, and where it falls nothing is overtaken.
+#[test]
+fn a_delay_in_steps_keeps_the_order() {
+    let mut link = link(fixed(12_000_000), |config| {
+        config.delay = Span::from_millis(50);
+        config.delay_steps = vec![(ms(10), Span::from_millis(200)), (ms(20), Span::ZERO)];
+    });
+    let mut arrives = |at: Time| match link.offer(at, 1500) {
+        Fate::Deliver { arrives, .. } => arrives,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(arrives(ms(8)), ms(59));
+    // It departs as the step begins.
+    assert_eq!(arrives(ms(9)), ms(210));
+    assert_eq!(arrives(ms(15)), ms(216));
+    // On the short way, but behind those that are still on the long one.
+    assert_eq!(arrives(ms(30)), ms(216));
+    assert_eq!(arrives(ms(200)), ms(216));
+    assert_eq!(arrives(ms(300)), ms(301));
 }
 
 #[test]

@@ -157,10 +157,18 @@ proptest! {
         packets in packets(),
         queue in limit(),
         jitter in prop_oneof![Just(0), 0u64..20_000_000],
+        steps in prop::collection::vec((0u64..100_000_000, 0u64..50_000_000), 0..4),
     ) {
         let mut config = LinkConfig::new(source.clone(), Span::from_millis(7));
         config.queue = queue;
         config.jitter = Span::from_nanos(jitter);
+        let step = |(at, delay): &(u64, u64)| (Time::from_nanos(*at), Span::from_nanos(*delay));
+        config.delay_steps = steps.iter().map(step).collect();
+        config.delay_steps.sort();
+        let delay_at = |at: Time| {
+            let step = config.delay_steps.iter().rev().find(|step| step.0 <= at);
+            step.map_or(config.delay, |step| step.1)
+        };
         config.loss = Chance::from_ppb(50_000_000).into();
         config.outages = vec![(Time::from_nanos(20_000_000), Time::from_nanos(30_000_000))];
         let mut link = Link::new(&config, 3, &["t"]);
@@ -177,8 +185,10 @@ proptest! {
                 _ => (),
             }
             if let Fate::Deliver { departs, arrives, .. } = fate {
-                prop_assert!(arrives >= departs + config.delay);
-                prop_assert!(arrives <= departs + config.delay + config.jitter);
+                let earliest = departs + delay_at(departs);
+                let before = delivered.last().map_or(Time::ZERO, |before| before.1);
+                prop_assert!(arrives >= earliest);
+                prop_assert!(arrives <= (earliest + config.jitter).max(before));
                 if let Some(before) = delivered.last() {
                     prop_assert!(before.0 <= departs && before.1 <= arrives);
                 }

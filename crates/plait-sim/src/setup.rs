@@ -26,6 +26,9 @@ pub struct ConnectionSetup {
 pub struct PairSetup {
     /// The connections.
     pub connections: Vec<ConnectionSetup>,
+    /// They are there for others to compete with: the run does not wait for them, and a watcher
+    /// sees what they leave in the queues, but neither their events nor their segments.
+    pub background: bool,
 }
 
 /// A run.
@@ -105,7 +108,7 @@ pub trait Watch {
 pub struct ConnectionOutcome {
     /// Its measures.
     pub measures: Measures,
-    /// Its workload was done to the end.
+    /// Its workload was done to the end, or it is one in the background.
     pub complete: bool,
     /// The server's end as the run ended.
     pub server: Option<ConnectionStats>,

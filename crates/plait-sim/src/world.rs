@@ -8,6 +8,7 @@ use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot,
 use plait_app::{AppEvent, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
+use plait_wire::Segment;
 
 /// Nobody watches.
 struct Nobody;
@@ -66,8 +67,9 @@ impl<'a> World<'a> {
         for (pair, config) in setup.pairs.iter().enumerate() {
             let mut client = Host::new(Side::Client, pair, setup.seed);
             let mut server = Host::new(Side::Server, pair, setup.seed);
-            client.endpoint.record_events(watch.detail());
-            server.endpoint.record_events(watch.detail());
+            let detail = if config.background { Detail::Measures } else { watch.detail() };
+            client.endpoint.record_events(detail);
+            server.endpoint.record_events(detail);
             client.endpoint.check_invariants(setup.check);
             server.endpoint.check_invariants(setup.check);
             for (index, connection) in config.connections.iter().enumerate() {
@@ -130,8 +132,20 @@ impl<'a> World<'a> {
     }
 
     fn over(&self) -> bool {
-        let done = self.hosts.iter().all(Host::done);
-        done && (!self.setup.linger || self.hosts.iter().all(|host| host.endpoint.is_over()))
+        let linger = self.setup.linger;
+        let mut pairs = self.setup.pairs.iter().zip(self.hosts.chunks_exact(2));
+        pairs.all(|(pair, hosts)| {
+            let over = |host: &Host| host.done() && (!linger || host.endpoint.is_over());
+            pair.background || hosts.iter().all(over)
+        })
+    }
+
+    /// Shows a segment to the watcher.
+    #[inline]
+    fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
+        if !self.setup.pairs[pair].background {
+            self.watch.on_segment(self.now, hop, path, way, segment);
+        }
     }
 
     fn sample_until(&mut self, at: Time) {
@@ -154,15 +168,15 @@ impl<'a> World<'a> {
         if let Some(arrival) = self.network.due(&mut self.queue, self.now, source) {
             let Arrival { pair, path, direction, segment } = arrival;
             self.digest.push(self.now, true, path, direction, &segment);
-            self.watch.on_segment(self.now, Hop::Delivered, path, direction, &segment);
+            self.show(Hop::Delivered, pair, path, direction, &segment);
             let host = 2 * pair + usize::from(direction == Direction::Up);
             self.hosts[host].endpoint.handle(self.now, path, &segment);
             self.serve(host);
             return;
         }
         while let Some((arrival, cause)) = self.network.poll_dropped(source) {
-            let Arrival { path, direction, segment, .. } = arrival;
-            self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
+            let Arrival { pair, path, direction, segment } = arrival;
+            self.show(Hop::Dropped(cause), pair, path, direction, &segment);
         }
     }
 
@@ -330,11 +344,14 @@ impl<'a> World<'a> {
         self.drain_core(host);
         self.hosts[host].poll_app(self.now, seat);
         let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
+        let background = self.setup.pairs[who.pair].background;
         let mut log = std::mem::take(&mut self.hosts[host].app_log);
         for event in &log {
             self.failed[who.pair][seat] |= *event == AppEvent::Failed;
             self.observers[who.pair][seat].observe_app(self.now, who.host, event);
-            self.watch.on_app(self.now, who, event);
+            if !background {
+                self.watch.on_app(self.now, who, event);
+            }
         }
         log.clear();
         self.hosts[host].app_log = log;
@@ -346,7 +363,7 @@ impl<'a> World<'a> {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
             self.digest.push(self.now, false, path, direction, &segment);
-            self.watch.on_segment(self.now, Hop::Sent, path, direction, &segment);
+            self.show(Hop::Sent, host / 2, path, direction, &segment);
             let dropped =
                 self.network.send(&mut self.queue, self.now, host / 2, path, direction, segment);
             if let Some(report) = transmit.report {
@@ -354,7 +371,7 @@ impl<'a> World<'a> {
                 self.hosts[host].endpoint.on_departure(self.now, report, payload, departs);
             }
             if let Some((segment, cause)) = dropped {
-                self.watch.on_segment(self.now, Hop::Dropped(cause), path, direction, &segment);
+                self.show(Hop::Dropped(cause), host / 2, path, direction, &segment);
             }
         }
     }
@@ -364,6 +381,7 @@ impl<'a> World<'a> {
         let mut told = std::mem::take(&mut self.told);
         self.hosts[host].endpoint.swap_events(&mut told);
         let (pair, side) = (host / 2, self.hosts[host].side);
+        let background = self.setup.pairs[pair].background;
         for (conn, event) in &told {
             let seat = self.hosts[host].seat_of(*conn);
             // A server's connection speaks before it is accepted.
@@ -371,7 +389,9 @@ impl<'a> World<'a> {
                 continue;
             };
             self.observers[pair][connection].observe(self.now, side, event);
-            self.watch.on_core(self.now, Who { pair, connection, host: side }, event);
+            if !background {
+                self.watch.on_core(self.now, Who { pair, connection, host: side }, event);
+            }
         }
         self.told = told;
     }
@@ -392,7 +412,8 @@ impl<'a> World<'a> {
                 let stats =
                     |host: &Host| host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn));
                 ConnectionOutcome {
-                    complete: measures.complete && !self.failed[pair][index],
+                    complete: self.setup.pairs[pair].background
+                        || measures.complete && !self.failed[pair][index],
                     measures,
                     server: stats(server),
                     client: stats(client),

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{at, checked, ideal, limited, ms, setup, spec};
+use plait_app::Workload;
 use plait_base::{Chance, PathId, Rate, Span, Time};
 use plait_core::Config;
 use plait_link::{Aqm, DropCause, LinkConfig, QueueLimit, RateSource, Reorder};
@@ -194,4 +195,31 @@ fn two_pairs_of_hosts_meet_at_a_managed_queue() {
     let (outcome, _) = noted(&setup);
     assert!(outcome.links[0].0.dropped_aqm > 0);
     assert_eq!(outcome.links[0].0.dropped_queue, 0);
+}
+
+/// The run ends with the connection, and what is seen of those beside it is in the queue.
+#[test]
+fn hosts_in_the_background_are_neither_waited_for_nor_watched() {
+    let alone = one(limited("a", 10, ms(20)), "download:500kB");
+    let mut setup = alone.clone();
+    let mut beside = setup.pairs[0].clone();
+    beside.background = true;
+    beside.connections[0].workload = Workload::parse("bulk:3600s").expect("workload");
+    setup.pairs.push(beside);
+    let (outcome, notes) = noted(&setup);
+    let completion = |outcome: &plait_sim::Outcome| outcome.pairs[0][0].measures.completion_ms;
+    // The server learns half a round trip later.
+    let late =
+        outcome.ended.since(Time::ZERO).as_millis_f64() - completion(&outcome).unwrap_or(0.0);
+    assert!((10.0..12.0).contains(&late), "{late}");
+    assert!(completion(&outcome) > completion(&checked(&alone)));
+    let got = outcome.pairs[1][0].measures.goodput_mbps.unwrap_or(0.0);
+    assert!((2.0..8.0).contains(&got), "{got}");
+    let seen = notes.hops.iter().filter(|it| it.1 == Hop::Sent && it.3 == Direction::Down);
+    let seen: u64 = seen.map(|it| u64::from(it.4)).sum();
+    let offered = outcome.links[0].0.offered_bytes;
+    // The connection's own bytes, what it sent again, and what the other one sent.
+    assert!(seen >= 500_000 && offered > seen + 200_000, "{seen} {offered}");
+    let stats = outcome.pairs[0][0].measures.retransmitted_share.unwrap_or(1.0);
+    assert!((seen as f64 * (1.0 - stats) - 500_000.0).abs() < 1.0, "{seen} {stats}");
 }

@@ -149,7 +149,7 @@ fn draw(seed: u64) -> Setup {
             start: Time::ZERO + ms(100 * index),
         })
         .collect();
-    let pairs = vec![PairSetup { connections }; stream.within(1, 2) as usize];
+    let pairs = vec![PairSetup { connections, background: false }; stream.within(1, 2) as usize];
     Setup { seed, paths, shared, pairs, until: Time::ZERO + deadline, check: true, linger: true }
 }
 

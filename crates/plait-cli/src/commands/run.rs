@@ -61,6 +61,9 @@ pub(crate) struct Document {
     pub(crate) workload: String,
     /// The paths, the primary first.
     pub(crate) paths: Vec<PathReport>,
+    /// Goodput in Mbit/s of each flow that competed, by kind: `reno@wifi*2`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    competing_mbps: BTreeMap<String, Vec<f64>>,
     /// Whether the workload finished.
     pub(crate) complete: bool,
     /// Measures of the run; what the workload does not have is absent.
@@ -128,6 +131,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let title = format!("{cell}, {}, {}, seed {}", cell.cc, scenario.workload, scenario.seed);
     let complete = outcome.complete();
+    let competing = plait_lab::competing(&scenario, &outcome);
     let connection = outcome.pairs.into_iter().flatten().next();
     let measures = connection.map(|connection| connection.measures).unwrap_or_default();
     let mut timeline = recorder.finish(title, outcome.ended);
@@ -139,7 +143,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         };
     }
     let hash = outcome.digest.value();
-    let document = document(&scenario, &cell, &measures, &timeline, (complete, hash, command));
+    let mut document = document(&scenario, &cell, &measures, &timeline, (complete, hash, command));
+    let kinds = scenario.compete.iter().map(ToString::to_string);
+    document.competing_mbps = kinds.zip(competing).collect();
     if let Some((file, seen)) = drawn {
         deliver(&page::render(&document, &timeline.counters, seen)?, Some(file))?;
     }
@@ -150,7 +156,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let drawing = timeline.to_text(console.width, console.colour);
         let unfinished = if complete { "" } else { "The workload did not finish.\n" };
         let again = &document.command;
-        format!("{drawing}\n{}{unfinished}Run again: {again}\n", headline(&measures))
+        let beside = beside(&document.competing_mbps);
+        format!("{drawing}\n{}{beside}{unfinished}Run again: {again}\n", headline(&measures))
     };
     deliver(&text, args.output.as_deref())?;
     if complete {
@@ -242,6 +249,15 @@ fn headline(measures: &plait_app::Measures) -> String {
     crate::render::wrap(&parts.collect::<Vec<_>>().join(", "), 96).join("\n") + "\n"
 }
 
+/// A line for each kind of competing flows.
+fn beside(competing: &BTreeMap<String, Vec<f64>>) -> String {
+    let line = |(kind, flows): (&String, &Vec<f64>)| {
+        let flows: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();
+        format!("beside it: {kind} {} Mbit/s\n", flows.join(", "))
+    };
+    competing.iter().map(line).collect()
+}
+
 fn document(
     scenario: &Scenario,
     cell: &Cell,
@@ -266,6 +282,7 @@ fn document(
         cc: cell.cc.to_string(),
         workload: scenario.workload.to_string(),
         paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
+        competing_mbps: BTreeMap::new(),
         complete,
         measures: of_run.collect(),
         per_path: per_path.map(|(at, path)| path_document(path, measures.paths.get(at))).collect(),

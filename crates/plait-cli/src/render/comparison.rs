@@ -3,6 +3,7 @@
 
 use super::{Align, Column, Emphasis, Table, bar, figure, percent, wrap};
 use plait_app::measure::{Better, MEASURES};
+use plait_lab::stats::Summary;
 use plait_lab::{Document, PathReport, Report, Row};
 
 /// Columns of the longest bar.
@@ -73,9 +74,12 @@ pub(crate) fn csv(document: &Document) -> String {
             let start = |name: &str| {
                 vec![point.join(" "), row.scheduler.clone(), row.cc.clone(), name.to_owned()]
             };
-            for (name, it) in &row.measures {
+            let competing = row.competing.iter();
+            let competing = competing.map(|(flows, it)| (format!("competing_mbps.{flows}"), it));
+            let measures = row.measures.iter().map(|(name, it)| (name.clone(), it));
+            for (name, it) in measures.chain(competing) {
                 let numbers = [it.mean, it.median, it.p95, it.min, it.max, it.ci95[0], it.ci95[1]];
-                let mut line = start(name);
+                let mut line = start(&name);
                 line.extend(numbers.iter().map(f64::to_string));
                 line.push(it.n.to_string());
                 lines.push(line);
@@ -134,7 +138,11 @@ fn title(report: &Report) -> String {
 fn heading(report: &Report) -> String {
     let paths: String =
         report.paths.iter().map(|path| format!("  {}\n", path_line(path))).collect();
-    format!("{}\n{paths}", title(report))
+    let beside = match report.compete.as_slice() {
+        [] => String::new(),
+        flows => format!("  beside it all the time: {}\n", flows.join(", ")),
+    };
+    format!("{}\n{paths}{beside}", title(report))
 }
 
 fn path_line(path: &PathReport) -> String {
@@ -166,7 +174,8 @@ fn path_line(path: &PathReport) -> String {
     let told =
         ["rate=", "rtt=", "owd_", "queue=", "loss=", "loss_up=", "jitter=", "trace", "backup"];
     let whole = |said: &&String| {
-        let steps = said.starts_with("rate") && said.contains('@');
+        let stepped = ["rate", "rtt", "owd"].iter().any(|key| said.starts_with(key));
+        let steps = stepped && said.contains('@');
         let bursts = said.starts_with("loss") && said.contains("ge:");
         let split = path.owd_down_us != path.owd_up_us && said.starts_with("owd_");
         let plain = told.iter().any(|key| said.starts_with(key));
@@ -223,6 +232,14 @@ fn table(report: &Report) -> Table {
     columns.extend([
         Column::new("", Align::Left).dispensable(3).drawing(),
         Column::new("vs best path", Align::Left),
+    ]);
+    columns.extend(report.compete.iter().map(|flows| {
+        Column::new(
+            &format!("{flows}{}", if flows.contains('*') { ", each" } else { "" }),
+            Align::Right,
+        )
+    }));
+    columns.extend([
         Column::new("path share", Align::Right).dispensable(1),
         Column::new("reinjected", Align::Right).dispensable(4),
         Column::new("retransmitted", Align::Right).dispensable(6),
@@ -276,7 +293,8 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
         optional(row.retransmitted_share),
     ];
     let summary = row.measures.get(&report.primary_measure);
-    let mut cells = vec![summary.map_or("-".to_owned(), |summary| figure(summary.median))];
+    let middle = |it: &Summary| figure(it.median);
+    let mut cells = vec![summary.map_or("-".to_owned(), middle)];
     if spread(report) {
         let dash = || ["-".to_owned(), "-".to_owned()];
         cells.extend(summary.map_or_else(dash, |summary| {
@@ -295,6 +313,8 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
         (1, _) => "1 run failed".to_owned(),
         (runs, _) => format!("{runs} runs failed"),
     });
+    let competing = |flows| row.competing.get(flows).map_or("-".to_owned(), middle);
+    cells.extend(report.compete.iter().map(competing));
     cells.extend(ending);
     cells
 }
@@ -458,6 +478,7 @@ mod tests {
             primary_measure: "completion_ms".to_owned(),
             vary: [].into(),
             paths: vec![path("wifi", 25, 25_000), path("lte", 10, 80_000)],
+            compete: Vec::new(),
             rows: vec![
                 slow,
                 row("roundrobin", 700.0, Some(0.85714), 0.55),

@@ -3,9 +3,10 @@
 use super::draft::{Draft, Given, PathDraft};
 use super::path_parse::{self, Reader};
 use super::profile::{PROFILES, Profile};
-use super::{Path, Scenario, Transport};
+use super::{Competition, Path, Scenario, Transport};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
+use crate::report::COMPETING;
 use crate::vary::Vary;
 use plait_app::measure::Value;
 use plait_app::name::nearest;
@@ -54,6 +55,7 @@ impl Draft {
         let ideal = self.switch("ideal")?;
         let shared = self.read_links(ideal, read)?;
         let paths = self.read_paths(&shared, ideal, read)?;
+        let compete = self.compete(&paths, &shared, ideal)?;
         let workload = self.workload()?;
         let schedulers = schedulers(&self.must("schedulers")?)?;
         let ccs = controllers(&self.must("cc")?)?;
@@ -61,6 +63,7 @@ impl Draft {
         let mut scenario = Scenario {
             paths,
             shared,
+            compete,
             workload,
             schedulers,
             ccs,
@@ -158,6 +161,24 @@ impl Draft {
             links.push(path_parse::link(&draft, ideal, read)?);
         }
         Ok(links)
+    }
+
+    fn compete(&self, paths: &[Path], shared: &[Path], ideal: bool) -> Result<Vec<Competition>> {
+        let given = self.values("compete");
+        if let Some(first) = given.first().filter(|_| ideal) {
+            let problem = "an ideal path has no rate to compete for";
+            return Err(first.error(Fault::Conflict, problem).allow("--compete without --ideal"));
+        }
+        let mut list: Vec<Competition> = Vec::new();
+        for given in given {
+            let flows = Competition::parse(given, paths, shared)?;
+            if list.iter().any(|known| known.cc == flows.cc && known.over == flows.over) {
+                let error = twice(given, given.text.trim());
+                return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
+            }
+            list.push(flows);
+        }
+        Ok(list)
     }
 
     fn workload(&self) -> Result<Workload> {
@@ -281,7 +302,7 @@ fn schedulers(given: &Given) -> Result<Vec<plait_sched::Spec>> {
     Ok(specs)
 }
 
-fn controllers(given: &Given) -> Result<Vec<plait_cc::Spec>> {
+pub(super) fn controllers(given: &Given) -> Result<Vec<plait_cc::Spec>> {
     let every: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
     let mut specs: Vec<plait_cc::Spec> = Vec::new();
     for piece in pieces_of(given, given.text.trim(), "congestion controller", &every)? {
@@ -382,6 +403,7 @@ fn names(scenario: &Scenario) -> Names {
             .filter(|entry| matches!(entry.value, Value::Run(_)))
             .filter(|entry| entry.applies_to(&scenario.workload))
             .map(|entry| entry.name.to_owned())
+            .chain((!scenario.compete.is_empty()).then(|| COMPETING.to_owned()))
             .collect(),
         paths,
         canonical: Some(|row| Some(plait_sched::Spec::parse(row).ok()?.to_string())),

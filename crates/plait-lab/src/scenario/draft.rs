@@ -46,6 +46,7 @@ const fn setting(
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
+    Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2", "", "N plain TCP flows that send to clients of their own all the time, over a path or shared link") },
     setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
     setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp", "all", "the schedulers to compare"),
     setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
@@ -75,7 +76,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings that are known, but arrive in a later version.
-pub const LATER_SETTINGS: &[&str] = &["compete"];
+pub const LATER_SETTINGS: &[&str] = &[];
 
 /// A path as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -336,7 +337,6 @@ mod tests {
         assert_eq!(draft.value("runs").unwrap().text, "7");
         assert_eq!(draft.argument("runs", "8").unwrap_err().fault, Fault::Conflict);
         assert_eq!(draft.argument("ruins", "8").unwrap_err().nearest.as_deref(), Some("runs"));
-        assert_eq!(draft.argument("compete", "x").unwrap_err().fault, Fault::NotYet);
         draft.argument("expect", "a < 1").unwrap();
         draft.argument("expect", "b < 1").unwrap();
     }

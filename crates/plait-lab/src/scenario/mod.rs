@@ -1,6 +1,8 @@
 //! A scenario: everything that `plait compare` can be told, with its types.
 
 mod build;
+mod compete;
+mod delay;
 mod draft;
 mod file;
 mod impairment;
@@ -11,6 +13,8 @@ mod profile;
 mod tests;
 
 pub use build::DEFAULT_DEADLINE;
+pub use compete::Competition;
+pub use delay::Delay;
 pub use draft::{Draft, Given, LATER_SETTINGS, PathDraft, SETTINGS, Setting};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
@@ -32,6 +36,8 @@ pub struct Scenario {
     pub paths: Vec<Path>,
     /// Links that paths go through together, after their own.
     pub shared: Vec<Path>,
+    /// Flows that compete with the connection.
+    pub compete: Vec<Competition>,
     /// What the connection carries.
     pub workload: Workload,
     /// The schedulers, each once.
@@ -93,7 +99,9 @@ impl Scenario {
     /// Whether two runs with different seeds can differ. Where they cannot, one run is made.
     #[must_use]
     pub fn is_random(&self) -> bool {
-        self.paths.iter().chain(&self.shared).any(|path| path.is_random(self.ideal))
+        // Competing flows start at random.
+        !self.compete.is_empty()
+            || self.paths.iter().chain(&self.shared).any(|path| path.is_random(self.ideal))
     }
 
     /// Runs that are made of each row.
@@ -206,6 +214,7 @@ impl Scenario {
         said.extend(
             self.shared.iter().map(|link| ("link", path_draft(link, "--link").to_string())),
         );
+        said.extend(self.compete.iter().map(|flows| ("compete", flows.to_string())));
         said.extend(self.expect.iter().map(|expectation| ("expect", expectation.to_string())));
         said
     }

@@ -1,5 +1,6 @@
 //! A path of a scenario: what was said about it, and the links that it becomes.
 
+use super::delay::Delay;
 use super::impairment::{aqm_text, loss_text, reorder_text};
 use super::profile::{Profile, Wander};
 use crate::report::PathReport;
@@ -72,7 +73,7 @@ pub struct Path {
     /// The profile it started from.
     pub profile: Option<&'static Profile>,
     /// Propagation.
-    pub delay: Both<Span>,
+    pub delay: Both<Delay>,
     /// Rates; always there except in an ideal scenario.
     pub speed: Both<Option<Speed>>,
     /// Start in its traces.
@@ -116,7 +117,7 @@ impl Path {
     /// The links of this path in the run of `seed`. An ideal path has no rate and no queue.
     #[must_use]
     pub fn links(&self, ideal: bool, seed: u64) -> PathLinks {
-        let link = |speed: &Option<Speed>, delay: Span, loss: LossModel| {
+        let link = |speed: &Option<Speed>, delay: &Delay, loss: LossModel| {
             let rate = match speed {
                 Some(speed) if !ideal => speed.source(self, seed),
                 _ => RateSource::Fixed(Rate::INFINITE),
@@ -125,7 +126,8 @@ impl Path {
                 queue: if ideal { QueueLimit::Infinite } else { self.queue(speed.as_ref()) },
                 aqm: if ideal { Aqm::DropTail } else { self.aqm },
                 rate,
-                delay,
+                delay: delay.start,
+                delay_steps: delay.steps.clone(),
                 jitter: self.jitter,
                 loss,
                 reorder: self.reorder,
@@ -136,8 +138,8 @@ impl Path {
         };
         PathLinks {
             link: Both {
-                down: link(&self.speed.down, self.delay.down, self.loss.down),
-                up: link(&self.speed.up, self.delay.up, self.loss.up),
+                down: link(&self.speed.down, &self.delay.down, self.loss.down),
+                up: link(&self.speed.up, &self.delay.up, self.loss.up),
             },
             nic: self.nic.unwrap_or(if ideal { Rate::INFINITE } else { NIC }),
             backup: self.backup,
@@ -180,9 +182,9 @@ impl Path {
             profile: self.profile.map(|profile| profile.name.to_owned()),
             rate_down_bps: rate(&self.speed.down),
             rate_up_bps: rate(&self.speed.up),
-            rtt_us: (self.delay.down + self.delay.up).as_micros(),
-            owd_down_us: self.delay.down.as_micros(),
-            owd_up_us: self.delay.up.as_micros(),
+            rtt_us: self.delay.round_trip().as_micros(),
+            owd_down_us: self.delay.down.start.as_micros(),
+            owd_up_us: self.delay.up.start.as_micros(),
             jitter_us: self.jitter.as_micros(),
             loss: share(self.loss.down.mean()),
             loss_up: share(self.loss.up.mean()),
@@ -221,8 +223,7 @@ impl Path {
             fields.push(("profile", profile.name.to_owned()));
         }
         if !same(|a, b| a.delay == b.delay) {
-            let rtt = self.delay.down + self.delay.up;
-            if split(rtt) == self.delay {
+            if let Some(rtt) = self.delay.whole() {
                 fields.push(("rtt", rtt.to_string()));
             } else {
                 fields.push(("owd_down", self.delay.down.to_string()));
@@ -307,7 +308,7 @@ impl Path {
         };
         Path {
             profile: Some(profile),
-            delay: split(profile.rtt),
+            delay: Delay::from(profile.rtt).split(),
             speed: Both { down: Some(speed.clone()), up: Some(speed) },
             queue: Some(Limit::Bytes(profile.queue_bytes)),
             loss: Both { down: profile.loss.into(), up: LossModel::NEVER },
@@ -383,13 +384,6 @@ impl Speed {
             Speed::Trace(recording) => recording.file.clone(),
         }
     }
-}
-
-/// A round trip, split evenly: an odd nanosecond goes up.
-#[must_use]
-pub(super) fn split(rtt: Span) -> Both<Span> {
-    let down = rtt.over(2);
-    Both { down, up: rtt.minus(down) }
 }
 
 /// The common random offset of a run: every trace of the scenario starts this far in, wrapped at

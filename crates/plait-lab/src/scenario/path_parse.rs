@@ -1,8 +1,9 @@
 //! Reading a path: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
 
+use super::delay::Delay;
 use super::draft::{Given, PathDraft};
 use super::impairment;
-use super::path::{Both, Offset, Path, Recording, Speed, split};
+use super::path::{Both, Offset, Path, Recording, Speed};
 use super::profile::{PROFILES, Profile};
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity::{self, QuantityError};
@@ -47,6 +48,9 @@ const LONGEST_DELAY: Span = Span::from_secs(600);
 /// Highest finite rate in bits per second: a packet still takes a nanosecond or so.
 const HIGHEST_RATE: Rate = Rate::from_bps(10_000_000_000_000);
 
+/// How stepped rates are written.
+const RATE_STEPS: &str = "10mbit@0s/4mbit@20s";
+
 /// Reads a file of the scenario: a trace.
 pub type Reader<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 
@@ -64,7 +68,7 @@ pub(super) fn path(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<P
         Some(given) => Path::from_profile(&draft.name.text, profile(given)?),
         None => Path::blank(&draft.name.text),
     };
-    let inherited = path.profile.map(|_| path.delay);
+    let inherited = path.profile.map(|_| path.delay.clone());
     let mut path = fill(path, draft, "path", inherited, ideal, read)?;
     if let Some(given) = draft.field("nic") {
         path.nic = Some(positive_rate(given, &given.text)?);
@@ -103,7 +107,7 @@ fn fill(
     mut path: Path,
     draft: &PathDraft,
     what: &str,
-    inherited: Option<Both<Span>>,
+    inherited: Option<Both<Delay>>,
     ideal: bool,
     read: Reader<'_>,
 ) -> Result<Path> {
@@ -130,7 +134,7 @@ fn fill(
         path.loss.up = impairment::loss(given)?;
     }
     if let Some(given) = draft.field("jitter") {
-        path.jitter = bounded(given)?;
+        path.jitter = bounded(given, &given.text)?;
     }
     if let Some(given) = draft.field("reorder") {
         path.reorder = impairment::reorder(given)?;
@@ -186,14 +190,16 @@ fn profile(given: &Given) -> Result<&'static Profile> {
     Profile::named(given.text.trim()).ok_or_else(|| given.unknown("profile", names))
 }
 
-fn delay(draft: &PathDraft, inherited: Option<Both<Span>>) -> Result<Both<Span>> {
+fn delay(draft: &PathDraft, inherited: Option<Both<Delay>>) -> Result<Both<Delay>> {
     let allowed = "rtt=TIME, or owd_down=TIME and owd_up=TIME";
     match (draft.field("rtt"), draft.field("owd_down"), draft.field("owd_up")) {
-        (Some(rtt), None, None) => Ok(split(bounded(rtt)?)),
+        (Some(rtt), None, None) => Ok(Delay::parse(rtt)?.split()),
         (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
             Err(other.error(Fault::Conflict, "rtt is given as well").allow(allowed))
         }
-        (None, Some(down), Some(up)) => Ok(Both { down: bounded(down)?, up: bounded(up)? }),
+        (None, Some(down), Some(up)) => {
+            Ok(Both { down: Delay::parse(down)?, up: Delay::parse(up)? })
+        }
         (None, Some(one), None) | (None, None, Some(one)) => {
             Err(one.error(Fault::Missing, "the other direction's delay is missing").allow(allowed))
         }
@@ -252,22 +258,13 @@ fn steps(given: &Given) -> Result<Speed> {
     if !given.text.contains(['@', '/']) {
         return positive_rate(given, &given.text).map(Speed::Fixed);
     }
-    let allowed = "steps such as 10mbit@0s/4mbit@20s, ascending, the first at 0s";
-    let invalid = |problem| given.error(Fault::Invalid, problem).allow(allowed);
-    let mut list: Vec<(Time, Rate)> = Vec::new();
-    for step in given.text.split('/') {
-        let (rate, at) = step.split_once('@').ok_or_else(|| invalid("a step has no time"))?;
-        let rate = quantity::rate(rate).map_err(|error| refused(given, &error))?;
-        let at = Time::ZERO + quantity::time(at).map_err(|error| refused(given, &error))?;
+    let list = steps_of(given, RATE_STEPS, |text| {
+        let rate = quantity::rate(text).map_err(|error| refused(given, &error))?;
         if !rate.is_infinite() && rate > HIGHEST_RATE {
-            return Err(invalid("a rate is above 10000gbit"));
+            return Err(step_error(given, "a rate is above 10000gbit", RATE_STEPS));
         }
-        match list.last() {
-            None if at != Time::ZERO => return Err(invalid("the first step is not at 0s")),
-            Some((earlier, _)) if at <= *earlier => return Err(invalid("the steps do not ascend")),
-            _ => list.push((at, rate)),
-        }
-    }
+        Ok(rate)
+    })?;
     match list.as_slice() {
         [.., (_, Rate::ZERO)] => {
             let problem = "the last step is zero: nothing would ever get through again";
@@ -276,6 +273,32 @@ fn steps(given: &Given) -> Result<Speed> {
         [(_, rate)] => Ok(Speed::Fixed(*rate)),
         _ => Ok(Speed::Steps(list)),
     }
+}
+
+fn step_error(given: &Given, problem: &str, example: &str) -> ScenarioError {
+    let allowed = format!("steps such as {example}, ascending, the first at 0s");
+    given.error(Fault::Invalid, problem).allow(&allowed)
+}
+
+/// Reads `VALUE@TIME/VALUE@TIME/...`.
+pub(super) fn steps_of<T>(
+    given: &Given,
+    example: &str,
+    read: impl Fn(&str) -> Result<T>,
+) -> Result<Vec<(Time, T)>> {
+    let invalid = |problem| step_error(given, problem, example);
+    let mut list: Vec<(Time, T)> = Vec::new();
+    for step in given.text.split('/') {
+        let (value, at) = step.split_once('@').ok_or_else(|| invalid("a step has no time"))?;
+        let value = read(value)?;
+        let at = Time::ZERO + quantity::time(at).map_err(|error| refused(given, &error))?;
+        match list.last() {
+            None if at != Time::ZERO => return Err(invalid("the first step is not at 0s")),
+            Some((earlier, _)) if at <= *earlier => return Err(invalid("the steps do not ascend")),
+            _ => list.push((at, value)),
+        }
+    }
+    Ok(list)
 }
 
 fn positive_rate(given: &Given, text: &str) -> Result<Rate> {
@@ -345,8 +368,9 @@ fn outage(given: &Given) -> Result<(Time, Time)> {
     Ok((from, to))
 }
 
-fn bounded(given: &Given) -> Result<Span> {
-    let span = given.quantity(quantity::time)?;
+/// A delay, which is the text of `given` or a part of it.
+pub(super) fn bounded(given: &Given, text: &str) -> Result<Span> {
+    let span = quantity::time(text).map_err(|error| refused(given, &error))?;
     if span > LONGEST_DELAY {
         return Err(given.error(Fault::Invalid, "too long").allow("at most 600s"));
     }

@@ -87,7 +87,7 @@ fn a_plain_path_has_its_defaults() {
 #[test]
 fn an_odd_round_trip_is_split_without_loss() {
     let odd = path("a:rtt=3ns,rate=1mbit");
-    assert_eq!((odd.delay.down.as_nanos(), odd.delay.up.as_nanos()), (1, 2));
+    assert_eq!((odd.delay.down.start.as_nanos(), odd.delay.up.start.as_nanos()), (1, 2));
     let uneven = path("a:owd_down=10ms,owd_up=30ms,rate=1mbit");
     assert_eq!(uneven.report(false).rtt_us, 40_000);
 }
@@ -246,7 +246,6 @@ fn known_words_of_later_versions_are_told_apart() {
         ("pacing", "on"),
         ("pacing", "on"),
         ("subflows", "mesh4"),
-        ("compete", "cubic@a"),
     ] {
         let mut list = vec![("path", "a:rtt=1ms,rate=1mbit"), (name, text)];
         if name != "workload" {
@@ -321,6 +320,63 @@ fn paths_share_links_by_name() {
         assert!(message.contains(part), "{links:?}: {message}");
         assert!(message.lines().count() <= 3, "{message}");
     }
+}
+
+#[test]
+fn competing_flows_are_named_by_controller_and_way() {
+    let base = [
+        ("path", "a:rtt=20ms,rate=50mbit,via=cell"),
+        ("path", "b:rtt=40ms,rate=50mbit"),
+        ("link", "cell:rate=10mbit"),
+        ("link", "idle:rate=10mbit"),
+        ("workload", "download:1MB"),
+    ];
+    let with = |flows: &[&str]| {
+        let flows = flows.iter().map(|text| ("compete", *text));
+        build(&base.iter().copied().chain(flows).collect::<Vec<_>>())
+    };
+    let it = with(&["reno@cell*2", "fixed:cwnd=9seg@b", "cubic@a*1"]).unwrap();
+    let said: Vec<String> = it.compete.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["reno@cell*2", "fixed:cwnd=9seg@b", "cubic@a"]);
+    assert!(it.is_random() && !with(&[]).unwrap().is_random());
+    let line = "--compete 'reno@cell*2' --compete fixed:cwnd=9seg@b --compete cubic@a --workload";
+    assert!(it.command_line().contains(line), "{}", it.command_line());
+    for (flows, part) in [
+        (&["reno"][..], "CC@PATH_OR_LINK*N"),
+        (&["@a"], "name is missing"),
+        (&["rino@a"], "did you mean `reno`?"),
+        (&["reno@sell"], "did you mean `cell`?"),
+        (&["reno@idle"], "no path goes through the link `idle`"),
+        (&["reno@a*0"], "from 1 to 64"),
+        (&["reno@a*65"], "from 1 to 64"),
+        (&["reno@a*"], "from 1 to 64"),
+        (&["reno,cubic@a"], "--compete once for each"),
+        (&["fixed:cwnd=BDP@a"], "in bytes or segments"),
+        (&["reno@a", "newreno@a*2"], "given twice"),
+    ] {
+        let message = with(flows).unwrap_err().to_string();
+        assert!(message.contains(part), "{flows:?}: {message}");
+        assert!(message.lines().count() <= 3, "{message}");
+    }
+    let varied = build(&[&base[..], &[("vary", "compete=reno@a,reno@a*3")]].concat()).unwrap();
+    let points = varied.points().unwrap();
+    assert_eq!(points[1].scenario.compete[0].flows, 3);
+}
+
+#[test]
+fn a_delay_in_steps_is_split_like_any_other() {
+    let second = |n| Time::ZERO + Span::from_secs(n);
+    let it = path("a:rtt=20ms@0s/90ms@5s/30ms@6s,rate=1mbit");
+    let links = it.links(false, 1).link;
+    let half = Span::from_millis(10);
+    assert_eq!((links.down.delay, links.up.delay), (half, half));
+    let steps = [(second(5), Span::from_millis(45)), (second(6), Span::from_millis(15))];
+    assert_eq!(links.down.delay_steps, steps);
+    assert_eq!(links.up.delay_steps, steps);
+    assert_eq!((it.report(false).rtt_us, it.is_random(false)), (20_000, false));
+    let it = path("a:owd_down=20ms@0s/90ms@5s,owd_up=20ms,rate=1mbit");
+    assert_eq!(it.links(false, 1).link.up.delay_steps, []);
+    assert!(it.report(false).settings.contains(&"owd_down=20ms@0s/90ms@5s".to_owned()));
 }
 
 #[test]
@@ -497,6 +553,8 @@ fn any_path() -> impl Strategy<Value = String> {
         (1u64..600_000_000).prop_map(|n| format!("rtt={n}us")),
         (0u64..1_000_000_000, 0u64..1_000_000)
             .prop_map(|(a, b)| format!("owd_up={a}ns,owd_down={b}us")),
+        (0u64..9, 1u64..9).prop_map(|(a, b)| format!("rtt={a}ns@0s/{b}ms@{b}s/1us@9s")),
+        (0u64..9, 1u64..9).prop_map(|(a, b)| format!("owd_up={a}ns@0s/{b}ms@1s,owd_down={b}s@0s")),
     ];
     let rate = prop_oneof![
         (1u64..1_000_000_000).prop_map(|n| format!("rate={n}bit")),
@@ -563,12 +621,16 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("ideal", "on"),
             ("check", "on"),
             ("jobs", "2"),
+            ("compete", "olia:quality=l2/r@p0*3"),
             ("vary", "p0.loss=0%..1%:3"),
             ("expect", "tcp:p0/lia.completion_ms.p95 < 1e3 * 1.05"),
         ],
-        0..19,
+        0..20,
     )
     .prop_map(|mut list| {
+        if list.iter().any(|(name, _)| *name == "ideal") {
+            list.retain(|(name, _)| *name != "compete");
+        }
         // The expectation names one of two controllers.
         if !list.iter().any(|(name, _)| *name == "cc") {
             list.retain(|(name, _)| *name != "expect");

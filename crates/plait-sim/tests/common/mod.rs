@@ -86,7 +86,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
         seed: 1,
         paths,
         shared: Vec::new(),
-        pairs: vec![PairSetup { connections: vec![connection] }],
+        pairs: vec![PairSetup { connections: vec![connection], background: false }],
         until: Time::ZERO + Span::from_secs(3_600),
         check: true,
         linger: false,

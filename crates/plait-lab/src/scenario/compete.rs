@@ -1,0 +1,80 @@
+//! Flows that compete with the connection: `reno@cell*2`.
+
+use super::build::controllers;
+use super::draft::Given;
+use super::path::Path;
+use crate::error::{Fault, ScenarioError};
+use plait_base::{Span, Stream};
+use std::fmt;
+
+/// Most flows that compete in a scenario.
+const MOST: u64 = 64;
+/// A flow starts before this time.
+const START: Span = Span::from_millis(100);
+
+/// Plain TCP flows from server to client, between hosts of their own, that send all the time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Competition {
+    /// Their controller.
+    pub cc: plait_cc::Spec,
+    /// The path or shared link that they go over.
+    pub over: String,
+    /// How many they are.
+    pub flows: u32,
+}
+
+impl Competition {
+    /// Reads `CC@PATH_OR_LINK` or `CC@PATH_OR_LINK*N`.
+    pub(super) fn parse(
+        given: &Given,
+        paths: &[Path],
+        shared: &[Path],
+    ) -> Result<Competition, ScenarioError> {
+        let allowed = "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2";
+        let Some((cc, rest)) = given.text.trim().rsplit_once('@') else {
+            return Err(given.error(Fault::Invalid, "not competing flows").allow(allowed));
+        };
+        let (over, flows) = match rest.split_once('*') {
+            None => (rest, 1),
+            Some((over, flows)) => (over, Given::new(&given.place, flows).count(1, MOST)?),
+        };
+        let over = over.trim();
+        if !paths.iter().chain(shared).any(|known| known.name == over) {
+            let names = paths.iter().chain(shared).map(|known| known.name.as_str());
+            return Err(ScenarioError::unknown(&given.place, "path or link", over, names));
+        }
+        let shared_by = |path: &Path| path.via.as_deref() == Some(over);
+        if !paths.iter().any(|path| path.name == over || shared_by(path)) {
+            let problem = format!("no path goes through the link `{over}`");
+            return Err(given.error(Fault::Conflict, &problem).allow("via=LINK on a path"));
+        }
+        let cc = match controllers(&Given::new(&given.place, cc))?.as_slice() {
+            [cc] if cc.needs_bdp() => {
+                let problem = "a competing flow's window is given in bytes or segments";
+                return Err(given.error(Fault::Invalid, problem).allow("fixed:cwnd=20seg@PATH"));
+            }
+            [cc] => cc.clone(),
+            _ => {
+                let problem = "several controllers for one kind of flow";
+                return Err(given.error(Fault::Invalid, problem).allow("--compete once for each"));
+            }
+        };
+        Ok(Competition { cc, over: over.to_owned(), flows: flows as u32 })
+    }
+
+    /// When a flow of the competition at `index` starts in the run of `seed`: somewhere in the
+    /// first 100 ms. Flows that all start at once would meet in the same order in every run.
+    #[must_use]
+    pub fn start(seed: u64, index: usize, flow: u32) -> Span {
+        let words = ["compete", &index.to_string(), &flow.to_string()];
+        Span::from_nanos(Stream::new(seed, &words).below(START.as_nanos()))
+    }
+}
+
+/// As it is written.
+impl fmt::Display for Competition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.cc, self.over)?;
+        if self.flows == 1 { Ok(()) } else { write!(f, "*{}", self.flows) }
+    }
+}
