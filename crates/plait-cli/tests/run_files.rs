@@ -1,8 +1,8 @@
-//! The files that `plait run` leaves behind: the events as JSON lines and the page.
+//! The files that `plait run` leaves behind, above all the page (`events` has the JSON lines).
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,14 +23,6 @@ fn file(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-/// The lines that a run writes.
-fn events(name: &str, args: &str) -> Vec<Value> {
-    let path = file(name);
-    run(&format!("{args} --trace-events {}", path.display()));
-    let text = fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// The page that a run writes.
 fn page(name: &str, args: &str) -> (PathBuf, String) {
     let path = file(name);
@@ -43,141 +35,6 @@ const HARD: &str = "--path a:rtt=20ms,rate=8mbit,loss=1%,down=300ms..900ms \
                     --path b:rtt=90ms,rate=4mbit,queue=20pkt --workload download:600kB \
                     --schedulers ecf+rp --rcvbuf 96KiB --runs 1";
 const EASY: &str = "--path wifi-home --path lte-att --workload download:256kB";
-
-/// Event name -> fields beside those that all have, from the schema.
-fn schema() -> BTreeMap<String, BTreeSet<String>> {
-    let output = Command::new(PLAIT).args(["schema", "events"]).output().unwrap();
-    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let defs = &schema["$defs"];
-    fn fields(part: &Value, defs: &Value, into: &mut BTreeSet<String>) {
-        if let Some(name) = part["$ref"].as_str() {
-            fields(&defs[name.rsplit('/').next().unwrap()], defs, into);
-        }
-        into.extend(part["properties"].as_object().into_iter().flatten().map(|(k, _)| k.clone()));
-        for inner in part["allOf"].as_array().into_iter().flatten() {
-            fields(inner, defs, into);
-        }
-    }
-    let mut events = BTreeMap::new();
-    for variant in defs["Happening"]["oneOf"].as_array().unwrap() {
-        let name = variant["properties"]["event"]["const"].as_str().unwrap();
-        let mut names = BTreeSet::new();
-        fields(variant, defs, &mut names);
-        names.remove("event");
-        events.insert(name.to_owned(), names);
-    }
-    events
-}
-
-/// The files tell of the connection alone, and the document of those beside it.
-#[test]
-fn competing_flows_are_in_the_document_and_not_in_the_files() {
-    let line = EASY.replace("256kB", "2MB");
-    let line = format!("{line} --compete reno@wifi-home*2 --compete cubic@lte-att --check");
-    let list = events("compete.jsonl", &line);
-    let new = |event: &&Value| {
-        event["event"] == "data-sent" && event["carry"] == "new" && event["host"] == "server"
-    };
-    let sent: u64 = list.iter().filter(new).filter_map(|it| it["len_bytes"].as_u64()).sum();
-    assert_eq!(sent, 2_000_000);
-    let segments = list.iter().filter(|event| event["event"] == "segment-sent");
-    assert!(segments.clone().count() > 1_400);
-    assert!(segments.into_iter().all(|event| event["path"].is_string()));
-    let document: Value = serde_json::from_str(&run(&format!("{line} --json"))).unwrap();
-    let competing = &document["competing_mbps"];
-    assert_eq!(competing["reno@wifi-home*2"].as_array().unwrap().len(), 2);
-    assert!(competing["cubic@lte-att"][0].as_f64().unwrap() > 1.0, "{competing}");
-    assert_eq!(document["paths"].as_array().unwrap().len(), 2);
-    let text = run(&line);
-    assert!(text.contains("beside it: reno@wifi-home*2 "), "{text}");
-    assert!(text.contains("--compete 'reno@wifi-home*2' --compete cubic@lte-att"), "{text}");
-}
-
-/// The words in backquotes of a text.
-fn quoted(text: &str) -> BTreeSet<String> {
-    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-}
-
-#[test]
-fn the_page_of_the_events_and_the_code_name_the_same_things() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.md");
-    let docs = fs::read_to_string(docs).unwrap();
-    let of_segments = docs.split("All three carry the segment:").nth(1).unwrap();
-    let of_segments = quoted(of_segments.split("\n## ").next().unwrap());
-    let schema = schema();
-    let mut told = BTreeSet::new();
-    for row in docs.split("## The core").nth(1).unwrap().lines().filter(|l| l.starts_with("| `")) {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let name = cells[1].trim_matches('`');
-        let code = schema.get(name).unwrap_or_else(|| panic!("no event {name} in the code"));
-        let mut fields = quoted(cells[2]);
-        if name.starts_with("segment-") {
-            fields.extend(code.intersection(&of_segments).cloned());
-        }
-        assert_eq!(&fields, code, "fields of {name}");
-        told.insert(name.to_owned());
-    }
-    assert_eq!(told, schema.keys().cloned().collect(), "every event of the code is told");
-}
-
-#[test]
-fn every_line_is_an_event_in_the_order_of_time() {
-    let lines = events("hard.jsonl", HARD);
-    let header = &lines[0];
-    assert_eq!(header["schema"], "plait.events/1");
-    assert_eq!((&header["seed"], &header["paths"][1]), (&1.into(), &"b".into()));
-    let command = header["command"].as_str().unwrap();
-    assert!(command.starts_with("plait run --path a:"), "{command}");
-    let schema = schema();
-    let mut last = 0;
-    let mut seen = BTreeSet::new();
-    for line in &lines[1..] {
-        let now = line["t_ns"].as_u64().unwrap();
-        assert!(now >= last, "{line}");
-        last = now;
-        assert!(["client", "server"].contains(&line["host"].as_str().unwrap()));
-        assert_eq!(line["connection"], 0);
-        let fields: BTreeSet<String> = line
-            .as_object()
-            .unwrap()
-            .keys()
-            .filter(|key| !["t_ns", "host", "connection", "event"].contains(&key.as_str()))
-            .cloned()
-            .collect();
-        let name = line["event"].as_str().unwrap();
-        assert_eq!(schema.get(name), Some(&fields), "{line}");
-        seen.insert(name);
-    }
-    for name in ["segment-dropped", "timeout", "window", "decision", "blocked", "data-readable"] {
-        assert!(seen.contains(name), "{name} of {seen:?}");
-    }
-}
-
-#[test]
-fn the_events_add_up() {
-    let lines = events("sums.jsonl", HARD);
-    let of = |host: &'static str, event: &'static str| {
-        lines.iter().filter(move |line| line["host"] == host && line["event"] == event)
-    };
-    let count = |event: &str| lines.iter().filter(|line| line["event"] == event).count();
-    let under_way = count("segment-sent") - count("segment-dropped") - count("segment-delivered");
-    assert!(under_way < 40, "{under_way} segments under way as the run ends");
-    // What is readable at the client is the download, each byte once and in order.
-    let mut next = 0;
-    for line in of("client", "data-readable") {
-        assert_eq!(line["dsn"].as_u64().unwrap(), next);
-        next += line["len_bytes"].as_u64().unwrap();
-    }
-    assert_eq!(next, 600_000);
-    let new = of("server", "data-sent").filter(|line| line["carry"] == "new");
-    let new: u64 = new.map(|line| line["len_bytes"].as_u64().unwrap()).sum();
-    assert_eq!(new, 600_000);
-    let payload = |line: &&Value| line["payload_bytes"] != 0;
-    assert_eq!(
-        of("server", "segment-sent").filter(payload).count(),
-        of("server", "data-sent").count()
-    );
-}
 
 #[test]
 fn watching_changes_nothing_and_the_files_are_reproducible() {

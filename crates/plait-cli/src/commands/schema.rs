@@ -39,12 +39,22 @@ enum Reporting {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let schema = match args.command {
         Reporting::Compare => return deliver(&json(&plait_lab::schema("compare"))?, None),
-        Reporting::Decide => schemars::schema_for!(crate::decide::Answer),
+        // What is read; everything else is written.
         Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
-        Reporting::Run => schemars::schema_for!(crate::commands::run::Document),
-        Reporting::Events => schemars::schema_for!(crate::export::events::Line<'static>),
-        Reporting::List => schemars::schema_for!(crate::commands::list::Document),
-        Reporting::Trace => schemars::schema_for!(crate::commands::trace::Document),
+        Reporting::Decide => written::<crate::decide::Answer>(),
+        Reporting::Run => written::<crate::commands::run::Document>(),
+        Reporting::Events => written::<crate::export::events::Line<'static>>(),
+        Reporting::List => written::<crate::commands::list::Document>(),
+        Reporting::Trace => written::<crate::commands::trace::Document>(),
     };
     deliver(&json(&schema)?, None)
+}
+
+/// The schema of what is written: a field that is always there is required, even where it may be
+/// `null`.
+fn written<T: schemars::JsonSchema>() -> schemars::Schema {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<T>()
 }

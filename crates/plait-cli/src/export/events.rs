@@ -1,13 +1,13 @@
 //! `plait run --trace-events`: every event of a run as JSON lines, as `docs/events.md` tells.
 
-use super::drop_word;
+use super::words::{Block, Carry, Drop, HostWord, OptionWord, Way, WindowCause, reasons};
 use crate::failure::Failure;
 use plait_app::{AppEvent, Host};
 use plait_base::{ByteRange, PathId, Span, SubflowSet, Time};
-use plait_core::{Block, Carry, Event, WindowCause};
+use plait_core::Event;
 use plait_sched::Effect;
 use plait_sim::{Direction, Hop, Watch, Who};
-use plait_wire::{Flags, Mptcp, Segment};
+use plait_wire::{Flags, Segment};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
@@ -51,7 +51,7 @@ pub(crate) struct Happening<'a> {
     /// Nanoseconds since the run began; never less than in the line before.
     t_ns: u64,
     /// `client` or `server`: where it happened. A dropped segment has its sender's.
-    host: &'static str,
+    host: HostWord,
     /// The connection, from 0; `plait run` has one.
     connection: usize,
     #[serde(flatten)]
@@ -73,7 +73,7 @@ enum What<'a> {
         subflow: u8,
         dsn: u64,
         len_bytes: u64,
-        carry: &'static str,
+        carry: Carry,
     },
     DataArrived {
         subflow: u8,
@@ -103,13 +103,14 @@ enum What<'a> {
         subflow: u8,
         cwnd_bytes: u64,
         ssthresh_bytes: Option<u64>,
-        cause: &'static str,
+        cause: WindowCause,
     },
     Decision {
         chosen: Option<u8>,
         waits_for: Option<u8>,
         candidates: Vec<u8>,
         usable: Vec<u8>,
+        #[schemars(extend("enum" = reasons()))]
         reason: &'static str,
     },
     Penalised {
@@ -122,7 +123,7 @@ enum What<'a> {
         inflight_limit_bytes: Option<u64>,
     },
     Blocked {
-        cause: Option<&'static str>,
+        cause: Option<Block>,
     },
     Timeout {
         subflow: u8,
@@ -160,7 +161,7 @@ enum What<'a> {
     SegmentSent(Packet<'a>),
     SegmentDelivered(Packet<'a>),
     SegmentDropped {
-        cause: &'static str,
+        cause: Drop,
         #[serde(flatten)]
         packet: Packet<'a>,
     },
@@ -171,7 +172,7 @@ enum What<'a> {
 #[derive(Serialize, JsonSchema, Debug)]
 struct Packet<'a> {
     path: &'a str,
-    direction: &'static str,
+    direction: Way,
     src_port: u16,
     dst_port: u16,
     flags: String,
@@ -181,7 +182,7 @@ struct Packet<'a> {
     payload_bytes: u32,
     ip_bytes: u32,
     sack: Vec<(u32, u32)>,
-    mptcp: Option<&'static str>,
+    mptcp: Option<OptionWord>,
     wire_dsn: Option<String>,
     wire_data_ack: Option<String>,
     data_fin: bool,
@@ -219,7 +220,7 @@ impl EventLog {
     fn write(&mut self, now: Time, host: Host, connection: usize, what: What<'_>) {
         if self.broken.is_none() {
             let t_ns = now.as_nanos();
-            let happening = Happening { t_ns, host: host_word(host), connection, what };
+            let happening = Happening { t_ns, host: host.into(), connection, what };
             self.broken = line(&mut self.out, &Line::Happening(happening)).err();
         }
     }
@@ -252,9 +253,7 @@ impl Watch for EventLog {
         let (host, what) = match hop {
             Hop::Sent => (sender, What::SegmentSent(packet)),
             Hop::Delivered => (receiver, What::SegmentDelivered(packet)),
-            Hop::Dropped(cause) => {
-                (sender, What::SegmentDropped { cause: drop_word(cause), packet })
-            }
+            Hop::Dropped(cause) => (sender, What::SegmentDropped { cause: cause.into(), packet }),
         };
         // The one connection that `plait run` has; the ports would tell several apart.
         self.write(now, host, 0, what);
@@ -276,7 +275,7 @@ fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
             subflow: subflow.0,
             dsn: data.start,
             len_bytes: data.len(),
-            carry: carry_word(carry),
+            carry: carry.into(),
         },
         Event::DataArrived { subflow, data, duplicate } => What::DataArrived {
             subflow: subflow.0,
@@ -303,7 +302,7 @@ fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
             subflow: subflow.0,
             cwnd_bytes: cwnd,
             ssthresh_bytes: ssthresh,
-            cause: window_word(cause),
+            cause: cause.into(),
         },
         Event::Decision { chosen, waits_for, candidates, usable, reason } => What::Decision {
             chosen: chosen.map(|subflow| subflow.0),
@@ -318,7 +317,7 @@ fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
         Event::Effect(Effect::Cap { subflow, bytes }) => {
             What::Capped { subflow: subflow.0, inflight_limit_bytes: bytes }
         }
-        Event::Blocked(block) => What::Blocked { cause: block.map(block_word) },
+        Event::Blocked(block) => What::Blocked { cause: block.map(Into::into) },
         Event::Timeout { subflow, rto } => {
             What::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
         }
@@ -359,10 +358,7 @@ fn packet<'a>(path: &'a str, way: Direction, segment: &Segment) -> Packet<'a> {
     };
     Packet {
         path,
-        direction: match way {
-            Direction::Down => "down",
-            Direction::Up => "up",
-        },
+        direction: way.into(),
         src_port: segment.src_port,
         dst_port: segment.dst_port,
         flags: format!("{:?}", segment.flags),
@@ -372,7 +368,7 @@ fn packet<'a>(path: &'a str, way: Direction, segment: &Segment) -> Packet<'a> {
         payload_bytes: segment.payload.len(),
         ip_bytes: segment.ip_len(),
         sack: segment.options.sack.as_slice().to_vec(),
-        mptcp: segment.options.mptcp.as_deref().map(option_word),
+        mptcp: segment.options.mptcp.as_deref().map(Into::into),
         wire_dsn: dss.mapping.map(|mapping| hex(mapping.dsn, mapping.long)),
         wire_data_ack: dss.data_ack.map(|ack| hex(ack.value, ack.long)),
         data_fin: dss.data_fin,
@@ -381,55 +377,4 @@ fn packet<'a>(path: &'a str, way: Direction, segment: &Segment) -> Packet<'a> {
 
 fn members(set: SubflowSet) -> Vec<u8> {
     set.iter().map(|subflow| subflow.0).collect()
-}
-
-fn host_word(host: Host) -> &'static str {
-    match host {
-        Host::Client => "client",
-        Host::Server => "server",
-    }
-}
-
-fn carry_word(carry: Carry) -> &'static str {
-    match carry {
-        Carry::New => "new",
-        Carry::Retransmission => "retransmission",
-        Carry::Reinjection => "reinjection",
-        Carry::Redundant => "redundant",
-        Carry::Opportunistic => "opportunistic",
-        Carry::TailProbe => "tail-probe",
-    }
-}
-
-fn block_word(block: Block) -> &'static str {
-    match block {
-        Block::ReceiveWindow => "receive-window",
-        Block::SendBuffer => "send-buffer",
-        Block::Scheduler => "scheduler",
-        Block::CongestionWindow => "cwnd",
-        Block::NoSubflow => "no-subflow",
-    }
-}
-
-fn window_word(cause: WindowCause) -> &'static str {
-    match cause {
-        WindowCause::Loss => "loss",
-        WindowCause::Timeout => "timeout",
-        WindowCause::Recovered => "recovered",
-        WindowCause::Effect => "effect",
-        WindowCause::Set => "set",
-    }
-}
-
-fn option_word(option: &Mptcp) -> &'static str {
-    match option {
-        Mptcp::Capable(_) => "mp-capable",
-        Mptcp::JoinSyn(_) | Mptcp::JoinSynAck(_) | Mptcp::JoinAck(_) => "mp-join",
-        Mptcp::AddAddr(_) => "add-addr",
-        Mptcp::RemoveAddr(_) => "remove-addr",
-        Mptcp::Prio { .. } => "mp-prio",
-        Mptcp::Fail(_) => "mp-fail",
-        Mptcp::FastClose(_) => "mp-fastclose",
-        Mptcp::Reset { .. } => "mp-tcprst",
-    }
 }

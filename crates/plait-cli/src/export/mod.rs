@@ -2,6 +2,7 @@
 
 pub(crate) mod events;
 pub(crate) mod page;
+mod words;
 
 use plait_app::AppEvent;
 use plait_base::{PathId, Span, Time};
