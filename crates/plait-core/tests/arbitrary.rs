@@ -261,7 +261,7 @@ impl Bench {
                 self.keys.1 = *key;
             }
             self.last.retain(|(path, _)| *path != transmit.path);
-            self.last.push((transmit.path, transmit.segment));
+            self.last.push((transmit.path, *transmit.segment));
         }
         self.endpoint.swap_events(&mut Vec::new());
         assert_eq!(self.endpoint.violation(), None);

@@ -123,7 +123,7 @@ struct Network {
     case: Case,
     stream: Stream,
     /// By time of arrival and number: to which end, on which path.
-    flying: BTreeMap<(Time, u64), (usize, u16, Segment)>,
+    flying: BTreeMap<(Time, u64), (usize, u16, Box<Segment>)>,
     count: u64,
     offered: u32,
 }

@@ -62,7 +62,7 @@ pub(crate) struct Arrival {
     pub(crate) pair: usize,
     pub(crate) path: PathId,
     pub(crate) direction: Direction,
-    pub(crate) segment: Segment,
+    pub(crate) segment: Box<Segment>,
 }
 
 /// What a source in the event queue stands for.
@@ -154,13 +154,14 @@ impl Network {
         pair: usize,
         path: PathId,
         direction: Direction,
-        segment: Segment,
-    ) -> Option<(Segment, DropCause)> {
+        segment: Box<Segment>,
+    ) -> Option<(Box<Segment>, DropCause)> {
         let index = Network::index(path, direction);
         let way = self.ways[..self.own].get_mut(index)?;
-        let enters = way.host_links[pair].offer(now, segment.ip_len());
+        let size = segment.ip_len();
+        let enters = way.host_links[pair].offer(now, size);
         let stamp = Stamp { at: enters, order: queue.order() };
-        let packet = Packet { stamp, pair, path, corrupt: false, segment };
+        let packet = Packet { stamp, pair, path, corrupt: false, size, segment };
         way.enter(queue, packet).map(|(packet, cause)| (packet.segment, cause))
     }
 

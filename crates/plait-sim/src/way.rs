@@ -16,7 +16,9 @@ pub(crate) struct Packet {
     pub(crate) path: PathId,
     /// It was damaged.
     pub(crate) corrupt: bool,
-    pub(crate) segment: Segment,
+    /// Bytes of the IP packet.
+    pub(crate) size: u32,
+    pub(crate) segment: Box<Segment>,
 }
 
 /// The numbers of a way in the event queue.
@@ -102,7 +104,7 @@ impl Way {
         queue: &mut EventQueue,
         packet: Packet,
     ) -> Option<(Packet, DropCause)> {
-        let fate = self.link.offer(packet.stamp.at, packet.segment.ip_len());
+        let fate = self.link.offer(packet.stamp.at, packet.size);
         if fate == Fate::Queued {
             self.queued.push_back(packet);
             self.arm_dequeues(queue);

@@ -171,12 +171,15 @@ impl<'a> World<'a> {
             self.show(Hop::Delivered, pair, path, direction, &segment);
             let host = 2 * pair + usize::from(direction == Direction::Up);
             self.hosts[host].endpoint.handle(self.now, path, &segment);
+            self.hosts[host ^ 1].endpoint.recycle(segment);
             self.serve(host);
             return;
         }
         while let Some((arrival, cause)) = self.network.poll_dropped(source) {
             let Arrival { pair, path, direction, segment } = arrival;
             self.show(Hop::Dropped(cause), pair, path, direction, &segment);
+            let sender = 2 * pair + usize::from(direction == Direction::Down);
+            self.hosts[sender].endpoint.recycle(segment);
         }
     }
 
@@ -372,6 +375,7 @@ impl<'a> World<'a> {
             }
             if let Some((segment, cause)) = dropped {
                 self.show(Hop::Dropped(cause), host / 2, path, direction, &segment);
+                self.hosts[host].endpoint.recycle(segment);
             }
         }
     }

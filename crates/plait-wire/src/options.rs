@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use core::fmt;
 use core::net::IpAddr;
 
 use crate::{Key, Segment};
@@ -16,10 +17,24 @@ pub struct Timestamps {
 }
 
 /// Up to four selective acknowledgement blocks (RFC 2018 section 3), most recent first.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     len: u8,
     blocks: [(u32, u32); 4],
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &SackBlocks) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
 }
 
 impl SackBlocks {
@@ -289,6 +304,18 @@ const fn words(len: u32) -> u32 {
 }
 
 impl Options {
+    /// Takes every option out.
+    pub fn clear(&mut self) {
+        // Field by field: the room of SACK blocks need not be written.
+        self.mss = None;
+        self.window_scale = None;
+        self.sack_permitted = false;
+        self.timestamps = None;
+        self.sack.truncate(0);
+        self.dss = None;
+        self.mptcp = None;
+    }
+
     /// Bytes of all options, each padded with NOPs to whole words as common stacks do: MSS 4,
     /// SACK permitted and timestamps share 12 on a SYN, window scale 4, SACK 4 + 8n, MPTCP
     /// options rounded up.

@@ -114,7 +114,7 @@ impl Connection {
         }
         subflow.on_retransmitted(ctx.now, seq, len, mss);
         if fin {
-            return self.build_ack(ctx.now, index, seq, Flags::FIN, Payload::Empty, None);
+            return self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None);
         }
         let data = ByteRange::with_len(dsn, u64::from(len));
         self.emit_data(ctx, index, seq, data, carry)
@@ -220,7 +220,7 @@ impl Connection {
         self.scheduling.on_sent(subflow);
         let payload = self.queue.payload(data);
         let mapping = (self.mode == Mode::Multipath).then_some(data);
-        let mut transmit = self.build_ack(ctx.now, index, seq, Flags::PSH, payload, mapping);
+        let mut transmit = self.build_ack(ctx, index, seq, Flags::PSH, payload, mapping);
         if self.spec.config.tsq {
             transmit.report = Some(Report { conn: ctx.log.speaker, subflow });
         }
@@ -246,7 +246,7 @@ impl Connection {
                 let subflow = &mut self.subflows[index];
                 let seq = subflow.on_sent(ctx.now, end, 1, true, mss);
                 subflow.step(Step::FinSent);
-                return Some(self.build_ack(ctx.now, index, seq, Flags::FIN, Payload::Empty, None));
+                return Some(self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None));
             }
         }
         None
@@ -274,7 +274,7 @@ impl Connection {
         Some(self.pure_ack(ctx, index, seq))
     }
 
-    fn pure_ack(&mut self, ctx: &Context<'_>, index: usize, seq: u64) -> Transmit {
-        self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None)
+    fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {
+        self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None)
     }
 }

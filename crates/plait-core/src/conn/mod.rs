@@ -37,7 +37,7 @@ use joins::Joins;
 use plait_base::{ConnId, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
 use plait_sched::Scheduler;
-use plait_wire::Key;
+use plait_wire::{Key, Payload, Segment};
 use scheduling::Scheduling;
 use timeouts::ConnectionTimers;
 
@@ -115,9 +115,34 @@ pub(crate) struct Context<'a> {
     pub(crate) entropy: &'a mut dyn Entropy,
     /// Port for the next subflow that this end opens.
     pub(crate) next_port: &'a mut u16,
+    pub(crate) spare: &'a mut SpareSegments,
+}
+
+/// Segments that were delivered, for those to come: the steady state allocates nothing.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "the boxes are what is kept")]
+pub(crate) struct SpareSegments(Vec<Box<Segment>>);
+
+impl SpareSegments {
+    /// Windows of this many segments turn over without an allocation.
+    const MOST: usize = 4_096;
+
+    /// Keeps a segment; what it refers to is let go.
+    pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
+        if self.0.len() < SpareSegments::MOST {
+            segment.payload = Payload::Empty;
+            segment.options.clear();
+            self.0.push(segment);
+        }
+    }
 }
 
 impl Context<'_> {
+    /// A segment without options and payload. Its header is not blank: every field is to be set.
+    pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
+        self.spare.0.pop().unwrap_or_default()
+    }
+
     pub(crate) fn emit(&mut self, event: Event) {
         self.log.emit(event);
     }

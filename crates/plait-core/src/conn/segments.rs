@@ -14,8 +14,9 @@ use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment,
 pub struct Transmit {
     /// The path that it takes.
     pub path: PathId,
-    /// The segment.
-    pub segment: Segment,
+    /// The segment. Drivers that give it back with [`crate::Endpoint::recycle`] spare an
+    /// allocation.
+    pub segment: Box<Segment>,
     /// Set where the endpoint wants to know when the segment leaves the host:
     /// [`crate::Endpoint::on_departure`].
     pub report: Option<Report>,
@@ -64,7 +65,7 @@ pub(super) fn syn_segment(
         options,
         payload: Payload::Empty,
     };
-    Transmit { path: address.path, segment, report: None }
+    Transmit { path: address.path, segment: Box::new(segment), report: None }
 }
 
 /// SACK blocks give way to what else a segment without payload has to tell.
@@ -91,7 +92,7 @@ impl Connection {
     /// A segment with everything an acknowledgement tells. `seq` counts from 0 at our SYN.
     pub(super) fn build_ack(
         &mut self,
-        now: Time,
+        ctx: &mut Context<'_>,
         index: usize,
         seq: u64,
         flags: Flags,
@@ -126,13 +127,12 @@ impl Connection {
         }
         let mptcp = mptcp.filter(|_| dss.is_none_or(|dss| dss.mapping.is_none())).map(Box::new);
         let subflow = &mut self.subflows[index];
-        let stamps = Timestamps { value: timestamp(now), echo: subflow.shake.ts_recent };
-        let mut options = Options {
-            timestamps: subflow.shake.offer.timestamps.then_some(stamps),
-            dss,
-            mptcp,
-            ..Options::default()
-        };
+        let stamps = Timestamps { value: timestamp(ctx.now), echo: subflow.shake.ts_recent };
+        let mut segment = ctx.blank_segment();
+        let options = &mut segment.options;
+        options.timestamps = subflow.shake.offer.timestamps.then_some(stamps);
+        options.dss = dss;
+        options.mptcp = mptcp;
         if subflow.shake.offer.sack && subflow.rx.has_sack() {
             let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len());
             let room =
@@ -145,16 +145,13 @@ impl Connection {
         subflow.rx.on_ack_sent();
         subflow.owes.ack = false;
         subflow.timers.clear(crate::tcp::timer::Timer::Ack);
-        let segment = Segment {
-            src_port: subflow.address.local_port,
-            dst_port: subflow.address.remote_port,
-            seq: subflow.shake.iss.wrapping_add(seq as u32),
-            ack: subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
-            flags: flags.with(Flags::ACK),
-            window: field as u16,
-            options,
-            payload,
-        };
+        segment.src_port = subflow.address.local_port;
+        segment.dst_port = subflow.address.remote_port;
+        segment.seq = subflow.shake.iss.wrapping_add(seq as u32);
+        segment.ack = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
+        segment.flags = flags.with(Flags::ACK);
+        segment.window = field as u16;
+        segment.payload = payload;
         Transmit { path: subflow.address.path, segment, report: None }
     }
 
@@ -172,7 +169,7 @@ impl Connection {
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,
         };
-        Transmit { path: subflow.address.path, segment, report: None }
+        Transmit { path: subflow.address.path, segment: Box::new(segment), report: None }
     }
 
     /// An ACK that tells the peer by its own key that the connection is over.
@@ -190,7 +187,7 @@ impl Connection {
     pub(super) fn build_data_fin(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
         let seq = self.subflows[index].tx.nxt();
         let mut transmit =
-            self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None);
+            self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
         let checksum = self.fin_checksum();
         let dss = transmit.segment.options.dss.get_or_insert_default();

@@ -4,7 +4,7 @@ mod arrivals;
 
 use crate::conn::{
     Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
-    Report, Transmit,
+    Report, SpareSegments, Transmit,
 };
 use crate::event::{Detail, Event};
 use crate::stats::ConnectionStats;
@@ -58,14 +58,15 @@ struct Shared {
     entropy: Box<dyn Entropy>,
     log: EventLog,
     next_port: u16,
+    spare: SpareSegments,
 }
 
 impl Shared {
     /// What the parts of the connection `speaker` get with a call.
     fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
         self.log.speaker = speaker;
-        let Shared { entropy, log, next_port } = self;
-        Context { now, log, entropy: &mut **entropy, next_port }
+        let Shared { entropy, log, next_port, spare } = self;
+        Context { now, log, entropy: &mut **entropy, next_port, spare }
     }
 }
 
@@ -90,7 +91,12 @@ impl Endpoint {
             answers: VecDeque::new(),
             parked: Vec::new(),
             provisional: Vec::new(),
-            shared: Shared { entropy, log: EventLog::default(), next_port: FIRST_PORT },
+            shared: Shared {
+                entropy,
+                log: EventLog::default(),
+                next_port: FIRST_PORT,
+                spare: SpareSegments::default(),
+            },
             busy: Vec::new(),
             check: false,
             violation: None,
@@ -265,6 +271,12 @@ impl Endpoint {
             self.settle(id);
         }
         transmit
+    }
+
+    /// Takes back a segment of [`Endpoint::poll_transmit`] that the driver has no more use for, so
+    /// that the next one needs no allocation. Drivers may do without.
+    pub fn recycle(&mut self, segment: Box<Segment>) {
+        self.shared.spare.keep(segment);
     }
 
     /// A segment that carried a report, with `payload` bytes of data, leaves the host at `departs`.

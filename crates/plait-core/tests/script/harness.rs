@@ -388,7 +388,7 @@ impl Script {
             let seg = self.read_wire(transmit.path.0, &transmit.segment);
             self.note(&format!("< {}", line(&seg)));
             self.audit(&seg, &transmit.segment);
-            self.out.push_back((self.now, seg, transmit.segment));
+            self.out.push_back((self.now, seg, *transmit.segment));
         }
         if let Some(violation) = self.endpoint.violation() {
             self.fail(&format!("violation: {violation}"));
