@@ -99,11 +99,17 @@ impl RangeSet {
     }
 
     /// Index of the first range that ends above `position`.
+    #[inline]
     fn seek(&self, position: u64) -> usize {
-        match self.ranges.back() {
-            // New data is nearly always above everything known.
-            Some(last) if last.end <= position => self.ranges.len(),
-            _ => self.ranges.partition_point(|range| range.end <= position),
+        let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
+        // Most questions are about the edges: new data lies above everything known, and what is
+        // taken or told next at the front.
+        if position < first.end {
+            0
+        } else if position >= last.end {
+            self.ranges.len()
+        } else {
+            self.ranges.partition_point(|range| range.end <= position)
         }
     }
 
@@ -170,6 +176,15 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
+        // The front of the first range, as when data is sent in order.
+        if let Some(first) = self.ranges.front_mut()
+            && first.start == range.start
+            && first.end > range.end
+        {
+            first.start = range.end;
+            self.len -= range.len();
+            return range.len();
+        }
         let mut at = self.seek(range.start);
         let before = self.len;
         while let Some(held) = self.ranges.get(at).copied() {
@@ -221,6 +236,11 @@ impl RangeSet {
     /// The part of the set that starts `offset` bytes into it: contiguous, at most `len` bytes.
     #[must_use]
     pub fn nth(&self, offset: u64, len: u64) -> Option<ByteRange> {
+        let first = self.ranges.front()?;
+        if offset < first.len() {
+            let start = first.start + offset;
+            return Some(ByteRange::new(start, first.end.min(start.saturating_add(len))));
+        }
         let mut skip = offset;
         for range in &self.ranges {
             if skip < range.len() {

@@ -382,16 +382,22 @@ impl<'a> World<'a> {
 
     /// Tells observers what the cores have said since the last time.
     fn drain_core(&mut self, host: usize) {
+        if !self.hosts[host].endpoint.has_events() {
+            return;
+        }
         let mut told = std::mem::take(&mut self.told);
         self.hosts[host].endpoint.swap_events(&mut told);
         let (pair, side) = (host / 2, self.hosts[host].side);
         let background = self.setup.pairs[pair].background;
+        // Who speaks goes on speaking: seats are not given in here.
+        let mut speaker = None;
         for (conn, event) in &told {
-            let seat = self.hosts[host].seat_of(*conn);
-            // A server's connection speaks before it is accepted.
-            let Some(connection) = seat.or_else(|| self.seat_before_accept(host, *conn)) else {
-                continue;
-            };
+            if speaker.is_none_or(|(known, _)| known != *conn) {
+                let seat = self.hosts[host].seat_of(*conn);
+                // A server's connection speaks before it is accepted.
+                speaker = Some((*conn, seat.or_else(|| self.seat_before_accept(host, *conn))));
+            }
+            let Some((_, Some(connection))) = speaker else { continue };
             self.observers[pair][connection].observe(self.now, side, event);
             if !background {
                 self.watch.on_core(self.now, Who { pair, connection, host: side }, event);

@@ -114,6 +114,7 @@ impl Connection {
         }
         subflow.on_retransmitted(ctx.now, seq, len, mss);
         if fin {
+            self.scheduling.on_sent(SubflowId(index as u8));
             return self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None);
         }
         let data = ByteRange::with_len(dsn, u64::from(len));
@@ -203,7 +204,9 @@ impl Connection {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
-        self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        if !self.timers.retransmission_armed() {
+            self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        }
         self.emit_data(ctx, index, seq, data, carry)
     }
 
@@ -246,6 +249,7 @@ impl Connection {
                 let subflow = &mut self.subflows[index];
                 let seq = subflow.on_sent(ctx.now, end, 1, true, mss);
                 subflow.step(Step::FinSent);
+                self.scheduling.on_subflows_changed();
                 return Some(self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None));
             }
         }

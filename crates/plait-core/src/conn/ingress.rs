@@ -224,8 +224,9 @@ impl Connection {
             if self.plain() {
                 self.on_fin_acked();
             }
+            self.scheduling.wake();
         }
-        self.scheduling.wake();
+        self.scheduling.on_acked(id);
     }
 
     /// Acknowledgement of the data, and the window beside it.
@@ -268,7 +269,7 @@ impl Connection {
             }
         }
         if freed > 0 || opened {
-            self.scheduling.wake();
+            self.scheduling.on_data();
         }
     }
 

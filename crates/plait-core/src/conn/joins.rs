@@ -115,8 +115,8 @@ impl Connection {
     pub(crate) fn notify_subflows(&mut self, ctx: &mut Context<'_>) {
         self.queue.unassign_all();
         let live = self.live();
-        self.notify_scheduler(ctx, Notice::SubflowsChanged { live });
         self.scheduling.wake();
+        self.notify_scheduler(ctx, Notice::SubflowsChanged { live });
     }
 
     /// From when on the next send finds every congestion window back at its initial value; `None`
@@ -150,5 +150,6 @@ impl Connection {
                 cause: crate::event::WindowCause::Set,
             });
         }
+        self.scheduling.on_subflows_changed();
     }
 }

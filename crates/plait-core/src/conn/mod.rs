@@ -392,7 +392,7 @@ impl Connection {
         let taken = self.room_for(len);
         if taken > 0 {
             self.queue.write_pattern(taken);
-            self.scheduling.wake();
+            self.scheduling.on_data();
         }
         taken
     }
@@ -402,7 +402,7 @@ impl Connection {
         let taken = self.room_for(bytes.len() as u64) as usize;
         if taken > 0 {
             self.queue.write_bytes(&bytes[..taken]);
-            self.scheduling.wake();
+            self.scheduling.on_data();
         }
         taken
     }

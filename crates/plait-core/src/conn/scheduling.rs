@@ -24,6 +24,8 @@ pub(crate) struct Scheduling {
     views: Vec<SubflowView>,
     /// Which of the views no longer tell the truth.
     stale: Stale,
+    /// What all views have in common: the size of a segment, and whether this is plain TCP.
+    common: (u64, bool),
     /// Something happened that can change the answer.
     due: bool,
     pub(crate) app_blocked: bool,
@@ -41,11 +43,19 @@ struct Deciding<'a> {
 }
 
 /// Views that are out of date.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stale {
-    Nothing,
-    One(SubflowId),
-    All,
+#[derive(Clone, Copy, Debug)]
+struct Stale {
+    /// All of them, and perhaps the list of them.
+    all: bool,
+    /// Those of subflows that took in an acknowledgement.
+    acked: SubflowSet,
+    /// Those of subflows that sent.
+    sent: SubflowSet,
+}
+
+impl Stale {
+    const NOTHING: Stale = Stale { all: false, acked: SubflowSet::EMPTY, sent: SubflowSet::EMPTY };
+    const ALL: Stale = Stale { all: true, ..Stale::NOTHING };
 }
 
 /// Strict turns: every subflow gets the same number of segments, whatever its window.
@@ -61,7 +71,8 @@ impl Scheduling {
             warm_up: None,
             outcome: Outcome::default(),
             views: Vec::with_capacity(SubflowId::MAX),
-            stale: Stale::All,
+            stale: Stale::ALL,
+            common: (0, false),
             due: false,
             app_blocked: false,
             small_segments: false,
@@ -70,18 +81,31 @@ impl Scheduling {
         }
     }
 
+    /// Something happened that can change the scheduler's answer, whatever it was.
     pub(crate) fn wake(&mut self) {
         self.due = true;
-        self.stale = Stale::All;
+        self.stale.all = true;
+    }
+
+    /// Subflows changed in a way that gives no reason to ask the scheduler again.
+    pub(super) fn on_subflows_changed(&mut self) {
+        self.stale.all = true;
+    }
+
+    /// `subflow` took in an acknowledgement; the others are as they were.
+    pub(super) fn on_acked(&mut self, subflow: SubflowId) {
+        self.due = true;
+        self.stale.acked.insert(subflow);
+    }
+
+    /// The connection's own queue or window changed; the subflows are as they were.
+    pub(super) fn on_data(&mut self) {
+        self.due = true;
     }
 
     /// A segment was sent on `subflow`.
     pub(super) fn on_sent(&mut self, subflow: SubflowId) {
-        self.stale = match self.stale {
-            Stale::Nothing => Stale::One(subflow),
-            Stale::One(known) if known == subflow => Stale::One(subflow),
-            _ => Stale::All,
-        };
+        self.stale.sent.insert(subflow);
     }
 
     pub(crate) const fn is_due(&self) -> bool {
@@ -168,21 +192,33 @@ impl Connection {
         }
     }
 
-    /// Fills the views of the subflows that carry data.
+    /// Brings the views of the subflows that carry data up to date.
     fn refresh_views(&mut self, now: Time) {
-        let stale = core::mem::replace(&mut self.scheduling.stale, Stale::Nothing);
-        match stale {
-            Stale::Nothing => return,
-            Stale::One(id) if !self.spec.config.tsq => {
-                let fresh = self.subflow_view(id.index());
-                let slot = self.scheduling.views.iter_mut().find(|view| view.id == id);
-                if let Some(slot) = slot {
-                    *slot = fresh;
-                }
-                return;
-            }
-            _ => {}
+        let common = (self.segment_size(), self.plain());
+        let stale = core::mem::replace(&mut self.scheduling.stale, Stale::NOTHING);
+        if stale.all || self.spec.config.tsq || self.scheduling.common != common {
+            self.scheduling.common = common;
+            return self.refresh_all_views(now);
         }
+        if (stale.acked.0 | stale.sent.0) == 0 {
+            return;
+        }
+        let mut views = core::mem::take(&mut self.scheduling.views);
+        for view in &mut views {
+            if stale.acked.contains(view.id) {
+                *view = self.subflow_view(view.id.index());
+            } else if stale.sent.contains(view.id) {
+                let subflow = &self.subflows[view.id.index()];
+                view.cwnd = subflow.cwnd();
+                view.inflight = subflow.tx.inflight();
+                view.queued = self.queue.assigned(view.id);
+                view.last_send = subflow.last_send;
+            }
+        }
+        self.scheduling.views = views;
+    }
+
+    fn refresh_all_views(&mut self, now: Time) {
         let mut views = core::mem::take(&mut self.scheduling.views);
         views.clear();
         for index in 0..self.subflows.len() {
@@ -195,6 +231,12 @@ impl Connection {
             }
         }
         self.scheduling.views = views;
+    }
+
+    /// Whether every view tells what one made now would.
+    fn views_are_fresh(&self) -> bool {
+        let live = self.subflows.iter().filter(|s| s.standing.joined && s.state.synchronised());
+        live.map(|s| self.subflow_view(s.id.index())).eq(self.scheduling.views.iter().copied())
     }
 
     /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
@@ -224,10 +266,10 @@ impl Connection {
                 continue;
             }
             let idle = ctx.now.since(subflow.last_send);
+            self.scheduling.stale.acked.insert(subflow.id);
             if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
                 let standing = &mut subflow.standing;
                 standing.rec_cwnd = standing.rec_cwnd.max(reset.before);
-                self.scheduling.stale = Stale::All;
                 let (before, after) = (reset.before, reset.after);
                 ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
             }
@@ -239,6 +281,7 @@ impl Connection {
         self.validate_idle(ctx);
         while self.scheduling.due {
             self.refresh_views(ctx.now);
+            debug_assert!(self.views_are_fresh());
             if self.scheduling.views.is_empty() {
                 self.scheduling.due = false;
                 break;
@@ -276,7 +319,7 @@ impl Connection {
         }
         // A plan that assigns nothing would be asked for for ever.
         self.scheduling.due = !plan.is_empty();
-        self.scheduling.stale = Stale::All;
+        self.scheduling.stale = Stale::ALL;
         self.scheduling.outcome.plan = plan;
     }
 
@@ -326,7 +369,7 @@ impl Connection {
     fn apply_effects(&mut self, ctx: &mut Context<'_>) {
         for at in 0..self.scheduling.outcome.effects.len() {
             let effect = self.scheduling.outcome.effects[at];
-            self.scheduling.stale = Stale::All;
+            self.scheduling.stale = Stale::ALL;
             ctx.emit(Event::Effect(effect));
             match effect {
                 Effect::Penalise { subflow, cwnd, ssthresh } => {

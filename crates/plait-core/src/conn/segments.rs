@@ -175,8 +175,7 @@ impl Connection {
     /// An ACK that tells the peer by its own key that the connection is over.
     pub(super) fn build_fast_close(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
         let seq = self.subflows[index].tx.nxt();
-        let mut transmit =
-            self.build_ack(ctx.now, index, seq, Flags::default(), Payload::Empty, None);
+        let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let options = &mut transmit.segment.options;
         options.mptcp = self.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
         trim_sack(options);
@@ -186,8 +185,7 @@ impl Connection {
     /// A segment without payload that carries our DATA_FIN signal.
     pub(super) fn build_data_fin(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
         let seq = self.subflows[index].tx.nxt();
-        let mut transmit =
-            self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
+        let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
         let checksum = self.fin_checksum();
         let dss = transmit.segment.options.dss.get_or_insert_default();

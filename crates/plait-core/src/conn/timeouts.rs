@@ -44,6 +44,10 @@ impl ConnectionTimers {
         }
     }
 
+    pub(super) const fn retransmission_armed(&self) -> bool {
+        self.retransmission.as_nanos() != Time::NEVER.as_nanos()
+    }
+
     pub(super) fn arm_retransmission(&mut self, now: Time, rto: Span) {
         if self.retransmission == Time::NEVER {
             self.retransmission = now + rto.times(1 << self.backoff.min(6));

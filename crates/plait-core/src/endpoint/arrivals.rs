@@ -150,6 +150,10 @@ impl Endpoint {
             options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
             payload: Payload::Empty,
         };
-        self.answers.push_back(Transmit { path: address.path, segment: Box::new(reset), report: None });
+        self.answers.push_back(Transmit {
+            path: address.path,
+            segment: Box::new(reset),
+            report: None,
+        });
     }
 }

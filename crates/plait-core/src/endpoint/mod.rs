@@ -319,6 +319,12 @@ impl Endpoint {
             .find_map(|(index, conn)| conn.as_mut()?.take_news().then_some(ConnId(index as u32)))
     }
 
+    /// Whether events were recorded since [`Endpoint::swap_events`] was last called.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.shared.log.events.is_empty()
+    }
+
     /// Swaps the events recorded since the last call, in order, each with its connection, for an
     /// empty list, whose memory is used again.
     pub fn swap_events(&mut self, events: &mut Vec<(ConnId, Event)>) {

@@ -2,7 +2,7 @@
 
 use crate::formulas::lost_at;
 use crate::tcp::rtt::Rtt;
-use crate::tcp::send::{AckOutcome, TxRing, Verdict};
+use crate::tcp::send::{AckOutcome, TxRing, Verdict, Whereabouts};
 use plait_base::{Span, Time};
 use plait_sched::CaState;
 
@@ -98,6 +98,13 @@ impl Rack {
     /// yet become lost (RFC 8985 section 6.2 step 5).
     pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> (u64, Time) {
         let Some((newest_time, newest_end)) = self.newest else { return (0, Time::NEVER) };
+        // Nothing in flight was sent before the newest that was delivered.
+        if tx.first().is_none_or(|first| {
+            let behind = (first.sent_at, first.end()) >= (newest_time, newest_end);
+            behind && first.whereabouts == Whereabouts::InFlight && !first.retransmitted
+        }) {
+            return (0, Time::NEVER);
+        }
         let window = self.reorder_window(ca, tx.sacked_segments(), rtt);
         let mut again = Time::NEVER;
         let marked = tx.mark_lost(|sent| {
