@@ -47,7 +47,10 @@ impl clap::Args for ScenarioFlags {
              aqm=codel          [default: droptail]\n\
              loss=PERCENT       or ge:p=1%,r=30%,bad=50% for bursts; loss_up\n\
              jitter=TIME        keeps order; reorder=PERCENT:TIME, duplicate=PERCENT,\n\
-             \u{20}                  corrupt=PERCENT\n\
+             \u{20}                  corrupt=PERCENT (a host drops what is damaged)\n\
+             edit=PERCENT       a middlebox changes a byte and repairs the TCP checksum\n\
+             strip=WHAT[@TIME]  a middlebox takes MPTCP options off: syn, synack, ack (the third),\n\
+             \u{20}                  first (data), data or all; @TIME from then on, or @FROM..TO\n\
              down=FROM..TO      an outage, repeatable; `down=1s..` for ever\n\
              nic=RATE           the sending host\u{2019}s own link [default: 1gbit]\n\
              via=LINK           a link that paths share (--link)\n\

@@ -78,6 +78,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         nic_down: links.nic,
         nic_up: links.nic,
         via: scenario.via(path),
+        middlebox: path.middlebox,
     });
     let spec = connection_spec(cell, seed);
     let shared = |link: &Path| {
@@ -131,6 +132,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
         nic_down: like.map_or(Rate::INFINITE, |path| path.nic_down),
         nic_up: like.map_or(Rate::INFINITE, |path| path.nic_up),
         via: link,
+        middlebox: plait_sim::Middlebox::default(),
     });
     PathId((paths.len() - 1) as u16)
 }

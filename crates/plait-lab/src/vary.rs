@@ -32,6 +32,8 @@ const KEYS: &[&str] = &[
     "reorder",
     "duplicate",
     "corrupt",
+    "edit",
+    "strip",
     "nic",
 ];
 

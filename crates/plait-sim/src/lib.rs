@@ -7,6 +7,7 @@
 
 mod digest;
 mod host;
+mod middlebox;
 mod network;
 mod queue;
 mod setup;
@@ -14,6 +15,7 @@ mod way;
 mod world;
 
 pub use digest::RunDigest;
+pub use middlebox::{Middlebox, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,

@@ -1,5 +1,6 @@
 //! The paths between hosts, and the links that they share.
 
+use crate::middlebox::{Meddler, Middlebox};
 use crate::queue::{EventQueue, Stamp};
 use crate::way::{Packet, Sources, Way};
 use plait_base::{PathId, Rate, Time};
@@ -43,6 +44,8 @@ pub struct PathSetup {
     /// The shared link, by its place in the list of them, that packets go through after the path's
     /// own link, each way.
     pub via: Option<usize>,
+    /// What meddles with segments just before they arrive.
+    pub middlebox: Middlebox,
 }
 
 /// A link that several paths go through. Its packets meet it after their path's own link, so its
@@ -80,6 +83,8 @@ pub(crate) struct Network {
     ways: Vec<Way>,
     /// How many of them are those of paths.
     own: usize,
+    /// By path and direction, as the ways of paths.
+    meddlers: Vec<Option<Box<Meddler>>>,
     /// The way of each source.
     sources: Vec<(usize, Task)>,
     /// Packets dropped since the last time somebody asked.
@@ -94,14 +99,21 @@ impl Network {
         seed: u64,
     ) -> Network {
         let own = 2 * paths.len();
-        let mut network =
-            Network { ways: Vec::new(), own, sources: Vec::new(), dropped: VecDeque::new() };
+        let mut network = Network {
+            ways: Vec::new(),
+            own,
+            meddlers: Vec::new(),
+            sources: Vec::new(),
+            dropped: VecDeque::new(),
+        };
         for path in paths {
             let via = path.via.filter(|link| *link < shared.len());
             let hosts = |nic: Rate| (0..pairs).map(|_| HostLink::new(nic)).collect();
             for (config, nic, up) in [(&path.down, path.nic_down, 0), (&path.up, path.nic_up, 1)] {
                 let link = Link::new(config, seed, &[&path.name, DIRECTIONS[up]]);
                 let next = via.map(|link| own + 2 * link + up);
+                let name = [path.name.as_str(), DIRECTIONS[up]];
+                network.meddlers.push(Meddler::new(path.middlebox, seed, &name));
                 network.add(config, link, hosts(nic), next);
             }
         }
@@ -185,7 +197,7 @@ impl Network {
                 None
             }
             Task::Arrival => {
-                let packet = way.take_arrival(queue)?;
+                let mut packet = way.take_arrival(queue)?;
                 if let Some(next) = way.next {
                     self.dropped.extend(self.ways[next].offer(queue, packet));
                     return None;
@@ -193,6 +205,10 @@ impl Network {
                 if packet.corrupt {
                     self.dropped.push_back((packet, DropCause::Corrupt));
                     return None;
+                }
+                let own = Network::index(packet.path, way_direction(index));
+                if let Some(Some(meddler)) = self.meddlers.get_mut(own) {
+                    meddler.pass(now, &mut packet.segment);
                 }
                 Some(arrival(packet, index))
             }
@@ -243,8 +259,13 @@ impl Network {
 /// Words for streams of random numbers.
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
+/// Which way a way leads.
+const fn way_direction(way: usize) -> Direction {
+    if way.is_multiple_of(2) { Direction::Down } else { Direction::Up }
+}
+
 /// A packet at the end of a way.
 fn arrival(packet: Packet, way: usize) -> Arrival {
-    let direction = if way.is_multiple_of(2) { Direction::Down } else { Direction::Up };
+    let direction = way_direction(way);
     Arrival { pair: packet.pair, path: packet.path, direction, segment: packet.segment }
 }

@@ -45,7 +45,7 @@ const fn setting(
 /// Every setting except the paths, in the order in which a command line gives them.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
-    Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
+    Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, edit, strip, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
     Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2", "", "N plain TCP flows that send to clients of their own all the time, over a path or shared link") },
     setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
     setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp", "all", "the schedulers to compare"),

@@ -1,11 +1,13 @@
 //! What a path does to packets beside its rate and delay: loss in bursts, queue management,
-//! reordering. Each has a text that reads back.
+//! reordering, middleboxes. Each has a text that reads back.
 
 use super::draft::Given;
+use super::path_parse::outage;
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity::{self, Percent, QuantityError};
-use plait_base::{Chance, Span};
+use plait_base::{Chance, Span, Time};
 use plait_link::{Aqm, GilbertElliott, LossModel, Reorder};
+use plait_sim::{Strip, StripAt};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
@@ -114,6 +116,40 @@ pub(super) fn reorder(given: &Given) -> Result<Reorder> {
 /// As [`reorder`] reads it.
 pub(super) fn reorder_text(reorder: Reorder) -> String {
     format!("{}:{}", Percent(reorder.chance), reorder.by)
+}
+
+/// `WHAT`, `WHAT@TIME` or `WHAT@FROM..TO`.
+pub(super) fn strip(given: &Given) -> Result<Strip> {
+    let allowed =
+        "syn, synack, ack, first, data or all, from a time on as in data@2s or data@2s..3s";
+    let (word, when) = match given.text.trim().split_once('@') {
+        Some((word, when)) => (word, Some(when)),
+        None => (given.text.trim(), None),
+    };
+    let Some((_, at)) = StripAt::ALL.iter().find(|(name, _)| *name == word) else {
+        let names = StripAt::ALL.iter().map(|(name, _)| *name);
+        return Err(Given::new(&given.place, word).unknown("place to take options off", names));
+    };
+    let (from, until) = match when {
+        None => (Time::ZERO, Time::NEVER),
+        Some(span) if span.contains("..") => outage(&Given::new(&given.place, span))?,
+        Some(from) => {
+            let from =
+                quantity::time(from).map_err(|error| refused(given, &error).allow(allowed))?;
+            (Time::ZERO + from, Time::NEVER)
+        }
+    };
+    Ok(Strip { at: *at, from, until })
+}
+
+/// As [`strip`] reads it.
+pub(super) fn strip_text(strip: Strip) -> String {
+    let word = StripAt::ALL.iter().find(|(_, at)| *at == strip.at).map_or("", |(name, _)| name);
+    match (strip.from.since(Time::ZERO), strip.until) {
+        (Span::ZERO, Time::NEVER) => word.to_owned(),
+        (from, Time::NEVER) => format!("{word}@{from}"),
+        (from, until) => format!("{word}@{from}..{}", until.since(Time::ZERO)),
+    }
 }
 
 /// The values of `name=value,...` by name, each at most once.

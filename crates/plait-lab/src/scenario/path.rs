@@ -1,12 +1,13 @@
 //! A path of a scenario: what was said about it, and the links that it becomes.
 
 use super::delay::Delay;
-use super::impairment::{aqm_text, loss_text, reorder_text};
+use super::impairment::{aqm_text, loss_text, reorder_text, strip_text};
 use super::profile::{Profile, Wander};
 use crate::report::PathReport;
 use plait_app::quantity::{Limit, Percent};
 use plait_base::{Chance, Rate, Span, Stream, Time};
 use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
+use plait_sim::Middlebox;
 use std::sync::Arc;
 
 /// The sending host's own link where nothing is said.
@@ -100,6 +101,8 @@ pub struct Path {
     pub via: Option<String>,
     /// Used only when no other works.
     pub backup: bool,
+    /// What meddles with segments, each way.
+    pub middlebox: Middlebox,
 }
 
 /// What a world builds a path from.
@@ -161,6 +164,7 @@ impl Path {
             || (dice(self.reorder.chance) && self.reorder.by != Span::ZERO)
             || dice(self.duplicate)
             || dice(self.corrupt)
+            || dice(self.middlebox.edit)
             || self.jitter != Span::ZERO
             || (!ideal && (drawn(&self.speed.down) || drawn(&self.speed.up)))
     }
@@ -257,11 +261,17 @@ impl Path {
         if self.reorder != Reorder::default() {
             fields.push(("reorder", reorder_text(self.reorder)));
         }
-        for (key, chance) in [("duplicate", self.duplicate), ("corrupt", self.corrupt)] {
+        let chances = [
+            ("duplicate", self.duplicate),
+            ("corrupt", self.corrupt),
+            ("edit", self.middlebox.edit),
+        ];
+        for (key, chance) in chances {
             if chance != Chance::NEVER {
                 fields.push((key, Percent(chance).to_string()));
             }
         }
+        fields.extend(self.middlebox.strip.map(|strip| ("strip", strip_text(strip))));
         for (from, to) in &self.outages {
             let from = from.since(Time::ZERO);
             let to =
@@ -336,6 +346,7 @@ impl Path {
             nic: None,
             via: None,
             backup: false,
+            middlebox: Middlebox::default(),
         }
     }
 }

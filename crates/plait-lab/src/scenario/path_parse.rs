@@ -31,6 +31,8 @@ pub const PATH_KEYS: &[&str] = &[
     "reorder",
     "duplicate",
     "corrupt",
+    "edit",
+    "strip",
     "down",
     "nic",
     "via",
@@ -38,7 +40,7 @@ pub const PATH_KEYS: &[&str] = &[
 ];
 
 /// Keys of a path that a shared link does not have.
-const NOT_OF_A_LINK: &[&str] = &["profile", "nic", "via", "backup"];
+const NOT_OF_A_LINK: &[&str] = &["profile", "edit", "strip", "nic", "via", "backup"];
 
 /// Keys that are known, but whose meaning arrives in a later version.
 pub const LATER_PATH_KEYS: &[&str] = &["cost"];
@@ -70,6 +72,12 @@ pub(super) fn path(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<P
     };
     let inherited = path.profile.map(|_| path.delay.clone());
     let mut path = fill(path, draft, "path", inherited, ideal, read)?;
+    if let Some(given) = draft.field("edit") {
+        path.middlebox.edit = chance(given)?;
+    }
+    if let Some(given) = draft.field("strip") {
+        path.middlebox.strip = Some(impairment::strip(given)?);
+    }
     if let Some(given) = draft.field("nic") {
         path.nic = Some(positive_rate(given, &given.text)?);
     }
@@ -352,7 +360,7 @@ fn chance(given: &Given) -> Result<Chance> {
 }
 
 /// `1s..3s`, `1s..`.
-fn outage(given: &Given) -> Result<(Time, Time)> {
+pub(super) fn outage(given: &Given) -> Result<(Time, Time)> {
     let allowed = "FROM..TO such as 1s..3s, or FROM.. for ever";
     let Some((from, to)) = given.text.split_once("..") else {
         return Err(given.error(Fault::Invalid, "not an outage").allow(allowed));

@@ -2,6 +2,7 @@ use super::*;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{Chance, Rate, Time};
 use plait_link::{Aqm, GilbertElliott, LossModel, QueueLimit, RateSource, Reorder};
+use plait_sim::{Strip, StripAt};
 use proptest::prelude::*;
 
 /// Traces that exist in these tests: 1500 bytes a millisecond, and a CSV.
@@ -224,6 +225,10 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,rate=1mbit,reorder=1%", "not a share and a time"),
         ("a:rtt=1ms,rate=1mbit,reorder=1%:2", "no unit"),
         ("a:rtt=1ms,rate=1mbit,corrupt=101%", "from 0% to 100%"),
+        ("a:rtt=1ms,rate=1mbit,edit=101%", "from 0% to 100%"),
+        ("a:rtt=1ms,rate=1mbit,strip=data@2", "data@2s"),
+        ("a:rtt=1ms,rate=1mbit,strip=data@2s..1s", "FROM..TO"),
+        ("a:rtt=1ms,rate=1mbit,strip=rst", "synack"),
         ("a:rtt=1ms,rate=1mbit,via=cell", "--link NAME:rate=20mbit"),
         ("a:profile=wifi", "unknown profile"),
     ] {
@@ -285,6 +290,28 @@ fn what_goes_wrong_on_a_path_is_understood() {
     for key in ["reorder=100%:5ms", "reorder=1%:0s", "duplicate=100%", "aqm=codel"] {
         assert!(!path(&format!("a:rtt=1ms,rate=1mbit,{key}")).is_random(false), "{key}");
     }
+}
+
+#[test]
+fn middleboxes_are_understood() {
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let table = [
+        ("strip=syn", StripAt::Syn, Time::ZERO, Time::NEVER),
+        ("strip=synack", StripAt::SynAck, Time::ZERO, Time::NEVER),
+        ("strip=ack", StripAt::ThirdAck, Time::ZERO, Time::NEVER),
+        ("strip=first", StripAt::FirstData, Time::ZERO, Time::NEVER),
+        ("strip=data@2s", StripAt::Data, at(2), Time::NEVER),
+        ("strip=all@2s..3s", StripAt::All, at(2), at(3)),
+        ("strip=all@2s..", StripAt::All, at(2), Time::NEVER),
+    ];
+    for (text, what, from, until) in table {
+        let it = path(&format!("a:rtt=1ms,rate=1mbit,{text}"));
+        assert_eq!(it.middlebox.strip, Some(Strip { at: what, from, until }), "{text}");
+        assert!(!it.is_random(false), "{text}");
+    }
+    let it = path("a:rtt=1ms,rate=1mbit,edit=1%");
+    assert_eq!(it.middlebox.edit, Chance::from_ppb(10_000_000));
+    assert!(it.is_random(false));
 }
 
 #[test]
@@ -576,12 +603,14 @@ fn any_path() -> impl Strategy<Value = String> {
             "reorder=1%:5ms",
             "duplicate=0.5%",
             "corrupt=2%",
+            "edit=0.1%",
+            "strip=data@2s..3s",
             "via=cell",
             "loss_up=ge:p=1%,r=30%,bad=50%,good=0.1%",
             "down=1s..2s,down=3s..",
             "loss=0%",
         ],
-        0..13,
+        0..15,
     );
     let profile = prop::sample::select(PROFILES.iter().map(|it| it.name).collect::<Vec<_>>());
     prop_oneof![

@@ -5,7 +5,7 @@ use plait_app::Workload;
 use plait_base::{Chance, PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, PathConfig};
 use plait_link::{LinkConfig, QueueLimit, RateSource};
-use plait_sim::{ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, run};
+use plait_sim::{ConnectionSetup, Middlebox, Outcome, PairSetup, PathSetup, Setup, run};
 use std::sync::Arc;
 
 pub(crate) fn ms(millis: u64) -> Span {
@@ -29,6 +29,7 @@ pub(crate) fn ideal(name: &str, rtt: Span) -> PathSetup {
         nic_down: Rate::INFINITE,
         nic_up: Rate::INFINITE,
         via: None,
+        middlebox: Middlebox::default(),
     }
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
         nic_down: Rate::from_bps(1_000_000_000),
         nic_up: Rate::from_bps(1_000_000_000),
         via: None,
+        middlebox: Middlebox::default(),
     }
 }
 
