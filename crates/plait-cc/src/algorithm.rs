@@ -55,6 +55,13 @@ pub trait Algorithm: core::fmt::Debug + Send {
         let _ = own;
     }
 
+    /// The last [`threshold`](Algorithm::threshold) was asked for by mistake: no loss had happened.
+    /// The owner has put back window and threshold; what the algorithm noted of the reduction is
+    /// to be forgotten.
+    fn on_undo(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// A window that never moves, in bytes, where the algorithm has one.
     fn fixed_window(&self, mss: u32) -> Option<u64> {
         let _ = mss;

@@ -79,6 +79,15 @@ impl LossIntervals {
     }
 }
 
+/// What a reduction changed, kept until it can no longer be taken back.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    cwnd: u64,
+    fraction: f64,
+    ssthresh: Option<u64>,
+    intervals: LossIntervals,
+}
+
 /// The congestion window of one subflow.
 ///
 /// The owner is told what happens, in the order in which it happens, and keeps the window: slow
@@ -103,6 +112,8 @@ pub struct Congestion {
     idle: IdlePeriod,
     /// Only for the first slow start (RFC 9406 section 4.3), without a threshold.
     hystart: Option<HyStart>,
+    /// For [`Congestion::undo`].
+    before: Option<Before>,
 }
 
 impl Congestion {
@@ -121,6 +132,7 @@ impl Congestion {
             intervals: LossIntervals::default(),
             idle: IdlePeriod::default(),
             hystart: settings.hystart.then(HyStart::new),
+            before: None,
         };
         if let Some(window) = congestion.fixed() {
             congestion.cwnd = window;
@@ -238,6 +250,7 @@ impl Congestion {
         if self.phase == Phase::Recovery {
             return;
         }
+        self.remember();
         self.intervals.on_loss();
         if self.is_fixed() {
             return;
@@ -266,6 +279,9 @@ impl Congestion {
     /// segment; the threshold moves only on the `first_expiry` for a segment (RFC 5681
     /// section 3.1).
     pub fn on_timeout(&mut self, now: Time, inflight: u64, first_expiry: bool, flows: Flows<'_>) {
+        if first_expiry {
+            self.remember();
+        }
         self.intervals.on_loss();
         if self.is_fixed() {
             return;
@@ -275,6 +291,37 @@ impl Congestion {
         }
         self.phase = Phase::SlowStart { after_timeout: true };
         self.put(self.settings.segment());
+    }
+
+    /// The last loss or timeout was none: window and threshold are what they were before it, or more
+    /// where the window has grown beyond that meanwhile (RFC 4015 section 3.2 restores less; Linux
+    /// the same). Of several timeouts in a row all are taken back. False where nothing can be: it
+    /// was done before, or the window has been set from outside since.
+    pub fn undo(&mut self, now: Time) -> bool {
+        let Some(before) = self.before.take() else { return false };
+        self.intervals = LossIntervals {
+            since_last: before.intervals.since_last.saturating_add(self.intervals.since_last),
+            between_last_two: before.intervals.between_last_two,
+        };
+        if self.is_fixed() {
+            return true;
+        }
+        if self.cwnd <= before.cwnd {
+            (self.cwnd, self.fraction) = (before.cwnd, before.fraction);
+        }
+        self.ssthresh = before.ssthresh;
+        self.algorithm.on_undo(now);
+        self.phase = if self.below_threshold() {
+            Phase::SlowStart { after_timeout: false }
+        } else {
+            Phase::Avoidance
+        };
+        true
+    }
+
+    fn remember(&mut self) {
+        let Congestion { cwnd, fraction, ssthresh, intervals, .. } = *self;
+        self.before = Some(Before { cwnd, fraction, ssthresh, intervals });
     }
 
     /// Data was sent: an idle time, if there was one, is over.
@@ -306,6 +353,7 @@ impl Congestion {
         if after.cwnd == before {
             return None;
         }
+        self.before = None;
         self.put(after.cwnd);
         Some(IdleReset { before, after: after.cwnd })
     }
@@ -324,6 +372,7 @@ impl Congestion {
     /// stays.
     pub fn set_cwnd(&mut self, bytes: u64) {
         if !self.is_fixed() {
+            self.before = None;
             self.put(bytes);
         }
     }
@@ -332,6 +381,7 @@ impl Congestion {
     /// window stays.
     pub fn penalise(&mut self, cwnd: u64, ssthresh: Option<u64>) {
         if !self.is_fixed() {
+            self.before = None;
             self.ssthresh = ssthresh.map(|bytes| bytes.max(self.settings.segment()));
             self.put(cwnd);
         }

@@ -433,3 +433,73 @@ fn olia_may_fall_to_one_segment_while_it_has_siblings() {
     congestion.on_loss(Time::ZERO, MSS, Flows { all: &all, own: 0 });
     assert_eq!(congestion.cwnd(), MSS);
 }
+
+#[test]
+fn a_loss_that_was_none_is_taken_back_once() {
+    for name in ["reno", "cubic", "lia", "olia"] {
+        let mut congestion = at(name, 40, Some(30));
+        alone(&mut congestion, Time::ZERO, 7 * MSS);
+        let before = (congestion.cwnd(), congestion.ssthresh());
+        lose(&mut congestion, Time::ZERO, 40 * MSS);
+        assert!(congestion.cwnd() < before.0 && congestion.in_recovery(), "{name}");
+        assert!(congestion.undo(Time::ZERO), "{name}");
+        assert_eq!((congestion.cwnd(), congestion.ssthresh()), before, "{name}");
+        assert!(!congestion.in_recovery() && !congestion.in_slow_start(), "{name}");
+        assert_eq!(congestion.loss_interval(), 7 * MSS);
+        assert!(!congestion.undo(Time::ZERO), "{name}: there is nothing more to take back");
+    }
+}
+
+#[test]
+fn timeouts_in_a_row_are_taken_back_together_and_slow_start_goes_on() {
+    let mut congestion = build("cubic");
+    alone(&mut congestion, Time::ZERO, 2 * MSS);
+    expire(&mut congestion, 12 * MSS, true);
+    expire(&mut congestion, 12 * MSS, false);
+    assert_eq!(congestion.cwnd(), MSS);
+    assert!(congestion.undo(Time::ZERO));
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (12 * MSS, None));
+    assert!(congestion.in_slow_start());
+    // L is what the settings say again.
+    alone(&mut congestion, Time::ZERO, 5 * MSS);
+    assert_eq!(congestion.cwnd(), 14 * MSS);
+}
+
+#[test]
+fn what_was_set_from_outside_stays() {
+    let sets: [fn(&mut Congestion); 2] =
+        [|c| c.set_cwnd(5 * MSS), |c| c.penalise(5 * MSS, Some(4 * MSS))];
+    for set in sets {
+        let mut congestion = at("reno", 40, None);
+        lose(&mut congestion, Time::ZERO, 40 * MSS);
+        set(&mut congestion);
+        assert!(!congestion.undo(Time::ZERO));
+        assert_eq!(congestion.cwnd(), 5 * MSS);
+    }
+    let mut fixed = build("fixed:cwnd=8seg");
+    lose(&mut fixed, Time::ZERO, 8 * MSS);
+    assert!(fixed.undo(Time::ZERO));
+    assert_eq!(fixed.cwnd(), 8 * MSS);
+}
+
+/// RFC 9438 section 4.9: Wmax, K and the epoch are those of before: the curve goes on where it was.
+#[test]
+fn cubic_goes_on_along_its_curve_after_an_undo() {
+    let second = |n: u64| Time::ZERO + Span::from_secs(n);
+    let grow = |upset: bool| {
+        let mut congestion = at("cubic", 100, None);
+        lose(&mut congestion, second(0), 100 * MSS);
+        congestion.on_recovered(second(0));
+        for n in 1..40 {
+            let now = Time::ZERO + RTT.times(n);
+            if upset && n == 20 {
+                lose(&mut congestion, now, 80 * MSS);
+                assert!(congestion.undo(now));
+            }
+            let cwnd = congestion.cwnd();
+            alone(&mut congestion, now, cwnd);
+        }
+        congestion.cwnd()
+    };
+    assert_eq!(grow(true), grow(false));
+}

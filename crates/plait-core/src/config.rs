@@ -49,6 +49,19 @@ pub struct PathConfig {
     pub backup: bool,
 }
 
+/// Where numbers that wrap begin. For tests that take a connection across their ends; a live
+/// endpoint leaves all as it is, for numbers that are known beforehand can be guessed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct StartOffsets {
+    /// Initial sequence number of every subflow, instead of a random one.
+    pub isn: Option<u32>,
+    /// Initial data sequence number of both directions, instead of those that the keys give. Both
+    /// ends must have the same.
+    pub idsn: Option<u64>,
+    /// What the clock of timestamps shows at time zero.
+    pub timestamp: u32,
+}
+
 /// Settings of a connection. Both ends have their own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -86,6 +99,11 @@ pub struct Config {
     pub reduce_from: ReduceFrom,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
+    /// Take a reduction of the window back when what counted as lost proves to have been late
+    /// (D-SACK, Eifel detection, F-RTO).
+    pub undo: bool,
+    /// Where numbers that wrap begin.
+    pub offsets: StartOffsets,
 }
 
 impl Config {
@@ -131,6 +149,8 @@ impl Default for Config {
             tsq: false,
             reduce_from: ReduceFrom::default(),
             probe: Some(Config::PROBE),
+            undo: true,
+            offsets: StartOffsets::default(),
         }
     }
 }

@@ -184,6 +184,8 @@ pub enum WindowCause {
     Timeout,
     /// Recovery ended.
     Recovered,
+    /// The last reduction was taken back: what counted as lost was late.
+    Undone,
     /// A scheduler's effect.
     Effect,
     /// The window was set by the application side (a measurement's warm-up).

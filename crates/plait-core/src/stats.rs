@@ -25,6 +25,12 @@ pub struct SubflowStats {
     pub srtt: Option<Span>,
     /// Retransmission timeout.
     pub rto: Span,
+    /// Segments sent again on it, probes included.
+    pub retransmissions: u64,
+    /// Those of them that the peer reported as duplicates (D-SACK).
+    pub spurious: u64,
+    /// Reductions of its window that were taken back, for what counted as lost was late.
+    pub undone: u32,
 }
 
 /// A connection.

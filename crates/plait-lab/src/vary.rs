@@ -47,6 +47,7 @@ const OPTIONS: &[&str] = &[
     "initial-window",
     "tsq",
     "hystart",
+    "undo",
     "probes",
     "delayed-ack",
     "idle-restart",

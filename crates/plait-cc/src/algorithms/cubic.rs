@@ -89,6 +89,13 @@ pub fn threshold(inflight: u64, mss: u64) -> u64 {
 /// CUBIC.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Cubic {
+    state: State,
+    /// As it was before the last reduction (RFC 9438 section 4.9).
+    before: Option<State>,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct State {
     /// Wmax for the next curve.
     w_max: f64,
     /// Window just before the last reduction (`cwnd_prior`).
@@ -100,7 +107,7 @@ pub struct Cubic {
     estimate: f64,
 }
 
-impl Cubic {
+impl State {
     fn begin(&mut self, now: Time, cwnd: f64) {
         self.epoch = Some(now);
         self.curve = Curve::new(self.w_max, cwnd);
@@ -113,46 +120,56 @@ impl Algorithm for Cubic {
         let mss = view.own().mss() as f64;
         let cwnd = view.own().cwnd.max(1) as f64 / mss;
         let acked = bytes as f64 / mss;
-        let epoch = match self.epoch {
+        let state = &mut self.state;
+        let epoch = match state.epoch {
             Some(epoch) => epoch,
             None => {
-                self.begin(ack.now, cwnd);
+                state.begin(ack.now, cwnd);
                 ack.now
             }
         };
         let secs = ack.now.since(epoch).as_secs_f64();
-        let target = self.curve.target(secs, ack.srtt.as_secs_f64(), cwnd);
-        let alpha = if self.estimate >= self.prior { 1.0 } else { ALPHA };
-        self.estimate += alpha * acked / cwnd;
-        ((target - cwnd) / cwnd * acked).max(self.estimate - cwnd) * mss
+        let target = state.curve.target(secs, ack.srtt.as_secs_f64(), cwnd);
+        let alpha = if state.estimate >= state.prior { 1.0 } else { ALPHA };
+        state.estimate += alpha * acked / cwnd;
+        ((target - cwnd) / cwnd * acked).max(state.estimate - cwnd) * mss
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
         let mss = view.own().mss();
         let cwnd = view.own().cwnd as f64 / mss as f64;
-        self.w_max = w_max_after(cwnd, self.w_max);
-        self.prior = cwnd;
-        self.epoch = None;
+        self.before = Some(self.state);
+        self.state.w_max = w_max_after(cwnd, self.state.w_max);
+        self.state.prior = cwnd;
+        self.state.epoch = None;
         threshold(inflight, mss)
     }
 
     fn on_avoidance(&mut self, now: Time, own: &Flow) {
         let cwnd = own.cwnd as f64 / own.mss() as f64;
-        self.w_max = cwnd;
-        self.prior = cwnd;
-        self.begin(now, cwnd);
+        self.state.w_max = cwnd;
+        self.state.prior = cwnd;
+        self.state.begin(now, cwnd);
     }
 
     fn on_recovered(&mut self, now: Time, own: &Flow) {
-        self.begin(now, own.cwnd as f64 / own.mss() as f64);
+        self.state.begin(now, own.cwnd as f64 / own.mss() as f64);
     }
 
     fn on_idle(&mut self, now: Time, idle: Span) {
-        self.epoch = self.epoch.map(|epoch| (epoch + idle).min(now.max(epoch)));
+        let state = &mut self.state;
+        state.epoch = state.epoch.map(|epoch| (epoch + idle).min(now.max(epoch)));
     }
 
     /// The old curve and estimate belong to a window that is no more; the plateau stays.
     fn on_window_set(&mut self, _own: &Flow) {
-        self.epoch = None;
+        self.state.epoch = None;
+    }
+
+    /// The plateau and the place on the curve come back, as if no time had been lost on it.
+    fn on_undo(&mut self, _now: Time) {
+        if let Some(before) = self.before.take() {
+            self.state = before;
+        }
     }
 }

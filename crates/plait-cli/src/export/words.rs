@@ -97,6 +97,7 @@ pub(super) enum WindowCause {
     Loss,
     Timeout,
     Recovered,
+    Undone,
     Effect,
     Set,
 }
@@ -107,6 +108,7 @@ impl From<plait_core::WindowCause> for WindowCause {
             plait_core::WindowCause::Loss => WindowCause::Loss,
             plait_core::WindowCause::Timeout => WindowCause::Timeout,
             plait_core::WindowCause::Recovered => WindowCause::Recovered,
+            plait_core::WindowCause::Undone => WindowCause::Undone,
             plait_core::WindowCause::Effect => WindowCause::Effect,
             plait_core::WindowCause::Set => WindowCause::Set,
         }

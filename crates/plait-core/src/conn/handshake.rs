@@ -63,7 +63,7 @@ impl Provisional {
     ) -> Option<Provisional> {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
         let mut shake = Handshake {
-            iss: ctx.entropy.bits() as u32,
+            iss: ctx.first_sequence(&spec.config),
             nonce: ctx.entropy.bits() as u32,
             peer_nonce: join.nonce,
             join: true,
@@ -113,7 +113,7 @@ impl Connection {
         let client = matches!(opening, Opening::Active { .. });
         let mut conn = Connection::new(spec, client, ctx.now, key);
         let mut shake = Handshake {
-            iss: ctx.entropy.bits() as u32,
+            iss: ctx.first_sequence(&conn.spec.config),
             initiator: client,
             sent_at: ctx.now,
             ..Handshake::default()
@@ -151,7 +151,7 @@ impl Connection {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
         let Some(id) = self.free_slot() else { return false };
         let mut shake = Handshake {
-            iss: ctx.entropy.bits() as u32,
+            iss: ctx.first_sequence(&self.spec.config),
             nonce: ctx.entropy.bits() as u32,
             peer_nonce: join.nonce,
             join: true,
@@ -391,12 +391,12 @@ impl Connection {
     /// too, if its segments were only late: then it is a connection that is reset.
     fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let shake = Handshake {
-            iss: ctx.entropy.bits() as u32,
+            iss: ctx.first_sequence(&self.spec.config),
             initiator: true,
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        self.keys = Keys::new(Key(ctx.entropy.bits()));
+        self.keys = Keys::new(Key(ctx.entropy.bits()), self.spec.config.offsets.idsn);
         self.checksums = self.spec.config.checksum;
         self.mode = if self.spec.config.multipath { Mode::Offered } else { Mode::Plain };
         self.queue.restart();

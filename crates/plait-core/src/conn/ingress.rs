@@ -2,9 +2,10 @@
 
 use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
+use crate::tcp::clock::before;
 use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Acked, Told};
+use crate::tcp::subflow::{Acked, Heard, Told};
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, Time, unwrap32};
 use plait_sched::Notice;
@@ -102,6 +103,8 @@ impl Connection {
         self.on_payload(ctx, index, segment, seq);
         if segment.flags.has(Flags::FIN) {
             self.on_fin(ctx, index, seq + u64::from(segment.payload.len()));
+        } else if let Some(seq) = self.subflows[index].rx.fin_due() {
+            self.on_fin(ctx, index, seq);
         }
     }
 
@@ -127,7 +130,10 @@ impl Connection {
             return true;
         };
         // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
-        if stamp.value.wrapping_sub(subflow.shake.ts_recent) >= 1 << 31 {
+        if before(stamp.value, subflow.shake.ts_recent) {
+            // An original that its retransmission has overtaken looks like this.
+            let len = u64::from(segment.payload.len());
+            subflow.rx.note_refused(ByteRange::with_len(seq, len));
             let may = self.challenges.take(ctx);
             self.subflows[index].owes.ack |= may;
             return false;
@@ -182,13 +188,15 @@ impl Connection {
         }
         let ranges = &ranges[..blocks.len()];
         // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.
-        let dsack = ranges.first().is_some_and(|first| {
+        let dsack = ranges.first().copied().filter(|first| {
             first.end <= ack || ranges.get(1).is_some_and(|second| second.covers(*first))
         });
+        let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let echo = stamps.map(|stamps| stamps.echo);
+        let heard = Heard { ack: ack.max(una), blocks: ranges, dsack, echo };
         let mss = self.mss();
-        let acked = self.with_flows(index, |subflow, flows| {
-            subflow.on_ack(ctx.now, ack.max(una), ranges, dsack, flows, mss)
-        });
+        let acked =
+            self.with_flows(index, |subflow, flows| subflow.on_ack(ctx.now, &heard, flows, mss));
         self.after_ack(ctx, index, &acked);
     }
 
@@ -204,6 +212,7 @@ impl Connection {
             inflight: subflow.tx.inflight(),
         });
         let cause = match acked {
+            Acked { undone: Some(_), entered_recovery: false, .. } => Some(WindowCause::Undone),
             Acked { entered_recovery: true, .. } => Some(WindowCause::Loss),
             Acked { left_recovery: true, .. } => Some(WindowCause::Recovered),
             _ => None,
@@ -212,6 +221,11 @@ impl Connection {
             let ssthresh = subflow.cc.ssthresh();
             ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
         }
+        if acked.undone == Some(true) {
+            self.withdraw_reinjections(index);
+        }
+        self.continue_frto(index);
+        let subflow = &mut self.subflows[index];
         // Somebody may wait for the connection to fall quiet.
         self.news |= subflow.is_quiet() && self.queue.is_drained();
         if acked.fin_acked {

@@ -75,7 +75,7 @@ impl Connection {
             let path = waiting.path;
             let address = Address { path, local_port: ctx.take_port(), remote_port };
             let shake = Handshake {
-                iss: ctx.entropy.bits() as u32,
+                iss: ctx.first_sequence(&self.spec.config),
                 nonce: ctx.entropy.bits() as u32,
                 join: true,
                 initiator: true,

@@ -147,6 +147,12 @@ impl Context<'_> {
         self.log.emit(event);
     }
 
+    /// An initial sequence number.
+    pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
+        let drawn = self.entropy.bits() as u32;
+        config.offsets.isn.unwrap_or(drawn)
+    }
+
     /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
     /// the live driver).
     pub(crate) fn take_port(&mut self) -> u16 {
@@ -189,16 +195,19 @@ pub(crate) struct Keys {
     first_dsn: u64,
     /// Wire DSN of the peer's first byte.
     peer_first_dsn: u64,
+    /// What stands in for both IDSNs.
+    idsn: Option<u64>,
 }
 
 impl Keys {
-    pub(crate) fn new(local: Key) -> Keys {
-        Keys { local, peer: None, first_dsn: local.idsn().wrapping_add(1), peer_first_dsn: 0 }
+    pub(crate) fn new(local: Key, idsn: Option<u64>) -> Keys {
+        let first_dsn = idsn.unwrap_or(local.idsn()).wrapping_add(1);
+        Keys { local, peer: None, first_dsn, peer_first_dsn: 0, idsn }
     }
 
     fn set_peer(&mut self, peer: Key) {
         self.peer = Some(peer);
-        self.peer_first_dsn = peer.idsn().wrapping_add(1);
+        self.peer_first_dsn = self.idsn.unwrap_or(peer.idsn()).wrapping_add(1);
     }
 }
 
@@ -241,7 +250,7 @@ impl Connection {
             mode,
             checksums: spec.config.checksum,
             failed: false,
-            keys: Keys::new(key),
+            keys: Keys::new(key, spec.config.offsets.idsn),
             subflows: Vec::with_capacity(SubflowId::MAX),
             queue: SendQueue::default(),
             window: SendWindow::new(),
@@ -295,6 +304,9 @@ impl Connection {
             inflight: s.tx.inflight(),
             srtt: s.rtt.srtt(),
             rto: s.rtt.rto(),
+            retransmissions: s.undo.counters.retransmissions,
+            spurious: s.undo.counters.spurious,
+            undone: s.undo.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
     }
@@ -489,6 +501,25 @@ impl Connection {
         if !self.subflows.iter().any(|s| s.state != State::Closed) && !self.closing.done() {
             self.failed = true;
             self.news = true;
+        }
+    }
+
+    /// A timeout expired too soon: what the subflow has in flight need not go by another.
+    fn withdraw_reinjections(&mut self, index: usize) {
+        for sent in self.subflows[index].tx.iter() {
+            self.queue.withdraw_reinjection(sent.data());
+        }
+    }
+
+    /// While F-RTO holds retransmissions back, new data goes out; where there is none to send,
+    /// retransmissions go on (RFC 5682 section 3.1 step 2b).
+    fn continue_frto(&mut self, index: usize) {
+        let subflow = &mut self.subflows[index];
+        if subflow.undo.holds_retransmissions() {
+            let room = self.window.end() > self.queue.nxt();
+            if self.queue.unsent() == 0 || !room {
+                subflow.undo.give_up_frto();
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Connection, Context, Mode};
 use crate::config::Config;
 use crate::data::window::scale_for;
+use crate::tcp::clock::StampClock;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use alloc::boxed::Box;
@@ -29,11 +30,6 @@ pub struct Report {
     pub(crate) subflow: SubflowId,
 }
 
-/// Timestamps count milliseconds, as most stacks have them (RFC 7323 section 5.4).
-fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
-}
-
 /// A SYN, or with `answer` a SYN/ACK.
 pub(super) fn syn_segment(
     config: &Config,
@@ -46,7 +42,10 @@ pub(super) fn syn_segment(
 ) -> Transmit {
     // An answer takes up what was offered, and nothing else.
     let offer = if answer { shake.offer } else { Offer::default() };
-    let stamps = Timestamps { value: timestamp(now), echo: shake.ts_recent };
+    let stamps = Timestamps {
+        value: StampClock::new(config.offsets.timestamp).at(now),
+        echo: shake.ts_recent,
+    };
     let options = Options {
         mss: Some((config.mtu - 40).min(0xffff) as u16),
         window_scale: offer.scale.then(|| scale_for(config.rcvbuf)),
@@ -127,7 +126,7 @@ impl Connection {
         }
         let mptcp = mptcp.filter(|_| dss.is_none_or(|dss| dss.mapping.is_none())).map(Box::new);
         let subflow = &mut self.subflows[index];
-        let stamps = Timestamps { value: timestamp(ctx.now), echo: subflow.shake.ts_recent };
+        let stamps = Timestamps { value: subflow.clock.at(ctx.now), echo: subflow.shake.ts_recent };
         let mut segment = ctx.blank_segment();
         let options = &mut segment.options;
         options.timestamps = subflow.shake.offer.timestamps.then_some(stamps);

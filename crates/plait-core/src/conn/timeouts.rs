@@ -190,7 +190,8 @@ impl Connection {
         let id = subflow.id;
         ctx.emit(Event::Timeout { subflow: id, rto });
         let now = ctx.now;
-        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows));
+        let frto = self.plain();
+        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
         if self.subflows[index].rtt.backoff() > DATA_RETRIES {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));

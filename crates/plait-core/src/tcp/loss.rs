@@ -2,7 +2,7 @@
 
 use crate::formulas::lost_at;
 use crate::tcp::rtt::Rtt;
-use crate::tcp::send::{AckOutcome, TxRing, Verdict, Whereabouts};
+use crate::tcp::send::{AckOutcome, Sent, TxRing, Verdict, Whereabouts};
 use plait_base::{Span, Time};
 use plait_sched::CaState;
 
@@ -52,13 +52,21 @@ impl Rack {
         self.probed.is_some_and(|edge| una < edge)
     }
 
-    /// Takes in what an acknowledgement delivered (RFC 8985 section 6.2 steps 1 to 3).
-    pub(crate) fn on_ack(&mut self, now: Time, outcome: &AckOutcome, min_rtt: Option<Span>) {
+    /// Takes in what an acknowledgement delivered (RFC 8985 section 6.2 steps 1 to 3). `echoes`
+    /// tells, for a segment that was sent again, whether its timestamp is not of before.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        min_rtt: Option<Span>,
+        echoes: impl FnOnce(&Sent) -> bool,
+    ) {
         self.reordering_seen |= outcome.reordering;
         let Some(newest) = outcome.newest else { return };
         let rtt = now.since(newest.sent_at);
         // The acknowledgement of a retransmission may be that of the original.
-        if newest.retransmitted && min_rtt.is_some_and(|min| rtt < min) {
+        let early = || min_rtt.is_some_and(|min| rtt < min);
+        if newest.retransmitted && (early() || !echoes(&newest)) {
             return;
         }
         if self.newest.is_none_or(|known| known < (newest.sent_at, newest.end())) {
@@ -75,6 +83,11 @@ impl Rack {
         self.round_end = nxt;
         self.multiplier = (self.multiplier + 1).min(MAX_MULTIPLIER);
         self.rounds_left = PERSIST_ROUNDS;
+    }
+
+    /// What counted as lost had been overtaken.
+    pub(crate) fn on_spurious_loss(&mut self) {
+        self.reordering_seen = true;
     }
 
     /// A recovery ended.

@@ -1,6 +1,7 @@
 //! One TCP subflow: what RFC 9293 and its companions do, and nothing that knows of data sequence
 //! numbers beyond carrying them along.
 
+pub(crate) mod clock;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
 pub(crate) mod recv;
@@ -9,4 +10,5 @@ pub(crate) mod send;
 pub(crate) mod state;
 pub(crate) mod subflow;
 pub(crate) mod timer;
+pub(crate) mod undo;
 pub(crate) mod usage;

@@ -34,6 +34,8 @@ pub(crate) struct Receiver {
     recent: [u64; RECENT],
     recent_len: usize,
     dsack: Option<ByteRange>,
+    /// Sequence number of a FIN ahead of data that is missing.
+    fin: Option<u64>,
     /// Payload bytes taken in since the last acknowledgement was sent.
     unacked: u64,
     /// Segments that are still acknowledged one by one.
@@ -50,6 +52,7 @@ impl Receiver {
             recent: [0; RECENT],
             recent_len: 0,
             dsack: None,
+            fin: None,
             unacked: 0,
             quick,
         }
@@ -68,6 +71,14 @@ impl Receiver {
     /// Whether nothing of `range` is new.
     pub(crate) fn has(&self, range: ByteRange) -> bool {
         range.end <= self.nxt || self.ranges.covers(range)
+    }
+
+    /// A segment is refused for its age; where its payload is here already, that is told (RFC 2883
+    /// section 4), for its sender may wonder.
+    pub(crate) fn note_refused(&mut self, range: ByteRange) {
+        if !range.is_empty() && self.has(range) {
+            self.dsack = Some(range);
+        }
     }
 
     /// Takes in the payload at `seq`; hands what is in order to `deliver` as (DSN, payload, time of
@@ -123,11 +134,17 @@ impl Receiver {
         self.note_recent(range.start);
     }
 
+    /// The block of `seq` is the most recent one; the others keep their order, so that each is told
+    /// more than once (RFC 2018 section 4).
     fn note_recent(&mut self, seq: u64) {
-        let keep = self.recent_len.min(RECENT - 1);
+        let Some(block) = self.ranges.containing(seq) else { return };
+        let known = self.recent[..self.recent_len]
+            .iter()
+            .position(|known| block.start <= *known && *known < block.end);
+        let keep = known.unwrap_or(self.recent_len.min(RECENT - 1));
         self.recent.copy_within(0..keep, 1);
         self.recent[0] = seq;
-        self.recent_len = keep + 1;
+        self.recent_len = self.recent_len.max(keep + 1);
     }
 
     /// Hands on what the filled hole made in order.
@@ -147,31 +164,45 @@ impl Receiver {
         self.ranges.remove_below(self.nxt);
     }
 
-    /// The peer's FIN at `seq` is in order: takes its sequence number.
+    /// The peer's FIN at `seq`, if it is in order: takes its sequence number. One that is ahead is
+    /// remembered.
     pub(crate) fn take_fin(&mut self, seq: u64) -> bool {
         let in_order = seq == self.nxt;
         self.nxt += u64::from(in_order);
+        self.fin = (seq > self.nxt).then_some(seq);
         in_order
     }
 
-    /// Up to `room` blocks for the next acknowledgement: a D-SACK first (RFC 2883 section 4), then
-    /// the most recent ones (RFC 2018 section 4).
+    /// A FIN that came ahead of data and is in order now.
+    pub(crate) fn fin_due(&self) -> Option<u64> {
+        self.fin.filter(|seq| *seq == self.nxt)
+    }
+
+    /// Up to `room` blocks for the next acknowledgement: a D-SACK first, and the block that it lies
+    /// in (RFC 2883 section 4), then the most recent ones (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(ByteRange)) {
         let mut left = room;
         if left == 0 {
             return;
         }
+        let mut told = [u64::MAX; RECENT + 1];
         if let Some(dsack) = self.dsack.take() {
             push(dsack);
             left -= 1;
+            if left > 0
+                && let Some(range) = self.ranges.containing(dsack.start)
+            {
+                told[RECENT] = range.start;
+                push(range);
+                left -= 1;
+            }
         }
-        let mut told = [u64::MAX; RECENT];
         for (index, seq) in self.recent[..self.recent_len].iter().enumerate() {
             if left == 0 {
                 return;
             }
             let Some(range) = self.ranges.containing(*seq) else { continue };
-            if told[..index].contains(&range.start) {
+            if told[..index].contains(&range.start) || told[RECENT] == range.start {
                 continue;
             }
             told[index] = range.start;
@@ -242,6 +273,29 @@ mod tests {
         rx.on_ack_sent();
         assert_eq!(accept(&mut rx, 201, 100).0, AckDue::Later);
         assert_eq!(accept(&mut rx, 301, 100).0, AckDue::Now);
+    }
+
+    /// RFC 2018 section 4: a block that grows does not push the others out.
+    #[test]
+    fn earlier_blocks_are_told_again() {
+        let mut rx = Receiver::new(0);
+        for seq in [201, 401, 601, 701, 801, 901, 1_001] {
+            accept(&mut rx, seq, 100);
+        }
+        assert_eq!(blocks(&mut rx, 3), [(601, 1_101), (401, 501), (201, 301)]);
+        accept(&mut rx, 501, 50);
+        assert_eq!(blocks(&mut rx, 3), [(401, 551), (601, 1_101), (201, 301)]);
+    }
+
+    /// RFC 2883 section 4: a duplicate above the acknowledgement, then the block that it lies in.
+    #[test]
+    fn a_duplicate_above_the_acknowledgement_is_told_with_its_block() {
+        let mut rx = Receiver::new(0);
+        for seq in [201, 301, 401, 601, 801, 1_001, 1_201] {
+            accept(&mut rx, seq, 100);
+        }
+        accept(&mut rx, 301, 100);
+        assert_eq!(blocks(&mut rx, 3), [(301, 401), (201, 501), (1_201, 1_301)]);
     }
 
     #[test]

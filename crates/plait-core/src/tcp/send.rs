@@ -227,6 +227,20 @@ impl TxRing {
         marked
     }
 
+    /// What counted as lost and was not sent again is in flight after all.
+    pub(crate) fn unmark_lost(&mut self) {
+        if self.lost == 0 {
+            return;
+        }
+        for sent in &mut self.ring {
+            if sent.whereabouts == Whereabouts::Lost {
+                sent.whereabouts = Whereabouts::InFlight;
+                self.inflight += u64::from(sent.len);
+            }
+        }
+        self.lost = 0;
+    }
+
     /// The first lost segment that waits for its retransmission.
     pub(crate) fn first_lost(&self) -> Option<&Sent> {
         if self.lost == 0 {

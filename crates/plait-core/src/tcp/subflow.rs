@@ -3,6 +3,7 @@
 
 use crate::config::{Config, ReduceFrom};
 use crate::data::verifier::Verifier;
+use crate::tcp::clock::{StampClock, before};
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
 use crate::tcp::recv::Receiver;
@@ -10,6 +11,7 @@ use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, TxRing, Verdict};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{Timer, Timers};
+use crate::tcp::undo::{Evidence, Undo};
 use crate::tcp::usage::WindowUsage;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -90,6 +92,17 @@ impl Default for Cause {
     }
 }
 
+/// What an acknowledgement says of our sequence numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard<'a> {
+    pub(crate) ack: u64,
+    pub(crate) blocks: &'a [ByteRange],
+    /// The first block, where it reports a duplicate.
+    pub(crate) dsack: Option<ByteRange>,
+    /// Our timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+}
+
 /// Segments a subflow owes besides data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Owes {
@@ -157,6 +170,8 @@ pub(crate) struct Subflow {
     pub(crate) phase: Phase,
     pub(crate) cc: Congestion,
     pub(crate) usage: WindowUsage,
+    pub(crate) undo: Undo,
+    pub(crate) clock: StampClock,
     pub(crate) timers: Timers,
     pub(crate) owes: Owes,
     reduce_from: ReduceFrom,
@@ -177,6 +192,8 @@ pub(crate) struct Acked {
     pub(crate) rtt: Option<Span>,
     pub(crate) entered_recovery: bool,
     pub(crate) left_recovery: bool,
+    /// A reduction of the window was taken back; whether it was a timeout's.
+    pub(crate) undone: Option<bool>,
     pub(crate) fin_acked: bool,
 }
 
@@ -209,6 +226,8 @@ impl Subflow {
             phase: Phase::Open,
             cc: Congestion::new(settings, algorithm),
             usage: WindowUsage::default(),
+            undo: Undo::new(config.undo),
+            clock: StampClock::new(config.offsets.timestamp),
             timers: Timers::new(),
             owes: Owes::default(),
             reduce_from: config.reduce_from,
@@ -284,6 +303,9 @@ impl Subflow {
     /// The segment at `seq` goes out again.
     pub(crate) fn on_retransmitted(&mut self, now: Time, seq: u64, len: u32, mss: u64) {
         self.tx.retransmit(seq, now);
+        let probe = !matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
+        let range = ByteRange::with_len(seq, u64::from(len));
+        self.undo.on_retransmitted(range, self.clock.at(now), probe);
         self.after_send(now, u64::from(len), mss);
     }
 
@@ -320,21 +342,20 @@ impl Subflow {
         }
     }
 
-    /// Takes in an acknowledgement. `dsack` tells that the first block reported a duplicate.
+    /// Takes in an acknowledgement.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
-        ack: u64,
-        blocks: &[ByteRange],
-        dsack: bool,
+        told: &Heard<'_>,
         flows: Flows<'_>,
         mss: u64,
     ) -> Acked {
+        let Heard { ack, blocks, dsack, echo } = *told;
         let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
         let outcome = self.tx.on_ack(ack, blocks);
         let mut acked = Acked { outcome, ..Acked::default() };
         acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
-        if dsack {
+        if dsack.is_some() {
             self.rack.on_dsack(self.tx.una(), self.tx.nxt());
         }
         if let Some(sent_at) = outcome.sample {
@@ -345,7 +366,14 @@ impl Subflow {
         if outcome.advanced > 0 {
             self.rtt.clear_backoff();
         }
-        self.rack.on_ack(now, &outcome, self.rtt.min());
+        let (clock, una) = (self.clock, self.tx.una());
+        self.rack.on_ack(now, &outcome, self.rtt.min(), |sent| {
+            // What comes out of order is not echoed, so a SACK says nothing.
+            sent.end() > una || echo.is_none_or(|echo| !before(echo, clock.at(sent.sent_at)))
+        });
+        if dsack.is_some() || matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. }) {
+            acked.undone = self.look_for_undo(now, &outcome, dsack, echo);
+        }
         // An acknowledgement during fast recovery, the last one included, does not grow the
         // window; the controller keeps its books all the same.
         let recovering = matches!(self.phase, Phase::Recovery { .. });
@@ -370,6 +398,35 @@ impl Subflow {
             self.arm_tail_probe(now);
         }
         acked
+    }
+
+    /// Takes the last reduction of the window back, where this acknowledgement shows that what
+    /// counted as lost was late only. Tells whether that was a timeout.
+    fn look_for_undo(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        dsack: Option<ByteRange>,
+        echo: Option<u32>,
+    ) -> Option<bool> {
+        let timeout = self.undo.on_ack(&Evidence {
+            una: self.tx.una(),
+            advanced: outcome.advanced > 0,
+            original: outcome.sample,
+            dsack,
+            echo,
+            lost_waiting: self.tx.lost_segments() > 0,
+        })?;
+        if !timeout {
+            self.rack.on_spurious_loss();
+        }
+        self.tx.unmark_lost();
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.rack.on_recovered();
+            self.phase = Phase::Open;
+        }
+        self.cc.undo(now);
+        Some(timeout)
     }
 
     fn leave_recovery(&mut self, now: Time, acked: &mut Acked) {
@@ -416,6 +473,7 @@ impl Subflow {
         let flight = self.tx.outstanding();
         self.cc.on_loss(now, self.reduced_from(), flows);
         let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
+        self.undo.begin(now, false, self.tx.nxt(), false);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
         self.phase = Phase::Recovery { point: self.tx.nxt(), prr };
         self.timers.clear(Timer::Tail);
@@ -452,8 +510,16 @@ impl Subflow {
 
     /// The retransmission timeout expired (RFC 6298 section 5.4 to 5.6). Everything in flight
     /// counts as lost; the peer's selective acknowledgements stand.
-    pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>) {
+    /// `frto` tells that new data may show whether it expired too soon.
+    pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>, frto: bool) {
         let first_expiry = !matches!(self.phase, Phase::Loss { .. });
+        if first_expiry {
+            let recovering = matches!(self.phase, Phase::Recovery { .. });
+            let frto = frto && !recovering && !self.shake.offer.timestamps;
+            self.undo.begin(now, true, self.tx.nxt(), frto);
+        } else {
+            self.undo.on_repeated_timeout();
+        }
         self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
         self.tx.mark_lost(|_| Verdict::Lost);
         self.phase = Phase::Loss { point: self.tx.nxt() };
@@ -466,6 +532,9 @@ impl Subflow {
 
     /// The first lost segment, if the window lets it be sent again.
     pub(crate) fn next_retransmission(&self) -> Option<(u64, u64, u32, bool)> {
+        if self.undo.holds_retransmissions() {
+            return None;
+        }
         let sent = self.tx.first_lost()?;
         let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
         fits.then_some((sent.seq, sent.dsn, sent.len, sent.fin))

@@ -310,3 +310,24 @@ fn a_dead_peer() {
     assert!(s.out.back().unwrap().1.flags.has(Flags::RST));
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
+
+/// R61: a FIN that overtakes data counts when the data is here (RFC 9293 section 3.10.7.4).
+#[test]
+fn a_fin_ahead_of_data() {
+    for config in [plain(), multipath()] {
+        let multipath = config.multipath;
+        let mut s = Script::open_server(config, 1);
+        s.send(s.tx(0).seq(101).flags(FIN));
+        s.expect(want(0, ACK).ack(1));
+        let data = s.tx(0).seq(1);
+        let mut data = if multipath { data.data(0, 100) } else { data.flags(PSH) };
+        data.len = 100;
+        s.send(data);
+        s.expect(want(0, ACK).ack(102));
+        assert_eq!(s.endpoint.readable(s.id), 100);
+        assert_eq!(s.state(), ConnectionState::Open);
+        s.skip(100);
+        let done = if multipath { ConnectionState::Open } else { ConnectionState::PeerDone };
+        assert_eq!(s.state(), done);
+    }
+}

@@ -14,5 +14,6 @@ mod handshake;
 mod joins;
 mod receiving;
 mod recovery;
+mod undo;
 mod windows;
 mod wrap;

@@ -214,6 +214,7 @@ impl Draft {
             initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
             tsq: self.switch("tsq")?,
             hystart: self.switch("hystart")?,
+            undo: self.switch("undo")?,
             probes: self.switch("probes")?,
             delayed_ack: self.switch("delayed-ack")?,
             idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,

@@ -60,6 +60,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("tsq", "on or off", "off", "TCP small queues: hold data back while the host's own link has enough"),
     setting("pacing", "off", "off", "paced sending"),
     setting("hystart", "on or off", "off", "end the first slow start when the RTT grows (HyStart++)"),
+    setting("undo", "on or off", "on", "take a reduction of the window back when what counted as lost proves late"),
     setting("probes", "on or off", "on", "probe silent paths each second, so that a healed one is used soon"),
     setting("delayed-ack", "on or off", "on", "delayed acknowledgements"),
     setting("idle-restart", "linux, rfc5681 or off", "linux", "congestion window after an idle time"),

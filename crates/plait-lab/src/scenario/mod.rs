@@ -79,6 +79,8 @@ pub struct Transport {
     pub tsq: bool,
     /// HyStart++; none in an ideal scenario.
     pub hystart: bool,
+    /// Reductions of the window are taken back when what counted as lost proves late.
+    pub undo: bool,
     /// Probes of silent paths.
     pub probes: bool,
     /// Delayed acknowledgements; an ideal scenario has none whatever is said here.
@@ -146,6 +148,7 @@ impl Scenario {
         config.delayed_ack = transport.delayed_ack && !self.ideal;
         config.tsq = transport.tsq && !self.ideal;
         config.hystart = transport.hystart && !self.ideal;
+        config.undo = transport.undo;
         config.probe = config.probe.filter(|_| transport.probes);
         config
     }
@@ -193,6 +196,7 @@ impl Scenario {
             ("initial-window", transport.initial_window.to_string()),
             ("tsq", switch(transport.tsq)),
             ("hystart", switch(transport.hystart)),
+            ("undo", switch(transport.undo)),
             ("probes", switch(transport.probes)),
             ("delayed-ack", switch(transport.delayed_ack)),
             ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),

@@ -1,0 +1,350 @@
+//! Reductions of the window that prove unfounded, for what counted as lost was only late.
+//!
+//! Three kinds of evidence: every retransmission came as a duplicate (D-SACK, RFC 3708); the first
+//! acknowledgement after a retransmission echoes the timestamp of an original (Eifel detection,
+//! RFC 3522); after a timeout, originals are acknowledged while new data is sent in place of
+//! retransmissions (F-RTO, RFC 5682 section 3.1). F-RTO holds retransmissions back for a round
+//! trip, so it is for peers without timestamps, whose first acknowledgement tells nothing; and for
+//! plain TCP, for a subflow of several gets no new data while it recovers from a timeout.
+
+use crate::tcp::clock::before;
+use plait_base::{ByteRange, RangeSet, Time};
+
+/// Counters of retransmissions.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counters {
+    /// Segments sent again on the subflow.
+    pub(crate) retransmissions: u64,
+    /// Those of them that the peer reported as duplicates.
+    pub(crate) spurious: u64,
+    /// Reductions of the window taken back.
+    pub(crate) undone: u32,
+}
+
+/// Where F-RTO stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frto {
+    Off,
+    /// The first acknowledgement after the timeout is awaited.
+    First,
+    /// It moved the left edge: new data goes out, and what it brings decides.
+    Second,
+}
+
+/// One reduction of the window and what has been sent again since.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    timeout: bool,
+    began: Time,
+    /// Right edge when it began.
+    point: u64,
+    /// Our clock at the first retransmission.
+    first_stamp: Option<u32>,
+    /// Right edge of what was retransmitted.
+    highest: u64,
+    /// The timestamps have shown that a retransmission was needed.
+    needed: bool,
+    /// A duplicate was reported that we did not send: the network makes some, and a count of them
+    /// proves nothing (RFC 3708 section 3).
+    spoiled: bool,
+    frto: Frto,
+}
+
+/// What an acknowledgement tells that matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Left edge after it.
+    pub(crate) una: u64,
+    /// It moved the left edge.
+    pub(crate) advanced: bool,
+    /// Send time of the latest segment it delivers among those sent once.
+    pub(crate) original: Option<Time>,
+    /// The duplicate that it reports.
+    pub(crate) dsack: Option<ByteRange>,
+    /// Our timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+    /// Segments that count as lost have not been sent again.
+    pub(crate) lost_waiting: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    on: bool,
+    episode: Option<Episode>,
+    /// Sent again in this episode, and not reported as duplicates.
+    once: RangeSet,
+    /// The same for what was sent again more than once.
+    again: RangeSet,
+    /// Sent again in the episode before.
+    earlier: RangeSet,
+    /// The last segment sent again outside recovery, as a probe.
+    probe: Option<ByteRange>,
+    pub(crate) counters: Counters,
+}
+
+impl Undo {
+    pub(crate) fn new(on: bool) -> Undo {
+        Undo { on, ..Undo::default() }
+    }
+
+    /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
+    /// `point`. `frto` tells whether F-RTO may hold retransmissions back.
+    pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: u64, frto: bool) {
+        core::mem::swap(&mut self.earlier, &mut self.once);
+        self.once.clear();
+        self.again.clear();
+        self.episode = self.on.then_some(Episode {
+            timeout,
+            began: now,
+            point,
+            first_stamp: None,
+            highest: 0,
+            needed: false,
+            spoiled: false,
+            frto: if frto { Frto::First } else { Frto::Off },
+        });
+    }
+
+    /// The timer expired again: F-RTO is over (RFC 5682 section 3.1 step 1).
+    pub(crate) fn on_repeated_timeout(&mut self) {
+        self.give_up_frto();
+    }
+
+    /// `range` goes out again, at `stamp` of our clock; `probe` tells that it is not because of a
+    /// loss.
+    pub(crate) fn on_retransmitted(&mut self, range: ByteRange, stamp: u32, probe: bool) {
+        self.counters.retransmissions += 1;
+        if probe {
+            self.probe = Some(range);
+            return;
+        }
+        let Some(episode) = &mut self.episode else { return };
+        episode.first_stamp = episode.first_stamp.or(Some(stamp));
+        episode.highest = episode.highest.max(range.end);
+        if self.once.insert(range) < range.len() {
+            self.again.insert(range);
+        }
+    }
+
+    /// Whether retransmissions wait, so that new data may show what the timeout was.
+    pub(crate) fn holds_retransmissions(&self) -> bool {
+        self.episode.is_some_and(|episode| episode.frto == Frto::Second)
+    }
+
+    /// There is no new data to show anything.
+    pub(crate) fn give_up_frto(&mut self) {
+        if let Some(episode) = &mut self.episode {
+            episode.frto = Frto::Off;
+        }
+    }
+
+    /// Takes in an acknowledgement: whether the present episode was unfounded, and if so, whether
+    /// it was a timeout.
+    pub(crate) fn on_ack(&mut self, evidence: &Evidence) -> Option<bool> {
+        let all_reported = evidence.dsack.is_some_and(|range| self.on_dsack(range));
+        let episode = self.episode.as_mut()?;
+        let by_reports = all_reported && (episode.timeout || !evidence.lost_waiting);
+        if by_reports || episode.echoes_original(evidence) || episode.shows_original(evidence) {
+            let timeout = episode.timeout;
+            self.episode = None;
+            self.counters.undone += 1;
+            return Some(timeout);
+        }
+        None
+    }
+
+    /// Whether that was the last of the retransmissions to be reported as a duplicate.
+    fn on_dsack(&mut self, range: ByteRange) -> bool {
+        if self.probe.is_some_and(|probe| probe.covers(range)) {
+            self.probe = None;
+            self.counters.spurious += 1;
+            return false;
+        }
+        let from = if self.again.covers(range) { &mut self.again } else { &mut self.once };
+        if !from.covers(range) {
+            if self.earlier.covers(range) {
+                self.earlier.remove(range);
+                self.counters.spurious += 1;
+                return false;
+            }
+            if let Some(episode) = &mut self.episode {
+                episode.spoiled = true;
+            }
+            return false;
+        }
+        from.remove(range);
+        self.counters.spurious += 1;
+        let spoiled = self.episode.is_none_or(|episode| episode.spoiled);
+        !spoiled && self.once.is_empty() && self.again.is_empty()
+    }
+}
+
+impl Episode {
+    /// Eifel detection: what moved the left edge over all that was retransmitted was sent before
+    /// the first retransmission.
+    fn echoes_original(&mut self, evidence: &Evidence) -> bool {
+        if !evidence.advanced || self.needed {
+            return false;
+        }
+        let Some((echo, first)) = evidence.echo.zip(self.first_stamp) else { return false };
+        self.needed = !before(echo, first);
+        !self.needed && evidence.una >= self.highest
+    }
+
+    /// F-RTO (RFC 5682 section 3.1 steps 2 and 3).
+    fn shows_original(&mut self, evidence: &Evidence) -> bool {
+        match self.frto {
+            Frto::Off => false,
+            Frto::First if !evidence.advanced => false,
+            Frto::First if evidence.una >= self.point => {
+                self.frto = Frto::Off;
+                false
+            }
+            Frto::First => {
+                self.frto = Frto::Second;
+                false
+            }
+            Frto::Second => match evidence.original {
+                None => false,
+                // Data sent after the timeout arrived before what it left behind: a loss.
+                Some(sent_at) if sent_at > self.began => {
+                    self.frto = Frto::Off;
+                    false
+                }
+                Some(_) => true,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Evidence = Evidence {
+        una: 1,
+        advanced: false,
+        original: None,
+        dsack: None,
+        echo: None,
+        lost_waiting: false,
+    };
+
+    fn segment(index: u64) -> ByteRange {
+        ByteRange::with_len(1 + 100 * index, 100)
+    }
+
+    fn after_two_retransmissions() -> Undo {
+        let mut undo = Undo::new(true);
+        undo.begin(Time::ZERO, false, 1_001, false);
+        undo.on_retransmitted(segment(0), 50, false);
+        undo.on_retransmitted(segment(2), 51, false);
+        undo
+    }
+
+    #[test]
+    fn every_retransmission_must_be_reported() {
+        let mut undo = after_two_retransmissions();
+        let report = |range| Evidence { dsack: Some(range), ..NOTHING };
+        assert_eq!(undo.on_ack(&report(segment(2))), None);
+        assert_eq!(undo.on_ack(&report(segment(0))), Some(false));
+        assert_eq!((undo.counters.retransmissions, undo.counters.spurious), (2, 2));
+        assert_eq!(undo.on_ack(&report(segment(0))), None);
+    }
+
+    #[test]
+    fn a_segment_sent_twice_more_is_reported_twice() {
+        let mut undo = after_two_retransmissions();
+        undo.on_retransmitted(segment(2), 90, false);
+        let report = |range| Evidence { dsack: Some(range), ..NOTHING };
+        assert_eq!(undo.on_ack(&report(segment(2))), None);
+        assert_eq!(undo.on_ack(&report(segment(0))), None);
+        assert_eq!(undo.on_ack(&report(segment(2))), Some(false));
+    }
+
+    /// RFC 3708 section 3.
+    #[test]
+    fn duplicates_of_the_networks_own_prove_nothing() {
+        let mut undo = after_two_retransmissions();
+        for index in [5, 0, 2] {
+            let evidence = Evidence { dsack: Some(segment(index)), ..NOTHING };
+            assert_eq!(undo.on_ack(&evidence), None);
+        }
+        // The report of a probe is another matter.
+        let mut undo = Undo::new(true);
+        undo.on_retransmitted(segment(9), 40, true);
+        undo.begin(Time::ZERO, true, 1_001, false);
+        undo.on_retransmitted(segment(0), 50, false);
+        let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
+        assert_eq!(undo.on_ack(&probe), None);
+        let evidence = Evidence { dsack: Some(segment(0)), ..NOTHING };
+        assert_eq!(undo.on_ack(&evidence), Some(true));
+    }
+
+    /// RFC 3522 section 3.2.
+    #[test]
+    fn an_echo_from_before_the_first_retransmission_proves_it_unneeded() {
+        for (una, echo, verdict) in
+            [(301, 49, Some(false)), (201, 49, None), (301, 50, None), (301, 51, None)]
+        {
+            let mut undo = after_two_retransmissions();
+            let evidence = Evidence { una, advanced: true, echo: Some(echo), ..NOTHING };
+            assert_eq!(undo.on_ack(&evidence), verdict, "ACK {una} echoes {echo}");
+        }
+        // One retransmission was needed: later echoes change nothing.
+        let mut undo = after_two_retransmissions();
+        let needed = Evidence { una: 201, advanced: true, echo: Some(50), ..NOTHING };
+        assert_eq!(undo.on_ack(&needed), None);
+        let late = Evidence { una: 301, advanced: true, echo: Some(49), ..NOTHING };
+        assert_eq!(undo.on_ack(&late), None);
+    }
+
+    #[test]
+    fn the_clock_may_wrap_between_original_and_retransmission() {
+        let mut undo = Undo::new(true);
+        undo.begin(Time::ZERO, true, 1_001, false);
+        undo.on_retransmitted(segment(0), 3, false);
+        let evidence = Evidence { una: 101, advanced: true, echo: Some(u32::MAX), ..NOTHING };
+        assert_eq!(undo.on_ack(&evidence), Some(true));
+    }
+
+    /// RFC 5682 section 3.1.
+    #[test]
+    fn frto_waits_for_what_the_second_acknowledgement_brings() {
+        let at = |nanos| Time::from_nanos(nanos);
+        for (sent_at, verdict) in [(at(90), Some(true)), (at(200), None)] {
+            let mut undo = Undo::new(true);
+            undo.begin(at(100), true, 1_001, true);
+            undo.on_retransmitted(segment(0), 0, false);
+            assert!(!undo.holds_retransmissions());
+            let first = Evidence { una: 101, advanced: true, ..NOTHING };
+            assert_eq!(undo.on_ack(&first), None);
+            assert!(undo.holds_retransmissions());
+            let second = Evidence { original: Some(sent_at), ..first };
+            assert_eq!(undo.on_ack(&second), verdict);
+            assert!(!undo.holds_retransmissions());
+        }
+        // Everything acknowledged at once: nothing can be told.
+        let mut undo = Undo::new(true);
+        undo.begin(at(100), true, 1_001, true);
+        let all = Evidence { una: 1_001, advanced: true, original: Some(at(9)), ..NOTHING };
+        assert_eq!(undo.on_ack(&all), None);
+        assert!(!undo.holds_retransmissions());
+    }
+
+    #[test]
+    fn switched_off_it_counts_only() {
+        let mut undo = Undo::new(false);
+        undo.begin(Time::ZERO, false, 1_001, true);
+        undo.on_retransmitted(segment(0), 50, false);
+        let evidence = Evidence {
+            dsack: Some(segment(0)),
+            echo: Some(1),
+            una: 900,
+            advanced: true,
+            ..NOTHING
+        };
+        assert_eq!(undo.on_ack(&evidence), None);
+        assert_eq!(undo.counters.retransmissions, 1);
+    }
+}

@@ -1,0 +1,231 @@
+//! Reductions that prove unfounded are taken back, and what was to be sent again is not.
+
+use crate::harness::{MSS, Script, multipath, plain, spec};
+use crate::segment::{PSH, Seg, want};
+use plait_core::{Config, SubflowStats};
+
+const FULL: u32 = 1_448;
+
+fn seq(segment: u32) -> u32 {
+    1 + segment * FULL
+}
+
+/// A plain server of 20 ms with ten segments in flight, sent at 20 ms.
+fn sending(config: Config) -> Script {
+    let mut s = Script::open_server(config, 1);
+    s.write(10 * u64::from(FULL));
+    assert_eq!(s.lose_all(), 10);
+    s
+}
+
+fn stats(s: &Script) -> SubflowStats {
+    s.endpoint.stats(s.id).unwrap().subflows[0]
+}
+
+/// An acknowledgement up to `segment` that echoes what the endpoint sent at `millis`.
+fn echoing(s: &mut Script, segment: u32, millis: u32) {
+    s.peers.get_mut(&0).unwrap().rcv = seq(segment);
+    let ack = s.tx(0);
+    let stamps = ack.stamps.map(|(value, _)| (value, millis));
+    s.send(Seg { stamps, ..ack });
+}
+
+/// The first segment counts as lost at 40 ms, for three above it have arrived, and is sent again.
+fn fast_retransmission(config: Config) -> Script {
+    let mut s = sending(config);
+    s.after(20);
+    s.send(s.tx(0).sack(&[(seq(1), seq(4))]));
+    s.expect(want(0, PSH).seq(seq(0)).at(40.0));
+    assert!(stats(&s).ssthresh.is_some());
+    s
+}
+
+/// R66, R69 (RFC 2883, RFC 3708): both copies arrived, which the second's D-SACK tells: the window
+/// and the threshold are back.
+#[test]
+fn a_fast_retransmission_that_is_reported_as_a_duplicate() {
+    let mut s = fast_retransmission(plain());
+    s.after(1);
+    s.ack(0, seq(4), 0);
+    assert!(stats(&s).ssthresh.is_some());
+    s.after(1);
+    s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
+    let now = stats(&s);
+    assert_eq!((now.ssthresh, now.undone), (None, 1));
+    assert!(now.cwnd >= 10 * u64::from(FULL), "{}", now.cwnd);
+    assert_eq!((now.retransmissions, now.spurious), (1, 1));
+    s.expect_nothing();
+}
+
+/// The same after recovery has ended.
+#[test]
+fn a_report_that_comes_after_recovery() {
+    let mut s = fast_retransmission(plain());
+    s.after(20);
+    s.ack(0, seq(10), 0);
+    assert!(stats(&s).ssthresh.is_some());
+    s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
+    assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
+}
+
+/// R65, R69 (RFC 3522): the acknowledgement of the retransmitted segment echoes the original's
+/// timestamp.
+#[test]
+fn a_fast_retransmission_that_the_echo_shows_unneeded() {
+    for (echo, undone) in [(20, 1), (40, 0)] {
+        let mut s = fast_retransmission(plain());
+        s.after(1);
+        echoing(&mut s, 4, echo);
+        let now = stats(&s);
+        assert_eq!((now.ssthresh.is_none(), now.undone), (undone == 1, undone), "echo {echo}");
+    }
+}
+
+/// R69: `--undo off`.
+#[test]
+fn nothing_is_taken_back_when_off() {
+    let mut s = fast_retransmission(Config { undo: false, ..plain() });
+    s.after(1);
+    echoing(&mut s, 4, 20);
+    s.after(20);
+    s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
+    let now = stats(&s);
+    assert_eq!((now.ssthresh.is_none(), now.undone), (false, 0));
+}
+
+/// R67, R69 (RFC 3522, RFC 4015): a timeout that a pause on the way caused. What it marked lost is
+/// not sent again.
+#[test]
+fn a_timeout_that_the_echo_shows_too_soon() {
+    let mut s = sending(plain());
+    s.after(219);
+    s.lose_all();
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(0, PSH).seq(seq(0)));
+    assert_eq!(stats(&s).cwnd, u64::from(FULL));
+    s.after(30);
+    echoing(&mut s, 1, 20);
+    let now = stats(&s);
+    assert_eq!((now.ssthresh, now.undone), (None, 1));
+    assert_eq!(now.inflight, 9 * u64::from(FULL));
+    s.expect_nothing();
+    s.write(3 * u64::from(FULL));
+    s.expect(want(0, PSH).seq(seq(10)));
+    s.lose_all();
+    for segment in 2..=13 {
+        echoing(&mut s, segment, 20);
+    }
+    assert_eq!(s.lose_all(), 1);
+    s.after(1_000);
+    s.expect_nothing();
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+}
+
+/// R67: the same timeout where only the acknowledgements were lost: the D-SACK tells.
+#[test]
+fn a_timeout_after_lost_acknowledgements() {
+    let mut s = sending(plain());
+    s.after(219);
+    s.lose_all();
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(0, PSH).seq(seq(0)));
+    s.after(20);
+    s.peers.get_mut(&0).unwrap().rcv = seq(10);
+    s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
+    assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
+}
+
+/// R69 (RFC 5682 section 3.1): without timestamps two new segments go out in place of
+/// retransmissions; what the next acknowledgement brings decides.
+#[test]
+fn new_data_shows_what_a_timeout_was() {
+    for spurious in [true, false] {
+        let mut s = Script::server(spec(plain(), 1, None));
+        let mut syn = s.syn(0);
+        syn.stamps = None;
+        s.send(syn);
+        s.lose_all();
+        s.after(20);
+        let unstamped = |s: &Script| Seg { stamps: None, ..s.tx(0) };
+        s.send(unstamped(&s));
+        s.id = s.endpoint.poll_accept().unwrap();
+        // The MSS counts no options, but plait's segments leave room for timestamps.
+        s.write(20 * u64::from(FULL));
+        assert_eq!(s.lose_all(), 10);
+        s.after(219);
+        s.lose_all();
+        s.until(s.endpoint.poll_timeout());
+        s.expect(want(0, PSH).seq(seq(0)));
+        s.after(10);
+        s.peers.get_mut(&0).unwrap().rcv = seq(1);
+        s.send(unstamped(&s));
+        s.expect(want(0, PSH).seq(seq(10)));
+        s.expect(want(0, PSH).seq(seq(11)));
+        s.expect_nothing();
+        if spurious {
+            s.peers.get_mut(&0).unwrap().rcv = seq(2);
+            s.send(unstamped(&s));
+            assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
+            assert!(s.out.iter().all(|(_, seg, _)| seg.seq >= seq(12)));
+        } else {
+            s.send(Seg { sack: vec![(seq(10), seq(11))], ..unstamped(&s) });
+            assert_eq!(stats(&s).undone, 0);
+            s.expect(want(0, PSH).seq(seq(1)));
+        }
+    }
+}
+
+/// R69: with nothing new to send, retransmissions go on.
+#[test]
+fn without_new_data_retransmissions_go_on() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let mut syn = s.syn(0);
+    syn.stamps = None;
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    s.send(Seg { stamps: None, ..s.tx(0) });
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(5 * u64::from(FULL));
+    s.after(219);
+    s.lose_all();
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(0, PSH).seq(seq(0)));
+    s.peers.get_mut(&0).unwrap().rcv = seq(1);
+    s.send(Seg { stamps: None, ..s.tx(0) });
+    s.expect(want(0, PSH).seq(seq(1)));
+}
+
+/// R40: what a timeout moved to another subflow, and was not sent there yet, stays where it was
+/// when the timeout proves too soon.
+#[test]
+fn reinjections_are_withdrawn() {
+    let mut s = Script::open_server(multipath(), 2);
+    let full = u64::from(MSS);
+    s.write(20 * full);
+    s.lose_all();
+    // The second subflow is full too, and answers; the first is silent.
+    for _ in 0..9 {
+        s.after(20);
+        s.send(s.tx(1));
+    }
+    s.lose_all();
+    let first_due = s.endpoint.poll_timeout();
+    s.until(first_due);
+    let resent = |s: &Script, path: u16| {
+        s.out.iter().filter(|(_, seg, _)| seg.path == path && seg.len > 0).count()
+    };
+    assert!(resent(&s, 0) + resent(&s, 1) > 0);
+    s.lose_all();
+    s.after(1);
+    s.peers.get_mut(&0).unwrap().rcv = 1 + MSS;
+    let ack = s.tx(0);
+    let stamps = ack.stamps.map(|(value, _)| (value, 20));
+    s.send(Seg { stamps, ..ack });
+    s.lose_all();
+    assert_eq!(stats(&s).undone, 1);
+    // The second has room again: nothing of the first's goes out there.
+    s.peers.get_mut(&1).unwrap().rcv = 1 + 10 * MSS;
+    s.send(s.tx(1));
+    assert_eq!(resent(&s, 1), 0, "{}", s.log);
+}
