@@ -8,6 +8,12 @@ pub struct PathId(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct SubflowId(pub u8);
 
+/// One of the addresses at which a listening host is reached over a path. The world numbers them
+/// from zero; clients dial number 0, the others are told by ADD_ADDR (RFC 8684 section 3.4.1). The
+/// client's own address is that of the path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ServerAddress(pub u8);
+
 /// A connection of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ConnId(pub u32);

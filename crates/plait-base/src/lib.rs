@@ -19,7 +19,7 @@ mod time;
 pub use chance::Chance;
 pub use digest::RunningHash;
 pub use filter::WindowedMin;
-pub use ids::{ConnId, PathId, SubflowId, SubflowSet};
+pub use ids::{ConnId, PathId, ServerAddress, SubflowId, SubflowSet};
 pub use ranges::{ByteRange, RangeSet};
 pub use rate::Rate;
 pub use seq::unwrap32;

@@ -82,8 +82,8 @@ impl Recorder {
         let held = self.held.map(|(cause, _)| (cause, now));
         let fresh = Recorder::new(self.sender, self.paths.iter().map(|path| path.name.as_str()));
         *self = Recorder { origin: now, subflows: self.subflows, held, last: now, ..fresh };
-        for (path, cwnd) in self.subflows.into_iter().flatten() {
-            self.note_window(now, path, cwnd);
+        for (path, _) in self.subflows.into_iter().flatten() {
+            self.note_window(now, path);
         }
     }
 
@@ -126,7 +126,10 @@ impl Recorder {
         }
     }
 
-    fn note_window(&mut self, now: Time, path: PathId, cwnd: u64) {
+    /// Notes the window of a path: those of its subflows together.
+    fn note_window(&mut self, now: Time, path: PathId) {
+        let here = self.subflows.iter().flatten().filter(|(known, _)| *known == path);
+        let cwnd = here.map(|(_, cwnd)| cwnd).sum();
         if let Some((bin, series)) = self.at(now, path) {
             series.cwnd_bytes[bin] = series.cwnd_bytes[bin].max(cwnd);
         }
@@ -136,7 +139,7 @@ impl Recorder {
         if let Some(Some((path, known))) = self.subflows.get_mut(subflow.index()) {
             *known = cwnd;
             let path = *path;
-            self.note_window(now, path, cwnd);
+            self.note_window(now, path);
         }
     }
 
@@ -176,9 +179,14 @@ impl Watch for Recorder {
             return;
         }
         match *event {
-            Event::SubflowUp { subflow, path } => {
+            Event::SubflowUp { subflow, path, .. } => {
                 if let Some(slot) = self.subflows.get_mut(subflow.index()) {
                     *slot = Some((path, 0));
+                }
+            }
+            Event::SubflowDown { subflow } => {
+                if let Some(slot) = self.subflows.get_mut(subflow.index()) {
+                    *slot = None;
                 }
             }
             Event::DataSent { subflow, data, carry } => self.sent(now, subflow, data.len(), carry),

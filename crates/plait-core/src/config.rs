@@ -86,6 +86,10 @@ pub struct Config {
     pub hystart: bool,
     /// When further subflows start.
     pub join: JoinTiming,
+    /// Subflows that a client opens between each pair of addresses.
+    pub subflows: u8,
+    /// How many further addresses of the peer are accepted (ADD_ADDR).
+    pub peer_addresses: u8,
     /// Retransmission timeout.
     pub rto: RtoMode,
     /// Window after an idle time.
@@ -111,6 +115,12 @@ impl Config {
     pub const ACK_DELAY: Span = Span::from_millis(40);
     /// Segments at the start of a subflow that are acknowledged one by one ("quick ACKs").
     pub const QUICK_ACKS: u32 = 16;
+
+    /// Further addresses of a peer: with more than this many no connection has room for subflows.
+    pub const PEER_ADDRESSES: u8 = 4;
+    /// How often an address is told again until the peer has echoed it (Linux 6.18:
+    /// `net.mptcp.add_addr_timeout`).
+    pub const ADD_ADDR_PERIOD: Span = Span::from_secs(120);
 
     /// Interval of probes: a path that has healed is found within it and a round trip.
     pub const PROBE: Span = Span::from_secs(1);
@@ -143,6 +153,8 @@ impl Default for Config {
             slow_start_limit: 2,
             hystart: false,
             join: JoinTiming::default(),
+            subflows: 1,
+            peer_addresses: Config::PEER_ADDRESSES,
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),
             delayed_ack: true,

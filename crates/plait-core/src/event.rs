@@ -1,6 +1,6 @@
 //! What the core tells observers. Events are typed and small; the world stamps them with the time.
 
-use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet};
+use plait_base::{ByteRange, PathId, ServerAddress, Span, SubflowId, SubflowSet};
 use plait_sched::{Effect, Reason};
 
 /// Why a range of data was put on a subflow.
@@ -45,6 +45,8 @@ pub enum Event {
         subflow: SubflowId,
         /// Its path.
         path: PathId,
+        /// The server's address at its end.
+        server: ServerAddress,
     },
     /// A subflow is gone.
     SubflowDown {

@@ -2,7 +2,7 @@
 
 use crate::conn::{Connection, ConnectionState};
 use alloc::vec::Vec;
-use plait_base::{PathId, Span, SubflowId, Time};
+use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
 
 /// One subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +11,8 @@ pub struct SubflowStats {
     pub subflow: SubflowId,
     /// Its path.
     pub path: PathId,
+    /// The server's address at its end.
+    pub server: ServerAddress,
     /// It may carry data.
     pub up: bool,
     /// A timeout expired and nothing has come since.

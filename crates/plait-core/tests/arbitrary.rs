@@ -2,7 +2,7 @@
 //! a segment that has no encoding.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_base::{ConnId, PathId, ServerAddress, Span, Stream, Time};
 use plait_core::{Config, ConnectionSpec, Detail, Endpoint, Entropy, PathConfig};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
@@ -188,6 +188,7 @@ impl Bench {
         let spec = ConnectionSpec {
             config,
             paths: (0..3).map(|id| PathConfig { path: PathId(id), backup: id == 2 }).collect(),
+            addresses: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),
         };
@@ -396,7 +397,8 @@ impl Bench {
             len => Payload::from_bytes(&vec![9; usize::from(len)]),
         };
         let (flags, window) = (Flags(draft.flags), draft.window);
-        Segment { src_port, dst_port, seq, ack, flags, window, options, payload }
+        let server = ServerAddress::default();
+        Segment { src_port, dst_port, seq, ack, flags, server, window, options, payload }
     }
 }
 

@@ -164,6 +164,7 @@ fn spec(case: &Case, end: usize) -> ConnectionSpec {
     ConnectionSpec {
         config,
         paths: (0..case.paths).map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+        addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),
     }

@@ -1,7 +1,7 @@
 //! Cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
-use crate::scenario::{Both, Competition, Path, Scenario};
+use crate::scenario::{Both, Competition, Path, Scenario, Subflows};
 use plait_app::{Host, Workload};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, PathConfig};
@@ -9,6 +9,7 @@ use plait_link::{LinkConfig, RateSource};
 use plait_sim::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch,
 };
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 /// The simulator as the world of a comparison.
@@ -153,6 +154,7 @@ fn competing_pair(kind: &Competition, path: PathId, scenario: &Scenario, start: 
     let spec = ConnectionSpec {
         config,
         paths: vec![PathConfig { path, backup: false }],
+        addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| cc.build()),
     };
@@ -164,6 +166,9 @@ fn competing_pair(kind: &Competition, path: PathId, scenario: &Scenario, start: 
     };
     PairSetup { connections: vec![connection], background: true }
 }
+
+/// The server's second address in a mesh.
+const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 /// What both ends of the cell's connection are made from.
 fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
@@ -184,9 +189,14 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
     let controllers: Vec<plait_cc::Spec> = (0..scenario.paths.len())
         .map(|path| controller(cell, &config, path, &links, seed))
         .collect();
+    let addresses = match scenario.transport.subflows {
+        Subflows::Mesh4 if config.multipath => vec![SECOND_ADDRESS],
+        _ => Vec::new(),
+    };
     ConnectionSpec {
         config,
         paths: used.iter().map(path_config).collect(),
+        addresses,
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |path| match controllers.get(path.index()) {
             Some(spec) => spec.build(),

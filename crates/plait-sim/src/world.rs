@@ -7,7 +7,7 @@ use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
 use plait_app::{AppEvent, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{Detail, Event};
+use plait_core::{Detail, Event, SubflowStats};
 use plait_wire::Segment;
 
 /// Nobody watches.
@@ -73,6 +73,11 @@ impl<'a> World<'a> {
             client.endpoint.check_invariants(setup.check);
             server.endpoint.check_invariants(setup.check);
             for (index, connection) in config.connections.iter().enumerate() {
+                // Both ends have the same numbers for the server's addresses.
+                for address in &connection.server.addresses {
+                    client.endpoint.number_address(*address);
+                    server.endpoint.number_address(*address);
+                }
                 let (client_app, server_app) = connection.workload.apps();
                 client.add(client_app);
                 server.add(server_app);
@@ -321,7 +326,8 @@ impl<'a> World<'a> {
         let mut observer = Observer::new(&config.workload, self.setup.paths.len(), config.start);
         let stats = self.hosts[host].endpoint.stats(conn);
         for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
-            let up = Event::SubflowUp { subflow: subflow.subflow, path: subflow.path };
+            let SubflowStats { subflow, path, server, .. } = *subflow;
+            let up = Event::SubflowUp { subflow, path, server };
             observer.observe(self.now, Side::Server, &up);
         }
         self.observers[host / 2][seat] = observer;

@@ -1,5 +1,6 @@
 use crate::{Options, Payload};
 use core::fmt;
+use plait_base::ServerAddress;
 
 /// The flags of a TCP header that plait uses (RFC 9293 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -42,7 +43,7 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// A TCP segment. The addresses are those of the path it travels.
+/// A TCP segment. The client's address is that of the path it travels.
 #[derive(Clone, Debug, Default)]
 pub struct Segment {
     /// Sender's port.
@@ -55,6 +56,8 @@ pub struct Segment {
     pub ack: u32,
     /// Header flags.
     pub flags: Flags,
+    /// The server's address, which it comes from or goes to.
+    pub server: ServerAddress,
     /// Window field as on the wire, not yet scaled (RFC 7323 section 2.2).
     pub window: u16,
     /// Options.

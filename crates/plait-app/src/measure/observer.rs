@@ -179,7 +179,7 @@ impl Observer {
             return;
         }
         match event {
-            Event::SubflowUp { subflow, path } => {
+            Event::SubflowUp { subflow, path, .. } => {
                 if let Some(route) = self.route.get_mut(subflow.index()) {
                     *route = Some(*path);
                 }

@@ -2,7 +2,7 @@
 
 use super::{App, AppEvent, Host, Stream, StreamState, Workload};
 use crate::{Measures, Observer};
-use plait_base::{PathId, Span, SubflowId, Time};
+use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
 use plait_core::Event;
 use std::collections::VecDeque;
 
@@ -208,7 +208,7 @@ pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcom
     ends[0].opens_at = if never { Time::NEVER } else { start + setting.delay.times(2) };
     ends[1].opens_at = if never { Time::NEVER } else { start + setting.delay.times(3) };
     let mut observer = Observer::new(workload, 1, start);
-    let up = Event::SubflowUp { subflow: SubflowId(0), path: PathId(0) };
+    let up = Event::SubflowUp { subflow: SubflowId(0), path: PathId(0), server: ServerAddress(0) };
     observer.observe(start, workload.sender(), &up);
     let (mut log, mut fresh, mut now) = (Vec::new(), Vec::new(), start);
     for _ in 0..100_000 {

@@ -65,6 +65,7 @@ enum What<'a> {
     SubflowUp {
         subflow: u8,
         path: &'a str,
+        server_address: u8,
     },
     SubflowDown {
         subflow: u8,
@@ -267,9 +268,11 @@ fn name(paths: &[String], path: PathId) -> &str {
 
 fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
     match *event {
-        Event::SubflowUp { subflow, path } => {
-            What::SubflowUp { subflow: subflow.0, path: name(paths, path) }
-        }
+        Event::SubflowUp { subflow, path, server } => What::SubflowUp {
+            subflow: subflow.0,
+            path: name(paths, path),
+            server_address: server.0,
+        },
         Event::SubflowDown { subflow } => What::SubflowDown { subflow: subflow.0 },
         Event::DataSent { subflow, data, carry } => What::DataSent {
             subflow: subflow.0,

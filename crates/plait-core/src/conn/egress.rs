@@ -31,6 +31,11 @@ impl Connection {
         if lost && let Some(transmit) = self.poll_lost(ctx) {
             return Some(transmit);
         }
+        if self.addresses.has_signals()
+            && let Some(transmit) = self.poll_signal(ctx)
+        {
+            return Some(transmit);
+        }
         if let Some(transmit) = self.poll_data(ctx) {
             return Some(transmit);
         }
@@ -278,7 +283,7 @@ impl Connection {
         Some(self.pure_ack(ctx, index, seq))
     }
 
-    fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {
+    pub(super) fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {
         self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None)
     }
 }

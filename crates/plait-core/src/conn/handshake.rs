@@ -1,5 +1,6 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
+use super::addresses::Addresses;
 use super::joins::Joins;
 use super::segments::{Transmit, syn_segment};
 use super::timeouts::ConnectionTimers;
@@ -66,6 +67,7 @@ impl Provisional {
             iss: ctx.first_sequence(&spec.config),
             nonce: ctx.entropy.bits() as u32,
             peer_nonce: join.nonce,
+            peer_id: join.address_id,
             join: true,
             sent_at: ctx.now,
             own_scale: scale_for(spec.config.rcvbuf),
@@ -120,6 +122,7 @@ impl Connection {
         };
         match opening {
             Opening::Active { address } => {
+                conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynSent, shake);
                 let path = conn.spec.paths.iter().find(|config| config.path == address.path);
                 conn.subflows[0].standing.backup = path.is_some_and(|config| config.backup);
@@ -128,6 +131,7 @@ impl Connection {
             }
             Opening::Passive { address, syn } => {
                 take_syn(&mut shake, syn);
+                conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynReceived, shake);
                 conn.subflows[0].owes.syn = true;
                 conn.window.update(0, u64::from(syn.window));
@@ -138,6 +142,16 @@ impl Connection {
             }
         }
         conn
+    }
+
+    /// The addresses of the first subflow are known, and with them what is to be joined.
+    fn start_from(&mut self, address: Address) {
+        self.addresses = Addresses::of(address);
+        self.joins = if self.client {
+            Joins::after_first(&self.spec.paths, address, self.spec.config.subflows)
+        } else {
+            Joins::default()
+        };
     }
 
     /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2).
@@ -154,6 +168,7 @@ impl Connection {
             iss: ctx.first_sequence(&self.spec.config),
             nonce: ctx.entropy.bits() as u32,
             peer_nonce: join.nonce,
+            peer_id: join.address_id,
             join: true,
             sent_at: ctx.now,
             ..Handshake::default()
@@ -172,7 +187,7 @@ impl Connection {
         let shake = &subflow.shake;
         let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path);
         let backup = path.is_some_and(|config| config.backup);
-        let address_id = subflow.id.0;
+        let address_id = self.own_id(subflow.address);
         match (shake.join, shake.initiator) {
             _ if self.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
@@ -248,6 +263,7 @@ impl Connection {
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.standing.peer_backup = answer.backup;
                 subflow.shake.peer_nonce = answer.nonce;
+                subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
                 let provisional = self.spec.config.join == JoinTiming::Simultaneous;
                 let authentic = provisional && answer.hmac == 0
@@ -303,6 +319,7 @@ impl Connection {
                 let Some(key) = capable.sender_key.filter(|_| echoed) else { return false };
                 self.keys.set_peer(key);
                 self.mode = Mode::Multipath;
+                self.announce_all(ctx);
             }
             // A later segment that overtook the one with the keys; it will come again.
             (false, _) if self.mode == Mode::Offered && segment.options.dss.is_some() => {
@@ -411,7 +428,7 @@ impl Connection {
             subflow.rtt.back_off();
         }
         subflow.owes.syn = true;
-        self.joins = Joins::except(&self.spec.paths, address.path);
+        self.start_from(address);
     }
 }
 

@@ -153,6 +153,7 @@ impl Connection {
                 subflow.standing.peer_backup = *backup;
                 self.notify_subflows(ctx);
             }
+            Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
             Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             _ => {}
         }

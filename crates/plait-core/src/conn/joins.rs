@@ -1,4 +1,4 @@
-//! Further subflows: which paths are to be joined, and when.
+//! Further subflows: which are to be opened, and when.
 
 use super::{Connection, Context, Mode};
 use crate::config::{JoinTiming, PathConfig};
@@ -6,14 +6,23 @@ use crate::event::Event;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
 use alloc::vec::Vec;
-use plait_base::{PathId, Time};
+use plait_base::{PathId, ServerAddress, SubflowId, Time};
 use plait_sched::Notice;
 use plait_wire::Segment;
 
-#[derive(Debug)]
+/// A subflow that is to be opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    pub(crate) path: PathId,
+    pub(crate) server: ServerAddress,
+    pub(crate) port: u16,
+    pub(crate) backup: bool,
+}
+
+#[derive(Default, Debug)]
 pub(crate) struct Joins {
-    /// Paths that are not in use yet.
-    waiting: Vec<PathConfig>,
+    /// Subflows that are still to be opened, in their order.
+    pub(crate) waiting: Vec<Target>,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
     pub(crate) peer_dss_seen: bool,
     /// Answers to simultaneous joins that came before the peer's key, by subflow.
@@ -23,26 +32,21 @@ pub(crate) struct Joins {
 }
 
 impl Joins {
-    pub(crate) fn new(paths: &[PathConfig]) -> Joins {
-        Joins {
-            waiting: paths.get(1..).unwrap_or_default().to_vec(),
-            peer_dss_seen: false,
-            early_answers: Vec::new(),
-            rejoins: 0,
-        }
-    }
-
-    /// All paths but the one that the connection starts on.
-    pub(crate) fn except(paths: &[PathConfig], first: PathId) -> Joins {
-        let waiting = paths.iter().copied().filter(|config| config.path != first).collect();
-        Joins { waiting, ..Joins::new(&[]) }
-    }
-
-    /// A path is to be joined again.
-    pub(crate) fn wait_again(&mut self, paths: &[PathConfig], path: PathId) {
-        let known = self.waiting.iter().any(|config| config.path == path);
-        let config = paths.iter().find(|config| config.path == path);
-        self.waiting.extend(config.filter(|_| !known));
+    /// All subflows of a client whose first is at `first`, but that one: as many as asked for on
+    /// each path.
+    pub(crate) fn after_first(paths: &[PathConfig], first: Address, each: u8) -> Joins {
+        let mut waiting = Vec::new();
+        let (server, port) = (first.server, first.remote_port);
+        let mut add = |config: &PathConfig, count: u8| {
+            let PathConfig { path, backup } = *config;
+            for _ in 0..count {
+                waiting.push(Target { path, server, port, backup });
+            }
+        };
+        let here = |config: &&PathConfig| config.path == first.path;
+        paths.iter().filter(here).for_each(|config| add(config, each.saturating_sub(1)));
+        paths.iter().filter(|config| !here(config)).for_each(|config| add(config, each.max(1)));
+        Joins { waiting, ..Joins::default() }
     }
 }
 
@@ -69,29 +73,44 @@ impl Connection {
         if !ready || !agreed {
             return;
         }
-        for waiting in core::mem::take(&mut self.joins.waiting) {
-            let Some(id) = self.free_slot() else { break };
-            let remote_port = self.subflows.first().map_or(0, |s| s.address.remote_port);
-            let path = waiting.path;
-            let address = Address { path, local_port: ctx.take_port(), remote_port };
-            let shake = Handshake {
-                iss: ctx.first_sequence(&self.spec.config),
-                nonce: ctx.entropy.bits() as u32,
-                join: true,
-                initiator: true,
-                sent_at: ctx.now,
-                ..Handshake::default()
-            };
-            self.add_subflow(id, address, State::SynSent, shake);
-            let subflow = &mut self.subflows[id.index()];
-            subflow.standing.backup = waiting.backup;
-            subflow.owes.syn = true;
+        let mut later = core::mem::take(&mut self.joins.waiting);
+        let mut opened = 0;
+        for target in &later {
+            if !self.try_join(ctx, *target) {
+                break;
+            }
+            opened += 1;
         }
+        // Where there is no slot they wait for one.
+        later.drain(..opened);
+        self.joins.waiting = later;
+    }
+
+    /// Opens a subflow; false where there is no slot for it.
+    fn try_join(&mut self, ctx: &mut Context<'_>, target: Target) -> bool {
+        let Some(id) = self.free_slot() else { return false };
+        let Target { path, server, port, backup } = target;
+        let address = Address { path, server, local_port: ctx.take_port(), remote_port: port };
+        let shake = Handshake {
+            iss: ctx.first_sequence(&self.spec.config),
+            nonce: ctx.entropy.bits() as u32,
+            join: true,
+            initiator: true,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        self.add_subflow(id, address, State::SynSent, shake);
+        let subflow = &mut self.subflows[id.index()];
+        subflow.standing.backup = backup;
+        subflow.owes.syn = true;
+        true
     }
 
     /// Every subflow that the connection will have carries data.
     pub(crate) fn subflows_ready(&self) -> bool {
-        let expected = if self.plain() { 1 } else { self.spec.paths.len().max(1) };
+        let pairs = self.spec.paths.len().max(1) * (1 + self.spec.addresses.len());
+        let all = pairs * usize::from(self.spec.config.subflows.max(1));
+        let expected = if self.plain() { 1 } else { all.min(SubflowId::MAX) };
         self.subflows.iter().filter(|s| s.standing.joined).count() >= expected
     }
 
@@ -99,8 +118,8 @@ impl Connection {
     pub(crate) fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.standing.joined = true;
-        let (id, path) = (subflow.id, subflow.address.path);
-        ctx.emit(Event::SubflowUp { subflow: id, path });
+        let (id, Address { path, server, .. }) = (subflow.id, subflow.address);
+        ctx.emit(Event::SubflowUp { subflow: id, path, server });
         // What the failed ones hold can go here now.
         for other in 0..self.subflows.len() {
             if other != index && self.subflows[other].standing.pf {

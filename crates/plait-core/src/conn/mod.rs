@@ -1,6 +1,7 @@
 //! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
 //! only this module, `ingress` and `egress` touch more than one part.
 
+mod addresses;
 mod challenges;
 mod checksums;
 mod closing;
@@ -22,17 +23,19 @@ use crate::config::{Config, PathConfig};
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
-use crate::endpoint::FIRST_PORT;
+use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
 use crate::stats::SubflowStats;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
+use addresses::Addresses;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use challenges::Challenges;
 use closing::Closing;
 use core::fmt;
+use core::net::IpAddr;
 use joins::Joins;
 use plait_base::{ConnId, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
@@ -68,6 +71,9 @@ pub struct ConnectionSpec {
     pub scheduler: SchedulerFactory,
     /// Its congestion controllers.
     pub controller: ControllerFactory,
+    /// Further addresses of the end that listens. It tells the client of them (ADD_ADDR, RFC 8684
+    /// section 3.4.1), and the client joins each from all its paths.
+    pub addresses: Vec<IpAddr>,
 }
 
 impl fmt::Debug for ConnectionSpec {
@@ -115,6 +121,7 @@ pub(crate) struct Context<'a> {
     pub(crate) entropy: &'a mut dyn Entropy,
     /// Port for the next subflow that this end opens.
     pub(crate) next_port: &'a mut u16,
+    pub(crate) directory: &'a mut Directory,
     pub(crate) spare: &'a mut SpareSegments,
 }
 
@@ -227,6 +234,7 @@ pub(crate) struct Connection {
     scheduling: Scheduling,
     closing: Closing,
     joins: Joins,
+    addresses: Addresses,
     /// The smallest segment payload that a peer's MSS leaves.
     mss_limit: u64,
     /// Challenge ACKs that may still be sent.
@@ -257,7 +265,8 @@ impl Connection {
             recv: Reassembly::new(spec.config.rcvbuf),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
-            joins: Joins::new(&spec.paths),
+            joins: Joins::default(),
+            addresses: Addresses::default(),
             mss_limit: u64::MAX,
             challenges: Challenges::default(),
             dials: 0,
@@ -297,6 +306,7 @@ impl Connection {
         let stats = |s: &Subflow| SubflowStats {
             subflow: s.id,
             path: s.address.path,
+            server: s.address.server,
             up: s.standing.joined && s.state.synchronised(),
             potentially_failed: s.standing.pf,
             cwnd: s.cwnd(),
@@ -353,7 +363,7 @@ impl Connection {
     }
 
     /// The addresses of the subflows that are not closed.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
+    pub(crate) fn open_addresses(&self) -> impl Iterator<Item = Address> + '_ {
         self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| s.address)
     }
 
@@ -487,8 +497,8 @@ impl Connection {
         subflow.owes = Owes { rst: tell_peer, ..Owes::default() };
         subflow.step(Step::Aborted);
         subflow.standing.joined = false;
-        let (id, path) = (subflow.id, subflow.address.path);
-        self.rejoin_later(ctx.now, path);
+        let id = subflow.id;
+        self.rejoin_later(ctx.now, index, was_joined);
         self.reinject_outstanding(index);
         self.subflows[index].tx.abandon();
         let open = |s: &&Subflow| s.state != State::Closed;

@@ -2,10 +2,13 @@
 //! lets a timeout be capped at 60 s and no lower; a probe is one segment beside the timeout, which
 //! goes on doubling.
 
+use super::joins::Target;
 use super::{Connection, Context};
+use crate::config::PathConfig;
 use crate::tcp::state::State;
+use crate::tcp::subflow::Address;
 use crate::tcp::timer::Timer;
-use plait_base::{PathId, Span, Time};
+use plait_base::{Span, Time};
 
 /// Probes of one silence that follow each other at the configured interval.
 const FREQUENT: u32 = 600;
@@ -56,13 +59,19 @@ impl Connection {
         }
     }
 
-    /// A subflow of ours is gone while others live: its path is joined anew, ever less often.
-    pub(super) fn rejoin_later(&mut self, now: Time, path: PathId) {
+    /// A subflow of ours is gone while others live: it is opened anew, ever less often.
+    pub(super) fn rejoin_later(&mut self, now: Time, index: usize, was_joined: bool) {
         let Some(base) = self.probe_interval().filter(|_| self.client) else { return };
-        let others =
-            self.subflows.iter().any(|s| s.state != State::Closed && s.address.path != path);
-        if others && !self.failed && !self.closing.asked && !self.closing.peer_finished {
-            self.joins.wait_again(&self.spec.paths, path);
+        let Address { path, server, remote_port: port, .. } = self.subflows[index].address;
+        // An announced address that cannot be joined is left alone until it is announced again (RFC
+        // 8684 section 3.4.1).
+        let hopeless = !was_joined && server != self.addresses.first.server;
+        let others = self.subflows.iter().any(|s| s.state != State::Closed);
+        let over = self.failed || self.closing.asked || self.closing.peer_finished;
+        if others && !hopeless && !over {
+            let config = self.spec.paths.iter().find(|config| config.path == path);
+            let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
+            self.joins.waiting.extend(config.map(target));
             let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
             self.joins.rejoins += 1;
             self.timers.rejoin = self.timers.rejoin.min(now + wait);

@@ -60,6 +60,7 @@ pub(super) fn syn_segment(
         seq: shake.iss,
         ack: if answer { shake.irs.wrapping_add(1) } else { 0 },
         flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
+        server: address.server,
         window: window as u16,
         options,
         payload: Payload::Empty,
@@ -68,7 +69,7 @@ pub(super) fn syn_segment(
 }
 
 /// SACK blocks give way to what else a segment without payload has to tell.
-fn trim_sack(options: &mut Options) {
+pub(super) fn trim_sack(options: &mut Options) {
     while options.sack.count() > 0 && options.padded_len() > plait_wire::MAX_OPTION_BYTES {
         options.sack.truncate(options.sack.count() - 1);
     }
@@ -149,6 +150,7 @@ impl Connection {
         segment.seq = subflow.shake.iss.wrapping_add(seq as u32);
         segment.ack = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
         segment.flags = flags.with(Flags::ACK);
+        segment.server = subflow.address.server;
         segment.window = field as u16;
         segment.payload = payload;
         Transmit { path: subflow.address.path, segment, report: None }
@@ -164,6 +166,7 @@ impl Connection {
             seq: subflow.shake.iss.wrapping_add(subflow.tx.nxt() as u32),
             ack: subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
             flags: Flags::RST.with(Flags::ACK),
+            server: subflow.address.server,
             window: 0,
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,

@@ -30,6 +30,8 @@ pub(crate) struct ConnectionTimers {
     probe_backoff: u32,
     /// Paths whose subflow is gone are joined anew.
     pub(super) rejoin: Time,
+    /// An address is announced again.
+    pub(super) address: Time,
 }
 
 impl ConnectionTimers {
@@ -41,6 +43,7 @@ impl ConnectionTimers {
             window_probe: Time::NEVER,
             probe_backoff: 0,
             rejoin: Time::NEVER,
+            address: Time::NEVER,
         }
     }
 
@@ -55,7 +58,11 @@ impl ConnectionTimers {
     }
 
     fn next(&self) -> Time {
-        self.retransmission.min(self.safety).min(self.window_probe).min(self.rejoin)
+        self.retransmission
+            .min(self.safety)
+            .min(self.window_probe)
+            .min(self.rejoin)
+            .min(self.address)
     }
 }
 
@@ -234,6 +241,9 @@ impl Connection {
         if self.timers.rejoin <= ctx.now {
             self.timers.rejoin = Time::NEVER;
             self.start_joins(ctx);
+        }
+        if self.timers.address <= ctx.now {
+            self.on_address_timer(ctx);
         }
         if self.timers.window_probe <= ctx.now {
             self.timers.window_probe = Time::NEVER;

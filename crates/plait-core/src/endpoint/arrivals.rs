@@ -124,7 +124,7 @@ impl Endpoint {
             self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
         }
         for (path, syn) in core::mem::take(&mut self.parked) {
-            let address = Address { path, local_port: syn.dst_port, remote_port: syn.src_port };
+            let address = Address::of_arrival(path, &syn);
             let token = match listen_syn(&syn) {
                 Asks::Join(token) => token,
                 _ => continue,
@@ -146,6 +146,7 @@ impl Endpoint {
             seq: if acked { segment.ack } else { 0 },
             ack: segment.seq.wrapping_add(segment.seq_len()),
             flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
+            server: address.server,
             window: 0,
             options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
             payload: Payload::Empty,

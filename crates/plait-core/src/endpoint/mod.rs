@@ -1,6 +1,7 @@
 //! A host's transport: connections by address, listeners, one wake-up time.
 
 mod arrivals;
+mod directory;
 
 use crate::conn::{
     Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
@@ -14,7 +15,9 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use plait_base::{ConnId, PathId, Time};
+use core::net::IpAddr;
+pub(crate) use directory::Directory;
+use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::{Flags, Key, Segment};
 
 /// Joins that came before the connection they name (at most this many are kept).
@@ -59,14 +62,15 @@ struct Shared {
     log: EventLog,
     next_port: u16,
     spare: SpareSegments,
+    directory: Directory,
 }
 
 impl Shared {
     /// What the parts of the connection `speaker` get with a call.
     fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
         self.log.speaker = speaker;
-        let Shared { entropy, log, next_port, spare } = self;
-        Context { now, log, entropy: &mut **entropy, next_port, spare }
+        let Shared { entropy, log, next_port, spare, directory } = self;
+        Context { now, log, entropy: &mut **entropy, next_port, spare, directory }
     }
 }
 
@@ -96,6 +100,7 @@ impl Endpoint {
                 log: EventLog::default(),
                 next_port: FIRST_PORT,
                 spare: SpareSegments::default(),
+                directory: Directory::default(),
             },
             busy: Vec::new(),
             check: false,
@@ -119,6 +124,19 @@ impl Endpoint {
         self.violation.as_deref()
     }
 
+    /// The number of a listening host's address: the one that it has, or the next free one. Number 0
+    /// belongs to the address that clients dial. `None` where all numbers are taken.
+    pub fn number_address(&mut self, address: IpAddr) -> Option<ServerAddress> {
+        self.shared.directory.number(address)
+    }
+
+    /// The address with a number; `None` for number 0, which the driver knows, and for those not
+    /// given yet.
+    #[must_use]
+    pub fn address(&self, number: ServerAddress) -> Option<IpAddr> {
+        self.shared.directory.address(number)
+    }
+
     /// Accepts connections to `port`, each made from a copy of `spec`.
     pub fn listen(&mut self, port: u16, spec: ConnectionSpec) {
         self.listeners.insert(port, spec);
@@ -129,7 +147,8 @@ impl Endpoint {
     pub fn connect(&mut self, now: Time, port: u16, spec: ConnectionSpec) -> ConnId {
         let path = spec.paths.first().map_or(PathId(0), |config| config.path);
         let local_port = self.with_context(now, |ctx| ctx.take_port());
-        let address = Address { path, local_port, remote_port: port };
+        let server = ServerAddress::default();
+        let address = Address { path, server, local_port, remote_port: port };
         let opening = Opening::Active { address };
         self.open(now, spec, &opening)
     }
@@ -194,7 +213,7 @@ impl Endpoint {
             *slot = None;
         }
         let Some(conn) = slot else { return };
-        for address in conn.addresses() {
+        for address in conn.open_addresses() {
             self.addresses.insert(address, id);
         }
         self.tokens.insert(conn.token(), id);
@@ -202,7 +221,7 @@ impl Endpoint {
 
     /// Takes in a segment that arrived on `path`.
     pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
-        let address = Address { path, local_port: segment.dst_port, remote_port: segment.src_port };
+        let address = Address::of_arrival(path, segment);
         if let Some(id) = self.addresses.get(&address).copied() {
             let accepted = self.with(now, id, |conn, ctx| {
                 let was_open = conn.state() != ConnectionState::Connecting;
@@ -335,7 +354,7 @@ impl Endpoint {
     /// Path, local port and remote port of every open subflow of a connection.
     #[must_use]
     pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
-        let addresses = self.connection(id)?.addresses();
+        let addresses = self.connection(id)?.open_addresses();
         Some(addresses.map(|at| (at.path, at.local_port, at.remote_port)).collect())
     }
 
@@ -418,6 +437,12 @@ impl Endpoint {
     /// by MP_FASTCLOSE (RFC 8684 section 3.5), by a RST in plain TCP.
     pub fn abort(&mut self, now: Time, id: ConnId) {
         self.with(now, id, |conn, ctx| conn.abort(ctx));
+    }
+
+    /// Tells the client of a connection of a further address of this end: it may join it. False
+    /// where it cannot be told: the connection is plain TCP or over, or this end is the client.
+    pub fn announce(&mut self, now: Time, id: ConnId, address: IpAddr, port: Option<u16>) -> bool {
+        self.with(now, id, |conn, ctx| conn.announce(ctx, address, port)).unwrap_or(false)
     }
 
     /// State and counters of a connection.

@@ -15,16 +15,27 @@ use crate::tcp::undo::{Evidence, Undo};
 use crate::tcp::usage::WindowUsage;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, PathId, Span, SubflowId, Time};
+use plait_base::{ByteRange, PathId, ServerAddress, Span, SubflowId, Time};
 use plait_cc::{Ack, Algorithm, Congestion, Flow, Flows, Settings};
-use plait_wire::ResetReason;
+use plait_wire::{ResetReason, Segment};
 
 /// Which conversation the segments of a subflow belong to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+///
+/// The client's address is that of the path, the server's one of those that the world has numbered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Address {
     pub(crate) path: PathId,
+    pub(crate) server: ServerAddress,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
+}
+
+impl Address {
+    /// The conversation of a segment that arrives on `path`.
+    pub(crate) const fn of_arrival(path: PathId, segment: &Segment) -> Address {
+        let (local_port, remote_port) = (segment.dst_port, segment.src_port);
+        Address { path, server: segment.server, local_port, remote_port }
+    }
 }
 
 /// What the handshake needs and leaves behind.
@@ -36,6 +47,8 @@ pub(crate) struct Handshake {
     /// Random numbers of MP_JOIN.
     pub(crate) nonce: u32,
     pub(crate) peer_nonce: u32,
+    /// The identifier of the peer's address (RFC 8684 section 3.2).
+    pub(crate) peer_id: u8,
     /// This subflow joins a connection that exists.
     pub(crate) join: bool,
     /// This end sent the first SYN.

@@ -111,6 +111,7 @@ impl Script {
             seq: peer.iss.wrapping_add(seg.seq),
             ack: if seg.flags.has(ACK) { peer.irs.wrapping_add(seg.ack) } else { 0 },
             flags: seg.flags,
+            server: peer.server,
             window: seg.win,
             options,
             payload,

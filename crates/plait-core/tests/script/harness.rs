@@ -2,7 +2,7 @@
 //! emits is audited, whatever the scenario.
 
 use crate::segment::{ACK, SYN, Seg, Want, want};
-use plait_base::{ConnId, PathId, RangeSet, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RangeSet, ServerAddress, Span, Stream, Time};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
 use plait_wire::{Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, Segment, join_hmac};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +32,8 @@ impl Entropy for Draws {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
     pub(crate) port: u16,
+    /// The server's address of the subflow.
+    pub(crate) server: ServerAddress,
     pub(crate) remote_port: u16,
     pub(crate) iss: u32,
     pub(crate) irs: u32,
@@ -76,6 +78,7 @@ pub(crate) fn spec(config: Config, paths: u16, backup: Option<u16>) -> Connectio
     ConnectionSpec {
         config,
         paths: (0..paths).map(path).collect(),
+        addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),
     }

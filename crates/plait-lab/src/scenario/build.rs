@@ -3,7 +3,7 @@
 use super::draft::{Draft, Given, PathDraft};
 use super::path_parse::{self, Reader};
 use super::profile::{PROFILES, Profile};
-use super::{Competition, Path, Scenario, Transport};
+use super::{Competition, Path, Scenario, Subflows, Transport};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
@@ -208,6 +208,7 @@ impl Draft {
         let window = self.must("initial-window")?;
         let bare = window.text.trim().trim_end_matches("seg");
         Ok(Transport {
+            subflows: self.subflows()?,
             join: self.choice("join", JOINS)?,
             checksum: self.switch("checksum")?,
             ssthresh,
@@ -244,12 +245,28 @@ impl Draft {
         if pacing.switch()? {
             return Err(pacing.error(Fault::NotYet, "--pacing on is not available yet"));
         }
-        let subflows = self.must("subflows")?;
-        match subflows.text.trim() {
-            "1" => Ok(()),
-            "mesh4" => Err(subflows.error(Fault::NotYet, "mesh4 is not available yet")),
-            _ => Err(subflows.error(Fault::Invalid, "not a number of subflows").allow("1")),
+        Ok(())
+    }
+
+    fn subflows(&self) -> Result<Subflows> {
+        let given = self.must("subflows")?;
+        let paths = self.paths.len();
+        if given.text.trim() == "mesh4" {
+            return match paths {
+                2 => Ok(Subflows::Mesh4),
+                _ => Err(given
+                    .error(Fault::Conflict, &format!("mesh4 takes two paths, {paths} given"))
+                    .allow("two paths, or a number of subflows a path")),
+            };
         }
+        let most = SubflowId::MAX;
+        let each = given.count(1, most as u64).map_err(|error| error.allow("1 to 8, or mesh4"))?;
+        let subflows = Subflows::EachPath(each as u8);
+        if subflows.count(paths) > most {
+            let problem = format!("{} subflows in all", subflows.count(paths));
+            return Err(given.error(Fault::Invalid, &problem).allow("at most 8 in all"));
+        }
+        Ok(subflows)
     }
 
     fn until(&self) -> Result<Option<Span>> {

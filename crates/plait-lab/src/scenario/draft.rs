@@ -52,7 +52,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
     setting("runs", "a whole number from 1", "30", "runs of each row; one where nothing is random"),
     setting("seed", "a whole number", "1", "seed of the first run"),
-    setting("subflows", "1", "1", "subflows a path"),
+    setting("subflows", "1 to 8, at most 8 in all, or mesh4", "1", "subflows a path; mesh4: from both paths to both addresses of the server"),
     setting("join", "after-data, after-synack or simultaneous", "after-data", "when further subflows start"),
     setting("checksum", "on or off", "off", "DSS checksums: data that was changed on its way is noticed"),
     setting("ssthresh", "inf, or a size such as 64KiB or 45seg", "inf", "initial slow start threshold"),

@@ -27,6 +27,7 @@ use plait_app::quantity::{Bytes, Size};
 use plait_base::Span;
 use plait_cc::IdleRestart;
 use plait_core::{Config, JoinTiming, RtoMode};
+use std::fmt;
 use std::num::NonZeroUsize;
 
 /// A comparison that is about to be made. [`Draft::build`] makes it.
@@ -67,6 +68,8 @@ pub struct Scenario {
 /// Settings of both ends of a connection, as given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transport {
+    /// Which subflows a connection has.
+    pub subflows: Subflows,
     /// When further subflows start.
     pub join: JoinTiming,
     /// DSS checksums.
@@ -95,6 +98,36 @@ pub struct Transport {
     pub rcvbuf: Size,
     /// Send buffer.
     pub sndbuf: Size,
+}
+
+/// Which subflows a connection has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subflows {
+    /// This many on each path, all to the address that the client dialled.
+    EachPath(u8),
+    /// From both addresses of the client to both of the server: four subflows on two paths. The
+    /// server tells its second address by ADD_ADDR.
+    Mesh4,
+}
+
+impl Subflows {
+    /// How many a connection has over this many paths.
+    #[must_use]
+    pub fn count(self, paths: usize) -> usize {
+        match self {
+            Subflows::EachPath(each) => usize::from(each) * paths,
+            Subflows::Mesh4 => 2 * paths,
+        }
+    }
+}
+
+impl fmt::Display for Subflows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subflows::EachPath(each) => each.fmt(f),
+            Subflows::Mesh4 => f.write_str("mesh4"),
+        }
+    }
 }
 
 impl Scenario {
@@ -143,6 +176,10 @@ impl Scenario {
         config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
         config.join = transport.join;
         config.checksum = transport.checksum;
+        config.subflows = match transport.subflows {
+            Subflows::EachPath(each) => each,
+            Subflows::Mesh4 => 1,
+        };
         config.rto = transport.rto;
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
@@ -190,6 +227,7 @@ impl Scenario {
             ("cc", list(self.ccs.iter().map(plait_cc::Spec::name).collect())),
             ("runs", self.runs.to_string()),
             ("seed", self.seed.to_string()),
+            ("subflows", transport.subflows.to_string()),
             ("join", word(build::JOINS, transport.join)),
             ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),

@@ -183,6 +183,29 @@ fn settings_become_a_connection() {
 }
 
 #[test]
+fn subflows_are_counted() {
+    let with = |paths: usize, subflows: &str| {
+        let names = ["a:rtt=9ms,rate=1mbit", "b:rtt=9ms,rate=1mbit", "c:rtt=9ms,rate=1mbit"];
+        let mut list: Vec<(&str, &str)> = names[..paths].iter().map(|it| ("path", *it)).collect();
+        list.extend([("workload", "download:1MB"), ("subflows", subflows)]);
+        build(&list)
+    };
+    assert_eq!(with(2, "4").unwrap().connection(true).subflows, 4);
+    let mesh = with(2, "mesh4").unwrap();
+    assert_eq!((mesh.connection(true).subflows, mesh.transport.subflows.count(2)), (1, 4));
+    assert!(mesh.command_line().contains("--subflows mesh4"), "{}", mesh.command_line());
+    for (paths, text, part) in [
+        (3, "mesh4", "mesh4 takes two paths, 3 given"),
+        (2, "5", "10 subflows in all"),
+        (2, "0", "1 to 8, or mesh4"),
+        (2, "mesh", "1 to 8, or mesh4"),
+    ] {
+        let message = with(paths, text).unwrap_err().to_string();
+        assert!(message.contains(part), "{text}: {message}");
+    }
+}
+
+#[test]
 fn a_refusal_says_what_is_wrong() {
     for (text, part) in [
         ("", "unknown profile"),
@@ -250,7 +273,6 @@ fn known_words_of_later_versions_are_told_apart() {
         ("workload", "web:amazon"),
         ("pacing", "on"),
         ("pacing", "on"),
-        ("subflows", "mesh4"),
     ] {
         let mut list = vec![("path", "a:rtt=1ms,rate=1mbit"), (name, text)];
         if name != "workload" {
@@ -430,7 +452,7 @@ fn settings_are_refused_with_what_is_allowed() {
         ("until", "0s", "above 0s"),
         ("jobs", "0", "from 1"),
         ("initial-window", "0", "from 1"),
-        ("subflows", "2", "allowed: 1"),
+        ("subflows", "9", "1 to 8, or mesh4"),
         ("expect", "minrt.completion_ms < 1", "did you mean `minrtt`?"),
         ("vary", "a.rt=1ms,2ms", "did you mean `rtt`?"),
         ("vary", "b.rtt=1ms,2ms", "unknown path"),

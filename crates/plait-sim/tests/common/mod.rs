@@ -72,6 +72,7 @@ pub(crate) fn spec(
     ConnectionSpec {
         config,
         paths: (0..paths as u16).map(path).collect(),
+        addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),
     }

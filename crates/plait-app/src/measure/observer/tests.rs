@@ -1,6 +1,7 @@
 //! Each measure on a list of events made by hand.
 
 use super::*;
+use plait_base::ServerAddress;
 use plait_core::WindowCause;
 
 const SENDER: Host = Host::Server;
@@ -18,7 +19,11 @@ fn observer(workload: &str) -> Observer {
     let mut observer = Observer::new(&Workload::parse(workload).unwrap(), 2, ms(10));
     for (subflow, path) in [(0, 1), (1, 0)] {
         let (subflow, path) = (SubflowId(subflow), PathId(path));
-        observer.observe(ms(10), SENDER, &Event::SubflowUp { subflow, path });
+        observer.observe(
+            ms(10),
+            SENDER,
+            &Event::SubflowUp { subflow, path, server: ServerAddress(0) },
+        );
     }
     observer
 }
@@ -75,7 +80,7 @@ fn an_upload_counts_from_the_client_without_its_request() {
     let (sender, receiver) = (Host::Client, Host::Server);
     let mut o = Observer::new(&Workload::parse("upload:1kB").unwrap(), 1, ms(0));
     let (subflow, path) = (SubflowId(0), PathId(0));
-    o.observe(ms(30), sender, &Event::SubflowUp { subflow, path });
+    o.observe(ms(30), sender, &Event::SubflowUp { subflow, path, server: ServerAddress(0) });
     o.observe(ms(30), sender, &sent(0, 0, 200, Carry::New));
     o.observe_app(ms(30), sender, &AppEvent::MeasureFrom { offset: 200 });
     o.observe_app(ms(30), sender, &due(0, 200, 1200, 30));
@@ -257,8 +262,12 @@ fn idle_resets_count_at_the_sender_once_it_has_sent() {
 fn ids_out_of_range_change_nothing() {
     let mut o = observer("download:1MB");
     let (subflow, path) = (SubflowId(200), PathId(9));
-    o.observe(ms(20), SENDER, &Event::SubflowUp { subflow, path });
-    o.observe(ms(20), SENDER, &Event::SubflowUp { subflow: SubflowId(2), path });
+    o.observe(ms(20), SENDER, &Event::SubflowUp { subflow, path, server: ServerAddress(0) });
+    o.observe(
+        ms(20),
+        SENDER,
+        &Event::SubflowUp { subflow: SubflowId(2), path, server: ServerAddress(0) },
+    );
     o.observe(ms(20), SENDER, &sent(200, 0, 10, Carry::New));
     o.observe(ms(20), SENDER, &sent(2, 10, 20, Carry::New));
     o.observe(ms(20), SENDER, &acked(2, Some(1)));

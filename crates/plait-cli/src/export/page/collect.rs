@@ -318,7 +318,7 @@ impl Collector {
 
     fn on_sender(&mut self, now: Time, event: &Event) {
         match *event {
-            Event::SubflowUp { subflow, path } => {
+            Event::SubflowUp { subflow, path, .. } => {
                 if let Some(slot) = self.sending.get_mut(subflow.index()) {
                     let life = self.lives.len();
                     *slot = Some(Flow { path, life, cwnd: None, inflight: 0 });
@@ -393,7 +393,7 @@ impl Collector {
 
     fn on_receiver(&mut self, now: Time, event: &Event) {
         match *event {
-            Event::SubflowUp { subflow, path } => {
+            Event::SubflowUp { subflow, path, .. } => {
                 if let Some(slot) = self.receiving.get_mut(subflow.index()) {
                     *slot = Some(path);
                 }

@@ -1,0 +1,261 @@
+//! Addresses: their identifiers, what this end announces and what the peer does (ADD_ADDR, RFC 8684
+//! section 3.4.1).
+
+use super::joins::Target;
+use super::segments::{Transmit, trim_sack};
+use super::{Connection, Context, Mode};
+use crate::config::Config;
+use crate::tcp::state::State;
+use crate::tcp::subflow::Address;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use plait_base::{ServerAddress, SubflowId, Time};
+use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
+
+/// Signals that wait for their turn at most; a peer that asks for more has to ask again.
+const MOST_SIGNALS: usize = 16;
+
+/// An address that this end has announced.
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    id: u8,
+    address: IpAddr,
+    port: Option<u16>,
+    /// When it is told again: never, once it was echoed.
+    again: Time,
+}
+
+/// An address that the peer has announced.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    id: u8,
+    address: IpAddr,
+}
+
+/// An option that waits for a pure ACK.
+#[derive(Debug)]
+struct Signal {
+    option: Mptcp,
+    /// The subflow that it should go out on.
+    on: Option<SubflowId>,
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Addresses {
+    /// Those of the first subflow, whose identifiers are zero.
+    pub(crate) first: Address,
+    own: Vec<Announced>,
+    peers: Vec<Known>,
+    signals: VecDeque<Signal>,
+}
+
+impl Addresses {
+    /// Those of a connection that begins at `first`.
+    pub(super) fn of(first: Address) -> Addresses {
+        Addresses { first, ..Addresses::default() }
+    }
+
+    /// Whether something waits to be told.
+    pub(super) fn has_signals(&self) -> bool {
+        !self.signals.is_empty()
+    }
+
+    /// Queues an option, once.
+    pub(super) fn signal(&mut self, option: Mptcp, on: Option<SubflowId>) {
+        let known = self.signals.iter().any(|signal| signal.option == option);
+        if !known && self.signals.len() < MOST_SIGNALS {
+            self.signals.push_back(Signal { option, on });
+        }
+    }
+
+    /// When an announcement is to be repeated.
+    fn next(&self) -> Time {
+        self.own.iter().map(|own| own.again).min().unwrap_or(Time::NEVER)
+    }
+}
+
+impl Connection {
+    /// The identifier of our own address of a conversation: zero for that of the first subflow, and
+    /// for every other one a number of its own (RFC 8684 section 3.2).
+    pub(super) fn own_id(&self, address: Address) -> u8 {
+        let first = self.addresses.first;
+        if !self.client {
+            return self.server_id(address.server);
+        }
+        if address.path == first.path {
+            return 0;
+        }
+        let place = self.spec.paths.iter().position(|config| config.path == address.path);
+        place.map_or(u8::MAX, |place| place as u8 + 1)
+    }
+
+    fn server_id(&self, number: ServerAddress) -> u8 {
+        let first = self.addresses.first.server;
+        match number {
+            _ if number == first => 0,
+            ServerAddress(0) => first.0,
+            ServerAddress(number) => number,
+        }
+    }
+
+    /// The handshake is complete: the client is told of this end's further addresses.
+    pub(super) fn announce_all(&mut self, ctx: &mut Context<'_>) {
+        if !self.spec.addresses.is_empty() {
+            for address in core::mem::take(&mut self.spec.addresses) {
+                self.announce(ctx, address, None);
+            }
+        }
+    }
+
+    /// Tells the client of an address of this end, now or when the handshake is complete. False for
+    /// a client and for plain TCP, and where there is no identifier left.
+    pub(crate) fn announce(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> bool {
+        if self.client || self.plain() || self.failed {
+            return false;
+        }
+        let Some(number) = ctx.directory.number(address) else { return false };
+        if !self.spec.addresses.contains(&address) {
+            self.spec.addresses.push(address);
+        }
+        if self.mode != Mode::Multipath {
+            return true;
+        }
+        let id = self.server_id(number);
+        self.addresses.own.retain(|own| own.id != id);
+        let again = ctx.now + Config::ADD_ADDR_PERIOD;
+        let own = Announced { id, address, port, again };
+        self.addresses.own.push(own);
+        self.tell_address(own);
+        self.timers.address = self.addresses.next();
+        true
+    }
+
+    fn tell_address(&mut self, own: Announced) {
+        let Some(peer) = self.keys.peer else { return };
+        let Announced { id, address, port, .. } = own;
+        let hmac = Some(add_addr_hmac(self.keys.local, peer, id, address, port));
+        let option = Mptcp::AddAddr(AddAddr { address_id: id, address, port, hmac });
+        self.addresses.signal(option, None);
+    }
+
+    /// Announcements that were not echoed go out again.
+    pub(super) fn on_address_timer(&mut self, ctx: &mut Context<'_>) {
+        for at in 0..self.addresses.own.len() {
+            let own = &mut self.addresses.own[at];
+            if own.again <= ctx.now {
+                own.again = ctx.now + Config::ADD_ADDR_PERIOD;
+                let own = *own;
+                self.tell_address(own);
+            }
+        }
+        self.timers.address = self.addresses.next();
+    }
+
+    /// ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC says nothing.
+    pub(super) fn on_add_addr(&mut self, ctx: &mut Context<'_>, index: usize, add: &AddAddr) {
+        let AddAddr { address_id: id, address, port, hmac } = *add;
+        let Some(hmac) = hmac else { return self.on_echo(add) };
+        let Some(peer) = self.keys.peer.filter(|_| self.mode == Mode::Multipath) else { return };
+        let expected = add_addr_hmac(peer, self.keys.local, id, address, port);
+        // Identifier 0 is that of the first subflow, which needs no announcement.
+        if id == 0 || !add_addr_hmac_matches(expected, hmac) {
+            return;
+        }
+        let echo = Mptcp::AddAddr(AddAddr { hmac: None, ..add.clone() });
+        self.addresses.signal(echo, Some(self.subflows[index].id));
+        if !self.client || !can_be_joined(address) {
+            return;
+        }
+        let Some(number) = self.learn(ctx, id, address) else { return };
+        let here = |address: Address| {
+            address.server == number && port.is_none_or(|port| port == address.remote_port)
+        };
+        let waiting = self.joins.waiting.iter().any(|target| target.server == number);
+        if !waiting && !self.open_addresses().any(here) {
+            self.joins.waiting.extend(self.joins_to(number, port));
+            self.start_joins(ctx);
+        }
+    }
+
+    /// Books an address of the peer; `None` where there are too many, or its identifier is that of
+    /// another one in use.
+    fn learn(&mut self, ctx: &mut Context<'_>, id: u8, address: IpAddr) -> Option<ServerAddress> {
+        let in_use =
+            self.subflows.iter().any(|s| s.state != State::Closed && s.shake.peer_id == id);
+        let known = self.addresses.peers.iter().position(|known| known.id == id);
+        let same = known.is_some_and(|at| self.addresses.peers[at].address == address);
+        if in_use && !same {
+            return None;
+        }
+        let limit = usize::from(self.spec.config.peer_addresses);
+        if known.is_none() && self.addresses.peers.len() >= limit {
+            return None;
+        }
+        let number = ctx.directory.number(address)?;
+        let learnt = Known { id, address };
+        match known {
+            Some(at) => self.addresses.peers[at] = learnt,
+            None => self.addresses.peers.push(learnt),
+        }
+        Some(number)
+    }
+
+    /// The subflows to an address of the peer: from every path, as many as asked for.
+    fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
+        let port = port.unwrap_or(self.addresses.first.remote_port);
+        let each = usize::from(self.spec.config.subflows.max(1));
+        let targets = self.spec.paths.iter().flat_map(|config| {
+            let target = Target { path: config.path, server, port, backup: config.backup };
+            core::iter::repeat_n(target, each)
+        });
+        targets.collect()
+    }
+
+    fn on_echo(&mut self, echo: &AddAddr) {
+        for own in &mut self.addresses.own {
+            if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {
+                own.again = Time::NEVER;
+            }
+        }
+        self.timers.address = self.addresses.next();
+    }
+
+    /// The next signal, on a pure ACK: beside a mapping there is no room for most.
+    pub(super) fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        let wanted = self.addresses.signals.front()?.on;
+        let open = |index: &usize| {
+            let subflow = &self.subflows[*index];
+            subflow.state.synchronised() && subflow.standing.joined
+        };
+        let index = wanted.map(SubflowId::index).filter(open).or_else(|| self.best_for_signal())?;
+        // The keys or the proof of a handshake take the place for now.
+        if self.mode != Mode::Multipath || self.ack_option(index, None, None).is_some() {
+            return None;
+        }
+        let signal = self.addresses.signals.pop_front()?;
+        let seq = self.subflows[index].tx.nxt();
+        let mut transmit = self.pure_ack(ctx, index, seq);
+        let options = &mut transmit.segment.options;
+        options.mptcp = Some(Box::new(signal.option));
+        trim_sack(options);
+        if !options.fits() {
+            // A DATA_ACK that finds no room is told on its own.
+            options.dss = None;
+        }
+        self.subflows[index].owes.ack |= options.dss.is_none();
+        Some(transmit)
+    }
+}
+
+/// Whether an address is one that a connection may be opened to.
+fn can_be_joined(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    !(address.is_loopback() || address.is_multicast() || address.is_unspecified() || broadcast)
+}
