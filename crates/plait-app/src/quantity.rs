@@ -169,8 +169,9 @@ impl fmt::Display for QuantityError {
             Problem::NoUnit => write!(f, "`{given}` has no unit: {noun} needs one of ")?,
             Problem::UnknownUnit { unit, nearest } => {
                 write!(f, "`{given}`: unknown unit `{unit}`")?;
-                if let Some(nearest) = nearest {
-                    write!(f, ", did you mean `{nearest}`?")?;
+                match nearest {
+                    Some(nearest) => write!(f, ", did you mean `{nearest}`?")?,
+                    None => f.write_str(";")?,
                 }
                 write!(f, " {noun} takes ")?;
             }

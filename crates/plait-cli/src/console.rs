@@ -51,10 +51,33 @@ impl Console {
     }
 }
 
-/// Writes a document to `output`, or to stdout. A reader that went away (`| head`) is no error.
+/// Writes `text` to the file that `flag` names.
+pub(crate) fn write(flag: &str, file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text).map_err(|error| Failure::unwritable(flag, file, &error))
+}
+
+/// Whether the file that `flag` names can be written, without a change to it: nothing long is to
+/// end in a directory that is not there. A pipe is left alone, as its reader would take this for
+/// all that comes.
+pub(crate) fn check_writable(flag: &str, file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let outcome = match fs::metadata(file) {
+        Ok(known) if known.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(known) if known.is_file() => fs::OpenOptions::new().append(true).open(file).map(drop),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::File::create_new(file).and_then(|_| fs::remove_file(file))
+        }
+        Err(error) => Err(error),
+    };
+    outcome.map_err(|error| Failure::unwritable(flag, file, &error))
+}
+
+/// Writes a document to the file of `--output`, or to stdout. A reader that went away (`| head`) is
+/// no error.
 pub(crate) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     match output {
-        Some(path) => fs::write(path, text).map_err(|error| Failure::file(path, &error)),
+        Some(path) => write("--output", path, text),
         None => match io::stdout().lock().write_all(text.as_bytes()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(Failure::Internal(format!("stdout: {error}")))

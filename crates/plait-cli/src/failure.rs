@@ -2,6 +2,8 @@
 
 use plait_app::name::nearest;
 use std::fmt;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command did not do what it was asked. The text goes to stderr as it is.
@@ -31,9 +33,29 @@ impl Failure {
         }
     }
 
-    /// A file that cannot be read or written.
-    pub(crate) fn file(path: &std::path::Path, error: &std::io::Error) -> Failure {
-        Failure::Usage(format!("{}: {error}", path.display()))
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(file: &Path, error: &io::Error) -> Failure {
+        Failure::Usage(format!("{}: {}", file.display(), plait_lab::unreadable(error)))
+    }
+
+    /// A file that cannot be written; `flag` named it.
+    pub(crate) fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let problem = match (error.kind(), parent) {
+            (ErrorKind::NotFound, Some(parent)) if !parent.exists() => {
+                let parent = parent.display();
+                format!("there is no directory `{parent}`\n  make it first: mkdir -p '{parent}'")
+            }
+            (ErrorKind::NotADirectory, Some(parent)) => {
+                format!("`{}` is no directory", parent.display())
+            }
+            (ErrorKind::IsADirectory, _) => "it is a directory\n  allowed: a file".to_owned(),
+            (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, _) => {
+                "it may not be written".to_owned()
+            }
+            _ => plait_lab::unreadable(error),
+        };
+        Failure::Usage(format!("{flag}: `{}`: {problem}", file.display()))
     }
 }
 

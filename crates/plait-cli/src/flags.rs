@@ -116,3 +116,43 @@ impl FromArgMatches for ScenarioFlags {
         Ok(())
     }
 }
+
+/// The flags of `plait run`: a scenario of one row and one run. Its help has other defaults than that
+/// of `plait compare`, and is silent about what concerns many runs.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct RunFlags(pub(crate) ScenarioFlags);
+
+impl clap::Args for RunFlags {
+    fn augment_args(command: Command) -> Command {
+        let hidden = ["runs", "jobs", "vary", "expect"];
+        let command = hidden.iter().fold(ScenarioFlags::augment_args(command), |command, name| {
+            command.mut_arg(name, |arg| arg.hide(true))
+        });
+        let one = [
+            (
+                "schedulers",
+                "The scheduler [default: minrtt]",
+                "one such as ecf:beta=0.5 or blest+rp",
+            ),
+            ("cc", "Congestion controller [default: cubic]", "one such as olia"),
+            ("seed", "Seed of the run [default: 1]", "a whole number"),
+        ];
+        one.into_iter().fold(command, |command, (name, help, values)| {
+            command.mut_arg(name, |arg| arg.help(help).long_help(format!("{help}\n{values}")))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for RunFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<RunFlags, clap::Error> {
+        ScenarioFlags::from_arg_matches(matches).map(RunFlags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}

@@ -229,6 +229,62 @@ fn a_saved_scenario_runs_again() {
     let file = file.to_str().unwrap();
     let first = stdout(&compare(&["--save-scenario", file, "--cc", "lia", "--json"]));
     assert_eq!(first, stdout(&plait(&["compare", "--scenario", file, "--json"])));
+    let one = &["--workload", "download:64KiB", "--cc", "lia", "--json", "--save-scenario", file];
+    let first = stdout(&plait(&[&["run"], PATHS, one].concat()));
+    assert_eq!(first, stdout(&plait(&["run", "--scenario", file, "--json"])));
+}
+
+#[test]
+fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
+    let dir = directory("files");
+    fs::write(dir.join("binary"), [0xff, 0xfe, 0]).unwrap();
+    let name = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    let (missing, here, binary) = (name("no/where"), name(""), name("binary"));
+    let below = name("link.csv/x");
+    for flag in ["--output", "--save-scenario"] {
+        let text = refusal(&compare(&[flag, &missing]), 2);
+        assert!(text.starts_with(&format!("plait: {flag}: `{missing}`: there is no")), "{text}");
+        assert!(text.contains("mkdir -p") && !dir.join("no").exists(), "{text}");
+        let text = refusal(&compare(&[flag, &here]), 2);
+        assert!(text.contains("it is a directory"), "{text}");
+        let text = refusal(&compare(&[flag, &below]), 2);
+        assert!(text.contains("link.csv` is no directory"), "{text}");
+    }
+    for flag in ["--output", "--save-scenario", "--html", "--trace-events"] {
+        let args = ["--workload", "download:64KiB", flag, &missing];
+        let text = refusal(&plait(&[&["run"], PATHS, &args].concat()), 2);
+        assert!(text.contains(flag) && text.contains("there is no directory"), "{text}");
+    }
+    for (file, words) in
+        [(&missing, "no such file"), (&here, "a directory"), (&binary, "not text in UTF-8")]
+    {
+        let text = refusal(&plait(&["compare", "--scenario", file]), 2);
+        assert!(text.contains(words) && text.contains("--scenario"), "{text}");
+        let path = format!("x:rtt=9ms,trace={file}");
+        let text = refusal(&compare(&["--path", &path]), 2);
+        assert!(text.contains(words) && text.contains("--path x:trace"), "{text}");
+        let text = refusal(&plait(&["trace", "show", file]), 2);
+        assert!(text.contains(words.split(" in").next().unwrap()), "{text}");
+        assert!(!text.contains("os error"), "{text}");
+    }
+}
+
+#[test]
+fn the_help_of_run_speaks_of_one_run() {
+    let help = stdout(&plait(&["run", "--help"]));
+    assert!(help.contains("The scheduler [default: minrtt]"), "{help}");
+    for word in ["default: all", "default: 30", "--vary", "--expect", "--jobs"] {
+        assert!(!help.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_first_row_is_held_against_the_best_path_under_its_own_controller() {
+    let text = stdout(&compare(&["--cc", "cubic,fixed:cwnd=4seg", "--schedulers", "minrtt"]));
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("tcp:wifi-home, the best path alone under cubic"), "{text}");
+    let one = stdout(&compare(&["--schedulers", "minrtt"]));
+    assert!(!one.contains(" under cubic"), "{one}");
 }
 
 #[test]

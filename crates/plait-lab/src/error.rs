@@ -169,6 +169,20 @@ fn one_line(text: &str) -> String {
         .collect()
 }
 
+/// Why a file cannot be read, in words.
+#[must_use]
+pub fn unreadable(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory, not a file".to_owned(),
+        ErrorKind::PermissionDenied => "it may not be read".to_owned(),
+        ErrorKind::InvalidData => "it is not text in UTF-8".to_owned(),
+        // What the system calls it, without its number.
+        _ => error.to_string().split(" (os error").next().unwrap_or_default().to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ pub mod stats;
 mod vary;
 
 pub use compare::{Cell, Control, RunOutcome, Subject, World, cells, compare, run_seed};
-pub use error::{Fault, Place, Refusal, ScenarioError};
+pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
 pub use expect::{Compared, Expectation, Names, Verdict};
 pub use report::{Document, Failure, PathReport, Report, Row, SCHEMA, Sweep, schema};
 pub use scenario::{Draft, Scenario};

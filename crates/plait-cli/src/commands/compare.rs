@@ -1,7 +1,7 @@
 //! `plait compare`: one workload, the given paths, all schedulers, many seeds.
 
 use super::list::TableFormat;
-use crate::console::{Console, deliver, json};
+use crate::console::{Console, check_writable, deliver, json, write};
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::progress;
@@ -43,12 +43,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let scenario = args.scenario()?;
-    if let Some(file) = &args.output {
-        check_directory(file)?;
-    }
-    if let Some(file) = &args.save_scenario {
-        std::fs::write(file, scenario.to_toml()).map_err(|error| Failure::file(file, &error))?;
-    }
+    check_writable("--output", args.output.as_deref())?;
+    save(&scenario, args.save_scenario.as_deref())?;
     let cancelled = progress::on_interrupt()?;
     let bar = progress::bar(console);
     let advance = |done: usize, total: usize| {
@@ -101,14 +97,9 @@ impl Args {
     }
 }
 
-/// Hours of runs are not to end in a directory that is not there.
-fn check_directory(file: &Path) -> Result<(), Failure> {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
-            Err(Failure::file(file, &std::io::Error::from(std::io::ErrorKind::NotFound)))
-        }
-        _ => Ok(()),
-    }
+/// Writes the file of `--save-scenario`.
+pub(crate) fn save(scenario: &Scenario, file: Option<&Path>) -> Result<(), Failure> {
+    file.map_or(Ok(()), |file| write("--save-scenario", file, &scenario.to_toml()))
 }
 
 /// `fixed:cwnd=BDP` needs a rate to multiply.

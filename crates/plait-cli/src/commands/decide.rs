@@ -28,14 +28,17 @@ fn converse(mut questions: impl BufRead, mut answers: impl Write) -> Result<(), 
     let mut session = Session::default();
     for number in 1_u64.. {
         line.clear();
-        let length = questions
-            .read_until(b'\n', &mut line)
-            .map_err(|error| Failure::Usage(format!("stdin:{number}: {error}")))?;
+        let length = questions.read_until(b'\n', &mut line).map_err(|error| {
+            let problem = plait_lab::unreadable(&error);
+            Failure::Usage(format!("stdin:{number}: {problem}"))
+        })?;
         if length == 0 {
             break;
         }
-        let text = std::str::from_utf8(&line)
-            .map_err(|error| Failure::Usage(format!("stdin:{number}: {error}")))?;
+        let text = std::str::from_utf8(&line).map_err(|error| {
+            let byte = error.valid_up_to() + 1;
+            Failure::Usage(format!("stdin:{number}: byte {byte} is not text in UTF-8"))
+        })?;
         if text.trim().is_empty() {
             continue;
         }
@@ -71,5 +74,27 @@ mod tests {
         let text = failure.to_string();
         assert!(text.starts_with("stdin:4:"), "{text}");
         assert!(text.contains("did you mean `scheduler`?"), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_question_is_told_in_plain_words() {
+        for (line, words) in [
+            (r#"{"scheduler":"ecf","subflows":["#, "not finished where the line ends (column 31)"),
+            ("hello", "a question is a JSON object on one line"),
+            ("[]", r#"such as {"scheduler":"ecf","#),
+            (r#"{"scheduler":"eff"}"#, "did you mean `ecf`?"),
+            (r#"{"scheduler":"ecf"}"#, "missing field `subflows`"),
+            (r#"{"scheduler":"ecf","subflows":{}}"#, "subflows: expected a list, found an object"),
+            (r#"{"scheduler":"ecf",subflows:[]}"#, "stdin:1: key must be a string (column 20)"),
+            (
+                r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":"9"}]}"#,
+                "subflows[0].srtt_ms: expected a number, found the text \"9\"",
+            ),
+        ] {
+            let text = ask(&format!("{line}\n")).1.unwrap_err().to_string();
+            assert!(text.contains(words), "{line}: {text}");
+        }
+        let failure = converse(&b"\xff\n"[..], Vec::new()).unwrap_err().to_string();
+        assert!(failure.contains("stdin:1: byte 1 is not text"), "{failure}");
     }
 }

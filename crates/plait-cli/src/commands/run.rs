@@ -1,11 +1,11 @@
 //! `plait run`: one run, in depth.
 
-use crate::console::{Console, deliver, json};
+use crate::console::{Console, check_writable, deliver, json, write};
 use crate::export::Watchers;
 use crate::export::events::{EventLog, Header};
 use crate::export::page::{self, Collector};
 use crate::failure::Failure;
-use crate::flags::ScenarioFlags;
+use crate::flags::RunFlags;
 use crate::recorder::Recorder;
 use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
 use plait_app::measure::{MEASURES, Value};
@@ -29,7 +29,10 @@ const EXAMPLES: &str = "Examples:
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    scenario: ScenarioFlags,
+    scenario: RunFlags,
+    /// Write the scenario to this file as well
+    #[arg(long, value_name = "FILE")]
+    save_scenario: Option<PathBuf>,
     /// Write one JSON document (`plait schema run`)
     #[arg(long)]
     json: bool,
@@ -116,6 +119,8 @@ struct SeriesDocument {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let (scenario, cell) = args.cell()?;
+    check_writable("--output", args.output.as_deref())?;
+    super::compare::save(&scenario, args.save_scenario.as_deref())?;
     let command = scenario.command_line().replacen("plait compare", "plait run", 1);
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
@@ -147,7 +152,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let kinds = scenario.compete.iter().map(ToString::to_string);
     document.competing_mbps = kinds.zip(competing).collect();
     if let Some((file, seen)) = drawn {
-        deliver(&page::render(&document, &timeline.counters, seen)?, Some(file))?;
+        write("--html", file, &page::render(&document, &timeline.counters, seen)?)?;
     }
     let text = if args.json {
         json(&document)?
@@ -193,7 +198,7 @@ impl Args {
     /// for a page that cannot be written.
     fn drawn(&self, scenario: &Scenario) -> Result<Option<(&Path, Collector)>, Failure> {
         let Some(file) = self.html.as_deref() else { return Ok(None) };
-        deliver("", Some(file))?;
+        write("--html", file, "")?;
         let outages = scenario.paths.iter().map(|path| path.outages.clone()).collect();
         let seen = Collector::new(scenario.workload.sender(), outages);
         Ok(Some((file, seen)))
@@ -202,7 +207,7 @@ impl Args {
     /// The one cell that was asked for.
     pub(crate) fn cell(&self) -> Result<(Scenario, Cell), Failure> {
         let usage = |error: Box<dyn std::error::Error>| Failure::Usage(error.to_string());
-        let mut draft = self.scenario.draft().map_err(|error| usage(error.into()))?;
+        let mut draft = self.scenario.0.draft().map_err(|error| usage(error.into()))?;
         for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
             if !draft.says(name) {
                 draft.argument(name, one).map_err(|error| usage(error.into()))?;

@@ -141,11 +141,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Trace, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
+    let bytes = std::fs::read(path).map_err(|error| Failure::unreadable(path, &error))?;
     let name = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|_| {
         let formats: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
-        Failure::Usage(format!("{name}: not a text file\n  allowed: {}", formats.join(" ")))
+        Failure::Usage(format!("{name}: it is not text\n  allowed: {}", formats.join(" ")))
     })?;
     Trace::parse(&name, &text).map_err(|error| Failure::Usage(error.to_string()))
 }

@@ -3,6 +3,7 @@
 
 mod answer;
 mod question;
+mod words;
 
 use plait_sched::{Outcome, Scheduler, Spec};
 pub(crate) use question::Question;
@@ -47,34 +48,49 @@ impl Session {
     }
 }
 
+/// A question, to show where it says nothing of the kind.
+const SAMPLE: &str = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
+
 fn parse(line: &str) -> Result<Question, Refusal> {
+    let text = line.trim();
+    if !text.starts_with('{') {
+        let problem = format!("a question is a JSON object on one line\n  such as {SAMPLE}");
+        return Err(Refusal::new("", &problem));
+    }
     let mut json = serde_json::Deserializer::from_str(line);
     let question: Question = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = match error.path().to_string() {
-            path if path == "." => String::new(),
+            // Nothing yet, or a name that is not even text.
+            path if path == "." || path == "?" => String::new(),
             path => path,
         };
-        Refusal::new(&field, &with_nearest(&error.inner().to_string()))
+        let inner = error.inner();
+        if inner.is_eof() {
+            let column = text.chars().count();
+            return Refusal::new(
+                "",
+                &format!(
+                    "the JSON is not finished where the line ends (column {column})\n  \
+                     a question is one line; `tr -d '\\n'` joins the lines of a file"
+                ),
+            );
+        }
+        // A name that nothing has is worth more than what is missing beside it.
+        if let Err(unknown) = known_scheduler(line) {
+            return unknown;
+        }
+        Refusal::new(&field, &words::plain(&inner.to_string()))
     })?;
     json.end().map_err(|_| Refusal::new("", "more than one JSON value on the line"))?;
     Ok(question)
 }
 
-/// Adds "did you mean" to serde's "unknown field `a`, expected one of `b`, `c` at line 1 column 9",
-/// and leaves the line to the caller, who knows it.
-fn with_nearest(message: &str) -> String {
-    let (text, column) = message.split_once(" at line 1 column ").unwrap_or((message, ""));
-    let mut quoted = text.split('`').skip(1).step_by(2);
-    let near = match (text.starts_with("unknown"), quoted.next()) {
-        (true, Some(given)) => {
-            let mut longer = quoted.clone().filter(|name| name.starts_with(given));
-            longer.next().or_else(|| plait_app::name::nearest(given, quoted))
-        }
-        _ => None,
-    };
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let column = if column.is_empty() { String::new() } else { format!(" (column {column})") };
-    format!("{text}{near}{column}")
+/// Fails where a line that is no question names a scheduler that there is not.
+fn known_scheduler(line: &str) -> Result<(), Refusal> {
+    let value: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    let Some(name) = value["scheduler"].as_str() else { return Ok(()) };
+    let refused = |error| Refusal::new("scheduler", &crate::commands::list::spec_problem(&error));
+    Spec::parse(name).map(drop).map_err(refused)
 }
 
 /// The scheduler that a question names, in the state that it gives.

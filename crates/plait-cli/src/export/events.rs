@@ -14,6 +14,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// What names the file.
+const FLAG: &str = "--trace-events";
+
 /// One line of the file: the first is the header, each further one an event.
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(untagged)]
@@ -201,7 +204,7 @@ pub(crate) struct EventLog {
 impl EventLog {
     /// Creates the file and writes the header.
     pub(crate) fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Failure> {
-        let out = File::create(file).map_err(|error| Failure::file(file, &error))?;
+        let out = File::create(file).map_err(|error| Failure::unwritable(FLAG, file, &error))?;
         let mut log = EventLog {
             file: file.to_owned(),
             out: BufWriter::new(out),
@@ -215,7 +218,7 @@ impl EventLog {
     /// Ends the file; fails if a line of it could not be written.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
-        outcome.map_err(|error| Failure::file(&self.file, &error))
+        outcome.map_err(|error| Failure::unwritable(FLAG, &self.file, &error))
     }
 
     fn write(&mut self, now: Time, host: Host, connection: usize, what: What<'_>) {

@@ -344,6 +344,25 @@ fn label(report: &Report, row: &Row) -> String {
     if many { format!("{} ({})", row.scheduler, row.cc) } else { row.scheduler.clone() }
 }
 
+/// What a row's speed-up is measured against: the best path alone under its own controller.
+fn reference(report: &Report, row: &Row) -> String {
+    let many = report.rows.iter().any(|other| other.cc != row.cc);
+    let alone = report.rows.iter().filter(|it| is_tcp(it) && it.cc == row.cc);
+    let whose = if many { format!(" under {}", row.cc) } else { String::new() };
+    match best(report, &alone.collect::<Vec<_>>()) {
+        Some(path) => format!("{}, the best path alone{whose}", path.scheduler),
+        None => format!("the best path alone{whose}"),
+    }
+}
+
+/// A path alone under another controller that is ahead of the first row, if there is one.
+fn ahead(report: &Report, first: &Row) -> Option<String> {
+    let rows: Vec<&Row> =
+        report.rows.iter().filter(|row| row.cc != first.cc || !is_tcp(row)).collect();
+    let best = best(report, &rows).filter(|row| is_tcp(row))?;
+    Some(format!("{} is ahead of all.", label(report, best)))
+}
+
 /// Who wins, and whether anything is slower than the best path alone.
 fn verdict(report: &Report) -> String {
     let rows = ordered(report);
@@ -353,13 +372,8 @@ fn verdict(report: &Report) -> String {
         .filter_map(|row| Some((*row, row.speedup_vs_best_path?)))
         .collect();
     let mut sentences = Vec::new();
-    // Each controller has a best path of its own.
-    let one_cc = report.rows.iter().all(|row| report.rows.first().is_some_and(|r| r.cc == row.cc));
-    let reference = match &report.best_path {
-        Some(path) if one_cc => format!("{path}, the best path alone"),
-        _ => "the best path alone".to_owned(),
-    };
     if let Some((first, speedup)) = finished.first() {
+        let reference = reference(report, first);
         let close: Vec<String> = finished
             .iter()
             .skip(1)
@@ -381,6 +395,7 @@ fn verdict(report: &Report) -> String {
             ),
             _ => format!("No scheduler beats {reference}; {name} equals it{beside}."),
         });
+        sentences.extend(ahead(report, first));
         let slower: Vec<String> = finished
             .iter()
             .filter(|(_, speedup)| *speedup < 1.0 - EQUAL)

@@ -20,7 +20,7 @@
 use super::draft::{Draft, Given, PathDraft, SETTINGS};
 use super::path_parse::PATH_KEYS;
 use super::{Scenario, Setting};
-use crate::error::{Fault, Place, ScenarioError};
+use crate::error::{Fault, Place, ScenarioError, unreadable};
 use plait_app::name::nearest;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -77,8 +77,8 @@ impl Draft {
     pub fn from_file(name: &str) -> Result<Draft> {
         let text = std::fs::read_to_string(name).map_err(|error| {
             let place = Place::Argument("--scenario".to_owned());
-            let problem = format!("cannot read the scenario: {error}");
-            ScenarioError::new(&place, Fault::Unreadable, name, &problem)
+            ScenarioError::new(&place, Fault::Unreadable, name, &unreadable(&error))
+                .allow("a scenario file (TOML), as --save-scenario writes it")
         })?;
         Draft::from_toml(name, &text)
     }

@@ -5,7 +5,7 @@ use super::draft::{Given, PathDraft};
 use super::impairment;
 use super::path::{Both, Offset, Path, Recording, Speed};
 use super::profile::{PROFILES, Profile};
-use crate::error::{Fault, ScenarioError};
+use crate::error::{Fault, ScenarioError, unreadable};
 use plait_app::quantity::{self, QuantityError};
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::Trace;
@@ -211,8 +211,18 @@ fn delay(draft: &PathDraft, inherited: Option<Both<Delay>>) -> Result<Both<Delay
         (None, Some(one), None) | (None, None, Some(one)) => {
             Err(one.error(Fault::Missing, "the other direction's delay is missing").allow(allowed))
         }
-        (None, None, None) => inherited
-            .ok_or_else(|| draft.name.error(Fault::Missing, "the path has no rtt").allow(allowed)),
+        (None, None, None) => inherited.ok_or_else(|| no_rtt(&draft.name, allowed)),
+    }
+}
+
+/// A path without an RTT; one that is named as a profile was meant to be that, with changes.
+fn no_rtt(name: &Given, allowed: &str) -> ScenarioError {
+    let problem = "the path has no rtt";
+    match PROFILES.iter().find(|profile| profile.name == name.text.trim()) {
+        Some(Profile { name: it, .. }) => name
+            .error(Fault::Missing, &format!("{problem}; its name alone does not make it a profile"))
+            .allow(&format!("{it} as it is, or changed: {it}:profile={it},KEY=VALUE")),
+        None => name.error(Fault::Missing, problem).allow(allowed),
     }
 }
 
@@ -335,9 +345,7 @@ fn recording(given: &Given, read: Reader<'_>) -> Result<Recording> {
         return Err(given.error(Fault::Invalid, problem));
     }
     let text = read(file).map_err(|error| {
-        given
-            .error(Fault::Unreadable, &format!("cannot read the trace: {error}"))
-            .allow("a Mahimahi or CSV file")
+        given.error(Fault::Unreadable, &unreadable(&error)).allow("a Mahimahi or CSV file")
     })?;
     let trace = Trace::parse(file, &text)
         .map_err(|error| given.error(Fault::Invalid, &error.to_string()))?;

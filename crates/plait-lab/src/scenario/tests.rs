@@ -230,7 +230,7 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,rate=1mbit@0s/2mbit@0s", "do not ascend"),
         ("a:rtt=1ms,rate=1mbit@0s/0mbit@5s", "the last step is zero"),
         ("a:rtt=1ms,rate=1mbit,trace=a.down", "trace is given as well"),
-        ("a:rtt=1ms,trace=none.down", "cannot read the trace"),
+        ("a:rtt=1ms,trace=none.down", "there is no such file"),
         ("a:rtt=1ms,trace=bad.down", "3"),
         ("a:rtt=1ms,rate=1mbit,offset=random", "no trace"),
         ("a:rtt=1ms,rate=1mbit,queue=50", "no unit"),
