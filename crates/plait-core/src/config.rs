@@ -40,6 +40,23 @@ pub enum ReduceFrom {
     Flight,
 }
 
+/// Pacing: how fast a window goes out, in percent of a window each round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacing {
+    /// While the window is below half the threshold.
+    pub start_percent: u32,
+    /// After.
+    pub percent: u32,
+    /// Segments at the start of a subflow that go at once: an initial window, as with Linux.
+    pub burst: u32,
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing { start_percent: 200, percent: 120, burst: 10 }
+    }
+}
+
 /// A path that a client may use, in the order of preference; the connection starts on the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathConfig {
@@ -99,6 +116,8 @@ pub struct Config {
     /// Hold data back while the host's own queue has enough of it (TCP small queues); the world
     /// tells when segments leave the host.
     pub tsq: bool,
+    /// Spread the segments of a window over the round trip; `None` for not.
+    pub pacing: Option<Pacing>,
     /// What a window is reduced from after a loss.
     pub reduce_from: ReduceFrom,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
@@ -124,6 +143,16 @@ impl Config {
 
     /// Interval of probes: a path that has healed is found within it and a round trip.
     pub const PROBE: Span = Span::from_secs(1);
+
+    /// L of RFC 3465. HyStart++ has its own: 8, and none where segments are paced (RFC 9406
+    /// section 4.2).
+    pub(crate) fn slow_start_limit(&self) -> u32 {
+        match (self.hystart, self.pacing) {
+            (true, Some(_)) => u32::MAX,
+            (true, None) => self.slow_start_limit.max(8),
+            (false, _) => self.slow_start_limit,
+        }
+    }
 
     /// Payload bytes of a full segment in steady state: what is left of the MTU after 40 bytes of
     /// headers, 12 of timestamps and, with Multipath TCP, a DSS padded to 20 (4-byte DSN and
@@ -159,6 +188,7 @@ impl Default for Config {
             idle_restart: IdleRestart::default(),
             delayed_ack: true,
             tsq: false,
+            pacing: None,
             reduce_from: ReduceFrom::default(),
             probe: Some(Config::PROBE),
             undo: true,

@@ -13,7 +13,7 @@ pub mod formulas;
 mod stats;
 mod tcp;
 
-pub use config::{Config, JoinTiming, PathConfig, ReduceFrom, RtoMode, StartOffsets};
+pub use config::{Config, JoinTiming, Pacing, PathConfig, ReduceFrom, RtoMode, StartOffsets};
 pub use conn::{
     ConnectionSpec, ConnectionState, ControllerFactory, Entropy, Report, SchedulerFactory, Transmit,
 };

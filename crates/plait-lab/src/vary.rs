@@ -46,6 +46,7 @@ const OPTIONS: &[&str] = &[
     "ssthresh",
     "initial-window",
     "tsq",
+    "pacing",
     "hystart",
     "undo",
     "probes",

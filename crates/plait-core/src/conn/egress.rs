@@ -156,7 +156,8 @@ impl Connection {
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];
             let Some(range) = self.queue.next_assigned(subflow.id, mss) else { continue };
-            let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
+            let room =
+                subflow.tx.inflight() + range.len() <= subflow.cwnd() && !subflow.pacer.is_held();
             let live =
                 subflow.state.sends_data() && subflow.standing.joined && !subflow.standing.pf;
             if live && room && range.end <= self.window.end() {

@@ -2,6 +2,7 @@
 
 use super::{Connection, Context, Mode};
 use crate::event::{Block, Detail, Event, WindowCause};
+use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
@@ -98,6 +99,12 @@ impl Scheduling {
         self.stale.acked.insert(subflow);
     }
 
+    /// Pacing lets `subflow` send again.
+    pub(super) fn on_released(&mut self, subflow: SubflowId) {
+        self.due = true;
+        self.stale.sent.insert(subflow);
+    }
+
     /// The connection's own queue or window changed; the subflows are as they were.
     pub(super) fn on_data(&mut self) {
         self.due = true;
@@ -156,7 +163,7 @@ impl Connection {
             last_rtt: subflow.rtt.latest(),
             min_rtt: subflow.rtt.min(),
             rto: subflow.rtt.rto(),
-            tsq_blocked: self.spec.config.tsq && subflow.tsq_blocked(self.mss()),
+            tsq_blocked: self.held_back(subflow),
             rec_cwnd: subflow.standing.rec_cwnd,
             pacing_rate: subflow.pacing_rate(),
             last_send: subflow.last_send,
@@ -192,6 +199,16 @@ impl Connection {
         }
     }
 
+    /// Whether small queues or pacing make subflows wait.
+    fn holds_back(&self) -> bool {
+        self.spec.config.tsq || self.spec.config.pacing.is_some()
+    }
+
+    /// Whether `subflow` waits for the host's queue or for its release time.
+    fn held_back(&self, subflow: &Subflow) -> bool {
+        subflow.pacer.is_held() || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
+    }
+
     /// Brings the views of the subflows that carry data up to date.
     fn refresh_views(&mut self, now: Time) {
         let common = (self.segment_size(), self.plain());
@@ -213,6 +230,7 @@ impl Connection {
                 view.inflight = subflow.tx.inflight();
                 view.queued = self.queue.assigned(view.id);
                 view.last_send = subflow.last_send;
+                view.tsq_blocked = subflow.pacer.is_held();
             }
         }
         self.scheduling.views = views;
@@ -242,7 +260,7 @@ impl Connection {
     /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
     /// the last [`Connection::refresh_views`].
     fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
-        let (connection, tsq) = (self.connection_view(), self.spec.config.tsq);
+        let (connection, tsq) = (self.connection_view(), self.holds_back());
         let Connection { scheduling, queue, .. } = self;
         let Scheduling { scheduler, warm_up, outcome, views, .. } = scheduling;
         let view = View { now, tsq, connection, subflows: views, queue: &*queue };
@@ -325,7 +343,7 @@ impl Connection {
 
     fn usable(&self) -> SubflowSet {
         let len = self.queue.unsent().clamp(1, self.segment_size());
-        let tsq = self.spec.config.tsq;
+        let tsq = self.holds_back();
         self.scheduling.views.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
 

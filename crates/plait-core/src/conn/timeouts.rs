@@ -130,6 +130,11 @@ impl Connection {
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, index),
             Timer::HostQueue => self.on_host_queue_timer(ctx.now, index),
+            Timer::Pace => {
+                let subflow = &mut self.subflows[index];
+                subflow.pacer.release();
+                self.scheduling.on_released(subflow.id);
+            }
         }
     }
 

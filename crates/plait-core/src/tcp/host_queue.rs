@@ -1,5 +1,7 @@
 //! What a subflow has in the host's own queue, before the path (TCP small queues, schedulers 4.10).
 
+use crate::config::Pacing;
+use crate::tcp::pace::rate;
 use alloc::collections::VecDeque;
 use plait_base::{Span, Time};
 
@@ -29,15 +31,7 @@ pub const fn limit(pacing_rate: u64, truesize: u64, cap: u64) -> u64 {
 /// the window is below half the threshold, 120 % after.
 #[must_use]
 pub fn pacing_rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>) -> u64 {
-    let Some(nanos) = srtt.map(|srtt| srtt.as_nanos().max(1)) else { return 0 };
-    let fast = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh / 2);
-    let percent = if fast { 200 } else { 120 };
-    // Divisions of 128 bits are slow, and seldom needed: windows stay below 9 GB.
-    if let Some(scaled) = cwnd.checked_mul(percent * 10_000_000) {
-        return scaled / nanos;
-    }
-    let rate = u128::from(cwnd) * u128::from(percent) * 10_000_000 / u128::from(nanos);
-    u64::try_from(rate).unwrap_or(u64::MAX)
+    rate(cwnd, ssthresh, srtt, Pacing::default())
 }
 
 /// Segments that have not left the host, with the time at which they will.

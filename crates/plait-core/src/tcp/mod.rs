@@ -4,6 +4,7 @@
 pub(crate) mod clock;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
+pub(crate) mod pace;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;

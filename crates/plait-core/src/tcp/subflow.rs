@@ -1,11 +1,12 @@
 //! One subflow: the parts of a TCP connection side by side, and what happens to them when an
 //! acknowledgement comes or a timer expires.
 
-use crate::config::{Config, ReduceFrom};
+use crate::config::{Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
+use crate::tcp::pace::{self, Pacer};
 use crate::tcp::recv::Receiver;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, TxRing, Verdict};
@@ -185,6 +186,7 @@ pub(crate) struct Subflow {
     pub(crate) usage: WindowUsage,
     pub(crate) undo: Undo,
     pub(crate) clock: StampClock,
+    pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) owes: Owes,
     reduce_from: ReduceFrom,
@@ -223,7 +225,7 @@ impl Subflow {
             mss: config.segment_payload() as u32,
             initial_window: config.initial_window,
             ssthresh: config.ssthresh,
-            slow_start_limit: config.slow_start_limit,
+            slow_start_limit: config.slow_start_limit(),
             hystart: config.hystart,
         };
         Subflow {
@@ -241,6 +243,7 @@ impl Subflow {
             usage: WindowUsage::default(),
             undo: Undo::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
+            pacer: Pacer::new(config.pacing),
             timers: Timers::new(),
             owes: Owes::default(),
             reduce_from: config.reduce_from,
@@ -291,7 +294,8 @@ impl Subflow {
 
     /// The rate that a window a round trip amounts to, in bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
-        host_queue::pacing_rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt())
+        let settings = self.pacer.settings().unwrap_or_default();
+        pace::rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt(), settings)
     }
 
     /// Whether the host's queue holds so much of this subflow that more has to wait.
@@ -328,6 +332,9 @@ impl Subflow {
         if let Phase::Recovery { prr, .. } = &mut self.phase {
             prr.on_sent(len);
         }
+        if let Some(settings) = self.pacer.settings() {
+            self.pace(now, len, settings);
+        }
         let room = self.tx.inflight() + mss <= self.cwnd();
         // A cap holds the sender, not the congestion window (schedulers 3.4: no growth while
         // capped).
@@ -337,6 +344,16 @@ impl Subflow {
             self.timers.set(Timer::Rto, now + self.rtt.rto());
         }
         self.arm_tail_probe(now);
+    }
+
+    /// Sets the time before which the next segment may not go. As Linux has it, what is in flight
+    /// beyond the window counts.
+    fn pace(&mut self, now: Time, len: u64, settings: Pacing) {
+        let window = self.cwnd().max(self.tx.inflight());
+        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), settings);
+        if let Some(release) = self.pacer.on_sent(now, len, rate) {
+            self.timers.set(Timer::Pace, release);
+        }
     }
 
     /// Sets the tail-loss timer, where a probe may help before the timeout (RFC 8985 section 7.2).
@@ -545,7 +562,7 @@ impl Subflow {
 
     /// The first lost segment, if the window lets it be sent again.
     pub(crate) fn next_retransmission(&self) -> Option<(u64, u64, u32, bool)> {
-        if self.undo.holds_retransmissions() {
+        if self.undo.holds_retransmissions() || self.pacer.is_held() {
             return None;
         }
         let sent = self.tx.first_lost()?;

@@ -20,10 +20,12 @@ pub(crate) enum Timer {
     Probe,
     /// The host's queue has drained far enough for more (TSQ).
     HostQueue,
+    /// Pacing lets the next segment go.
+    Pace,
 }
 
 impl Timer {
-    const COUNT: usize = 7;
+    const COUNT: usize = 8;
     /// All timers, in the order in which those due at the same time expire.
     pub(crate) const ALL: [Timer; Timer::COUNT] = [
         Timer::Reorder,
@@ -33,6 +35,7 @@ impl Timer {
         Timer::TimeWait,
         Timer::Probe,
         Timer::HostQueue,
+        Timer::Pace,
     ];
 }
 

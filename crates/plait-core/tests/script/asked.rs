@@ -4,6 +4,7 @@
 use crate::harness::{Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, want};
 use plait_base::PathId;
+use plait_core::ConnectionState;
 use plait_wire::{Flags, Mptcp};
 
 /// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no
@@ -56,6 +57,56 @@ fn the_peers_mss_is_respected() {
     s.write(5_000);
     // The MSS counts no options (RFC 6691): 12 bytes of it go to timestamps.
     s.expect(want(0, PSH).len(524));
+}
+
+/// R62 (RFC 9293 section 3.7.1): a SYN without an MSS leaves 536 bytes.
+#[test]
+fn a_peer_that_tells_no_mss() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let mut syn = s.syn(0);
+    syn.mss = None;
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    s.send(s.tx(0));
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(5_000);
+    s.expect(want(0, PSH).len(524));
+}
+
+/// R65 (RFC 7323 section 5.2): a RST need not have a timestamp, and an old one does not save the
+/// subflow from it.
+#[test]
+fn a_reset_is_exempt_from_timestamps() {
+    for stamps in [None, Some((1, 1))] {
+        let mut s = Script::open_server(plain(), 1);
+        let reset = s.tx(0).flags(Flags::RST);
+        s.send(crate::segment::Seg { stamps, ..reset });
+        assert_eq!(s.state(), ConnectionState::Failed);
+    }
+}
+
+/// R65 (RFC 7323 section 5.2): the peer's clock wraps; what is older is refused on either side.
+#[test]
+fn the_peers_clock_wraps() {
+    let mut s = Script::server(spec(plain(), 1, None));
+    let syn = s.syn(0).stamp(u32::MAX - 1);
+    s.send(syn);
+    s.lose_all();
+    s.after(20);
+    s.send(s.tx(0).stamp(u32::MAX));
+    s.id = s.endpoint.poll_accept().unwrap();
+    let data = |s: &mut Script, stamp: u32| {
+        let mut data = s.tx(0).seq(1 + s.endpoint.readable(s.id) as u32).flags(PSH).stamp(stamp);
+        data.len = 100;
+        s.send(data);
+        s.endpoint.readable(s.id)
+    };
+    for (stamp, readable) in [(u32::MAX, 100), (3, 200), (u32::MAX, 200), (2, 200), (3, 300)] {
+        assert_eq!(data(&mut s, stamp), readable, "stamp {stamp}");
+    }
+    s.expect(want(0, ACK).echo(u32::MAX));
+    s.expect(want(0, ACK).echo(3));
 }
 
 /// R20, R24, R49: the reset of a join to an unknown token tells why.

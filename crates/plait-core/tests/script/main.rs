@@ -12,6 +12,7 @@ mod closing;
 mod fastclose;
 mod handshake;
 mod joins;
+mod pacing;
 mod receiving;
 mod recovery;
 mod undo;

@@ -144,6 +144,20 @@ fn data_is_kept_until_the_data_ack() {
     assert_eq!(s.endpoint.unacked(s.id), 1_000);
 }
 
+/// R37 (RFC 8684 section 3.3.1): a window without a DATA_ACK beside it says nothing.
+#[test]
+fn a_window_without_a_data_ack_is_not_used() {
+    let mut s = two_segments_of_window(multipath(), MSS);
+    s.send(s.tx(0).win(1_000).stripped());
+    let mut mapped_only = s.tx(0).win(1_000).data(0, 100);
+    mapped_only.dack = None;
+    s.send(mapped_only);
+    assert!(s.out.iter().all(|(_, seg, _)| seg.len == 0));
+    s.lose_all();
+    s.send(s.tx(0).win(1_000));
+    s.expect(want(0, PSH).len(MSS));
+}
+
 /// R37: an update reaches the sender by any subflow, and an older one cannot take it back.
 #[test]
 fn the_window_is_one_pool() {

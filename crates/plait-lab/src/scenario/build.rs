@@ -59,7 +59,6 @@ impl Draft {
         let workload = self.workload()?;
         let schedulers = schedulers(&self.must("schedulers")?)?;
         let ccs = controllers(&self.must("cc")?)?;
-        self.check_fixed()?;
         let mut scenario = Scenario {
             paths,
             shared,
@@ -214,6 +213,7 @@ impl Draft {
             ssthresh,
             initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
             tsq: self.switch("tsq")?,
+            pacing: self.switch("pacing")?,
             hystart: self.switch("hystart")?,
             undo: self.switch("undo")?,
             probes: self.switch("probes")?,
@@ -237,15 +237,6 @@ impl Draft {
         let found = words.iter().find(|(word, _)| *word == given.text.trim());
         let names = || words.iter().map(|(word, _)| *word);
         found.map(|(_, value)| *value).ok_or_else(|| given.unknown("value", names()))
-    }
-
-    /// Settings that have one value so far.
-    fn check_fixed(&self) -> Result<()> {
-        let pacing = self.must("pacing")?;
-        if pacing.switch()? {
-            return Err(pacing.error(Fault::NotYet, "--pacing on is not available yet"));
-        }
-        Ok(())
     }
 
     fn subflows(&self) -> Result<Subflows> {

@@ -58,7 +58,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("ssthresh", "inf, or a size such as 64KiB or 45seg", "inf", "initial slow start threshold"),
     setting("initial-window", "segments, from 1 to 1000", "10", "initial congestion window"),
     setting("tsq", "on or off", "off", "TCP small queues: hold data back while the host's own link has enough"),
-    setting("pacing", "off", "off", "paced sending"),
+    setting("pacing", "on or off", "off", "spread the segments of a window over the round trip"),
     setting("hystart", "on or off", "off", "end the first slow start when the RTT grows (HyStart++)"),
     setting("undo", "on or off", "on", "take a reduction of the window back when what counted as lost proves late"),
     setting("probes", "on or off", "on", "probe silent paths each second, so that a healed one is used soon"),

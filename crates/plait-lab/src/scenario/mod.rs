@@ -26,7 +26,7 @@ use plait_app::Workload;
 use plait_app::quantity::{Bytes, Size};
 use plait_base::Span;
 use plait_cc::IdleRestart;
-use plait_core::{Config, JoinTiming, RtoMode};
+use plait_core::{Config, JoinTiming, Pacing, RtoMode};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -80,6 +80,8 @@ pub struct Transport {
     pub initial_window: u32,
     /// TCP small queues; none in an ideal scenario.
     pub tsq: bool,
+    /// Pacing; none in an ideal scenario.
+    pub pacing: bool,
     /// HyStart++; none in an ideal scenario.
     pub hystart: bool,
     /// Reductions of the window are taken back when what counted as lost proves late.
@@ -184,6 +186,7 @@ impl Scenario {
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
         config.tsq = transport.tsq && !self.ideal;
+        config.pacing = (transport.pacing && !self.ideal).then(Pacing::default);
         config.hystart = transport.hystart && !self.ideal;
         config.undo = transport.undo;
         config.probe = config.probe.filter(|_| transport.probes);
@@ -233,6 +236,7 @@ impl Scenario {
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
             ("initial-window", transport.initial_window.to_string()),
             ("tsq", switch(transport.tsq)),
+            ("pacing", switch(transport.pacing)),
             ("hystart", switch(transport.hystart)),
             ("undo", switch(transport.undo)),
             ("probes", switch(transport.probes)),

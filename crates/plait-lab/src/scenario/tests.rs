@@ -271,8 +271,6 @@ fn known_words_of_later_versions_are_told_apart() {
         ("schedulers", "minrtt+bm"),
         ("cc", "balia"),
         ("workload", "web:amazon"),
-        ("pacing", "on"),
-        ("pacing", "on"),
     ] {
         let mut list = vec![("path", "a:rtt=1ms,rate=1mbit"), (name, text)];
         if name != "workload" {

@@ -1,0 +1,99 @@
+//! Pacing: the segments of a window are spread over the round trip. Linux's rule (its internal
+//! pacing): each segment sets the time before which the next one may not go.
+
+use crate::config::Pacing;
+use plait_base::{Span, Time};
+
+/// A window each round trip, in bytes per second: `start_percent` of it while the window is below
+/// half the threshold, `percent` after. Zero where no RTT is known.
+#[must_use]
+pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing: Pacing) -> u64 {
+    let Some(nanos) = srtt.map(|srtt| srtt.as_nanos().max(1)) else { return 0 };
+    let starting = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh / 2);
+    let percent = if starting { pacing.start_percent } else { pacing.percent };
+    let rate = u128::from(cwnd) * u128::from(percent) * 10_000_000 / u128::from(nanos);
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+/// Holds a subflow back until its release time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacer {
+    settings: Option<Pacing>,
+    /// Segments that may still go at once.
+    burst: u32,
+    release: Time,
+    held: bool,
+}
+
+impl Pacer {
+    pub(crate) const fn new(settings: Option<Pacing>) -> Pacer {
+        let burst = match settings {
+            Some(settings) => settings.burst,
+            None => 0,
+        };
+        Pacer { settings, burst, release: Time::ZERO, held: false }
+    }
+
+    /// What it was made with.
+    pub(crate) const fn settings(&self) -> Option<Pacing> {
+        self.settings
+    }
+
+    /// Whether the release time has not come.
+    pub(crate) const fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// A segment of `len` bytes goes out while the rate is `rate` bytes per second. Tells when the
+    /// next one may; `None` for at once.
+    pub(crate) fn on_sent(&mut self, now: Time, len: u64, rate: u64) -> Option<Time> {
+        if self.burst > 0 {
+            self.burst -= 1;
+            return None;
+        }
+        if rate == 0 {
+            return None;
+        }
+        let nanos = u128::from(len) * 1_000_000_000 / u128::from(rate);
+        let gap = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.release = self.release.max(now) + gap;
+        self.held = self.release > now;
+        self.held.then_some(self.release)
+    }
+
+    /// The release time has come.
+    pub(crate) const fn release(&mut self) {
+        self.held = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_at_once_then_one_a_gap() {
+        let mut pacer = Pacer::new(Some(Pacing::default()));
+        let at = |nanos| Time::from_nanos(nanos);
+        for _ in 0..10 {
+            assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), None);
+        }
+        assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), Some(at(1_000_005)));
+        // A probe does not wait, and pushes the release on.
+        assert_eq!(pacer.on_sent(at(10), 724, 1_448_000), Some(at(1_500_005)));
+        assert!(pacer.is_held());
+        pacer.release();
+        // Time in which nothing was sent is not saved up.
+        assert_eq!(pacer.on_sent(at(9_000_000), 1_448, 1_448_000), Some(at(10_000_000)));
+    }
+
+    #[test]
+    fn without_an_rtt_nothing_is_held() {
+        let mut pacer = Pacer::new(Some(Pacing { burst: 0, ..Pacing::default() }));
+        assert_eq!(
+            pacer.on_sent(Time::ZERO, 1_448, rate(14_480, None, None, Pacing::default())),
+            None
+        );
+        assert!(!pacer.is_held());
+    }
+}
