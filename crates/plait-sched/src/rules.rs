@@ -121,12 +121,13 @@ pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> 
     for (at, carried) in rounds.into_iter().enumerate() {
         for backup in [false, true] {
             let usable = untried(backup, carried).filter(|s| s.usable(len, view.tsq));
-            match (fastest(usable), fastest(untried(backup, carried))) {
-                (Some(subflow), _) if at == 0 => return Place::On(subflow),
-                (Some(subflow), _) => return Place::Again(subflow),
-                (None, Some(_)) if carried.is_empty() => return Place::None,
-                (None, Some(busy)) => return Place::Untried(busy.id),
-                (None, None) => {}
+            if let Some(subflow) = fastest(usable) {
+                return if at == 0 { Place::On(subflow) } else { Place::Again(subflow) };
+            }
+            match fastest(untried(backup, carried)) {
+                Some(_) if carried.is_empty() => return Place::None,
+                Some(busy) => return Place::Untried(busy.id),
+                None => {}
             }
         }
         if carried.is_empty() {

@@ -11,25 +11,56 @@ use plait_base::{ByteRange, SubflowId};
 use plait_sched::{Decision, What};
 use plait_wire::{Flags, Payload};
 
+/// Which kinds of segments may be found; one look at every subflow tells, and sending changes
+/// nothing about it but that a kind runs out.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Rounds {
+    /// The look was taken after the last thing that happened.
+    known: bool,
+    owed: bool,
+    lost: bool,
+    acks: bool,
+}
+
 impl Connection {
+    /// Something happened: there may be other segments to send than before.
+    pub(crate) fn on_touched(&mut self) {
+        self.rounds.known = false;
+    }
+
+    fn look(&mut self) {
+        let mut rounds = Rounds { known: true, ..Rounds::default() };
+        for subflow in &self.subflows {
+            rounds.owed |= subflow.owes.urgent();
+            rounds.lost |= subflow.tx.lost_segments() > 0;
+            rounds.acks |= subflow.owes.ack;
+        }
+        self.rounds = rounds;
+    }
+
     /// The next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        // One look at every subflow tells which of the rounds below have anything to find.
-        let (mut owed, mut lost, mut acks) = (false, false, false);
-        for subflow in &self.subflows {
-            owed |= subflow.owes.urgent();
-            lost |= subflow.tx.lost_segments() > 0;
-            acks |= subflow.owes.ack;
+        if !self.rounds.known {
+            self.look();
         }
+        let Rounds { owed, lost, acks, .. } = self.rounds;
         let ending = self.closing.asked || self.closing.peer_finished;
-        if owed && let Some(transmit) = self.poll_owed(ctx) {
-            return Some(transmit);
+        if owed {
+            let transmit = self.poll_owed(ctx);
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.rounds.owed = false;
         }
         if self.failed {
             return None;
         }
-        if lost && let Some(transmit) = self.poll_lost(ctx) {
-            return Some(transmit);
+        if lost {
+            let transmit = self.poll_lost(ctx);
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.rounds.lost = false;
         }
         if self.addresses.has_signals()
             && let Some(transmit) = self.poll_signal(ctx)
@@ -42,7 +73,9 @@ impl Connection {
         if ending && let Some(transmit) = self.poll_end(ctx) {
             return Some(transmit);
         }
-        if acks { self.poll_ack(ctx) } else { None }
+        let transmit = if acks { self.poll_ack(ctx) } else { None };
+        debug_assert!(transmit.is_some() || !self.subflows.iter().any(|s| s.owes.urgent()));
+        transmit
     }
 
     /// SYNs, resets and probes.
@@ -149,9 +182,10 @@ impl Connection {
 
     /// Sends what was assigned ahead to a subflow that has room now.
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if !self.queue.has_plan() {
-            return None;
-        }
+        if self.queue.has_plan() { self.poll_planned(ctx) } else { None }
+    }
+
+    fn poll_planned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let mss = self.segment_size();
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];

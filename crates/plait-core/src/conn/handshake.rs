@@ -359,7 +359,7 @@ impl Connection {
         // The MSS counts no options (RFC 6691).
         let mss = u64::from(subflow.shake.offer.mss);
         let options = self.spec.config.option_bytes();
-        self.mss_limit = self.mss_limit.min(mss.saturating_sub(options).max(1));
+        self.mss = self.mss.min(mss.saturating_sub(options).max(1));
     }
 
     fn refuse(&mut self, ctx: &mut Context<'_>, index: usize) {

@@ -36,6 +36,7 @@ use challenges::Challenges;
 use closing::Closing;
 use core::fmt;
 use core::net::IpAddr;
+use egress::Rounds;
 use joins::Joins;
 use plait_base::{ConnId, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
@@ -235,13 +236,15 @@ pub(crate) struct Connection {
     closing: Closing,
     joins: Joins,
     addresses: Addresses,
-    /// The smallest segment payload that a peer's MSS leaves.
-    mss_limit: u64,
+    /// Payload bytes of a full segment: what our MTU and the peers' MSS leave.
+    mss: u64,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
     /// How often the first handshake was begun again on another path.
     dials: u8,
     timers: ConnectionTimers,
+    /// What the next round of sending has to look for.
+    rounds: Rounds,
     /// Something happened that the user of the connection may want to know.
     news: bool,
     /// Its addresses or its key may have changed.
@@ -267,10 +270,11 @@ impl Connection {
             closing: Closing::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
-            mss_limit: u64::MAX,
+            mss: spec.config.segment_payload(),
             challenges: Challenges::default(),
             dials: 0,
             timers: ConnectionTimers::new(),
+            rounds: Rounds::default(),
             news: false,
             changed: true,
             spec,
@@ -349,7 +353,7 @@ impl Connection {
 
     /// Payload bytes of a full segment.
     pub(crate) fn mss(&self) -> u64 {
-        self.spec.config.segment_payload().min(self.mss_limit)
+        self.mss
     }
 
     fn plain(&self) -> bool {

@@ -185,20 +185,6 @@ impl Connection {
         self.client && self.mode == Mode::Multipath && !told
     }
 
-    fn connection_view(&self) -> ConnectionView {
-        ConnectionView {
-            mss: self.segment_size() as u32,
-            start: self.started,
-            snd_una: self.queue.una(),
-            snd_nxt: self.queue.nxt(),
-            wnd_end: self.window.end(),
-            unsent: self.queue.unsent(),
-            reinject: self.queue.next_reinjection(),
-            app_blocked: self.scheduling.app_blocked,
-            sndbuf_free: self.spec.config.sndbuf.saturating_sub(self.queue.occupied()),
-        }
-    }
-
     /// Whether small queues or pacing make subflows wait.
     fn holds_back(&self) -> bool {
         self.spec.config.tsq || self.spec.config.pacing.is_some()
@@ -260,10 +246,27 @@ impl Connection {
     /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
     /// the last [`Connection::refresh_views`].
     fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
-        let (connection, tsq) = (self.connection_view(), self.holds_back());
-        let Connection { scheduling, queue, .. } = self;
-        let Scheduling { scheduler, warm_up, outcome, views, .. } = scheduling;
-        let view = View { now, tsq, connection, subflows: views, queue: &*queue };
+        let (mss, tsq) = (self.segment_size() as u32, self.holds_back());
+        let Connection { scheduling, queue, spec, started, window, .. } = self;
+        let Scheduling { scheduler, warm_up, outcome, views, app_blocked, .. } = scheduling;
+        // Built in place: a copy of what was just written costs more than all the rest.
+        let view = View {
+            now,
+            tsq,
+            connection: ConnectionView {
+                mss,
+                start: *started,
+                snd_una: queue.una(),
+                snd_nxt: queue.nxt(),
+                wnd_end: window.end(),
+                unsent: queue.unsent(),
+                reinject: queue.next_reinjection(),
+                app_blocked: *app_blocked,
+                sndbuf_free: spec.config.sndbuf.saturating_sub(queue.occupied()),
+            },
+            subflows: views,
+            queue: &*queue,
+        };
         f(&mut Deciding { scheduler: &mut **scheduler, warm_up, outcome }, &view)
     }
 

@@ -188,6 +188,7 @@ impl Endpoint {
         let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
         let mut ctx = self.shared.context(now, id);
         let result = f(conn, &mut ctx);
+        conn.on_touched();
         let changed = conn.take_changed();
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();
