@@ -1,0 +1,78 @@
+//! Scenarios as they are said and as they are understood, by topic; here is what the topics share.
+
+mod forms;
+mod generated;
+mod links;
+mod paths;
+mod settings;
+
+use super::*;
+use crate::error::{Fault, ScenarioError};
+use plait_base::{Chance, Rate, Time};
+use plait_link::{Aqm, GilbertElliott, LossModel, QueueLimit, RateSource, Reorder};
+use plait_sim::{Strip, StripAt};
+
+/// Traces that exist in these tests: 1500 bytes a millisecond, and a CSV.
+fn read(file: &str) -> std::io::Result<String> {
+    match file {
+        "a.down" => Ok("1\n2\n3\n4\n".to_owned()),
+        "b.csv" => Ok("1,500000\n2,0\n3,250000\n".to_owned()),
+        "bad.down" => Ok("1\n2\nx\n".to_owned()),
+        _ => Err(std::io::Error::from(std::io::ErrorKind::NotFound)),
+    }
+}
+
+fn draft(arguments: &[(&str, &str)]) -> Result<Draft, ScenarioError> {
+    let mut draft = Draft::new();
+    for (name, text) in arguments {
+        draft.argument(name, text)?;
+    }
+    Ok(draft)
+}
+
+fn build(arguments: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    draft(arguments)?.build_with(&read)
+}
+
+fn with_path(path: &str) -> Result<Scenario, ScenarioError> {
+    build(&[("path", path), ("workload", "download:512kB")])
+}
+
+fn path(text: &str) -> Path {
+    with_path(text).unwrap().paths.remove(0)
+}
+
+fn refused(path: &str) -> ScenarioError {
+    with_path(path).unwrap_err()
+}
+
+/// Arguments of a command line as a POSIX shell would hand them over.
+fn arguments(line: &str) -> Vec<(String, String)> {
+    let mut words = vec![String::new()];
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        let Some(word) = words.last_mut() else { continue };
+        match c {
+            ' ' => words.push(String::new()),
+            '\\' => word.extend(chars.next()),
+            '\'' => word.extend(chars.by_ref().take_while(|c| *c != '\'')),
+            _ => word.push(c),
+        }
+    }
+    assert_eq!(words[..2], ["plait", "compare"]);
+    let mut words = words.into_iter().skip(2).peekable();
+    let mut list = Vec::new();
+    while let Some(name) = words.next() {
+        let name = name.strip_prefix("--").unwrap().to_owned();
+        let switch = SETTINGS.iter().any(|setting| setting.switch && setting.name == name);
+        let text = if switch { "on".to_owned() } else { words.next().unwrap() };
+        list.push((name, text));
+    }
+    list
+}
+
+fn from_line(line: &str) -> Scenario {
+    let list = arguments(line);
+    let list: Vec<(&str, &str)> = list.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    build(&list).unwrap()
+}
