@@ -69,3 +69,23 @@ pub(crate) fn recorded() -> Option<PathBuf> {
 pub(crate) fn skipped(why: &str) {
     let _ = writeln!(std::io::stdout(), "\nskipped: {why}");
 }
+
+/// Goodputs in Mbit/s of the first row's connection and of each flow beside it, for each seed.
+pub(crate) fn shares(line: &str, seeds: u32) -> Vec<Vec<f64>> {
+    let scenario = scenario(line);
+    let cell = plait_lab::cells(&scenario).remove(0);
+    let run = |run: u32| {
+        let outcome = Simulator.run(&cell, plait_lab::run_seed(scenario.seed, run));
+        assert!(outcome.counts(), "{line}: {:?}", outcome.violation);
+        let own = outcome.measures.goodput_mbps.unwrap_or(0.0);
+        [vec![own], outcome.competing.concat()].concat()
+    };
+    (0..seeds).map(run).collect()
+}
+
+/// Jain's index of fairness: 1 where all get the same, 1/n where one gets all.
+pub(crate) fn jain(goodputs: &[f64]) -> f64 {
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|it| it * it).sum();
+    sum * sum / (goodputs.len() as f64 * squares)
+}

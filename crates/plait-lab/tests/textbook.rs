@@ -1,0 +1,187 @@
+//! One path against the textbook: how well a controller fills it, what random loss leaves
+//! it, how two flows share it, and the cubic after a loss. Tables with the bands they have to keep.
+
+#![allow(clippy::panic, reason = "a test may fail")]
+
+mod common;
+
+use common::{scenario, shares};
+use plait_app::Host;
+use plait_base::Time;
+use plait_core::{Event, WindowCause};
+use plait_lab::{Simulator, World};
+use plait_sim::{Watch, Who};
+use std::fmt::Write;
+
+/// Payload of a segment of plain TCP.
+const MSS: f64 = 1448.0;
+
+/// What a link of so many Mbit/s gives to payload: 1448 of the 1500 bytes of a packet.
+fn ceiling(mbit: f64) -> f64 {
+    mbit * MSS / 1500.0
+}
+
+/// 10 Mbit/s and 50 ms with a queue of one bandwidth-delay product, 62.5 kB: half of the window
+/// keeps the link busy, so a halving costs reno nothing.
+#[test]
+fn a_queue_of_one_bdp_keeps_the_link_busy() {
+    let mut table =
+        "bulk:60s over 10 Mbit/s, 50 ms, queue 62.5 kB: goodput in Mbit/s, and its share \
+                     of the ceiling 9.653\n"
+            .to_owned();
+    for cc in ["reno", "cubic"] {
+        let line = "--path a:rate=10mbit,rtt=50ms,queue=62500B --workload bulk:60s --check --cc";
+        let (_, outcome) = common::runs(&format!("{line} {cc}")).remove(0);
+        let goodput = outcome.measures.goodput_mbps.unwrap_or(0.0);
+        let share = goodput / ceiling(10.0);
+        assert_eq!(outcome.violation, None);
+        assert!((0.95..=1.0).contains(&share), "{cc}: {share}");
+        let _ = writeln!(table, "{cc:<6} {goodput:>7.3} {share:>7.4}");
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// Mathis et al. 1997: `MSS / RTT * sqrt(3/2) / sqrt(p)`. The constant is that of an ACK for each
+/// segment; it holds for delayed ACKs too, as growth counts the bytes that an ACK covers (RFC 5681
+/// section 3.1, equation 3 in bytes), not ACKs. Counting ACKs, it would be sqrt(3/4).
+#[test]
+fn random_loss_leaves_reno_what_the_square_root_law_says() {
+    const SEEDS: u32 = 5;
+    let mut table = format!(
+        "goodput in Mbit/s of reno, bulk:100s, 50 ms and no other limit, mean of {SEEDS} seeds\n\
+         loss      law    ACKs delayed        an ACK a segment\n"
+    );
+    for (loss, p) in [("0.1%", 0.001), ("0.5%", 0.005), ("1%", 0.01), ("2%", 0.02f64)] {
+        let law = MSS * 8.0 / 50_000.0 * (1.5 / p).sqrt();
+        let _ = write!(table, "{loss:<5} {law:>7.3}");
+        for delayed in ["on", "off"] {
+            let scenario = scenario(&format!(
+                "--path a:rate=10gbit,rtt=50ms,queue=inf,nic=inf,loss={loss} --workload bulk:100s \
+                 --cc reno --delayed-ack {delayed}"
+            ));
+            let cell = plait_lab::cells(&scenario).remove(0);
+            let seeds = (0..SEEDS).map(|run| plait_lab::run_seed(1, run));
+            let goodputs: f64 =
+                seeds.filter_map(|seed| Simulator.run(&cell, seed).measures.goodput_mbps).sum();
+            let mean = goodputs / f64::from(SEEDS);
+            let off = mean / law - 1.0;
+            assert!(off.abs() < 0.25, "{loss}, delayed ACKs {delayed}: {mean} of {law}");
+            let _ = write!(table, "  {mean:>7.3} ({:+5.1} %)", off * 100.0);
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// Two flows of one controller over one path, which differ in nothing but when in the first 100 ms
+/// the second starts.
+///
+/// Without jitter a drop-tail queue locks flows into a phase: whose packet finds it full is decided
+/// once and for all (Floyd and Jacobson 1992), and many seeds have few outcomes. A jitter of one
+/// packet time at the bottleneck, 1.2 ms, stands for the noise of real hosts, and each seed is a
+/// sample of its own. Bounds hold for both.
+fn two_equal_flows(cc: &str) -> String {
+    let mut table = format!(
+        "two flows of {cc} over 10 Mbit/s, 50 ms, queue 62.5 kB, bulk:300s\n\
+         {:>6} {:>5} {:>8} {:>20} {:>20}\n",
+        "jitter", "seeds", "sum", "larger over smaller", "Jain, mean and least"
+    );
+    for (jitter, seeds) in [("0s", 3), ("1.2ms", 4)] {
+        let runs = shares(
+            &format!(
+                "--path a:rate=10mbit,rtt=50ms,queue=62500B,jitter={jitter} --workload bulk:300s \
+                 --cc {cc} --compete {cc}@a"
+            ),
+            seeds,
+        );
+        let ratio = |run: &Vec<f64>| (run[0] / run[1]).max(run[1] / run[0]);
+        let worst = runs.iter().map(ratio).fold(1.0, f64::max);
+        let sum = runs.iter().flatten().sum::<f64>() / f64::from(seeds);
+        let jain: Vec<f64> = runs.iter().map(|run| common::jain(run)).collect();
+        let least = jain.iter().copied().fold(1.0, f64::min);
+        let mean = jain.iter().sum::<f64>() / f64::from(seeds);
+        let _ = writeln!(
+            table,
+            "{jitter:>6} {seeds:>5} {sum:>8.3} {worst:>20.3} {mean:>13.4} {least:.4}"
+        );
+        assert!(worst < 1.1 && least > 0.99, "{cc}, jitter {jitter}: {runs:.3?}");
+        assert!(sum > 0.95 * ceiling(10.0) && sum < ceiling(10.0), "{sum}");
+    }
+    table
+}
+
+#[test]
+fn two_flows_of_reno_share_equally() {
+    insta::assert_snapshot!(two_equal_flows("reno"));
+}
+
+#[test]
+fn two_flows_of_cubic_share_equally() {
+    insta::assert_snapshot!(two_equal_flows("cubic"));
+}
+
+/// The sender's window in segments, by second.
+#[derive(Default)]
+struct Windows {
+    /// At each acknowledgement.
+    trace: Vec<(f64, f64)>,
+    /// The largest before the loss.
+    before: f64,
+    /// As each recovery ended.
+    recovered: Vec<(f64, f64)>,
+}
+
+impl Watch for Windows {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if who.host != Host::Server {
+            return;
+        }
+        let at = now.since(Time::ZERO).as_secs_f64();
+        match event {
+            Event::Acked { cwnd, .. } => self.trace.push((at, *cwnd as f64 / MSS)),
+            Event::Window { cause: WindowCause::Loss, .. } => {
+                self.before = self.trace.iter().map(|it| it.1).fold(0.0, f64::max);
+            }
+            Event::Window { cause: WindowCause::Recovered, cwnd, .. } => {
+                self.recovered.push((at, *cwnd as f64 / MSS));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// After 10 s the path is down for the time of a packet; from the end of recovery on the window is that of RFC 9438
+/// section 4.2, `W(t) = C (t - K)^3 + Wmax` with `K = cbrt((Wmax - W(0)) / C)`, over the plateau and
+/// up again.
+#[test]
+fn after_a_loss_the_window_follows_the_cubic() {
+    let scenario = scenario(
+        "--path a:rate=100mbit,rtt=100ms,queue=1250kB,down=10s..10.00012s --workload bulk:28s \
+         --cc cubic --ssthresh 700seg --rcvbuf 16MiB --sndbuf 16MiB",
+    );
+    let cell = plait_lab::cells(&scenario).remove(0);
+    let mut seen = Windows::default();
+    let outcome = plait_lab::simulate(&cell, 1, &mut seen);
+    assert!((1..=3).contains(&outcome.links[0].0.dropped_packets()));
+    let [(from, start)] = seen.recovered[..] else { panic!("{:?}", seen.recovered) };
+    assert!((start / seen.before - 0.7).abs() < 0.001, "{start} of {}", seen.before);
+    let k = ((seen.before - start) / 0.4).cbrt();
+    let curve = |secs: f64| 0.4 * (secs - k).powi(3) + seen.before;
+    let mut table = format!(
+        "windows in segments; Wmax {:.2}, after recovery {start:.2}, K {k:.3} s\n\
+         {:>6} {:>9} {:>9}\n",
+        seen.before, "t", "cwnd", "W(t)"
+    );
+    let (mut worst, mut next) = (0.0f64, 0.0);
+    let after = seen.trace.iter().map(|(at, cwnd)| (at - from, *cwnd));
+    for (secs, cwnd) in after.filter(|it| it.0 >= 0.0) {
+        worst = worst.max((cwnd - curve(secs)).abs());
+        if secs >= next {
+            next += 1.0;
+            let _ = writeln!(table, "{secs:>6.3} {cwnd:>9.2} {:>9.2}", curve(secs));
+        }
+    }
+    let _ = writeln!(table, "largest distance {worst:.2}");
+    assert!(next > k + 7.0 && worst < 0.005 * seen.before, "{table}");
+    insta::assert_snapshot!(table);
+}
