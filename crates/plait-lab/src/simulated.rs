@@ -3,9 +3,9 @@
 use crate::compare::{Cell, RunOutcome, Subject, World};
 use crate::scenario::{Both, Competition, Path, Scenario, Subflows};
 use plait_app::{Host, Workload};
-use plait_base::{PathId, Rate, Span, Time};
+use plait_base::{PathId, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, PathConfig};
-use plait_link::{LinkConfig, RateSource};
+use plait_link::LinkConfig;
 use plait_sim::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch,
 };
@@ -102,45 +102,41 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         linger: false,
     };
     for (index, kind) in scenario.compete.iter().enumerate() {
-        let path = way_of(kind, scenario, &mut setup.paths);
-        let starts = (0..kind.flows).map(|flow| Competition::start(seed, index, flow));
-        setup.pairs.extend(starts.map(|start| competing_pair(kind, path, scenario, start)));
+        for flow in 0..kind.flows {
+            let path = way_of(kind, scenario, &mut setup.paths);
+            let start = Competition::start(seed, index, flow);
+            setup.pairs.push(competing_pair(kind, path, scenario, start));
+        }
     }
     setup
 }
 
-/// The way of competing flows: the path that they go over, or a path of their own into the shared
-/// link. That one has the delay and the jitter of the first path that goes through the link, and
-/// nothing else of it: no rate, no queue, no loss.
+/// The way of a competing flow: the path that it goes over, or one of its own into the shared link.
+/// That one is like the first path that goes through the link, in rate, queue, delay and jitter,
+/// so that nothing but the controllers differs; what goes wrong on that path is left out.
 fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -> PathId {
-    let known = |path: &PathSetup| path.name == kind.over || path.name == access(kind);
-    if let Some(index) = paths.iter().position(known) {
-        return PathId(index as u16);
-    }
+    let known = scenario.paths.iter().position(|path| path.name == kind.over);
     let link = scenario.shared.iter().position(|link| link.name == kind.over);
-    let like = scenario.paths.iter().position(|path| scenario.via(path) == link);
-    let like = like.and_then(|index| paths.get(index));
-    let free = |like: fn(&PathSetup) -> &LinkConfig, path: Option<&PathSetup>| {
-        let free = LinkConfig::new(RateSource::Fixed(Rate::INFINITE), Span::ZERO);
-        let Some(like) = path.map(like) else { return free };
-        let delay_steps = like.delay_steps.clone();
-        LinkConfig { delay: like.delay, delay_steps, jitter: like.jitter, ..free }
-    };
-    paths.push(PathSetup {
-        name: access(kind),
-        down: free(|path| &path.down, like),
-        up: free(|path| &path.up, like),
-        nic_down: like.map_or(Rate::INFINITE, |path| path.nic_down),
-        nic_up: like.map_or(Rate::INFINITE, |path| path.nic_up),
-        via: link,
-        middlebox: plait_sim::Middlebox::default(),
-    });
-    PathId((paths.len() - 1) as u16)
-}
-
-/// Name of the path of competing flows into a shared link: none that a scenario can give.
-fn access(kind: &Competition) -> String {
-    format!("into {}", kind.over)
+    let like = scenario.paths.iter().position(|path| link.is_some() && scenario.via(path) == link);
+    let index = known.unwrap_or(paths.len());
+    // A scenario's competing flows go over one of its paths or through one of its links.
+    if let Some(like) = like.filter(|_| known.is_none()).and_then(|like| paths.get(like)) {
+        let whole = |link: &LinkConfig| LinkConfig {
+            queue: link.queue,
+            delay_steps: link.delay_steps.clone(),
+            jitter: link.jitter,
+            ..LinkConfig::new(link.rate.clone(), link.delay)
+        };
+        paths.push(PathSetup {
+            // No name that a scenario can give.
+            name: format!("{} {index}", kind.over),
+            down: whole(&like.down),
+            up: whole(&like.up),
+            middlebox: plait_sim::Middlebox::default(),
+            ..like.clone()
+        });
+    }
+    PathId(index as u16)
 }
 
 /// Hosts with one flow that competes: plain TCP with the settings of the connection, except its

@@ -1,0 +1,94 @@
+//! R77: two subflows through one bottleneck beside plain TCP. Coupled they take about what one flow
+//! takes (RFC 6356 section 1, goal 2), uncoupled what two take.
+//!
+//! Round trips are equal. Real hosts and routers are never quite in step, and here everything is:
+//! behind a drop-tail queue the flows would keep the phase that they began with (Floyd and Jacobson
+//! 1992). So the flows beside start at seeded times, and there are rows with a jitter of one packet
+//! time at the bottleneck before it.
+//!
+//! LIA takes some more than one share by its own formula: alpha is 1/2 for two equal windows, but 2/3
+//! when a loss has just halved one of them, and what counts in the long run is its mean. OLIA has 5/9
+//! there. A subflow's segments carry 20 bytes less, for the DSS.
+
+mod common;
+
+use common::shares;
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+/// Seeds of each row.
+const SEEDS: u32 = 4;
+
+const DROP_TAIL: &str = "rate=10mbit,queue=62500B";
+const RANDOM_LOSS: &str = "rate=100mbit,queue=inf,loss=0.5%";
+
+/// Link, jitter before it, and flows beside.
+const ROWS: [(&str, &str, u32); 5] = [
+    (DROP_TAIL, "0s", 1),
+    (DROP_TAIL, "1.2ms", 1),
+    (DROP_TAIL, "0s", 2),
+    (DROP_TAIL, "1.2ms", 2),
+    (RANDOM_LOSS, "0s", 1),
+];
+
+/// A line a row: what the two subflows got, and in shares of a flow beside them: in the mean of the
+/// seeds, which has to be in the band, and from the least to the most.
+fn table(cc: &str, band: &RangeInclusive<f64>) -> String {
+    let mut table = format!(
+        "{cc}, two subflows of 50 ms, bulk:100s, beside reno; Mbit/s, means of {SEEDS} seeds\n\
+         band of their share: {:.2} to {:.2} flows\n\
+         {:<32} {:>6} {:>6} {:>8} {:>10} {:>6} {:>12}\n",
+        band.start(),
+        band.end(),
+        "link",
+        "jitter",
+        "beside",
+        "goodput",
+        "flow each",
+        "flows",
+        "range"
+    );
+    for (link, jitter, beside) in ROWS {
+        let path = format!("rate=100mbit,rtt=50ms,jitter={jitter},via=cell");
+        let runs = shares(
+            &format!(
+                "--path a:{path} --path b:{path} --link cell:{link} --workload bulk:100s \
+                 --schedulers minrtt --cc {cc} --compete reno@cell*{beside}"
+            ),
+            SEEDS,
+        );
+        let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
+        let own: Vec<f64> = runs.iter().map(|run| run[0]).collect();
+        let each: Vec<f64> = runs.iter().map(|run| mean(&run[1..])).collect();
+        let flows: Vec<f64> = own.iter().zip(&each).map(|(own, each)| own / each).collect();
+        let least = flows.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = flows.iter().copied().fold(0.0, f64::max);
+        let (own, each, share) = (mean(&own), mean(&each), mean(&flows));
+        let _ = writeln!(
+            table,
+            "{link:<32} {jitter:>6} {beside:>6} {own:>8.3} {each:>10.3} {share:>6.2} \
+             {least:>6.2}..{most:.2}",
+        );
+        assert!(band.contains(&share), "{table}");
+        if link == DROP_TAIL {
+            let sum = own + each * f64::from(beside);
+            assert!((9.4..9.654).contains(&sum), "the link is full: {sum}");
+        }
+    }
+    table
+}
+
+#[test]
+fn uncoupled_subflows_take_the_shares_of_two_flows() {
+    insta::assert_snapshot!(table("reno", &(1.8..=2.2)));
+}
+
+#[test]
+fn lia_takes_about_the_share_of_one_flow() {
+    insta::assert_snapshot!(table("lia", &(0.9..=1.25)));
+}
+
+#[test]
+fn olia_takes_about_the_share_of_one_flow() {
+    insta::assert_snapshot!(table("olia", &(0.85..=1.15)));
+}
