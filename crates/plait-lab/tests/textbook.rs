@@ -52,7 +52,7 @@ fn random_loss_leaves_reno_what_the_square_root_law_says() {
          loss      law    ACKs delayed        an ACK a segment\n"
     );
     for (loss, p) in [("0.1%", 0.001), ("0.5%", 0.005), ("1%", 0.01), ("2%", 0.02f64)] {
-        let law = MSS * 8.0 / 50_000.0 * (1.5 / p).sqrt();
+        let law = MSS * 8.0 / 50_000.0 * libm::sqrt(1.5 / p);
         let _ = write!(table, "{loss:<5} {law:>7.3}");
         for delayed in ["on", "off"] {
             let scenario = scenario(&format!(
@@ -165,8 +165,8 @@ fn after_a_loss_the_window_follows_the_cubic() {
     assert!((1..=3).contains(&outcome.links[0].0.dropped_packets()));
     let [(from, start)] = seen.recovered[..] else { panic!("{:?}", seen.recovered) };
     assert!((start / seen.before - 0.7).abs() < 0.001, "{start} of {}", seen.before);
-    let k = ((seen.before - start) / 0.4).cbrt();
-    let curve = |secs: f64| 0.4 * (secs - k).powi(3) + seen.before;
+    let k = libm::cbrt((seen.before - start) / 0.4);
+    let curve = |secs: f64| 0.4 * (secs - k) * (secs - k) * (secs - k) + seen.before;
     let mut table = format!(
         "windows in segments; Wmax {:.2}, after recovery {start:.2}, K {k:.3} s\n\
          {:>6} {:>9} {:>9}\n",
