@@ -36,6 +36,9 @@ pub struct LinkConfig {
     pub corrupt: Chance,
     /// Outages `[from, to)`, in any order; [`Time::NEVER`] as the end means for ever.
     pub outages: Vec<(Time, Time)>,
+    /// From here on nothing is lost at random, held back, doubled or damaged any more;
+    /// [`Time::NEVER`] where that goes on.
+    pub heals: Time,
 }
 
 /// The rate at which a link sends.
@@ -109,6 +112,7 @@ impl LinkConfig {
             duplicate: Chance::NEVER,
             corrupt: Chance::NEVER,
             outages: Vec::new(),
+            heals: Time::NEVER,
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Link {
     last_arrival: Time,
     /// `None` on nearly every link: then no packet pays for it.
     faults: Option<Box<Faults>>,
+    /// The end of losses and faults.
+    heals: Time,
     counters: LinkCounters,
 }
 
@@ -168,6 +170,7 @@ impl Link {
             jitter_stream: stream("jitter"),
             last_arrival: Time::ZERO,
             faults: Faults::new(config, stream).map(Box::new),
+            heals: config.heals,
             counters: LinkCounters::default(),
         }
     }
@@ -184,7 +187,7 @@ impl Link {
             self.counters.dropped_outage += 1;
             return Fate::Drop(DropCause::Outage);
         }
-        if self.losses.hit() {
+        if self.losses.hit() && at < self.heals {
             self.counters.dropped_loss += 1;
             return Fate::Drop(DropCause::Loss);
         }
@@ -292,7 +295,9 @@ impl Link {
     /// What goes wrong on the way with a packet that would arrive at `arrives`.
     #[cold]
     fn tamper(&mut self, departs: Time, arrives: Time) -> Fate {
-        let Some(faults) = &mut self.faults else { return Fate::deliver(departs, arrives) };
+        let Some(faults) = self.faults.as_mut().filter(|_| departs < self.heals) else {
+            return Fate::deliver(departs, arrives);
+        };
         let mishap = faults.draw();
         let late = if mishap.held_back { faults.held_back_by() } else { Span::ZERO };
         let arrives = arrives + late;

@@ -444,3 +444,30 @@ fn a_managed_queue_drops_at_its_head() {
     assert_eq!(dropped, [155, 255, 326]);
     assert_eq!(link.counters().dropped_aqm, 3);
 }
+
+#[test]
+fn what_goes_wrong_on_a_link_heals() {
+    let mut link = link(fixed(8_000_000), |config| {
+        config.loss = Chance::ALWAYS.into();
+        config.heals = ms(10);
+    });
+    assert_eq!(link.offer(us(9_999), 1_000), Fate::Drop(DropCause::Loss));
+    assert_eq!(link.offer(ms(10), 1_000), Fate::deliver(ms(11), ms(11)));
+    let mut link = self::link(fixed(8_000_000), |config| {
+        (config.duplicate, config.corrupt) = (Chance::ALWAYS, Chance::ALWAYS);
+        config.reorder = Reorder { chance: Chance::ALWAYS, by: Span::from_millis(5) };
+        config.heals = ms(2);
+    });
+    let held = Fate::Deliver {
+        departs: ms(1),
+        arrives: ms(6),
+        held_back: true,
+        twin: Some(ms(6)),
+        corrupt: true,
+    };
+    // The second departs when all is well again.
+    assert_eq!(
+        [link.offer(us(0), 1_000), link.offer(us(0), 1_000)],
+        [held, Fate::deliver(ms(2), ms(2))]
+    );
+}
