@@ -64,6 +64,13 @@ impl Host {
         apps.min(self.endpoint.poll_timeout())
     }
 
+    /// Whether every connection in use has taken leave. The ghost of an attempt that its client has
+    /// given up may stay: nobody is at its other end.
+    pub(crate) fn has_left(&self) -> bool {
+        let left = |conn| self.endpoint.stats(conn).is_none_or(|stats| stats.over);
+        self.seats.iter().filter_map(|seat| seat.conn).all(left)
+    }
+
     pub(crate) fn done(&self) -> bool {
         self.seats.iter().all(|seat| seat.app.done())
     }
@@ -89,6 +96,14 @@ impl Stream for End<'_> {
 
     fn write(&mut self, len: u64) -> u64 {
         self.endpoint.write(self.now, self.conn, len)
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.endpoint.write_bytes(self.now, self.conn, bytes) as u64
+    }
+
+    fn read_bytes(&mut self, buffer: &mut [u8]) -> u64 {
+        self.endpoint.read(self.now, self.conn, buffer) as u64
     }
 
     fn readable(&self) -> u64 {

@@ -20,4 +20,4 @@ pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,
 };
-pub use world::{run, run_watched};
+pub use world::{Ends, run, run_apps, run_watched};

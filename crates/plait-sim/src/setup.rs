@@ -121,6 +121,8 @@ pub struct ConnectionOutcome {
 pub struct Outcome {
     /// When it ended.
     pub ended: Time,
+    /// Every app was done, and with [`Setup::linger`] every connection had taken leave.
+    pub over: bool,
     /// By pair, then by connection.
     pub pairs: Vec<Vec<ConnectionOutcome>>,
     /// Identifies the run.

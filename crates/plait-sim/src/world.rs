@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
-use plait_app::{AppEvent, Host as Side, Observer};
+use plait_app::{App, AppEvent, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event, SubflowStats};
 use plait_wire::Segment;
@@ -28,7 +28,25 @@ pub fn run(setup: &Setup) -> Outcome {
 /// Runs a set-up to its end and lets somebody watch.
 #[must_use]
 pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
-    let mut world = World::new(setup, watch);
+    let apps = |pair: usize, connection: usize| -> Ends {
+        setup.pairs[pair].connections[connection].workload.apps()
+    };
+    run_apps(setup, &apps, watch)
+}
+
+/// The client's app and the server's.
+pub type Ends = (Box<dyn App>, Box<dyn App>);
+
+/// Runs a set-up whose connections, each named by its pair and its place there, are used by `apps`
+/// in place of their workloads; measures are those of the workloads all the same. The apps of a
+/// connection are asked for again where its server begins again.
+#[must_use]
+pub fn run_apps(
+    setup: &Setup,
+    apps: &dyn Fn(usize, usize) -> Ends,
+    watch: &mut dyn Watch,
+) -> Outcome {
+    let mut world = World::new(setup, apps, watch);
     world.start();
     world.run();
     world.finish()
@@ -44,6 +62,7 @@ const fn is_client(host: usize) -> bool {
 
 struct World<'a> {
     setup: &'a Setup,
+    apps: &'a dyn Fn(usize, usize) -> Ends,
     watch: &'a mut dyn Watch,
     now: Time,
     queue: EventQueue,
@@ -61,7 +80,11 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(setup: &'a Setup, watch: &'a mut dyn Watch) -> World<'a> {
+    fn new(
+        setup: &'a Setup,
+        apps: &'a dyn Fn(usize, usize) -> Ends,
+        watch: &'a mut dyn Watch,
+    ) -> World<'a> {
         let network = Network::new(&setup.paths, &setup.shared, setup.pairs.len(), setup.seed);
         let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
         for (pair, config) in setup.pairs.iter().enumerate() {
@@ -78,7 +101,7 @@ impl<'a> World<'a> {
                     client.endpoint.number_address(*address);
                     server.endpoint.number_address(*address);
                 }
-                let (client_app, server_app) = connection.workload.apps();
+                let (client_app, server_app) = apps(pair, index);
                 client.add(client_app);
                 server.add(server_app);
                 server.endpoint.listen(FIRST_PORT + index as u16, connection.server.clone());
@@ -95,6 +118,7 @@ impl<'a> World<'a> {
         let next_sample = watch.interval().map_or(Time::NEVER, |_| Time::ZERO);
         World {
             setup,
+            apps,
             watch,
             now: Time::ZERO,
             queue,
@@ -140,7 +164,7 @@ impl<'a> World<'a> {
         let linger = self.setup.linger;
         let mut pairs = self.setup.pairs.iter().zip(self.hosts.chunks_exact(2));
         pairs.all(|(pair, hosts)| {
-            let over = |host: &Host| host.done() && (!linger || host.endpoint.is_over());
+            let over = |host: &Host| host.done() && (!linger || host.has_left());
             pair.background || hosts.iter().all(over)
         })
     }
@@ -317,7 +341,7 @@ impl<'a> World<'a> {
     /// of the subflows that `conn` has already.
     fn forget_first_attempt(&mut self, host: usize, seat: usize, conn: ConnId) {
         let config = &self.setup.pairs[host / 2].connections[seat];
-        self.hosts[host].seats[seat].app = config.workload.apps().1;
+        self.hosts[host].seats[seat].app = (self.apps)(host / 2, seat).1;
         self.failed[host / 2][seat] = false;
         // What the client's app said of data that it sends still holds.
         if config.workload.sender() == Side::Client {
@@ -357,6 +381,10 @@ impl<'a> World<'a> {
         let mut log = std::mem::take(&mut self.hosts[host].app_log);
         for event in &log {
             self.failed[who.pair][seat] |= *event == AppEvent::Failed;
+            if let AppEvent::Garbled { position } = event {
+                let what = format!("{:?}: wrong byte read at {position}", self.now);
+                self.violation.get_or_insert(what);
+            }
             self.observers[who.pair][seat].observe_app(self.now, who.host, event);
             if !background {
                 self.watch.on_app(self.now, who, event);
@@ -419,7 +447,7 @@ impl<'a> World<'a> {
     }
 
     fn finish(self) -> Outcome {
-        let now = self.now;
+        let (now, over) = (self.now, self.over());
         let mut pairs = Vec::with_capacity(self.observers.len());
         for (pair, observers) in self.observers.into_iter().enumerate() {
             let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
@@ -439,6 +467,7 @@ impl<'a> World<'a> {
         }
         Outcome {
             ended: now,
+            over,
             pairs,
             digest: self.digest,
             links: self.network.path_counters(),

@@ -20,7 +20,8 @@ pub enum StreamState {
 
 /// One end of one connection, lent by the world for the length of a call.
 ///
-/// The data are bytes of a known pattern, so that only their number passes through here.
+/// Workloads send bytes of a known pattern, so that only their number passes through here; who
+/// wants to see the bytes themselves writes and reads them.
 pub trait Stream {
     /// Where the connection stands.
     fn state(&self) -> StreamState;
@@ -28,11 +29,18 @@ pub trait Stream {
     /// Writes up to `len` bytes; returns how many the send buffer took.
     fn write(&mut self, len: u64) -> u64;
 
+    /// Writes real bytes; returns how many the send buffer took. One end writes either these or the
+    /// pattern.
+    fn write_bytes(&mut self, bytes: &[u8]) -> u64;
+
     /// Bytes that are in order and not yet read.
     fn readable(&self) -> u64;
 
     /// Reads up to `max` bytes; returns how many.
     fn read(&mut self, max: u64) -> u64;
+
+    /// Reads real bytes, which the other end wrote as such; returns how many.
+    fn read_bytes(&mut self, buffer: &mut [u8]) -> u64;
 
     /// Bytes written and not yet DATA_ACKed.
     fn unacked(&self) -> u64;
@@ -129,6 +137,11 @@ pub enum AppEvent {
     },
     /// This end did all it had to.
     Complete,
+    /// The byte read at this position is not the one that was written there.
+    Garbled {
+        /// Position of the first such byte.
+        position: u64,
+    },
     /// The connection broke, or closed too early.
     Failed,
 }

@@ -130,6 +130,14 @@ impl Stream for Lent<'_> {
         taken
     }
 
+    fn write_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.write(bytes.len() as u64)
+    }
+
+    fn read_bytes(&mut self, buffer: &mut [u8]) -> u64 {
+        self.read(buffer.len() as u64)
+    }
+
     fn readable(&self) -> u64 {
         self.me.arrived - self.me.read
     }

@@ -165,6 +165,14 @@ impl Stream for Still {
     fn write(&mut self, _: u64) -> u64 {
         0
     }
+    fn write_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.write(bytes.len() as u64)
+    }
+
+    fn read_bytes(&mut self, buffer: &mut [u8]) -> u64 {
+        self.read(buffer.len() as u64)
+    }
+
     fn readable(&self) -> u64 {
         0
     }

@@ -161,6 +161,9 @@ enum What<'a> {
         len_bytes: u64,
     },
     Complete {},
+    Garbled {
+        dsn: u64,
+    },
     Failed {},
     SegmentSent(Packet<'a>),
     SegmentDelivered(Packet<'a>),
@@ -353,6 +356,7 @@ fn app(event: &AppEvent) -> What<'static> {
             What::Read { dsn, len_bytes }
         }
         AppEvent::Complete => What::Complete {},
+        AppEvent::Garbled { position } => What::Garbled { dsn: *position },
         AppEvent::Failed => What::Failed {},
     }
 }

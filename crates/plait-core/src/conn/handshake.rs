@@ -259,7 +259,7 @@ impl Connection {
                 self.mode = Mode::Multipath;
                 self.agree_on_checksums(segment);
             }
-            (false, _) => self.mode = Mode::Plain,
+            (false, _) => self.drop_joins(ctx),
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.standing.peer_backup = answer.backup;
                 subflow.shake.peer_nonce = answer.nonce;
@@ -360,6 +360,18 @@ impl Connection {
         let mss = u64::from(subflow.shake.offer.mss);
         let options = self.spec.config.option_bytes();
         self.mss = self.mss.min(mss.saturating_sub(options).max(1));
+    }
+
+    /// The peer speaks plain TCP, which has no other subflows: those that were begun together with
+    /// the first one end.
+    fn drop_joins(&mut self, ctx: &mut Context<'_>) {
+        self.mode = Mode::Plain;
+        self.joins.early_answers.clear();
+        for index in 0..self.subflows.len() {
+            if self.subflows[index].shake.join {
+                self.kill_subflow(ctx, index, true);
+            }
+        }
     }
 
     fn refuse(&mut self, ctx: &mut Context<'_>, index: usize) {

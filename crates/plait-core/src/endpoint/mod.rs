@@ -229,7 +229,10 @@ impl Endpoint {
                 if let Some(index) = conn.find(address) {
                     conn.handle(ctx, index, segment);
                 }
-                !was_open && conn.state() == ConnectionState::Open && !conn.is_client()
+                // The peer may have no data: its end can come with the last ACK of the handshake.
+                let opened =
+                    !matches!(conn.state(), ConnectionState::Connecting | ConnectionState::Failed);
+                !was_open && opened && !conn.is_client()
             });
             if accepted == Some(true) {
                 self.accepted.push_back(id);
@@ -238,7 +241,10 @@ impl Endpoint {
             return;
         }
         if let Some(early) = self.provisional.iter_mut().find(|early| early.address == address) {
-            if segment.flags.has(Flags::SYN) {
+            if segment.flags.has(Flags::RST) {
+                // The client has given it up.
+                self.provisional.retain(|early| early.address != address);
+            } else if segment.flags.has(Flags::SYN) {
                 // The client did not get our SYN/ACK.
                 let Some(spec) = self.listeners.get(&address.local_port) else { return };
                 self.answers.push_back(early.syn_ack(spec, now));

@@ -304,10 +304,11 @@ impl Subflow {
         self.host_queue.bytes() > host_queue::limit(self.pacing_rate(), size, host_queue::CAP)
     }
 
-    /// As siblings see it.
+    /// As siblings see it. A backup that rests takes no share of anything, whatever its window.
     pub(crate) fn flow(&self) -> Flow {
         let live = self.state.synchronised() && self.standing.joined && !self.standing.pf;
-        self.cc.flow(self.rtt.srtt(), live)
+        let rests = self.is_backup() && self.tx.is_empty();
+        self.cc.flow(self.rtt.srtt(), live && !rests)
     }
 
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.

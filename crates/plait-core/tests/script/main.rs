@@ -10,6 +10,7 @@ mod asked;
 mod checksums;
 mod closing;
 mod fastclose;
+mod found;
 mod handshake;
 mod joins;
 mod pacing;
