@@ -47,6 +47,7 @@ enum Task {
     Decide(commands::decide::Args),
     List(commands::list::Args),
     Trace(commands::trace::Args),
+    Swarm(commands::swarm::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
@@ -58,6 +59,7 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Decide(args) => commands::decide::run(args),
         Task::List(args) => commands::list::run(args, console),
         Task::Trace(args) => commands::trace::run(args, console),
+        Task::Swarm(args) => commands::swarm::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
         Task::Completions(args) => commands::completions::run(args),
     }
@@ -92,6 +94,11 @@ mod tests {
         "decide",
         "list",
         "trace",
+        "swarm",
+        "--seeds",
+        "--from",
+        "--case",
+        r#"{"paths":[{},{}]}"#,
         "show",
         "convert",
         "schema",

@@ -51,6 +51,7 @@ const COMMANDS: &[&str] = &[
     "trace",
     "trace show",
     "trace convert",
+    "swarm",
     "schema",
     "completions",
 ];
@@ -94,7 +95,7 @@ fn help_lists_what_works_and_nothing_else() {
         listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
         names,
-        ["compare", "run", "decide", "list", "trace", "schema", "completions", "help"]
+        ["compare", "run", "decide", "list", "trace", "swarm", "schema", "completions", "help"]
     );
 }
 
@@ -192,7 +193,9 @@ fn json_has_the_promised_shape() {
 
 #[test]
 fn every_schema_is_printed() {
-    for command in ["compare", "run", "decide", "decide-question", "list", "trace"] {
+    for command in
+        ["compare", "run", "decide", "decide-question", "list", "swarm", "swarm-replay", "trace"]
+    {
         let schema: Value = serde_json::from_str(&stdout(&plait(&["schema", command]))).unwrap();
         assert!(schema["$schema"].as_str().unwrap().contains("2020-12"), "{command}");
     }

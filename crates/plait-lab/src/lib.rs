@@ -11,6 +11,7 @@ mod report;
 pub mod scenario;
 mod simulated;
 pub mod stats;
+pub mod swarm;
 mod vary;
 
 pub use compare::{Cell, Control, RunOutcome, Subject, World, cells, compare, run_seed};

@@ -6,4 +6,5 @@ pub(crate) mod decide;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod swarm;
 pub(crate) mod trace;

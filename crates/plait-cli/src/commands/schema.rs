@@ -32,6 +32,10 @@ enum Reporting {
     Events,
     /// `plait list --json`
     List,
+    /// `plait swarm --json`
+    Swarm,
+    /// `plait swarm --case --json`, and `--replay --json`
+    SwarmReplay,
     /// `plait trace show --json`
     Trace,
 }
@@ -46,6 +50,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Events => written::<crate::export::events::Line<'static>>(),
         Reporting::List => written::<crate::commands::list::Document>(),
         Reporting::Trace => written::<crate::commands::trace::Document>(),
+        Reporting::Swarm => written::<plait_lab::swarm::Report>(),
+        Reporting::SwarmReplay => written::<plait_lab::swarm::Replay>(),
     };
     deliver(&json(&schema)?, None)
 }

@@ -136,6 +136,7 @@ impl Path {
                 reorder: self.reorder,
                 duplicate: self.duplicate,
                 corrupt: self.corrupt,
+                heals: Time::NEVER,
                 outages: self.outages.clone(),
             }
         };

@@ -1,0 +1,239 @@
+//! `plait swarm`: random networks and faults against the invariants.
+
+use super::list::TableFormat;
+use crate::console::{Console, check_writable, deliver, json};
+use crate::failure::Failure;
+use crate::progress;
+use crate::render::{Align, Column, Emphasis, Table, csv, percent};
+use plait_lab::Control;
+use plait_lab::swarm::{
+    Broken, Case, Count, KINDS, Options, REPLAY_SCHEMA, Replay, Report, Violation, case_line,
+    replay, swarm,
+};
+use std::io::Read;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+const EXAMPLES: &str = "Examples:
+  plait swarm --seeds 100
+  plait swarm --from 7 --seeds 1 --json
+  plait swarm --case '{\"seed\":7,\"paths\":[{},{\"rtt_us\":80000}],\"server\":{\"send_bytes\":300000}}'";
+
+/// Random networks and faults against the invariants
+///
+/// Each seed draws paths, sizes, buffers, a scheduler, a controller, settings and faults. After
+/// every event the invariants are checked; then the faults heal, and within 60 virtual seconds all
+/// must be over. A seed that breaks something is told with the line that runs it again, bit for
+/// bit, and made smaller: the case that is left is JSON on one line, for --case, or in a file, for
+/// --replay, which show where it broke and what happened before. The exit code is then 5.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// How many seeds, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    from: u64,
+    /// How many at a time [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Stop at the first seed that breaks something, and do not make it smaller
+    #[arg(long)]
+    first: bool,
+    /// Run this case alone
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "jobs", "first"])]
+    case: Option<String>,
+    /// Run the case in this file alone; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "from", "jobs", "first", "case"])]
+    replay: Option<PathBuf>,
+    /// With --case or --replay, how many of the last things that happened are shown
+    #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL)]
+    last: usize,
+    /// Write one JSON document (`plait schema swarm`)
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write the table of faults in another format
+    #[arg(long, value_enum)]
+    format: Option<TableFormat>,
+    /// Write to this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    check_writable("--output", args.output.as_deref())?;
+    match args.case()? {
+        Some(case) => run_case(args, &case),
+        None => run_seeds(args, console),
+    }
+}
+
+impl Args {
+    /// The one case that is to be run, if any.
+    fn case(&self) -> Result<Option<Case>, Failure> {
+        let parse = |from: &str, text: &str| {
+            Case::parse(text).map_err(|error| Failure::Usage(format!("{from}: {error}")))
+        };
+        if let Some(text) = &self.case {
+            return parse("--case", text).map(Some);
+        }
+        let Some(file) = &self.replay else { return Ok(None) };
+        let text = if file == Path::new("-") {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            std::fs::read_to_string(file)
+        };
+        let text = text.map_err(|error| Failure::unreadable(file, &error))?;
+        parse(&file.display().to_string(), &text).map(Some)
+    }
+}
+
+fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
+    if args.from.checked_add(args.seeds).is_none() {
+        return Err(Failure::Usage(format!(
+            "--from: {} and {} seeds go beyond the last seed\n  allowed: up to {}",
+            args.from,
+            args.seeds,
+            u64::MAX - args.seeds
+        )));
+    }
+    let cancelled = progress::on_interrupt()?;
+    console.remark(2, &format!("plait: {} seeds from {}", args.seeds, args.from));
+    let bar = progress::bar(console);
+    let advance = |done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    };
+    let Args { from, seeds, jobs, first, .. } = *args;
+    let options = Options { from, seeds, jobs, first_only: first };
+    // A panic inside a run is a finding like another, and is told in the report; to run its case
+    // alone shows where it was.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let report = swarm(&options, &Control { progress: &advance, cancelled });
+    std::panic::set_hook(usual);
+    bar.finish_and_clear();
+    let text = match (args.json, args.format) {
+        (true, _) => json(&report)?,
+        (_, Some(TableFormat::Csv)) => table_csv(&report),
+        (_, Some(TableFormat::Markdown)) => faults(&report).to_markdown(),
+        (_, None) => report_text(&report, console),
+    };
+    deliver(&text, args.output.as_deref())?;
+    if report.broken > 0 {
+        let what = format!("{} of {} seeds broke something", report.broken, report.seeds);
+        return Err(Failure::Internal(what));
+    }
+    if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn run_case(args: &Args, case: &Case) -> Result<(), Failure> {
+    let (verdict, last) = replay(case, args.last);
+    let document = Replay {
+        schema: REPLAY_SCHEMA.to_owned(),
+        command: case_line(case),
+        case: case.clone(),
+        violation: verdict.violation.clone(),
+        last,
+        segments: verdict.segments,
+        ended_ns: verdict.ended.as_nanos(),
+        digest: format!("{:016x}", verdict.hash),
+    };
+    let text = if args.json { json(&document)? } else { replay_text(&document) };
+    deliver(&text, args.output.as_deref())?;
+    match &verdict.violation {
+        Some(violation) => Err(Failure::Internal(sentence(violation))),
+        None => Ok(()),
+    }
+}
+
+/// What broke, and where.
+fn sentence(violation: &Violation) -> String {
+    let Violation { broken, what, at_ns, segments } = violation;
+    let kind = match broken {
+        Broken::Invariant => "invariant broken",
+        Broken::Failed => "failed",
+        Broken::Stuck => "stuck",
+        Broken::Lingering => "lingering",
+        Broken::Panic => "panic",
+    };
+    format!("{kind} at {:.6} s, segment {segments}: {what}", *at_ns as f64 / 1e9)
+}
+
+fn faults(report: &Report) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("fault", Align::Left),
+        Column::new("drawn", Align::Right),
+        Column::new("met", Align::Right),
+        Column::new("share", Align::Right),
+        Column::new("what", Align::Left).prose(),
+    ]);
+    for count in &report.faults {
+        let summary = KINDS.iter().find(|kind| kind.name == count.name).map(|kind| kind.summary);
+        let cells = vec![
+            count.name.clone(),
+            count.drawn.to_string(),
+            count.met.unwrap_or(count.drawn).to_string(),
+            percent(count.share),
+            summary.unwrap_or_default().to_owned(),
+        ];
+        table.row(Emphasis::None, cells);
+    }
+    table
+}
+
+fn table_csv(report: &Report) -> String {
+    let row = |Count { name, drawn, met, share }: &Count| {
+        let met = met.unwrap_or(*drawn);
+        vec![name.clone(), drawn.to_string(), met.to_string(), share.to_string()]
+    };
+    let rows: Vec<Vec<String>> = report.faults.iter().map(row).collect();
+    csv(&["fault", "drawn", "met", "share"], &rows)
+}
+
+fn report_text(report: &Report, console: Console) -> String {
+    let mut text = faults(report).to_text(console.width, console.colour);
+    let list = |name: &str, counts: &[Count]| {
+        let each = counts.iter().map(|it| format!("{} {}", it.name, it.drawn));
+        format!("{name:<12} {}\n", each.collect::<Vec<_>>().join("  "))
+    };
+    text += "\n";
+    text += &list("schedulers", &report.schedulers);
+    text += &list("controllers", &report.controllers);
+    text += &format!("{:<12} {}\n", "faultless", report.faultless);
+    for failure in &report.failures {
+        text += &format!("\nseed {}: {}\n", failure.seed, sentence(&failure.violation));
+        text += &format!("  again    {}\n", failure.replay);
+        let Some(smaller) = &failure.shrunk else { continue };
+        text += &format!("  smaller  {}\n", smaller.replay);
+        text += &format!("           {}\n", sentence(&smaller.violation));
+        text += "  before\n";
+        smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
+    }
+    let left_out = report.broken - report.failures.len() as u64;
+    if left_out > 0 {
+        text += &format!("\nand {left_out} seeds more\n");
+    }
+    let interrupted = if report.interrupted { ", interrupted" } else { "" };
+    text += &format!(
+        "\n{} seeds{interrupted}, {} broke something; {:.0} s of virtual time, {} segments\n",
+        report.seeds, report.broken, report.virtual_s, report.segments
+    );
+    text += &format!("digest {}\nRun again: {}\n", report.digest, report.command);
+    text
+}
+
+fn replay_text(document: &Replay) -> String {
+    let mut text: String = document.last.iter().map(|line| format!("{line}\n")).collect();
+    let outcome = match &document.violation {
+        Some(violation) => sentence(violation),
+        None => format!("over at {:.6} s, nothing broke", document.ended_ns as f64 / 1e9),
+    };
+    text += &format!("\n{outcome}\n");
+    text += &format!("{} segments, digest {}\n", document.segments, document.digest);
+    text += &format!("Run again: {}\n", document.command);
+    text
+}

@@ -1,0 +1,102 @@
+//! `plait swarm` as people and scripts meet it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const CASE: &str = r#"{"seed":9,"paths":[{},{"rtt_us":80000}],"server":{"send_bytes":100000}}"#;
+/// A window of one segment each 900 ms is too small for so much.
+const STUCK: &str = r#"{"paths":[{"rtt_us":900000}],"server":{"send_bytes":900000},"client":{"rcvbuf_bytes":1400}}"#;
+
+fn swarm(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_plait")).arg("swarm").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn file(name: &str, content: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&file, content).unwrap();
+    file
+}
+
+#[test]
+fn seeds_are_counted_by_fault_and_run_again_by_the_last_line() {
+    let output = swarm(&["--seeds", "20", "--from", "300"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "no progress in a pipe");
+    let report = text(&output.stdout);
+    for name in ["loss", "outage-of-all", "late-join", "schedulers", "controllers", "20 seeds, 0 "]
+    {
+        assert!(report.contains(name), "{name} is not in\n{report}");
+    }
+    let again = report.lines().last().unwrap().strip_prefix("Run again: plait swarm ").unwrap();
+    let words: Vec<&str> = again.split(' ').collect();
+    assert_eq!(text(&swarm(&words).stdout), report);
+}
+
+#[test]
+fn the_json_does_not_depend_on_jobs() {
+    let report = |jobs: &str| json(&swarm(&["--seeds", "20", "--jobs", jobs, "--json"]));
+    let one = report("1");
+    assert_eq!(one, report("3"));
+    assert_eq!(one["schema"], "plait.swarm/1");
+    assert_eq!((&one["seeds"], &one["broken"]), (&20.into(), &0.into()));
+    assert_eq!(one["digest"].as_str().unwrap().len(), 64);
+    let csv = text(&swarm(&["--seeds", "2", "--format", "csv"]).stdout);
+    assert!(csv.starts_with("fault,drawn,met,share\nloss,"), "{csv}");
+    let markdown = text(&swarm(&["--seeds", "2", "--format", "markdown"]).stdout);
+    assert!(markdown.contains("| loss | "), "{markdown}");
+}
+
+#[test]
+fn a_case_runs_alone_from_an_argument_or_a_file() {
+    let output = swarm(&["--case", CASE, "--last", "3"]);
+    let shown = text(&output.stdout);
+    assert!(output.status.success() && shown.contains("nothing broke"), "{shown}");
+    assert_eq!(shown.lines().take_while(|line| !line.is_empty()).count(), 3, "{shown}");
+    let file = file("case.json", CASE);
+    let from_file = swarm(&["--replay", file.to_str().unwrap(), "--last", "3"]);
+    assert_eq!(text(&from_file.stdout), shown);
+    let document = json(&swarm(&["--case", CASE, "--json"]));
+    assert_eq!(document["schema"], "plait.swarm.replay/1");
+    assert_eq!(document["case"]["paths"][1]["rtt_us"], 80_000);
+    assert!(document.get("violation").is_none());
+}
+
+#[test]
+fn what_breaks_is_told_with_time_and_the_events_before() {
+    let output = swarm(&["--case", STUCK]);
+    assert_eq!(output.status.code(), Some(5));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("stuck at 70.0"), "{shown}");
+    assert!(shown.lines().next().unwrap().contains(" s  "), "{shown}");
+    assert!(text(&output.stderr).contains("stuck at 70.0"));
+    let document = json(&swarm(&["--case", STUCK, "--json"]));
+    assert_eq!(document["violation"]["broken"], "stuck");
+    assert_eq!(document["last"].as_array().unwrap().len(), 30);
+}
+
+#[test]
+fn mistakes_are_refused() {
+    let refused = |args: &[&str], words: &[&str]| {
+        let output = swarm(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let errors = text(&output.stderr);
+        words.iter().for_each(|word| assert!(errors.contains(word), "{word}: {errors}"));
+    };
+    refused(&["--case", "{"], &["--case", "EOF"]);
+    refused(&["--case", r#"{"paths":[{"rate":1}]}"#], &["paths[0].rate", "rate_kbps"]);
+    refused(&["--case", CASE, "--seeds", "3"], &["--seeds"]);
+    refused(&["--replay", "no-such-file"], &["no-such-file"]);
+    refused(&["--from", "18446744073709551615", "--seeds", "2"], &["--from", "allowed"]);
+    let bad = file("bad.json", "{\"paths\":[]}");
+    refused(&["--replay", bad.to_str().unwrap()], &["bad.json", "paths: 0 is out of range"]);
+}

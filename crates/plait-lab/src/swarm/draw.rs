@@ -1,0 +1,277 @@
+//! From a seed to a case.
+
+use super::case::{
+    Case, End, EndCase, Finish, Idle, Join, LATEST_MS, PathCase, Reduce, Rto, Settings,
+};
+use super::fault::{Fault, KINDS, log_within};
+use plait_base::Stream;
+
+/// The bytes that are sent take about so long on the slowest path alone, in milliseconds, without
+/// any fault.
+const BUDGET_MS: u64 = 12_000;
+/// Faults have healed by then.
+const HEALED_MS: u64 = 12_000;
+
+/// Sizes at which something changes: nothing, one byte, about a segment, about what a window field
+/// without a scale can say.
+const ODD_SIZES: [u64; 14] =
+    [0, 1, 2, 199, 535, 1_427, 1_428, 1_429, 2_856, 14_280, 14_281, 65_535, 65_536, 99_991];
+
+/// What a fault is drawn for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) paths: usize,
+    /// Bytes that the client and the server expect.
+    pub(super) expects: [u64; 2],
+    /// How long the transfer takes without faults, about, in milliseconds.
+    pub(super) lasts_ms: u64,
+}
+
+impl Shape {
+    pub(super) fn any_path(&self, stream: &mut Stream) -> usize {
+        stream.below(self.paths as u64) as usize
+    }
+
+    pub(super) const fn expects(&self, end: End) -> u64 {
+        match end {
+            End::Client => self.expects[0],
+            End::Server => self.expects[1],
+        }
+    }
+
+    /// An end that reads something, mostly the one that reads more.
+    pub(super) fn reader(&self, stream: &mut Stream) -> End {
+        let more = if self.expects[0] >= self.expects[1] { End::Client } else { End::Server };
+        if stream.below(4) == 0 { more.other() } else { more }
+    }
+
+    /// A moment of the transfer, in milliseconds.
+    pub(super) fn moment(&self, stream: &mut Stream) -> u64 {
+        if stream.below(4) == 0 { stream.below(100) } else { stream.below(self.lasts_ms.max(1)) }
+    }
+}
+
+fn pick<T: Copy>(stream: &mut Stream, from: &[T]) -> T {
+    from[stream.below(from.len() as u64) as usize]
+}
+
+/// One time in `n`.
+fn one_in(stream: &mut Stream, n: u64) -> bool {
+    stream.below(n) == 0
+}
+
+/// The case of a seed. Every part has random numbers of its own, so that a new part does not shift
+/// the others.
+#[must_use]
+pub fn draw(seed: u64) -> Case {
+    let part = |name: &str| Stream::new(seed, &["swarm", name]);
+    let paths = draw_paths(&mut part("paths"));
+    let (controller, window) = draw_controller(&mut part("controller"));
+    let (client, server) = draw_ends(&mut part("ends"), &paths, window);
+    let mut case = Case {
+        seed,
+        shared_kbps: log_within(&mut part("shared"), 2_000, 40_000),
+        scheduler: draw_scheduler(&mut part("scheduler")),
+        controller,
+        settings: draw_settings(&mut part("settings")),
+        pairs: 1 + u32::from(one_in(&mut part("pairs"), 10)),
+        connections: 1 + u32::from(one_in(&mut part("connections"), 10)),
+        paths,
+        client,
+        server,
+        ..Case::default()
+    };
+    let shape = shape(&case);
+    for kind in KINDS {
+        let mut stream = part(kind.name);
+        if stream.below(100) < kind.per_cent {
+            case.faults.push(kind.draw(&mut stream, &shape));
+            // Now and then there are two of a kind.
+            if one_in(&mut stream, 8) {
+                case.faults.push(kind.draw(&mut stream, &shape));
+            }
+        }
+    }
+    make_room(&mut case);
+    let last = case.faults.iter().map(Fault::ends_ms).max().unwrap_or(0);
+    let heals = part("heals").within(2_000, HEALED_MS);
+    case.heals_ms = if case.faults.is_empty() { 0 } else { heals.max(last).min(LATEST_MS) };
+    case
+}
+
+fn draw_paths(stream: &mut Stream) -> Vec<PathCase> {
+    let count = stream.within(2, 4);
+    let shares = one_in(stream, 5);
+    let backup = one_in(stream, 5);
+    (0..count)
+        .map(|index| PathCase {
+            rate_kbps: log_within(stream, 1_000, 50_000),
+            rtt_us: log_within(stream, 1_000, 400_000),
+            queue_packets: if one_in(stream, 3) { stream.within(5, 60) as u32 } else { 0 },
+            jitter_us: if one_in(stream, 3) { log_within(stream, 500, 30_000) } else { 0 },
+            codel: one_in(stream, 6),
+            shared: shares && !one_in(stream, 3),
+            backup: backup && index + 1 == count,
+        })
+        .collect()
+}
+
+fn draw_scheduler(stream: &mut Stream) -> String {
+    let names: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
+    let mut name = pick(stream, &names).to_owned();
+    if one_in(stream, 3) {
+        name.push_str("+rp");
+    }
+    name
+}
+
+/// A controller, and the most segments that it lets fly.
+fn draw_controller(stream: &mut Stream) -> (String, u64) {
+    let names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
+    match pick(stream, &names) {
+        "fixed" => {
+            let window = stream.within(1, 60);
+            (format!("fixed:cwnd={window}seg"), window)
+        }
+        name => (name.to_owned(), u64::MAX),
+    }
+}
+
+fn draw_settings(stream: &mut Stream) -> Settings {
+    Settings {
+        join: pick(stream, &[Join::AfterData, Join::AfterSynack, Join::Simultaneous]),
+        rto: pick(stream, &[Rto::Linux, Rto::Rfc, Rto::Rfc200]),
+        idle_restart: pick(stream, &[Idle::Linux, Idle::Rfc5681, Idle::Off]),
+        reduce_from: pick(stream, &[Reduce::Window, Reduce::Flight]),
+        ssthresh_bytes: if one_in(stream, 3) { 64 << 10 } else { 0 },
+        initial_window: pick(stream, &[10, 10, 10, 1, 2, 4, 32]),
+        hystart: one_in(stream, 3),
+        tsq: one_in(stream, 3),
+        probes: !one_in(stream, 4),
+    }
+}
+
+fn draw_ends(stream: &mut Stream, paths: &[PathCase], window: u64) -> (EndCase, EndCase) {
+    let real_bytes = one_in(stream, 3);
+    let mut ends = [(); 2].map(|()| {
+        let mtu_bytes = pick(stream, &[1500, 1500, 1500, 1500, 576, 1280, 1400, 9000]);
+        EndCase {
+            real_bytes,
+            multipath: !one_in(stream, 20),
+            rcvbuf_bytes: draw_buffer(stream, u64::from(mtu_bytes), 6 << 20),
+            sndbuf_bytes: draw_buffer(stream, u64::from(mtu_bytes), 4 << 20),
+            mtu_bytes,
+            delayed_ack: !one_in(stream, 4),
+            checksum: one_in(stream, 6),
+            ..EndCase::default()
+        }
+    });
+    let segment = u64::from(ends[0].mtu_bytes.min(ends[1].mtu_bytes)) - 72;
+    for (sender, receiver) in [(0, 1), (1, 0)] {
+        let buffers = ends[sender].sndbuf_bytes.min(ends[receiver].rcvbuf_bytes);
+        let most = capacity(paths, buffers.min(window.saturating_mul(segment)));
+        let sender = &mut ends[sender];
+        sender.send_bytes = match stream.below(10) {
+            0 => pick(stream, &ODD_SIZES).min(most),
+            _ if most < 200_000 => log_within(stream, 1_000, most.max(2_000)),
+            _ => log_within(stream, 100_000, most.min(4_000_000)),
+        };
+        if one_in(stream, 6) {
+            // In pieces, with pauses between them.
+            sender.write_bytes = sender.send_bytes / stream.within(2, 20) + 1;
+            sender.write_every_ms = log_within(stream, 1, 400);
+        }
+    }
+    let finish = [Finish::AtOnce, Finish::AfterReceipt, Finish::AfterPeer];
+    ends[0].finish = pick(stream, &finish);
+    ends[1].finish =
+        pick(stream, &finish[..if ends[0].finish == Finish::AfterPeer { 2 } else { 3 }]);
+    let [client, server] = ends;
+    (client, server)
+}
+
+/// A buffer, from one segment up to `most`.
+fn draw_buffer(stream: &mut Stream, mtu: u64, most: u64) -> u64 {
+    match stream.below(10) {
+        0 => mtu - 40,
+        1 => mtu * stream.within(1, 5),
+        2 | 3 => log_within(stream, 4_000, 65_536),
+        4 | 5 => log_within(stream, 65_536, 400_000),
+        _ => most,
+    }
+}
+
+/// Bytes that the slowest path carries within the budget, with a window of so many bytes.
+fn capacity(paths: &[PathCase], window: u64) -> u64 {
+    let of = |path: &PathCase| {
+        // The queue, a delayed acknowledgement and the jitter come on top of the propagation.
+        let rtt_ms = (path.rtt_us + 2 * path.jitter_us) / 1_000 + 140;
+        (path.rate_kbps / 8 / 2 * BUDGET_MS).min(window * BUDGET_MS / rtt_ms)
+    };
+    paths.iter().map(of).min().unwrap_or(0)
+}
+
+fn shape(case: &Case) -> Shape {
+    let expects = [case.server.send_bytes, case.client.send_bytes];
+    let kbps: u64 = case.paths.iter().map(|path| path.rate_kbps).sum();
+    let rtt = case.paths.iter().map(|path| path.rtt_us / 1_000).min().unwrap_or(0);
+    let lasts_ms = (expects[0].max(expects[1]) * 8 / kbps.max(1) + 2 * rtt).min(HEALED_MS / 2);
+    Shape { paths: case.paths.len(), expects, lasts_ms }
+}
+
+/// A reader that stops or is slow is to be felt: its buffer holds less than what is sent.
+fn make_room(case: &mut Case) {
+    for fault in case.faults.clone() {
+        let (Fault::ZeroWindow { end, .. } | Fault::SlowReader { end, .. }) = fault else {
+            continue;
+        };
+        let sent = case.end(end.other()).send_bytes;
+        let reader = case.end_mut(end);
+        let segment = u64::from(reader.mtu_bytes);
+        reader.rcvbuf_bytes = reader.rcvbuf_bytes.min((sent / 4).max(segment));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_choice_is_drawn() {
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        let mut note = |what: String| *seen.entry(what).or_default() += 1;
+        for seed in 0..2_000 {
+            let case = draw(seed);
+            assert!((2..=4).contains(&case.paths.len()));
+            assert!(case.client.send_bytes <= 4_000_000 && case.server.send_bytes <= 4_000_000);
+            note(case.scheduler.clone());
+            note(case.controller.split(':').next().unwrap_or_default().to_owned());
+            note(format!("{:?}", case.settings.join));
+            note(format!("{:?}", case.client.finish));
+            case.faults.iter().for_each(|fault| note(fault.kind().to_owned()));
+        }
+        for entry in plait_sched::SCHEDULERS {
+            assert!(seen.contains_key(entry.name), "{}", entry.name);
+            assert!(seen.contains_key(&format!("{}+rp", entry.name)), "{}", entry.name);
+        }
+        for entry in plait_cc::CONTROLLERS {
+            assert!(seen.contains_key(entry.name), "{}", entry.name);
+        }
+        for kind in KINDS {
+            assert!(seen.get(kind.name).is_some_and(|count| *count >= 200), "{}", kind.name);
+        }
+    }
+
+    #[test]
+    fn large_transfers_and_small_buffers_are_both_common() {
+        let cases: Vec<Case> = (0..1_000).map(draw).collect();
+        let share = |holds: fn(&Case) -> bool| cases.iter().filter(|case| holds(case)).count();
+        assert!(
+            share(|case| case.client.send_bytes.max(case.server.send_bytes) >= 1_000_000) > 150
+        );
+        assert!(share(|case| case.server.rcvbuf_bytes <= 1_500) > 50);
+        assert!(share(|case| case.client.rcvbuf_bytes == 6 << 20) > 200);
+        assert!(share(|case| case.client.real_bytes) > 200);
+    }
+}

@@ -1,0 +1,201 @@
+//! What a swarm found.
+
+use super::case::Case;
+use super::fault::KINDS;
+use super::run::Violation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the document.
+pub const SCHEMA: &str = "plait.swarm/1";
+
+/// What a swarm found: what `plait swarm --json` prints.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Always `plait.swarm/1`.
+    pub schema: String,
+    /// The line that runs it again.
+    pub command: String,
+    /// The first seed.
+    pub from: u64,
+    /// Seeds that were run.
+    pub seeds: u64,
+    /// Seeds that were asked for.
+    pub asked: u64,
+    /// Whether seeds are missing because it was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// How many seeds broke something.
+    pub broken: u64,
+    /// The first of them, in the order of seeds.
+    pub failures: Vec<Failure>,
+    /// Each kind of fault, and how often it came.
+    pub faults: Vec<Count>,
+    /// Seeds without any fault.
+    pub faultless: u64,
+    /// Each scheduler, and how often it was drawn.
+    pub schedulers: Vec<Count>,
+    /// Each congestion controller, and how often it was drawn.
+    pub controllers: Vec<Count>,
+    /// Virtual time of all runs together, in seconds.
+    pub virtual_s: f64,
+    /// Segments sent, delivered and dropped in all runs.
+    pub segments: u64,
+    /// SHA-256, in hexadecimal, over each seed's segments and verdict.
+    pub digest: String,
+}
+
+/// How often something came.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Count {
+    /// What.
+    pub name: String,
+    /// Seeds that drew it.
+    pub drawn: u64,
+    /// Seeds in which it happened: a packet was lost, a window closed. Absent where being drawn is
+    /// all there is to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub met: Option<u64>,
+    /// Share of the seeds in which it happened, or which drew it.
+    pub share: f64,
+}
+
+/// A seed that broke something.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// What it broke.
+    pub violation: Violation,
+    /// The line that runs it again, bit for bit.
+    pub replay: String,
+    /// A smaller case that breaks the same; absent where none was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shrunk: Option<Smaller>,
+}
+
+/// A smaller case that breaks the same.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Smaller {
+    /// The case.
+    pub case: Case,
+    /// What it breaks.
+    pub violation: Violation,
+    /// The line that runs it.
+    pub replay: String,
+    /// Runs that were made to find it.
+    pub runs: u32,
+    /// The last things that happened before it broke.
+    pub last: Vec<String>,
+}
+
+/// What `plait swarm --case --json` and `--replay --json` print.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Replay {
+    /// Always `plait.swarm.replay/1`.
+    pub schema: String,
+    /// The line that runs it again.
+    pub command: String,
+    /// The case.
+    pub case: Case,
+    /// What it broke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violation: Option<Violation>,
+    /// The last things that happened.
+    pub last: Vec<String>,
+    /// Segments sent, delivered and dropped.
+    pub segments: u64,
+    /// When it ended, in nanoseconds of virtual time.
+    pub ended_ns: u64,
+    /// Running hash over every segment sent and delivered, in hexadecimal.
+    pub digest: String,
+}
+
+/// Name and version of a replay's document.
+pub const REPLAY_SCHEMA: &str = "plait.swarm.replay/1";
+
+/// The line that runs one seed.
+#[must_use]
+pub fn seed_line(seed: u64) -> String {
+    format!("plait swarm --from {seed} --seeds 1")
+}
+
+/// The line that runs one case.
+#[must_use]
+pub fn case_line(case: &Case) -> String {
+    // The text of a case has no single quote: its strings are names of schedulers and controllers.
+    format!("plait swarm --case '{case}'")
+}
+
+/// Counts as they come in.
+#[derive(Debug)]
+pub(super) struct Census {
+    seeds: u64,
+    faultless: u64,
+    drawn: Vec<u64>,
+    met: Vec<u64>,
+    schedulers: Vec<(String, u64)>,
+    controllers: Vec<(String, u64)>,
+}
+
+impl Census {
+    pub(super) fn new() -> Census {
+        let schedulers = plait_sched::SCHEDULERS.iter().map(|entry| (entry.name.to_owned(), 0));
+        let decorated = std::iter::once(("+rp".to_owned(), 0));
+        let controllers = plait_cc::CONTROLLERS.iter().map(|entry| (entry.name.to_owned(), 0));
+        Census {
+            seeds: 0,
+            faultless: 0,
+            drawn: vec![0; KINDS.len()],
+            met: vec![0; KINDS.len()],
+            schedulers: schedulers.chain(decorated).collect(),
+            controllers: controllers.collect(),
+        }
+    }
+
+    pub(super) fn add(&mut self, case: &Case, met: u32) {
+        self.seeds += 1;
+        self.faultless += u64::from(case.faults.is_empty());
+        for (index, kind) in KINDS.iter().enumerate() {
+            let drawn = case.faults.iter().any(|fault| fault.kind() == kind.name);
+            self.drawn[index] += u64::from(drawn);
+            self.met[index] += u64::from(met >> index & 1);
+        }
+        let bare = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_owned();
+        let (scheduler, controller) = (bare(&case.scheduler, '+'), bare(&case.controller, ':'));
+        for (name, count) in &mut self.schedulers {
+            let decorated = name == "+rp" && case.scheduler.ends_with("+rp");
+            *count += u64::from(*name == scheduler || decorated);
+        }
+        for (name, count) in &mut self.controllers {
+            *count += u64::from(*name == controller);
+        }
+    }
+
+    pub(super) fn tell(self, report: &mut Report) {
+        let share =
+            |count: u64| if self.seeds == 0 { 0.0 } else { count as f64 / self.seeds as f64 };
+        let faults = KINDS.iter().zip(self.drawn.iter().zip(&self.met));
+        report.faults = faults
+            .map(|(kind, (drawn, met))| Count {
+                name: kind.name.to_owned(),
+                drawn: *drawn,
+                met: Some(*met),
+                share: share(*met),
+            })
+            .collect();
+        let plain = |list: &[(String, u64)]| -> Vec<Count> {
+            let count = |(name, drawn): &(String, u64)| Count {
+                name: name.clone(),
+                drawn: *drawn,
+                met: None,
+                share: share(*drawn),
+            };
+            list.iter().map(count).collect()
+        };
+        report.schedulers = plain(&self.schedulers);
+        report.controllers = plain(&self.controllers);
+        report.faultless = self.faultless;
+        report.seeds = self.seeds;
+    }
+}

@@ -1,0 +1,295 @@
+//! One case, run and judged.
+
+use super::case::{Case, End, GRACE};
+use super::fault::{Kind, Traces};
+use super::party::Party;
+use plait_app::AppEvent;
+use plait_base::{PathId, Time};
+use plait_core::{ConnectionStats, Detail, Event};
+use plait_sim::{Direction, Hop, Outcome, Watch, Who};
+use plait_wire::{Flags, Segment};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a violation is, in kind.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Broken {
+    /// Something that must hold after every event did not.
+    Invariant,
+    /// The connection failed.
+    Failed,
+    /// Its data was not through in time after the faults had healed.
+    Stuck,
+    /// The data was through, but an end had not taken leave.
+    Lingering,
+    /// The program panicked.
+    Panic,
+}
+
+/// What went wrong in a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Violation {
+    /// Its kind.
+    pub broken: Broken,
+    /// Which invariant, or where everything stood, in words.
+    pub what: String,
+    /// Virtual time, in nanoseconds from the start.
+    pub at_ns: u64,
+    /// How many segments had been sent, delivered and dropped.
+    pub segments: u64,
+}
+
+impl Violation {
+    /// Whether `other` is of the same kind: the same words, whatever the numbers in them.
+    #[must_use]
+    pub fn is_like(&self, other: &Violation) -> bool {
+        let words = |it: &Violation| -> String {
+            it.what.chars().filter(|c| !c.is_ascii_digit()).collect()
+        };
+        let same_words = || words(self) == words(other);
+        self.broken == other.broken
+            && (!matches!(self.broken, Broken::Invariant | Broken::Panic) || same_words())
+    }
+}
+
+/// What came of a case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// Running hash over every segment sent and delivered.
+    pub hash: u64,
+    /// When the run ended.
+    pub ended: Time,
+    /// Segments sent, delivered and dropped.
+    pub segments: u64,
+    /// Bit n stands for kind n of [`super::KINDS`]: the run met such a fault.
+    pub met: u32,
+    /// What went wrong.
+    pub violation: Option<Violation>,
+}
+
+/// Runs a case and judges it.
+#[must_use]
+pub fn run_case(case: &Case) -> Verdict {
+    let mut quick = Quick::default();
+    judge(case, &mut quick)
+}
+
+/// Runs a case and keeps the last `keep` things that happened, one a line.
+#[must_use]
+pub fn replay(case: &Case, keep: usize) -> (Verdict, Vec<String>) {
+    let names = (0..case.paths.len()).map(|index| format!("p{index}")).collect();
+    let mut trail = Trail { quick: Quick::default(), names, keep, lines: VecDeque::new() };
+    let verdict = judge(case, &mut trail);
+    (verdict, trail.lines.into())
+}
+
+/// A watcher that counts.
+trait Witness: Watch {
+    fn quick(&self) -> &Quick;
+}
+
+/// Counts what the verdict needs and keeps nothing else.
+#[derive(Debug, Default)]
+struct Quick {
+    now: Time,
+    segments: u64,
+    zero_window: [bool; 2],
+    complete: usize,
+}
+
+impl Watch for Quick {
+    fn on_segment(&mut self, now: Time, hop: Hop, _: PathId, way: Direction, segment: &Segment) {
+        self.now = now;
+        self.segments += 1;
+        let plain = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST);
+        if segment.window == 0 && plain && hop == Hop::Sent {
+            self.zero_window[usize::from(way == Direction::Down)] = true;
+        }
+    }
+
+    fn on_app(&mut self, _: Time, _: Who, event: &AppEvent) {
+        self.complete += usize::from(*event == AppEvent::Complete);
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Nothing
+    }
+}
+
+impl Witness for Quick {
+    fn quick(&self) -> &Quick {
+        self
+    }
+}
+
+/// Keeps the last lines of what happens.
+struct Trail {
+    quick: Quick,
+    names: Vec<String>,
+    keep: usize,
+    lines: VecDeque<String>,
+}
+
+impl Trail {
+    fn note(&mut self, now: Time, line: &str) {
+        if self.lines.len() >= self.keep {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(format!("{:>14.6} s  {line}", now.as_nanos() as f64 / 1e9));
+    }
+}
+
+impl Watch for Trail {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        self.note(now, &format!("{:<6} {event:?}", format!("{:?}", who.host).to_lowercase()));
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.quick.on_app(now, who, event);
+        self.note(now, &format!("{:<6} app {event:?}", format!("{:?}", who.host).to_lowercase()));
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        self.quick.on_segment(now, hop, path, way, segment);
+        let arrow = if way == Direction::Up { "client > server" } else { "server > client" };
+        let name = self.names.get(path.index()).map_or("?", String::as_str);
+        let line = format!("{arrow} on {name} {hop:?}: {}", segment_line(segment));
+        self.note(now, &line);
+    }
+}
+
+impl Witness for Trail {
+    fn quick(&self) -> &Quick {
+        &self.quick
+    }
+}
+
+/// A segment on one line.
+fn segment_line(segment: &Segment) -> String {
+    let Segment { server, src_port, dst_port, seq, ack, flags, window, options, payload } = segment;
+    let mut line = format!(
+        "{src_port}>{dst_port} {flags:?} seq {seq} ack {ack} win {window} len {}",
+        payload.len()
+    );
+    if server.0 > 0 {
+        line.push_str(&format!(" server {}", server.0));
+    }
+    if let Some(dss) = &options.dss {
+        if let Some(data_ack) = dss.data_ack {
+            line.push_str(&format!(" data_ack {}", data_ack.value));
+        }
+        if let Some(map) = dss.mapping {
+            line.push_str(&format!(" dsn {} ssn {} map {}", map.dsn, map.ssn, map.len));
+        }
+        if dss.data_fin {
+            line.push_str(" DATA_FIN");
+        }
+    }
+    if let Some(mptcp) = options.mptcp.as_deref() {
+        line.push_str(&format!(" {mptcp:?}"));
+    }
+    if options.sack.count() > 0 {
+        line.push_str(&format!(" sack {:?}", options.sack.as_slice()));
+    }
+    line
+}
+
+fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
+    let setup = match case.setup() {
+        Ok(setup) => setup,
+        Err(error) => return broken(Broken::Failed, error.to_string(), &Quick::default()),
+    };
+    let held_back = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let apps = |_: usize, _: usize| -> plait_sim::Ends {
+        let party = |end: End| {
+            let held = &held_back[usize::from(end == End::Server)];
+            Box::new(Party::new(case.plan(end), Arc::clone(held)))
+        };
+        (party(End::Client), party(End::Server))
+    };
+    let run = AssertUnwindSafe(|| plait_sim::run_apps(&setup, &apps, &mut *witness));
+    let outcome = match catch_unwind(run) {
+        Ok(outcome) => outcome,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let text = text.unwrap_or("a panic without words").to_owned();
+            return broken(Broken::Panic, text, witness.quick());
+        }
+    };
+    let quick = witness.quick();
+    let traces = Traces {
+        links: outcome.links.clone(),
+        zero_window: quick.zero_window,
+        held_back: held_back.map(|held| held.load(Ordering::Relaxed)),
+    };
+    let met = case.faults.iter().filter(|fault| fault.was_met(&traces));
+    Verdict {
+        hash: outcome.digest.value(),
+        ended: outcome.ended,
+        segments: quick.segments,
+        met: met.fold(0, |set, fault| set | 1 << Kind::index(fault.kind())),
+        violation: violation(&outcome, quick),
+    }
+}
+
+/// The verdict on a run that gave nothing to look at.
+fn broken(broken: Broken, what: String, quick: &Quick) -> Verdict {
+    let (at_ns, segments) = (quick.now.as_nanos(), quick.segments);
+    let violation = Violation { broken, what, at_ns, segments };
+    Verdict { hash: 0, ended: quick.now, segments, met: 0, violation: Some(violation) }
+}
+
+fn violation(outcome: &Outcome, quick: &Quick) -> Option<Violation> {
+    let (broken, what) = if let Some(text) = &outcome.violation {
+        // The time at its front stands in a member of its own.
+        let what = text.split_once(": ").map_or(text.as_str(), |(_, what)| what);
+        (Broken::Invariant, what.to_owned())
+    } else if !outcome.complete() {
+        (Broken::Failed, format!("the connection failed: {}", standing(outcome)))
+    } else if !outcome.over {
+        let grace = GRACE.as_secs_f64();
+        let ends = 2 * outcome.pairs.iter().map(Vec::len).sum::<usize>();
+        let all = quick.complete >= ends;
+        let (broken, which) =
+            if all { (Broken::Lingering, "not closed") } else { (Broken::Stuck, "not done") };
+        let what = format!("{which} {grace} s after the faults healed: {}", standing(outcome));
+        (broken, what)
+    } else {
+        return None;
+    };
+    let (at_ns, segments) = (outcome.ended.as_nanos(), quick.segments);
+    Some(Violation { broken, what, at_ns, segments })
+}
+
+/// Where the two ends stand.
+fn standing(outcome: &Outcome) -> String {
+    let end = |stats: &Option<ConnectionStats>| {
+        let Some(stats) = stats else { return "none".to_owned() };
+        let flows: String = stats
+            .subflows
+            .iter()
+            .map(|flow| {
+                let up = if flow.up { " up" } else { "" };
+                let silent = if flow.potentially_failed { " silent" } else { "" };
+                format!(
+                    " [{} on path {}{up}{silent}, {} of {} in flight]",
+                    flow.subflow, flow.path.0, flow.inflight, flow.cwnd
+                )
+            })
+            .collect();
+        format!("{:?}, {} not acknowledged{flows}", stats.state, stats.unacked)
+    };
+    let connections = outcome.pairs.iter().flatten();
+    let line = |it: &plait_sim::ConnectionOutcome| {
+        format!("client {}; server {}", end(&it.client), end(&it.server))
+    };
+    connections.map(line).collect::<Vec<_>>().join("; ")
+}

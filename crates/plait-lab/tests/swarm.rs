@@ -1,0 +1,78 @@
+//! The swarm as a gate: random networks and faults against the invariants. `PLAIT_SEEDS=N` runs N
+//! seeds, `PLAIT_SEED=S` starts at S.
+
+use plait_lab::Control;
+use plait_lab::swarm::{Case, KINDS, Options, Report, run_case, swarm};
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn run(from: u64, seeds: u64, jobs: Option<usize>) -> Report {
+    let options =
+        Options { from, seeds, jobs: jobs.and_then(NonZeroUsize::new), first_only: false };
+    swarm(&options, &Control { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) })
+}
+
+#[test]
+fn random_networks_break_nothing() {
+    let seeds = number("PLAIT_SEEDS", 1_000);
+    let report = run(number("PLAIT_SEED", 1), seeds, None);
+    for count in &report.faults {
+        let met = count.met.unwrap_or(0);
+        println!(
+            "{:<16} drawn {:>6}  met {met:>6}  {:>5.1} %",
+            count.name,
+            count.drawn,
+            100.0 * count.share
+        );
+    }
+    let failures: Vec<String> = report
+        .failures
+        .iter()
+        .map(|failure| {
+            let small = failure.shrunk.as_ref();
+            let line = small.map_or("", |small| small.replay.as_str());
+            format!(
+                "seed {}: {:?}\n  {}\n  {line}",
+                failure.seed, failure.violation, failure.replay
+            )
+        })
+        .collect();
+    assert_eq!(report.broken, 0, "of {seeds} seeds:\n{}", failures.join("\n"));
+    assert_eq!(report.seeds, seeds);
+    assert_eq!(report.faults.len(), KINDS.len());
+    for count in report.faults.iter().filter(|_| seeds >= 1_000) {
+        assert!(count.share >= 0.1, "{} in {:.3} of the seeds", count.name, count.share);
+    }
+}
+
+#[test]
+fn the_number_of_jobs_changes_nothing() {
+    let report = run(500_000, 200, Some(1));
+    assert_eq!(run(500_000, 200, Some(1)), report);
+    assert_eq!(run(500_000, 200, Some(3)), report);
+    assert_ne!(run(500_001, 200, Some(2)).digest, report.digest);
+}
+
+/// Cases that broke something once, as small as the swarm made them.
+const FOUND: &[&str] = &[
+    // The client's end comes with the third ACK: nobody was accepted.
+    r#"{"seed":241,"paths":[{},{}],"client":{"rcvbuf_bytes":65536},"server":{"multipath":false}}"#,
+    // Joins begun with the first SYN outlived the fallback to plain TCP.
+    r#"{"seed":78,"paths":[{},{}],"server":{"multipath":false},"settings":{"join":"simultaneous"}}"#,
+    // The large window of a backup that rested kept the other subflow's from growing.
+    r#"{"seed":1075,"paths":[{"jitter_us":11283,"rtt_us":329643},{"backup":true}],"heals_ms":7950,"faults":[{"kind":"outage-of-all","from_ms":337,"to_ms":2154}],"controller":"lia","settings":{"join":"simultaneous","probes":false,"idle_restart":"off","initial_window":2},"server":{"send_bytes":1,"rcvbuf_bytes":65536},"client":{"send_bytes":1411689,"rcvbuf_bytes":65536}}"#,
+    // The ghost of a first attempt, whose client is gone, keeps nobody waiting.
+    r#"{"seed":1250,"paths":[{},{"rtt_us":2768}],"heals_ms":5707,"faults":[{"kind":"loss","path":0,"way":"up","ppm":109322}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"send_bytes":13443,"rcvbuf_bytes":65536}}"#,
+];
+
+#[test]
+fn what_was_found_stays_mended() {
+    for text in FOUND {
+        let case = Case::parse(text).expect(text);
+        assert_eq!(run_case(&case).violation, None, "{text}");
+    }
+}
