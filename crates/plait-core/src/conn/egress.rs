@@ -91,6 +91,9 @@ impl Connection {
             if core::mem::take(&mut subflow.owes.fast_close) {
                 return Some(self.build_fast_close(ctx, index));
             }
+            if let Some(seq) = subflow.owes.stray.take() {
+                return Some(self.build_stray_rst(index, seq));
+            }
             if core::mem::take(&mut subflow.owes.syn) {
                 let again = ctx.now + self.join_retry(index);
                 self.subflows[index].timers.set(Timer::Rto, again);

@@ -20,8 +20,8 @@ const DEFAULT_MSS: u16 = 536;
 pub(crate) enum Opening<'a> {
     /// We dial.
     Active { address: Address },
-    /// A SYN came.
-    Passive { address: Address, syn: &'a Segment },
+    /// A SYN came; the address may have been used up to the sequence number `after` before.
+    Passive { address: Address, syn: &'a Segment, after: Option<u32> },
 }
 
 /// What a SYN to a listening port asks for.
@@ -129,7 +129,11 @@ impl Connection {
                 conn.subflows[0].owes.syn = true;
                 conn.start_joins(ctx);
             }
-            Opening::Passive { address, syn } => {
+            Opening::Passive { address, syn, after } => {
+                if let Some(after) = after {
+                    // Beyond what the last conversation used (RFC 9293 section 3.6.1).
+                    shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
+                }
                 take_syn(&mut shake, syn);
                 conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynReceived, shake);
@@ -243,8 +247,16 @@ impl Connection {
     pub(super) fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
-        if !segment.flags.has(Flags::SYN.with(Flags::ACK)) || segment.ack != expected {
+        if segment.flags.has(Flags::ACK) && segment.ack != expected {
+            // RFC 9293 section 3.10.7.3: the peer is in another conversation.
+            subflow.owes.stray = Some(segment.ack);
             return;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return self.on_crossed_syn(index, segment);
         }
         if subflow.shake.join && self.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow: its proof needs the key.
@@ -305,12 +317,22 @@ impl Connection {
     ) -> bool {
         let subflow = &self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
-        if segment.flags.has(Flags::SYN) {
-            // The peer did not get our SYN/ACK.
-            self.subflows[index].owes.syn = true;
+        if segment.flags.has(Flags::SYN.with(Flags::ACK)) && subflow.shake.initiator {
+            self.on_crossed_answer(ctx, index, segment);
             return false;
         }
-        if !segment.flags.has(Flags::ACK) || segment.ack != expected {
+        if segment.flags.has(Flags::SYN) {
+            // The peer did not get our SYN/ACK.
+            let may = self.challenges.take(ctx);
+            self.subflows[index].owes.syn |= may;
+            return false;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        if segment.ack != expected {
+            // RFC 9293 section 3.10.7.4, fifth check.
+            self.subflows[index].owes.stray = Some(segment.ack);
             return false;
         }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
@@ -348,7 +370,7 @@ impl Connection {
         true
     }
 
-    fn handshake_answered(&mut self, now: Time, index: usize) {
+    pub(super) fn handshake_answered(&mut self, now: Time, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.tx.syn_acked();
         subflow.timers.clear(Timer::Rto);
@@ -445,7 +467,7 @@ impl Connection {
 }
 
 /// Notes what the peer's SYN told.
-fn take_syn(shake: &mut Handshake, syn: &Segment) {
+pub(super) fn take_syn(shake: &mut Handshake, syn: &Segment) {
     shake.irs = syn.seq;
     shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
     shake.offer = Offer {

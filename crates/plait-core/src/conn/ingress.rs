@@ -2,7 +2,6 @@
 
 use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
-use crate::tcp::clock::before;
 use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Acked, Heard, Told};
@@ -31,9 +30,11 @@ impl Connection {
             State::SynReceived if !self.on_syn_received(ctx, index, segment) => return,
             _ => {}
         }
-        if segment.flags.has(Flags::SYN) || !segment.flags.has(Flags::ACK) {
-            // A repeated SYN/ACK: our ACK was lost (RFC 9293 section 3.10.7.4 and RFC 5961).
-            self.subflows[index].owes.ack = true;
+        if segment.flags.has(Flags::SYN) {
+            // A repeated SYN/ACK, for our ACK was lost; or an attack (RFC 5961 section 4).
+            return self.challenge(ctx, index);
+        }
+        if !segment.flags.has(Flags::ACK) {
             return;
         }
         self.on_synchronised(ctx, index, segment);
@@ -42,7 +43,9 @@ impl Connection {
     fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let subflow = &self.subflows[index];
         let acceptable = match subflow.state {
-            State::SynSent => segment.ack == subflow.shake.iss.wrapping_add(1),
+            State::SynSent => {
+                segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
+            }
             // RFC 5961 section 3.2: only the exact sequence number resets.
             _ => segment.seq == subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
         };
@@ -58,8 +61,9 @@ impl Connection {
             let ahead =
                 segment.seq.wrapping_sub(subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32));
             let inside = u64::from(ahead) < self.recv.window();
-            let may = inside && self.challenges.take(ctx);
-            self.subflows[index].owes.ack |= may;
+            if inside {
+                self.challenge(ctx, index);
+            }
         }
     }
 
@@ -106,42 +110,6 @@ impl Connection {
         } else if let Some(seq) = self.subflows[index].rx.fin_due() {
             self.on_fin(ctx, index, seq);
         }
-    }
-
-    /// Whether the segment belongs to the present conversation; one that does not is answered where
-    /// the peer may be confused, within the limit of challenges.
-    fn is_acceptable(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        segment: &Segment,
-        seq: u64,
-        ack: u64,
-    ) -> bool {
-        let subflow = &mut self.subflows[index];
-        // Far outside: an old duplicate, or an acknowledgement of what was never sent.
-        if seq > subflow.rx.nxt() + (1 << 30) || ack > subflow.tx.nxt() {
-            let may = self.challenges.take(ctx);
-            self.subflows[index].owes.ack |= may;
-            return false;
-        }
-        let Some(stamp) = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps)
-        else {
-            return true;
-        };
-        // Protection against wrapped sequence numbers (RFC 7323 section 5.3).
-        if before(stamp.value, subflow.shake.ts_recent) {
-            // An original that its retransmission has overtaken looks like this.
-            let len = u64::from(segment.payload.len());
-            subflow.rx.note_refused(ByteRange::with_len(seq, len));
-            let may = self.challenges.take(ctx);
-            self.subflows[index].owes.ack |= may;
-            return false;
-        }
-        if seq <= subflow.rx.nxt() {
-            subflow.shake.ts_recent = stamp.value;
-        }
-        true
     }
 
     fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
@@ -359,7 +327,8 @@ impl Connection {
         let Some(end) = dsn.checked_add(len) else { return };
         let data = ByteRange::new(dsn, end);
         // What does not fit the window is discarded at both levels, so that it comes again.
-        if !self.recv.fits(data) {
+        let crowded = self.recv.is_crowded() && data.start > self.recv.nxt();
+        if crowded || !self.recv.fits(data) {
             self.subflows[index].owes.ack = true;
             return;
         }

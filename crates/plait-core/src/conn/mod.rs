@@ -1,10 +1,12 @@
 //! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
 //! only this module, `ingress` and `egress` touch more than one part.
 
+mod acceptance;
 mod addresses;
 mod challenges;
 mod checksums;
 mod closing;
+mod crossing;
 mod egress;
 mod fastclose;
 mod handshake;
@@ -265,7 +267,7 @@ impl Connection {
             subflows: Vec::with_capacity(SubflowId::MAX),
             queue: SendQueue::default(),
             window: SendWindow::new(),
-            recv: Reassembly::new(spec.config.rcvbuf),
+            recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held()),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
             joins: Joins::default(),

@@ -174,6 +174,15 @@ impl Connection {
         Transmit { path: subflow.address.path, segment: Box::new(segment), report: None }
     }
 
+    /// A RST for a segment that acknowledged `seq` out of another conversation (RFC 9293 section
+    /// 3.10.7.3).
+    pub(super) fn build_stray_rst(&mut self, index: usize, seq: u32) -> Transmit {
+        let mut transmit = self.build_rst(index);
+        let segment = &mut transmit.segment;
+        (segment.seq, segment.ack, segment.flags) = (seq, 0, Flags::RST);
+        transmit
+    }
+
     /// An ACK that tells the peer by its own key that the connection is over.
     pub(super) fn build_fast_close(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
         let seq = self.subflows[index].tx.nxt();

@@ -30,6 +30,8 @@ pub(crate) struct Reassembly {
     /// Right edge of the window as far as it was ever advertised.
     edge: u64,
     held: VecDeque<Held>,
+    /// Pieces in `held` from which on no more are wanted.
+    most: usize,
     /// Real bytes that are in order; pattern bytes are known from their position.
     ready: VecDeque<Payload>,
     /// DSN of the DATA_FIN, once known.
@@ -40,13 +42,14 @@ pub(crate) struct Reassembly {
 }
 
 impl Reassembly {
-    pub(crate) fn new(rcvbuf: u64) -> Reassembly {
+    pub(crate) fn new(rcvbuf: u64, most: usize) -> Reassembly {
         Reassembly {
             nxt: 0,
             read: 0,
             rcvbuf,
             edge: 0,
             held: VecDeque::new(),
+            most,
             ready: VecDeque::new(),
             fin: None,
             fin_taken: false,
@@ -104,6 +107,11 @@ impl Reassembly {
     /// 3.3.5).
     pub(crate) fn fits(&self, range: ByteRange) -> bool {
         range.end <= self.right_edge()
+    }
+
+    /// Whether so many pieces wait that only the ones before them are wanted.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.held.len() >= self.most
     }
 
     /// The peer's data ends at `dsn`.
@@ -265,7 +273,7 @@ mod tests {
             pieces in proptest::collection::vec((0u64..200, 1u64..40), 1..80),
         ) {
             let source: Vec<u8> = (0..total).map(|n| n as u8).collect();
-            let mut reassembly = Reassembly::new(1 << 20);
+            let mut reassembly = Reassembly::new(1 << 20, 64);
             let mut model = alloc::collections::BTreeSet::new();
             let rest = (0..total).step_by(7).map(|start| (start, 7));
             let mut got = Vec::new();

@@ -15,7 +15,14 @@ use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 const MAX_HALF_OPEN: usize = 4_096;
 
 impl Endpoint {
-    pub(super) fn on_syn(&mut self, now: Time, address: Address, syn: &Segment) {
+    /// A SYN; `after` is where the last conversation of its address ended, if that is remembered.
+    pub(super) fn on_syn(
+        &mut self,
+        now: Time,
+        address: Address,
+        syn: &Segment,
+        after: Option<u32>,
+    ) {
         match listen_syn(syn) {
             Asks::Join(token) => {
                 let known =
@@ -47,7 +54,7 @@ impl Endpoint {
                 Some(_) if self.half_open() >= MAX_HALF_OPEN => {}
                 Some(spec) => {
                     let spec = spec.clone();
-                    self.open(now, spec, &Opening::Passive { address, syn });
+                    self.open(now, spec, &Opening::Passive { address, syn, after });
                 }
                 None => self.reset(address, syn, None),
             },

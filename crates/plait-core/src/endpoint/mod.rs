@@ -223,6 +223,15 @@ impl Endpoint {
     /// Takes in a segment that arrived on `path`.
     pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
         let address = Address::of_arrival(path, segment);
+        let opens = segment.flags.has(Flags::SYN)
+            && !segment.flags.has(Flags::ACK)
+            && !segment.flags.has(Flags::RST);
+        if opens && let Some(id) = self.addresses.get(&address).copied() {
+            let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
+            if let Some(after) = left.flatten() {
+                return self.on_syn(now, address, segment, Some(after));
+            }
+        }
         if let Some(id) = self.addresses.get(&address).copied() {
             let accepted = self.with(now, id, |conn, ctx| {
                 let was_open = conn.state() != ConnectionState::Connecting;
@@ -259,7 +268,7 @@ impl Endpoint {
         } else if segment.flags.has(Flags::RST) {
             // Nothing to reset.
         } else if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
-            self.on_syn(now, address, segment);
+            self.on_syn(now, address, segment, None);
         } else {
             self.reset(address, segment, None);
         }

@@ -23,6 +23,10 @@ pub(crate) enum AckDue {
     Later,
 }
 
+/// Separate ranges that wait for data before them, at most; further ones are discarded and come
+/// again.
+const MOST_RANGES: usize = 4_096;
+
 /// How many SACK blocks are remembered in order of recency.
 const RECENT: usize = 4;
 
@@ -30,6 +34,8 @@ const RECENT: usize = 4;
 pub(crate) struct Receiver {
     nxt: u64,
     held: VecDeque<Held>,
+    /// Most segments in `held`.
+    most: usize,
     ranges: RangeSet,
     recent: [u64; RECENT],
     recent_len: usize,
@@ -44,10 +50,11 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// A receiver that expects the byte after the peer's SYN.
-    pub(crate) fn new(quick: u32) -> Receiver {
+    pub(crate) fn new(quick: u32, most: usize) -> Receiver {
         Receiver {
             nxt: 1,
             held: VecDeque::new(),
+            most,
             ranges: RangeSet::new(),
             recent: [0; RECENT],
             recent_len: 0,
@@ -121,6 +128,9 @@ impl Receiver {
     }
 
     fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
+        if self.held.len() >= self.most || self.ranges.count() >= MOST_RANGES {
+            return;
+        }
         if self.ranges.insert(range) < range.len() {
             self.dsack = Some(range);
         }
@@ -244,7 +254,7 @@ mod tests {
 
     #[test]
     fn order_is_restored_and_blocks_name_the_latest_first() {
-        let mut rx = Receiver::new(0);
+        let mut rx = Receiver::new(0, 64);
         assert_eq!(accept(&mut rx, 1, 100), (AckDue::Later, [(0, 100)].to_vec()));
         assert_eq!(accept(&mut rx, 201, 100), (AckDue::Now, Vec::new()));
         assert_eq!(accept(&mut rx, 401, 100), (AckDue::Now, Vec::new()));
@@ -256,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_told_first_and_once() {
-        let mut rx = Receiver::new(0);
+        let mut rx = Receiver::new(0, 64);
         accept(&mut rx, 1, 100);
         accept(&mut rx, 301, 100);
         assert_eq!(accept(&mut rx, 1, 100), (AckDue::Now, Vec::new()));
@@ -266,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_first_segments_are_acknowledged_one_by_one() {
-        let mut rx = Receiver::new(2);
+        let mut rx = Receiver::new(2, 64);
         assert_eq!(accept(&mut rx, 1, 100).0, AckDue::Now);
         rx.on_ack_sent();
         assert_eq!(accept(&mut rx, 101, 100).0, AckDue::Now);
@@ -275,10 +285,27 @@ mod tests {
         assert_eq!(accept(&mut rx, 301, 100).0, AckDue::Now);
     }
 
+    /// S6: what waits is bounded in segments and in ranges; what is refused comes again.
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut rx = Receiver::new(0, 64);
+        for index in 0..100 {
+            accept(&mut rx, 101 + 100 * index, 100);
+        }
+        assert_eq!(rx.held.len(), 64);
+        assert_eq!(accept(&mut rx, 1, 100).1.len(), 65);
+        assert_eq!(rx.nxt(), 6_501);
+        let mut rx = Receiver::new(0, usize::MAX);
+        for index in 0..10_000 {
+            accept(&mut rx, 11 + 10 * index, 5);
+        }
+        assert_eq!((rx.held.len(), rx.ranges.count()), (MOST_RANGES, MOST_RANGES));
+    }
+
     /// RFC 2018 section 4: a block that grows does not push the others out.
     #[test]
     fn earlier_blocks_are_told_again() {
-        let mut rx = Receiver::new(0);
+        let mut rx = Receiver::new(0, 64);
         for seq in [201, 401, 601, 701, 801, 901, 1_001] {
             accept(&mut rx, seq, 100);
         }
@@ -290,7 +317,7 @@ mod tests {
     /// RFC 2883 section 4: a duplicate above the acknowledgement, then the block that it lies in.
     #[test]
     fn a_duplicate_above_the_acknowledgement_is_told_with_its_block() {
-        let mut rx = Receiver::new(0);
+        let mut rx = Receiver::new(0, 64);
         for seq in [201, 301, 401, 601, 801, 1_001, 1_201] {
             accept(&mut rx, seq, 100);
         }
@@ -300,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_overlapping_segment_delivers_only_what_is_new() {
-        let mut rx = Receiver::new(0);
+        let mut rx = Receiver::new(0, 64);
         accept(&mut rx, 1, 100);
         assert_eq!(accept(&mut rx, 51, 100).1, [(100, 50)]);
         assert_eq!(blocks(&mut rx, 1), [(51, 101)]);

@@ -51,6 +51,10 @@ pub(crate) struct AckOutcome {
     pub(crate) reordering: bool,
 }
 
+/// Separate ranges that the scoreboard takes in; a peer that tells more is not listened to until
+/// some are acknowledged.
+const MOST_RANGES: usize = 4_096;
+
 #[derive(Debug, Default)]
 pub(crate) struct TxRing {
     ring: VecDeque<Sent>,
@@ -178,7 +182,8 @@ impl TxRing {
     }
 
     fn on_sack(&mut self, block: ByteRange, outcome: &mut AckOutcome) {
-        if block.is_empty() || self.sacked.covers(block) {
+        let full = self.sacked.count() >= MOST_RANGES;
+        if block.is_empty() || full || self.sacked.covers(block) {
             return;
         }
         // Only what the block tells anew is walked, so repeated blocks cost a look-up.
@@ -225,6 +230,22 @@ impl TxRing {
             }
         }
         marked
+    }
+
+    /// The receiver has not acknowledged what it told of by SACK, and a timeout expired: it has
+    /// thrown it away (RFC 2018 section 8), and all that it told counts no more.
+    pub(crate) fn forget_reneged(&mut self) {
+        if self.ring.front().is_none_or(|sent| sent.whereabouts != Whereabouts::Sacked) {
+            return;
+        }
+        for sent in &mut self.ring {
+            if sent.whereabouts == Whereabouts::Sacked {
+                sent.whereabouts = Whereabouts::InFlight;
+                self.inflight += u64::from(sent.len);
+            }
+        }
+        self.sacked.clear();
+        self.sacked_segments = 0;
     }
 
     /// What counted as lost and was not sent again is in flight after all.

@@ -18,6 +18,8 @@ pub(crate) enum State {
 /// What moves a subflow from one state to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
+    /// The peer's SYN crossed ours.
+    SynCrossed,
     /// SYN/ACK taken in, or the third ACK.
     Established,
     /// Our FIN was sent.
@@ -38,6 +40,7 @@ impl State {
         use State::*;
         Some(match (self, step) {
             (_, Step::Aborted) => Closed,
+            (SynSent, Step::SynCrossed) => SynReceived,
             (SynSent | SynReceived, Step::Established) => Established,
             (SynReceived | Established, Step::FinSent) => FinWait1,
             (CloseWait, Step::FinSent) => LastAck,
@@ -91,6 +94,7 @@ mod tests {
             Closed,
         ];
         let steps = [
+            Step::SynCrossed,
             Step::Established,
             Step::FinSent,
             Step::FinAcked,

@@ -128,6 +128,8 @@ pub(crate) struct Owes {
     pub(crate) rst: bool,
     /// What it tells.
     pub(crate) cause: Cause,
+    /// A RST for a segment that acknowledges this number, which we never sent.
+    pub(crate) stray: Option<u32>,
     /// An ACK with MP_FASTCLOSE.
     pub(crate) fast_close: bool,
     /// A retransmission of the last segment, whatever the window says.
@@ -142,6 +144,7 @@ impl Owes {
     /// Whether anything but an acknowledgement is owed.
     pub(crate) const fn urgent(self) -> bool {
         self.syn
+            | self.stray.is_some()
             | self.join_ack
             | self.rst
             | self.fast_close
@@ -235,7 +238,10 @@ impl Subflow {
             shake,
             standing: Standing::default(),
             tx: TxRing::new(),
-            rx: Receiver::new(if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX }),
+            rx: Receiver::new(
+                if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
+                config.most_held(),
+            ),
             rtt: Rtt::new(config.rto),
             rack: Rack::new(),
             phase: Phase::Open,
@@ -552,6 +558,7 @@ impl Subflow {
             self.undo.on_repeated_timeout();
         }
         self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
+        self.tx.forget_reneged();
         self.tx.mark_lost(|_| Verdict::Lost);
         self.phase = Phase::Loss { point: self.tx.nxt() };
         self.standing.pf = true;

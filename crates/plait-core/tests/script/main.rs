@@ -6,6 +6,7 @@ mod audit;
 mod harness;
 mod segment;
 
+mod acceptance;
 mod asked;
 mod checksums;
 mod closing;
