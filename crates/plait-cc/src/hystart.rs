@@ -122,6 +122,45 @@ mod tests {
         assert_eq!(round(&mut hystart, 41), Growth::Full);
     }
 
+    /// RFC 9406 section 4.2: an eighth of the last round's RTT, from 4 to 16 ms.
+    #[test]
+    fn the_increase_that_counts_has_bounds() {
+        for (before, calm, slow) in [(24, 27, 28), (80, 89, 90), (200, 215, 216)] {
+            let mut hystart = HyStart::new();
+            round(&mut hystart, before);
+            assert_eq!(round(&mut hystart, calm), Growth::Full, "{before} ms, then {calm}");
+            let mut hystart = HyStart::new();
+            round(&mut hystart, before);
+            assert_eq!(round(&mut hystart, slow), Growth::Part(4), "{before} ms, then {slow}");
+        }
+    }
+
+    /// RFC 9406 section 4.2: a round is judged by its least RTT, from the eighth sample on, in slow
+    /// start and in its conservative form.
+    #[test]
+    fn eight_samples_judge_a_round() {
+        let rtt = |millis| Some(Span::from_millis(millis));
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 40);
+        for sample in 1..8 {
+            assert_eq!(hystart.on_ack(rtt(60), sample == 1), Growth::Full, "sample {sample}");
+        }
+        assert_eq!(hystart.on_ack(rtt(60), false), Growth::Part(4));
+        for sample in 1..8 {
+            assert_eq!(hystart.on_ack(rtt(50), sample == 1), Growth::Part(4), "sample {sample}");
+        }
+        assert_eq!(hystart.on_ack(rtt(90), false), Growth::Full);
+        // One fast sample among slow ones is the least.
+        for sample in 1..=8 {
+            let millis = if sample == 3 { 50 } else { 90 };
+            assert_eq!(hystart.on_ack(rtt(millis), sample == 1), Growth::Full);
+        }
+        // An acknowledgement without a sample is none.
+        for sample in 1..=20 {
+            assert_eq!(hystart.on_ack(None, sample == 1), Growth::Full);
+        }
+    }
+
     #[test]
     fn few_samples_judge_nothing() {
         let mut hystart = HyStart::new();

@@ -202,3 +202,19 @@ impl Default for Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9406 section 4.2: L is 8, and infinite where segments are paced.
+    #[test]
+    fn hystart_has_its_own_limit() {
+        let of = |hystart, pacing| Config { hystart, pacing, ..Config::default() };
+        let paced = Some(Pacing::default());
+        assert_eq!(of(false, None).slow_start_limit(), 2);
+        assert_eq!(of(false, paced).slow_start_limit(), 2);
+        assert_eq!(of(true, None).slow_start_limit(), 8);
+        assert_eq!(of(true, paced).slow_start_limit(), u32::MAX);
+    }
+}
