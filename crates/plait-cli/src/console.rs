@@ -79,9 +79,7 @@ pub(crate) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> 
     match output {
         Some(path) => write("--output", path, text),
         None => match io::stdout().lock().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::Internal(format!("stdout: {error}")))
-            }
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::stdout(&error)),
             _ => Ok(()),
         },
     }

@@ -38,6 +38,11 @@ impl Failure {
         Failure::Usage(format!("{}: {}", file.display(), plait_lab::unreadable(error)))
     }
 
+    /// Standard output that takes no more: a full disk behind it.
+    pub(crate) fn stdout(error: &io::Error) -> Failure {
+        Failure::Usage(format!("stdout: {}", plait_lab::unreadable(error)))
+    }
+
     /// A file that cannot be written; `flag` named it.
     pub(crate) fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -273,6 +273,32 @@ fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
+    let shell = |line: &str| {
+        let line = line.replace("plait run", &format!("{PLAIT} run {}", PATHS.join(" ")));
+        let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let run = "set -o pipefail; plait run --workload download:640kB";
+    for tail in ["--trace-events /dev/stdout | head -1", "--json | head -1", "| head -1"] {
+        assert_eq!(shell(&format!("{run} {tail}")), (Some(0), String::new()), "{tail}");
+    }
+    for (tail, place) in [
+        ("> /dev/full", "stdout: "),
+        ("--output /dev/full", "--output: `/dev/full`"),
+        ("--html /dev/full", "--html: `/dev/full`"),
+        ("--trace-events /dev/full", "--trace-events: `/dev/full`"),
+    ] {
+        let (code, said) = shell(&format!("{run} {tail}"));
+        assert_eq!(code, Some(2), "{tail}: {said}");
+        assert!(said.contains(place) && said.contains("No space left on device\n"), "{said}");
+    }
+    let (code, said) = shell(&format!("{run} --html x --trace-events x"));
+    assert!(code == Some(2) && said.contains("--html names the same file"), "{said}");
+}
+
+#[test]
 fn the_help_of_run_speaks_of_one_run() {
     let help = stdout(&plait(&["run", "--help"]));
     assert!(help.contains("The scheduler [default: minrtt]"), "{help}");

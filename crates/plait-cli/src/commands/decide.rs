@@ -47,7 +47,7 @@ fn converse(mut questions: impl BufRead, mut answers: impl Write) -> Result<(), 
             .map_err(|refusal| Failure::Usage(format!("stdin:{number}: {refusal}")))?;
         match writeln!(answers, "{answer}").and_then(|()| answers.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
-            Err(error) => return Err(Failure::Internal(format!("stdout: {error}"))),
+            Err(error) => return Err(Failure::stdout(&error)),
             Ok(()) => {}
         }
     }

@@ -66,7 +66,7 @@ pub(crate) struct Document {
     pub(crate) paths: Vec<PathReport>,
     /// Goodput in Mbit/s of each flow that competed, by kind: `reno@wifi*2`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    competing_mbps: BTreeMap<String, Vec<f64>>,
+    pub(crate) competing_mbps: BTreeMap<String, Vec<f64>>,
     /// Whether the workload finished.
     pub(crate) complete: bool,
     /// Measures of the run; what the workload does not have is absent.
@@ -120,6 +120,7 @@ struct SeriesDocument {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let (scenario, cell) = args.cell()?;
     check_writable("--output", args.output.as_deref())?;
+    args.check_distinct()?;
     super::compare::save(&scenario, args.save_scenario.as_deref())?;
     let command = scenario.command_line().replacen("plait compare", "plait run", 1);
     let names = scenario.paths.iter().map(|path| path.name.as_str());
@@ -172,6 +173,25 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 impl Args {
+    /// Fails where two flags name one file.
+    fn check_distinct(&self) -> Result<(), Failure> {
+        let files = [
+            ("--output", &self.output),
+            ("--html", &self.html),
+            ("--trace-events", &self.trace_events),
+            ("--save-scenario", &self.save_scenario),
+        ];
+        let mut named = files.iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?)));
+        while let Some((flag, file)) = named.next() {
+            if let Some((other, _)) = named.clone().find(|(_, other)| *other == file) {
+                let file = file.display();
+                let text = format!("{other}: `{file}`: {flag} names the same file");
+                return Err(Failure::Usage(text));
+            }
+        }
+        Ok(())
+    }
+
     /// The file of `--trace-events`, with its header.
     fn event_log(
         &self,
@@ -213,7 +233,9 @@ impl Args {
                 draft.argument(name, one).map_err(|error| usage(error.into()))?;
             }
         }
-        let scenario = draft.build().map_err(|error| usage(error.into()))?;
+        let mut scenario = draft.build().map_err(|error| usage(error.into()))?;
+        // A file of `plait compare` may ask for many; this is the first of them.
+        scenario.runs = 1;
         super::compare::check_window(&scenario)?;
         let several = |flag: &str, given: usize, allowed: &str| {
             Failure::Usage(format!(

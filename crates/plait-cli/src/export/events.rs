@@ -221,6 +221,11 @@ impl EventLog {
     /// Ends the file; fails if a line of it could not be written.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
+        // A reader that went away (`--trace-events /dev/stdout | head`) has what it wanted.
+        let outcome = outcome.or_else(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(error),
+        });
         outcome.map_err(|error| Failure::unwritable(FLAG, &self.file, &error))
     }
 

@@ -26,6 +26,10 @@ const FURTHER: &[(&str, &str)] = &[
     ("burst", "--path a:rtt=10ms --path b:rtt=100ms --workload burst:15seg --ideal"),
     ("upload", "--path wifi-cafe --path 3g-sprint --workload upload:300kB --schedulers roundrobin"),
     ("plain-tcp", "--path wifi:profile=wifi-home,aqm=codel --workload bulk:2s"),
+    (
+        "competing",
+        "--path wifi-home --path lte-att --workload upload:500kB --compete reno@wifi-home*2",
+    ),
     ("one-segment", "--path wifi-home --path lte-att --workload download:1B"),
 ];
 

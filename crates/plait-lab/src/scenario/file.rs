@@ -56,7 +56,14 @@ impl Draft {
             }
             let place = source.place(&value.span(), key.get_ref());
             let repeats = SETTINGS.iter().any(|it| it.repeats && it.name == key.get_ref());
-            for text in source.texts(value, key.get_ref(), repeats)? {
+            let texts = source.texts(value, key.get_ref(), repeats).map_err(|error| {
+                // A key that nothing has is worth more than what its value is.
+                let place = source.place(&key.span(), key.get_ref());
+                let given = Given { place, text: String::new() };
+                let refusal = draft.set(key.get_ref(), given).err();
+                refusal.filter(|refusal| refusal.fault == Fault::Unknown).unwrap_or(error)
+            })?;
+            for text in texts {
                 let given = Given { place: place.clone(), text };
                 draft.set(key.get_ref(), given).map_err(|mut error| {
                     // An unknown key stands where the key does, not where its value does.

@@ -59,6 +59,7 @@ pub(super) fn write(
 ) {
     of_paths(page, document, counters, seen);
     subflows(page, document, seen);
+    beside(page, document);
     held_back(page, seen);
     decisions(page, document, seen);
     let rows = measures(document).map(|(entry, number)| {
@@ -140,6 +141,15 @@ fn subflows(page: &mut String, document: &Document, seen: &Collector) {
         ]
     });
     table(page, "Subflows of the sender", &head, rows.collect());
+}
+
+/// The flows that competed, which no drawing shows.
+fn beside(page: &mut String, document: &Document) {
+    let rows = document.competing_mbps.iter().map(|(kind, flows)| {
+        let each: Vec<String> = flows.iter().map(|mbps| figure(*mbps)).collect();
+        vec![kind.clone(), format!("{} Mbit/s", each.join(", "))]
+    });
+    table(page, "Flows beside it", &["flows", "goodput of each"], rows.collect());
 }
 
 fn held_back(page: &mut String, seen: &Collector) {

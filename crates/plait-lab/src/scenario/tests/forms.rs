@@ -108,6 +108,11 @@ fn a_mistake_in_a_file_has_its_line_and_column() {
         ("runs = 3", "ruins = 3", "home.toml:5:1: ruins: `ruins`: unknown setting"),
         ("runs = 3", "runs = 0", "home.toml:5:8: runs: `0`: not a number that fits"),
         ("runs = 3", "runs = [[1]]", "home.toml:5:9: runs: this array does not fit here"),
+        (
+            "[[path]]\nname = \"wifi\"",
+            "[[paths]]\nname = \"wifi\"",
+            "home.toml:10:3: paths: `paths`",
+        ),
         ("\"25ms\"", "25", "home.toml:12:7: path[0].rtt: `25` has no unit"),
         ("rate = ", "rat = ", "home.toml:13:1: path[0].rat: `rat`: unknown key of a path"),
         ("\"lte-att\"\nprofile", "\"x\"\nprofil", "home.toml:18:1: path[1].profil"),
