@@ -1,5 +1,6 @@
 //! What the core tells observers. Events are typed and small; the world stamps them with the time.
 
+use crate::conn::FallbackCause;
 use plait_base::{ByteRange, PathId, ServerAddress, Span, SubflowId, SubflowSet};
 use plait_sched::{Effect, Reason};
 
@@ -138,6 +139,8 @@ pub enum Event {
         /// The timeout that expired.
         rto: Span,
     },
+    /// The connection fell back to plain TCP.
+    Fallback(FallbackCause),
     /// A subflow's congestion window was lowered after an idle time.
     IdleReset {
         /// The subflow.

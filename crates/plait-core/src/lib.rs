@@ -15,7 +15,8 @@ mod tcp;
 
 pub use config::{Config, JoinTiming, Pacing, PathConfig, ReduceFrom, RtoMode, StartOffsets};
 pub use conn::{
-    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, Report, SchedulerFactory, Transmit,
+    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, Report,
+    SchedulerFactory, Transmit,
 };
 pub use endpoint::Endpoint;
 pub use event::{Block, Carry, Detail, Event, WindowCause};

@@ -1,6 +1,6 @@
 //! State and counters of a connection, for its user and for reports.
 
-use crate::conn::{Connection, ConnectionState};
+use crate::conn::{Connection, ConnectionState, FallbackCause};
 use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
 
@@ -42,6 +42,8 @@ pub struct ConnectionStats {
     pub state: ConnectionState,
     /// Multipath TCP is spoken.
     pub multipath: bool,
+    /// Why it is not, where it was offered.
+    pub fallback: Option<FallbackCause>,
     /// Bytes in order that wait for the reader.
     pub readable: u64,
     /// Bytes written and not DATA_ACKed.
@@ -64,6 +66,7 @@ impl Connection {
         ConnectionStats {
             state: self.state(),
             multipath: self.speaks_multipath(),
+            fallback: self.fallback_cause(),
             readable: self.readable(),
             unacked: self.unacked(),
             segment_payload: self.mss(),

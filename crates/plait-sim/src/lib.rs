@@ -15,7 +15,7 @@ mod way;
 mod world;
 
 pub use digest::RunDigest;
-pub use middlebox::{Middlebox, Strip, StripAt};
+pub use middlebox::{Meddler, Middlebox, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,

@@ -55,14 +55,15 @@ pub struct Middlebox {
 
 /// The middlebox on one direction of a path.
 #[derive(Debug)]
-pub(crate) struct Meddler {
+pub struct Meddler {
     config: Middlebox,
     edits: Stream,
 }
 
 impl Meddler {
     /// `None` where it does nothing. Its chances have a stream of their own.
-    pub(crate) fn new(config: Middlebox, seed: u64, name: &[&str]) -> Option<Box<Meddler>> {
+    #[must_use]
+    pub fn new(config: Middlebox, seed: u64, name: &[&str]) -> Option<Box<Meddler>> {
         if config == Middlebox::default() {
             return None;
         }
@@ -73,7 +74,7 @@ impl Meddler {
     }
 
     /// Passes a segment on at `now`.
-    pub(crate) fn pass(&mut self, now: Time, segment: &mut Segment) {
+    pub fn pass(&mut self, now: Time, segment: &mut Segment) {
         if let Some(strip) = self.config.strip
             && (strip.from..strip.until).contains(&now)
             && strip.at.takes(segment)

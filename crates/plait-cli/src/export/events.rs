@@ -1,6 +1,8 @@
 //! `plait run --trace-events`: every event of a run as JSON lines, as `docs/events.md` tells.
 
-use super::words::{Block, Carry, Drop, HostWord, OptionWord, Way, WindowCause, reasons};
+use super::words::{
+    Block, Carry, Drop, FallbackCause, HostWord, OptionWord, Way, WindowCause, reasons,
+};
 use crate::failure::Failure;
 use plait_app::{AppEvent, Host};
 use plait_base::{ByteRange, PathId, Span, SubflowSet, Time};
@@ -132,6 +134,9 @@ enum What<'a> {
     Timeout {
         subflow: u8,
         rto_ns: u64,
+    },
+    Fallback {
+        cause: FallbackCause,
     },
     IdleReset {
         subflow: u8,
@@ -335,6 +340,7 @@ fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
         Event::Timeout { subflow, rto } => {
             What::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
         }
+        Event::Fallback(cause) => What::Fallback { cause: cause.into() },
         Event::IdleReset { subflow, before, after } => {
             What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
         }

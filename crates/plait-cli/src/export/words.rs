@@ -66,6 +66,36 @@ impl From<plait_core::Carry> for Carry {
     }
 }
 
+/// Why a connection is plain TCP.
+#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FallbackCause {
+    Silence,
+    Syn,
+    #[serde(rename = "synack")]
+    SynAck,
+    #[serde(rename = "ack")]
+    ThirdAck,
+    FirstData,
+    Mappings,
+    Checksum,
+}
+
+impl From<plait_core::FallbackCause> for FallbackCause {
+    fn from(cause: plait_core::FallbackCause) -> FallbackCause {
+        use plait_core::FallbackCause as Core;
+        match cause {
+            Core::Silence => FallbackCause::Silence,
+            Core::Syn => FallbackCause::Syn,
+            Core::SynAck => FallbackCause::SynAck,
+            Core::ThirdAck => FallbackCause::ThirdAck,
+            Core::FirstData => FallbackCause::FirstData,
+            Core::Mappings => FallbackCause::Mappings,
+            Core::Checksum => FallbackCause::Checksum,
+        }
+    }
+}
+
 /// What keeps the sender from sending.
 #[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "kebab-case")]

@@ -117,7 +117,7 @@ impl Connection {
         address: IpAddr,
         port: Option<u16>,
     ) -> bool {
-        if self.client || self.plain() || self.failed {
+        if self.client || self.falls_back() || self.failed {
             return false;
         }
         let Some(number) = ctx.directory.number(address) else { return false };

@@ -96,13 +96,11 @@ impl Connection {
         verifier.dsn(range)
     }
 
-    /// Data was taken in: where a mapping's checksum was wrong, something on the path changes what
-    /// it carries, and the subflow cannot be trusted. Its data goes elsewhere.
+    /// Data was taken in: is a checksum wrong?
     pub(super) fn on_verified(&mut self, ctx: &mut Context<'_>, index: usize) {
         let verifier = self.subflows[index].verifier.as_ref();
         if let Some(dsn) = verifier.and_then(|verifier| verifier.failed()) {
-            let dsn = self.keys.peer_first_dsn.wrapping_add(dsn);
-            self.reset_subflow(ctx, index, Cause::Failed(dsn));
+            self.on_wrong_checksum(ctx, index, dsn);
         }
     }
 }

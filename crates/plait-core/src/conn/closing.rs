@@ -12,6 +12,8 @@ pub(crate) struct Closing {
     pub(crate) asked: bool,
     /// When our DATA_FIN was signalled first.
     pub(crate) fin_sent: Option<Time>,
+    /// An ACK with our keys went ahead of it.
+    pub(crate) keys_told: bool,
     /// It must be signalled (again).
     pub(crate) fin_due: bool,
     /// Our DATA_FIN was DATA_ACKed (plain TCP: our FIN acknowledged).
@@ -72,7 +74,7 @@ impl Connection {
         if !subflow.state.sends_data() || standing.pf || !standing.joined {
             return false;
         }
-        if self.plain() { self.at_end() } else { self.closing.done() }
+        if self.sends_plain() { self.at_end() } else { self.closing.done() }
     }
 
     /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.

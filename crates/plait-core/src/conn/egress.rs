@@ -94,6 +94,9 @@ impl Connection {
             if let Some(seq) = subflow.owes.stray.take() {
                 return Some(self.build_stray_rst(index, seq));
             }
+            if subflow.owes.fail || subflow.owes.infinite {
+                return Some(self.build_fallback_signal(ctx, index));
+            }
             if core::mem::take(&mut subflow.owes.syn) {
                 let again = ctx.now + self.join_retry(index);
                 self.subflows[index].timers.set(Timer::Rto, again);
@@ -265,8 +268,11 @@ impl Connection {
         ctx.emit(Event::DataSent { subflow, data, carry });
         self.scheduling.on_sent(subflow);
         let payload = self.queue.payload(data);
-        let mapping = (self.mode == Mode::Multipath).then_some(data);
+        let mapping = (!self.sends_plain()).then_some(data);
         let mut transmit = self.build_ack(ctx, index, seq, Flags::PSH, payload, mapping);
+        if self.tells_infinite(index) {
+            self.tell_infinite(&mut transmit.segment);
+        }
         if self.spec.config.tsq {
             transmit.report = Some(Report { conn: ctx.log.speaker, subflow });
         }
@@ -275,11 +281,18 @@ impl Connection {
 
     /// The end: DATA_FIN, then a FIN on each subflow.
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if !self.plain() && self.at_end() && !self.closing.fin_acked {
+        if !self.sends_plain() && self.at_end() && !self.closing.fin_acked {
             let first = self.closing.fin_sent.is_none();
             if (first || self.closing.fin_due)
                 && let Some(index) = self.best_for_signal()
             {
+                // Our keys go first: beside a DATA_FIN there is no room for them.
+                if self.ack_option(index, None, None).is_some() && !self.closing.keys_told {
+                    self.closing.keys_told = true;
+                    let seq = self.subflows[index].tx.nxt();
+                    return Some(self.pure_ack(ctx, index, seq));
+                }
+                self.closing.keys_told = false;
                 self.closing.fin_due = false;
                 self.closing.fin_sent = self.closing.fin_sent.or(Some(ctx.now));
                 self.timers.arm_retransmission(ctx.now, self.longest_rto());

@@ -38,7 +38,9 @@ impl Connection {
         self.timers = ConnectionTimers::new();
         // A server that has not answered with a DSS may not know our key, and this one's last ACK
         // may have to prove it: then a RST has to do.
-        let known = self.speaks_multipath() && (!self.client || self.joins.peer_dss_seen);
+        let known = !self.falls_back()
+            && self.speaks_multipath()
+            && (!self.client || self.joins.peer_dss_seen);
         let chosen = self.best_for_signal().filter(|_| known);
         for index in (0..self.subflows.len()).filter(|index| Some(*index) != chosen) {
             let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
@@ -64,7 +66,7 @@ impl Connection {
 
     /// Whether `option` is an MP_FASTCLOSE with our key; with another it says nothing.
     pub(super) fn is_fast_close(&self, option: Option<&Mptcp>) -> bool {
-        self.speaks_multipath() && told_key(option) == Some(self.keys.local)
+        !self.falls_back() && self.speaks_multipath() && told_key(option) == Some(self.keys.local)
     }
 
     /// A segment that is no RST while ours waits: only the peer's own MP_FASTCLOSE ends the wait.
@@ -105,7 +107,7 @@ impl Connection {
     /// What a RST of ours carries (RFC 8684 sections 3.5 to 3.7); nothing once the connection is
     /// plain TCP.
     pub(super) fn reset_option(&self, cause: Cause) -> Option<Mptcp> {
-        if self.plain() {
+        if self.falls_back() && !matches!(cause, Cause::Failed(_)) {
             return None;
         }
         let reset = |reason, transient| Mptcp::Reset { reason, transient };

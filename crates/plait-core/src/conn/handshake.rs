@@ -1,17 +1,20 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
 use super::addresses::Addresses;
+use super::fallback::Fallback;
 use super::joins::Joins;
 use super::segments::{Transmit, syn_segment};
 use super::timeouts::ConnectionTimers;
-use super::{Connection, ConnectionSpec, Context, Keys, Mode};
+use super::{Connection, ConnectionSpec, Context, FallbackCause, Keys, Mode};
 use crate::config::JoinTiming;
 use crate::data::window::{SendWindow, scale_for};
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Address, Handshake, Offer};
+use crate::tcp::subflow::{Address, Cause, Handshake, Offer};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, Time};
-use plait_wire::{Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, Segment, join_hmac};
+use plait_wire::{
+    Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
+};
 
 /// MSS of a peer that tells none (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
@@ -140,7 +143,7 @@ impl Connection {
                 conn.subflows[0].owes.syn = true;
                 conn.window.update(0, u64::from(syn.window));
                 if listen_syn(syn) != Asks::Multipath {
-                    conn.mode = Mode::Plain;
+                    conn.start_plain(ctx, FallbackCause::Syn);
                 }
                 conn.agree_on_checksums(syn);
             }
@@ -271,6 +274,10 @@ impl Connection {
                 self.mode = Mode::Multipath;
                 self.agree_on_checksums(segment);
             }
+            (false, _) if self.mode == Mode::Offered => {
+                self.start_plain(ctx, FallbackCause::SynAck);
+                self.drop_joins(ctx);
+            }
             (false, _) => self.drop_joins(ctx),
             (true, Some(Mptcp::JoinSynAck(answer))) => {
                 subflow.standing.peer_backup = answer.backup;
@@ -295,6 +302,8 @@ impl Connection {
         subflow.owes.ack = true;
         self.handshake_answered(ctx.now, index);
         if self.subflows[index].shake.join {
+            // The peer may use it once it has our third ACK.
+            self.fallback.others_used = true;
             // Repeated until the peer has acknowledged our HMAC.
             let subflow = &mut self.subflows[index];
             subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
@@ -347,8 +356,10 @@ impl Connection {
             (false, _) if self.mode == Mode::Offered && segment.options.dss.is_some() => {
                 return false;
             }
-            (false, _) if self.mode == Mode::Offered => self.mode = Mode::Plain,
-            (false, _) => {}
+            (false, _) if self.mode == Mode::Offered => {
+                self.start_plain(ctx, FallbackCause::ThirdAck);
+            }
+            (false, _) => self.tell_plain_syn(ctx),
             (true, Some(Mptcp::JoinAck(proof))) => {
                 let shake = subflow.shake;
                 let authentic = self.keys.peer.is_some_and(|peer| {
@@ -361,6 +372,12 @@ impl Connection {
                 }
                 // The fourth ACK (RFC 8684 section 3.2).
                 self.subflows[index].owes.ack = true;
+            }
+            (true, None) if segment.options.dss.is_none() => {
+                // Nothing else comes before the fourth ACK: the proof was taken off.
+                let cause = Cause::Reason(ResetReason::Middlebox);
+                self.reset_subflow(ctx, index, cause);
+                return false;
             }
             (true, _) => return false,
         }
@@ -402,6 +419,7 @@ impl Connection {
 
     /// A DSS came: the peer has our key.
     pub(super) fn on_dss_seen(&mut self, ctx: &mut Context<'_>) {
+        self.fallback.on_dss();
         if !self.joins.peer_dss_seen {
             self.joins.peer_dss_seen = true;
             self.start_joins(ctx);
@@ -449,6 +467,7 @@ impl Connection {
         };
         self.keys = Keys::new(Key(ctx.entropy.bits()), self.spec.config.offsets.idsn);
         self.checksums = self.spec.config.checksum;
+        self.fallback = Fallback::new();
         self.mode = if self.spec.config.multipath { Mode::Offered } else { Mode::Plain };
         self.queue.restart();
         self.window = SendWindow::new();

@@ -4,11 +4,11 @@ use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
 use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Acked, Heard, Told};
+use crate::tcp::subflow::{Acked, Cause, Heard, Told};
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, Time, unwrap32};
 use plait_sched::Notice;
-use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, Segment};
+use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, ResetReason, Segment};
 
 /// The longest TIME-WAIT (RFC 9293 section 3.6.1: twice the maximum segment lifetime; as long as
 /// Linux has it).
@@ -55,6 +55,11 @@ impl Connection {
             self.kill_subflow(ctx, index, false);
             self.on_fast_close(ctx);
         } else if acceptable {
+            if let Some(Mptcp::Reset { reason: ResetReason::Middlebox, transient: false }) =
+                segment.options.mptcp.as_deref()
+            {
+                self.joins.bar(self.subflows[index].address.path);
+            }
             self.kill_subflow(ctx, index, false);
         } else if subflow.state.synchronised() {
             // A challenge for what lies in the window; the rest is dropped in silence.
@@ -91,10 +96,16 @@ impl Connection {
         if self.failed {
             return;
         }
-        if segment.options.dss.is_some() {
+        if let Some(dss) = segment.options.dss {
             self.on_dss_seen(ctx);
-        } else {
-            self.maybe_fall_back(segment, ack);
+            if let Some(map) = dss.mapping.filter(|map| map.len == 0) {
+                self.on_infinite_mapping(ctx, index, &map);
+            }
+        } else if self.mode == Mode::Multipath {
+            self.on_bare_segment(ctx, index, segment, seq, ack);
+        }
+        if self.failed {
+            return;
         }
         let old_una = self.queue.una();
         self.on_subflow_ack(ctx, index, segment, ack);
@@ -122,20 +133,9 @@ impl Connection {
                 self.notify_subflows(ctx);
             }
             Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
+            Mptcp::Fail(dsn) => self.on_mp_fail(ctx, index, *dsn),
             Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             _ => {}
-        }
-    }
-
-    /// First data or a first acknowledgement of ours without a DSS: the peer fell back, for options
-    /// were lost on the way (RFC 8684 section 3.7). Plain TCP from here on.
-    fn maybe_fall_back(&mut self, segment: &Segment, ack: u64) {
-        let first_answer = self.mode == Mode::Multipath
-            && !self.joins.peer_dss_seen
-            && self.subflows.len() == 1
-            && segment.options.mptcp.is_none();
-        if first_answer && (!segment.payload.is_empty() || ack > 1) {
-            self.mode = Mode::Plain;
         }
     }
 
@@ -204,7 +204,7 @@ impl Connection {
                 subflow.timers.clear_all();
                 subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
             }
-            if self.plain() {
+            if self.sends_plain() {
                 self.on_fin_acked();
             }
             self.scheduling.wake();
@@ -214,14 +214,15 @@ impl Connection {
 
     /// Acknowledgement of the data, and the window beside it.
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
+        let plain = self.sends_plain();
         let edge = match self.mode {
             // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
             // An acknowledgement from before our first byte says nothing.
-            Mode::Plain => match ack.checked_sub(1) {
+            _ if plain => match ack.checked_sub(1) {
                 Some(edge) => edge.min(self.queue.nxt()),
                 None => return,
             },
-            Mode::Multipath => {
+            Mode::Multipath | Mode::Plain => {
                 let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) else {
                     return;
                 };
@@ -239,7 +240,7 @@ impl Connection {
         if edge > sent {
             return;
         }
-        if self.mode == Mode::Multipath && self.data_fin_edge() == Some(edge) {
+        if !plain && self.data_fin_edge() == Some(edge) {
             self.on_fin_acked();
         }
         let freed = self.queue.on_data_ack(edge);
@@ -259,9 +260,9 @@ impl Connection {
     /// The range of data that the payload carries, if it is told.
     fn mapped(&self, index: usize, segment: &Segment, seq: u64) -> Option<u64> {
         match self.mode {
-            Mode::Plain => seq.checked_sub(1),
+            _ if self.receives_plain() => seq.checked_sub(1),
             Mode::Offered => None,
-            Mode::Multipath => {
+            Mode::Multipath | Mode::Plain => {
                 if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
                     && capable.data_len.is_some()
                     && !self.subflows[index].shake.join
@@ -294,8 +295,7 @@ impl Connection {
     }
 
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: u64) {
-        if let Some(dss) =
-            segment.options.dss.filter(|dss| dss.data_fin && self.mode == Mode::Multipath)
+        if let Some(dss) = segment.options.dss.filter(|dss| dss.data_fin && !self.receives_plain())
         {
             self.on_data_fin(index, &dss);
         }
@@ -314,18 +314,24 @@ impl Connection {
         if let Some(map) = segment.options.dss.and_then(|dss| dss.mapping)
             && u64::from(map.len) > len
             && let Some(told) = self.read_mapping(&map, seq)
+            && !self.subflows[index].remember(told)
         {
-            self.subflows[index].remember(told);
+            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
         }
-        let dsn = if self.checksums && self.mode == Mode::Multipath {
+        let dsn = if self.checksums && !self.receives_plain() {
             self.checked_dsn(ctx, index, segment, seq)
         } else {
             self.mapped(index, segment, seq)
         };
-        let Some(dsn) = dsn else { return };
+        let Some(dsn) = dsn else { return self.on_unmapped(ctx, index, segment, seq) };
         // Below the first byte or beyond the last number: no place in the data.
         let Some(end) = dsn.checked_add(len) else { return };
         let data = ByteRange::new(dsn, end);
+        let range = ByteRange::with_len(seq, len);
+        let beside = seq < self.subflows[index].rx.nxt() || self.subflows[index].rx.has_hole();
+        if beside && !self.receives_plain() && self.subflows[index].rx.contradicts(range, dsn) {
+            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
+        }
         // What does not fit the window is discarded at both levels, so that it comes again.
         let crowded = self.recv.is_crowded() && data.start > self.recv.nxt();
         if crowded || !self.recv.fits(data) {
@@ -335,6 +341,7 @@ impl Connection {
         let mss = self.mss();
         let (now, log) = (ctx.now, &mut *ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
+        subflow.standing.unmapped = 0;
         let id = subflow.id;
         let fresh = !subflow.rx.has(ByteRange::with_len(seq, len));
         let before = recv.nxt();
@@ -342,11 +349,7 @@ impl Connection {
         let mut deliver = |dsn: u64, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
             duplicate -= recv.insert(now, dsn, payload, at, id, &mut |run| {
-                log.emit(Event::DataReadable {
-                    data: run.data,
-                    waited: run.waited,
-                    subflow: run.subflow,
-                });
+                log.emit(run.event());
             });
         };
         let payload = segment.payload.clone();
@@ -401,7 +404,7 @@ impl Connection {
     }
 
     fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) {
-        let plain = self.plain();
+        let plain = self.receives_plain();
         let subflow = &mut self.subflows[index];
         subflow.owes.ack = true;
         if !subflow.rx.take_fin(seq) {

@@ -29,6 +29,8 @@ pub(crate) struct Joins {
     pub(crate) early_answers: Vec<(usize, Segment)>,
     /// How often a path was joined anew.
     pub(crate) rejoins: u32,
+    /// Paths that are not joined again, for a middlebox takes options off there.
+    barred: Vec<PathId>,
 }
 
 impl Joins {
@@ -48,13 +50,25 @@ impl Joins {
         paths.iter().filter(|config| !here(config)).for_each(|config| add(config, each.max(1)));
         Joins { waiting, ..Joins::default() }
     }
+
+    /// Whether a path is not to be joined again.
+    pub(crate) fn is_barred(&self, path: PathId) -> bool {
+        self.barred.contains(&path)
+    }
+
+    /// A path is not to be joined again.
+    pub(crate) fn bar(&mut self, path: PathId) {
+        if !self.barred.contains(&path) {
+            self.barred.push(path);
+        }
+    }
 }
 
 impl Connection {
     /// Starts the joins whose time has come. Client only: the server's addresses are reached from
     /// there.
     pub(crate) fn start_joins(&mut self, ctx: &mut Context<'_>) {
-        let over = self.failed || self.closing.asked && self.at_end();
+        let over = self.failed || self.falls_back() || self.closing.asked && self.at_end();
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
@@ -110,7 +124,7 @@ impl Connection {
     pub(crate) fn subflows_ready(&self) -> bool {
         let pairs = self.spec.paths.len().max(1) * (1 + self.spec.addresses.len());
         let all = pairs * usize::from(self.spec.config.subflows.max(1));
-        let expected = if self.plain() { 1 } else { all.min(SubflowId::MAX) };
+        let expected = if self.falls_back() { 1 } else { all.min(SubflowId::MAX) };
         self.subflows.iter().filter(|s| s.standing.joined).count() >= expected
     }
 
@@ -118,6 +132,8 @@ impl Connection {
     pub(crate) fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
         subflow.standing.joined = true;
+        // A peer's join may carry data of both ends from now on.
+        self.fallback.others_used |= subflow.shake.join;
         let (id, Address { path, server, .. }) = (subflow.id, subflow.address);
         ctx.emit(Event::SubflowUp { subflow: id, path, server });
         // What the failed ones hold can go here now.

@@ -8,6 +8,7 @@ mod checksums;
 mod closing;
 mod crossing;
 mod egress;
+mod fallback;
 mod fastclose;
 mod handshake;
 mod ingress;
@@ -18,6 +19,7 @@ mod scheduling;
 mod segments;
 mod timeouts;
 
+pub use fallback::FallbackCause;
 pub(crate) use handshake::{Asks, Opening, Provisional, listen_syn};
 pub use segments::{Report, Transmit};
 
@@ -39,6 +41,7 @@ use closing::Closing;
 use core::fmt;
 use core::net::IpAddr;
 use egress::Rounds;
+use fallback::Fallback;
 use joins::Joins;
 use plait_base::{ConnId, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
@@ -228,6 +231,7 @@ pub(crate) struct Connection {
     mode: Mode,
     /// DSS checksums are in use in both directions.
     checksums: bool,
+    fallback: Fallback,
     failed: bool,
     keys: Keys,
     subflows: Vec<Subflow>,
@@ -262,6 +266,7 @@ impl Connection {
             started: now,
             mode,
             checksums: spec.config.checksum,
+            fallback: Fallback::new(),
             failed: false,
             keys: Keys::new(key, spec.config.offsets.idsn),
             subflows: Vec::with_capacity(SubflowId::MAX),
@@ -301,6 +306,11 @@ impl Connection {
 
     pub(crate) fn speaks_multipath(&self) -> bool {
         self.mode == Mode::Multipath
+    }
+
+    /// Why the connection is plain TCP, if it was to be more.
+    pub(crate) fn fallback_cause(&self) -> Option<FallbackCause> {
+        self.fallback.cause()
     }
 
     /// Whether the addresses or the key may have changed since this was last asked.
@@ -380,7 +390,8 @@ impl Connection {
 
     /// Whether further subflows may be accepted (RFC 8684 section 3.2).
     pub(crate) fn accepts_joins(&self) -> bool {
-        self.mode == Mode::Multipath && self.keys.peer.is_some() && !self.closing.done()
+        let agreed = self.mode == Mode::Multipath && !self.falls_back();
+        agreed && self.keys.peer.is_some() && !self.closing.done()
     }
 
     fn live(&self) -> SubflowSet {
@@ -541,7 +552,7 @@ impl Connection {
 
     /// Queues all that a subflow has sent and not seen acknowledged for reinjection.
     fn reinject_outstanding(&mut self, index: usize) {
-        if self.plain() {
+        if self.falls_back() {
             return;
         }
         for sent in self.subflows[index].tx.iter() {

@@ -26,7 +26,7 @@ impl Connection {
     /// The interval of probes, where this connection sends any: plain TCP has no other path that
     /// would tell it what it misses.
     pub(super) fn probe_interval(&self) -> Option<Span> {
-        self.spec.config.probe.filter(|_| !self.plain())
+        self.spec.config.probe.filter(|_| !self.falls_back())
     }
 
     /// A subflow has fallen silent: probe it until something comes.
@@ -65,7 +65,8 @@ impl Connection {
         let Address { path, server, remote_port: port, .. } = self.subflows[index].address;
         // An announced address that cannot be joined is left alone until it is announced again (RFC
         // 8684 section 3.4.1).
-        let hopeless = !was_joined && server != self.addresses.first.server;
+        let unannounced = !was_joined && server != self.addresses.first.server;
+        let hopeless = unannounced || self.joins.is_barred(path);
         let others = self.subflows.iter().any(|s| s.state != State::Closed);
         let over = self.failed || self.closing.asked || self.closing.peer_finished;
         if others && !hopeless && !over {

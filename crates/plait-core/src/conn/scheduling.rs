@@ -143,7 +143,7 @@ impl Connection {
         let ca = match subflow.phase.ca() {
             // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
             // its window allows (RFC 5681 section 3.1).
-            CaState::Loss if self.plain() => CaState::Recovery,
+            CaState::Loss if self.sends_plain() => CaState::Recovery,
             ca => ca,
         };
         SubflowView {
@@ -197,7 +197,7 @@ impl Connection {
 
     /// Brings the views of the subflows that carry data up to date.
     fn refresh_views(&mut self, now: Time) {
-        let common = (self.segment_size(), self.plain());
+        let common = (self.segment_size(), self.sends_plain());
         let stale = core::mem::replace(&mut self.scheduling.stale, Stale::NOTHING);
         if stale.all || self.spec.config.tsq || self.scheduling.common != common {
             self.scheduling.common = common;

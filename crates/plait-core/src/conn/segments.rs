@@ -99,7 +99,8 @@ impl Connection {
         payload: Payload,
         mapping: Option<ByteRange>,
     ) -> Transmit {
-        let multipath = self.mode == Mode::Multipath;
+        let receives_plain = self.receives_plain();
+        let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
         let window = self.recv.window();
         let scale = self.subflows[index].shake.own_scale;
         let field = (window >> scale).min(0xffff);
@@ -114,7 +115,8 @@ impl Connection {
         if multipath && mptcp.is_none() || multipath && mapping.is_some() && data_len.is_none() {
             let first_dsn = self.keys.first_dsn;
             dss = Some(Dss {
-                data_ack: Some(DataAck { value: data_ack & 0xffff_ffff, long: false }),
+                data_ack: (!receives_plain)
+                    .then_some(DataAck { value: data_ack & 0xffff_ffff, long: false }),
                 mapping: mapping.map(|range| Mapping {
                     dsn: first_dsn.wrapping_add(range.start) & 0xffff_ffff,
                     long: false,
@@ -193,9 +195,49 @@ impl Connection {
         transmit
     }
 
+    /// An ACK with MP_FAIL, the infinite mapping or both (RFC 8684 section 3.7).
+    pub(super) fn build_fallback_signal(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+    ) -> Transmit {
+        let subflow = &mut self.subflows[index];
+        let fail = core::mem::take(&mut subflow.owes.fail);
+        let infinite = core::mem::take(&mut subflow.owes.infinite);
+        let seq = subflow.tx.nxt();
+        let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
+        let options = &mut transmit.segment.options;
+        if fail {
+            options.mptcp = Some(Box::new(Mptcp::Fail(self.failed_dsn())));
+        }
+        if infinite {
+            // Beside MP_FAIL and timestamps there is no room for a DATA_ACK.
+            let mapping = Some(self.infinite_mapping());
+            let data_ack = options.dss.and_then(|dss| dss.data_ack).filter(|_| !fail);
+            options.dss = Some(Dss { data_ack, mapping, data_fin: false });
+        }
+        trim_sack(options);
+        transmit
+    }
+
+    /// Puts the infinite mapping on a segment with data; SACK blocks give way.
+    pub(super) fn tell_infinite(&self, segment: &mut Segment) {
+        let mapping = Some(self.infinite_mapping());
+        segment.options.dss.get_or_insert_default().mapping = mapping;
+        let most = self.spec.config.mtu;
+        while segment.options.sack.count() > 0
+            && (!segment.options.fits() || segment.ip_len() > most)
+        {
+            segment.options.sack.truncate(segment.options.sack.count() - 1);
+        }
+    }
+
     /// A segment without payload that carries our DATA_FIN signal.
     pub(super) fn build_data_fin(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
-        let seq = self.subflows[index].tx.nxt();
+        // Told again on an only subflow, it has an old sequence number, which has to be answered
+        // even where its options are taken off.
+        let again = u64::from(self.timers.retries() > 0 && !self.fallback.others_used);
+        let seq = self.subflows[index].tx.nxt() - again;
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
         let checksum = self.fin_checksum();

@@ -32,6 +32,8 @@ pub(crate) struct ConnectionTimers {
     pub(super) rejoin: Time,
     /// An address is announced again.
     pub(super) address: Time,
+    /// MP_FAIL is not answered.
+    pub(super) fail: Time,
 }
 
 impl ConnectionTimers {
@@ -44,6 +46,7 @@ impl ConnectionTimers {
             probe_backoff: 0,
             rejoin: Time::NEVER,
             address: Time::NEVER,
+            fail: Time::NEVER,
         }
     }
 
@@ -57,12 +60,18 @@ impl ConnectionTimers {
         }
     }
 
+    /// How often the connection's retransmission timer has expired since the last DATA_ACK.
+    pub(super) const fn retries(&self) -> u32 {
+        self.backoff
+    }
+
     fn next(&self) -> Time {
         self.retransmission
             .min(self.safety)
             .min(self.window_probe)
             .min(self.rejoin)
             .min(self.address)
+            .min(self.fail)
     }
 }
 
@@ -243,6 +252,10 @@ impl Connection {
             self.timers.safety = Time::NEVER;
             self.scheduling.wake();
         }
+        if self.timers.fail <= ctx.now {
+            self.timers.fail = Time::NEVER;
+            self.on_fail_timeout(ctx);
+        }
         if self.timers.rejoin <= ctx.now {
             self.timers.rejoin = Time::NEVER;
             self.start_joins(ctx);
@@ -268,7 +281,8 @@ impl Connection {
     /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
     /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does.
     fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
-        if self.plain() {
+        self.on_data_ack_overdue(ctx);
+        if self.sends_plain() {
             return;
         }
         self.timers.backoff += 1;

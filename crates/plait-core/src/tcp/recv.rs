@@ -33,6 +33,8 @@ const RECENT: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Receiver {
     nxt: u64,
+    /// The DSN after that of the last byte in order.
+    end_dsn: u64,
     held: VecDeque<Held>,
     /// Most segments in `held`.
     most: usize,
@@ -53,6 +55,7 @@ impl Receiver {
     pub(crate) fn new(quick: u32, most: usize) -> Receiver {
         Receiver {
             nxt: 1,
+            end_dsn: 0,
             held: VecDeque::new(),
             most,
             ranges: RangeSet::new(),
@@ -88,6 +91,25 @@ impl Receiver {
         }
     }
 
+    /// Whether the mapping of `range` to `dsn` differs from what is known of the same bytes: the last
+    /// one in order, and those behind a hole.
+    pub(crate) fn contradicts(&self, range: ByteRange, dsn: u64) -> bool {
+        let (nxt, first) = (self.nxt, range.start);
+        if first < nxt && range.end >= nxt && nxt > 1 && dsn + (nxt - first) != self.end_dsn {
+            return true;
+        }
+        if self.held.is_empty() {
+            return false;
+        }
+        let at = self.held.partition_point(|held| held.seq < first);
+        let near = self.held.range(at.saturating_sub(1)..);
+        near.take_while(|held| held.seq < range.end).any(|held| {
+            let len = u64::from(held.payload.len());
+            let overlaps = !ByteRange::with_len(held.seq, len).intersect(range).is_empty();
+            overlaps && held.dsn.wrapping_sub(held.seq) != dsn.wrapping_sub(first)
+        })
+    }
+
     /// Takes in the payload at `seq`; hands what is in order to `deliver` as (DSN, payload, time of
     /// arrival). Two full segments are worth an acknowledgement.
     pub(crate) fn accept(
@@ -115,6 +137,7 @@ impl Receiver {
         }
         self.unacked += range.end - self.nxt;
         self.nxt = range.end;
+        self.end_dsn = dsn + range.len();
         deliver(dsn + u64::from(skip), payload.slice(skip, u32::MAX), now);
         if filled_hole {
             self.release(&mut deliver);
@@ -168,6 +191,7 @@ impl Receiver {
             let len = u64::from(held.payload.len());
             if skip < len {
                 self.nxt = held.seq + len;
+                self.end_dsn = held.dsn + len;
                 deliver(held.dsn + skip, held.payload.slice(skip as u32, u32::MAX), held.at);
             }
         }

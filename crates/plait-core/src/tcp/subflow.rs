@@ -132,6 +132,10 @@ pub(crate) struct Owes {
     pub(crate) stray: Option<u32>,
     /// An ACK with MP_FASTCLOSE.
     pub(crate) fast_close: bool,
+    /// An ACK with MP_FAIL.
+    pub(crate) fail: bool,
+    /// An ACK with the infinite mapping.
+    pub(crate) infinite: bool,
     /// A retransmission of the last segment, whatever the window says.
     pub(crate) tail_probe: bool,
     /// A segment that makes the peer tell its window.
@@ -148,6 +152,8 @@ impl Owes {
             | self.join_ack
             | self.rst
             | self.fast_close
+            | self.fail
+            | self.infinite
             | self.tail_probe
             | self.window_probe
             | self.path_probe
@@ -167,6 +173,8 @@ pub(crate) struct Standing {
     pub(crate) pf: bool,
     /// Probes of the present silence.
     pub(crate) probes: u32,
+    /// Segments in order without a mapping since the last one with.
+    pub(crate) unmapped: u8,
     /// Window before the last idle reset, zero once exceeded.
     pub(crate) rec_cwnd: u64,
     /// Most bytes in flight that a scheduler's effect allows.
@@ -283,14 +291,31 @@ impl Subflow {
 
     /// Remembers a mapping for segments that a middlebox has cut from the one that told it (RFC
     /// 8684 section 3.3.1); at most a handful, so that a peer cannot fill memory with them.
-    pub(crate) fn remember(&mut self, told: Told) {
+    /// False where it contradicts one of those.
+    pub(crate) fn remember(&mut self, told: Told) -> bool {
         const MOST: usize = 16;
-        if self.told.back() != Some(&told) {
-            self.told.push_back(told);
-            if self.told.len() > MOST {
-                self.told.pop_front();
-            }
+        if self.told.back() == Some(&told) {
+            return true;
         }
+        let differs = |other: &Told| {
+            let overlaps = !other.seq.intersect(told.seq).is_empty();
+            overlaps
+                && other.dsn.wrapping_sub(other.seq.start) != told.dsn.wrapping_sub(told.seq.start)
+        };
+        if self.told.iter().any(differs) {
+            return false;
+        }
+        self.told.push_back(told);
+        if self.told.len() > MOST {
+            self.told.pop_front();
+        }
+        true
+    }
+
+    /// Whether a mapping told earlier covers `range`.
+    pub(crate) fn covers(&self, range: ByteRange) -> bool {
+        let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
+        checked || self.told.iter().any(|told| told.seq.covers(range))
     }
 
     /// Low priority, whoever asked for it.

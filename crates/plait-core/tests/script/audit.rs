@@ -67,7 +67,8 @@ impl Script {
             let mut sum =
                 Sum::of_mapping(self.key.idsn().wrapping_add(1).wrapping_add(dsn), ssn, len);
             sum.add_payload(&payload);
-            self.sums.then_some(sum.checksum())
+            let told = if len == 0 { 0 } else { sum.checksum() };
+            self.sums.then_some(told)
         };
         let dss = (seg.dack.is_some() || seg.map.is_some()).then(|| {
             let first = self.key.idsn().wrapping_add(1);

@@ -10,6 +10,7 @@ mod acceptance;
 mod asked;
 mod checksums;
 mod closing;
+mod fallback;
 mod fastclose;
 mod found;
 mod handshake;

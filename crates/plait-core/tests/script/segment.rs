@@ -220,6 +220,10 @@ impl Want {
         self.set("dack", dack)
     }
 
+    pub(crate) fn dack_none(self) -> Want {
+        self.set("dack", "-")
+    }
+
     pub(crate) fn map(self, dsn: u64, ssn: u32, len: u16) -> Want {
         self.set("map", mapping(Some((dsn, ssn, len)), false))
     }

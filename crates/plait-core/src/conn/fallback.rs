@@ -1,0 +1,412 @@
+//! Back to plain TCP (RFC 8684 section 3.7), at each point where that is possible: in the handshake,
+//! on first data without options, where mappings vanish later, and where a checksum is wrong.
+//!
+//! Each direction falls back on its own. On the only subflow that ever was, sequence numbers and
+//! DSNs run in step, so the infinite mapping says what is known anyway: the byte with subflow
+//! sequence number n has DSN n - 1. Once another subflow was used that no longer holds; then a
+//! subflow that cannot be trusted is reset instead.
+
+use super::addresses::Addresses;
+use super::{Connection, Context, Mode};
+use crate::event::Event;
+use crate::tcp::state::State;
+use crate::tcp::subflow::Cause;
+use plait_base::{ByteRange, SubflowId, Time, unwrap32};
+use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
+
+/// Acknowledgements without a DSS, one after the other, that tell that options are taken off.
+const BARE_ACKS: u8 = 3;
+/// Segments in order without a mapping, one after the other, that cost a subflow its trust.
+const UNMAPPED: u8 = 3;
+/// Timeouts of the connection without a DSS after which a subflow is given up, where no fallback is
+/// possible.
+const PATIENCE: u32 = 3;
+/// How often MP_FAIL is told again before the subflow is reset.
+const FAIL_RETRIES: u8 = 3;
+
+/// Why a connection that offered or spoke Multipath TCP speaks plain TCP.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FallbackCause {
+    /// SYNs with MP_CAPABLE stayed unanswered, of this connection or of one before it.
+    Silence,
+    /// The peer's SYN had no MP_CAPABLE.
+    Syn,
+    /// The peer's SYN/ACK had none.
+    SynAck,
+    /// The third ACK had none.
+    ThirdAck,
+    /// The first data, or the first acknowledgement of ours, had no MPTCP option.
+    FirstData,
+    /// Mappings or DATA_ACKs vanished later.
+    Mappings,
+    /// A checksum was wrong, here or at the peer.
+    Checksum,
+}
+
+/// How data from the peer is understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Receiving {
+    Mapped,
+    /// The checksum of the mapping with this DSN was wrong. What came since is held; MP_FAIL was
+    /// told, and again so often.
+    Failing {
+        dsn: u64,
+        retries: u8,
+    },
+    Plain,
+}
+
+/// How data to the peer is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sending {
+    Mapped,
+    /// Without mappings, but segments still tell the infinite one, until this sequence number is
+    /// acknowledged.
+    Telling {
+        until: u64,
+    },
+    Plain,
+}
+
+/// How far a connection has fallen back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fallback {
+    cause: Option<FallbackCause>,
+    /// Another subflow than the first was used.
+    pub(super) others_used: bool,
+    receiving: Receiving,
+    sending: Sending,
+    /// Where our infinite mapping starts: at the last byte that was DATA_ACKed.
+    from: u64,
+    /// Acknowledgements without a DSS since the last one with.
+    bare: u8,
+}
+
+impl Fallback {
+    pub(super) const fn new() -> Fallback {
+        Fallback {
+            cause: None,
+            others_used: false,
+            receiving: Receiving::Mapped,
+            sending: Sending::Mapped,
+            from: 0,
+            bare: 0,
+        }
+    }
+
+    pub(super) const fn cause(&self) -> Option<FallbackCause> {
+        self.cause
+    }
+
+    /// A DSS came.
+    pub(super) const fn on_dss(&mut self) {
+        self.bare = 0;
+    }
+}
+
+impl Connection {
+    /// Data to the peer has no mappings any more.
+    pub(super) fn sends_plain(&self) -> bool {
+        self.mode == Mode::Plain || self.fallback.sending != Sending::Mapped
+    }
+
+    /// Data from the peer needs no mappings any more.
+    pub(super) fn receives_plain(&self) -> bool {
+        self.mode == Mode::Plain || self.fallback.receiving == Receiving::Plain
+    }
+
+    /// Plain TCP, or on the way there: no joins, no reasons.
+    pub(super) fn falls_back(&self) -> bool {
+        self.mode == Mode::Plain || self.fallback.cause.is_some()
+    }
+
+    /// Plain TCP before any data.
+    pub(super) fn start_plain(&mut self, ctx: &mut Context<'_>, cause: FallbackCause) {
+        self.mode = Mode::Plain;
+        if self.spec.config.multipath {
+            self.note_fallback(ctx, cause);
+        }
+    }
+
+    /// The handshake is complete: was there a SYN without MP_CAPABLE?
+    pub(super) fn tell_plain_syn(&self, ctx: &mut Context<'_>) {
+        if self.fallback.cause == Some(FallbackCause::Syn) {
+            ctx.emit(Event::Fallback(FallbackCause::Syn));
+        }
+    }
+
+    fn note_fallback(&mut self, ctx: &mut Context<'_>, cause: FallbackCause) {
+        if self.fallback.cause.is_none() {
+            self.fallback.cause = Some(cause);
+            (self.news, self.changed) = (true, true);
+            // A SYN alone is no connection yet.
+            if cause != FallbackCause::Syn {
+                ctx.emit(Event::Fallback(cause));
+            }
+        }
+    }
+
+    /// The first step back on the subflow at `index`: no other is to be there (R54).
+    fn begin(&mut self, ctx: &mut Context<'_>, index: usize, cause: FallbackCause) {
+        self.note_fallback(ctx, cause);
+        self.joins.waiting.clear();
+        self.addresses = Addresses::of(self.addresses.first);
+        self.timers.address = Time::NEVER;
+        for other in (0..self.subflows.len()).filter(|other| *other != index) {
+            self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
+        }
+    }
+
+    /// Whether sequence numbers and DSNs run in step on the subflow at `index`.
+    fn may_fall_back(&self, index: usize) -> bool {
+        self.mode == Mode::Multipath
+            && !self.fallback.others_used
+            && !self.subflows[index].shake.join
+    }
+
+    fn send_plain(&mut self, index: usize) {
+        if self.fallback.sending == Sending::Mapped {
+            self.fallback.from = self.queue.una();
+            // A segment sent from now on tells the infinite mapping.
+            self.fallback.sending = Sending::Telling { until: self.subflows[index].tx.nxt() + 1 };
+            self.scheduling.wake();
+            self.settle_fallback();
+        }
+    }
+
+    fn receive_plain(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.fallback.receiving == Receiving::Plain {
+            return;
+        }
+        self.fallback.receiving = Receiving::Plain;
+        self.timers.fail = Time::NEVER;
+        let held = self.subflows[index].verifier.take();
+        if let Some(mut verifier) = held {
+            let (now, log, recv) = (ctx.now, &mut *ctx.log, &mut self.recv);
+            let id = SubflowId(index as u8);
+            verifier.release(&mut |dsn, payload: Payload, at| {
+                recv.insert(now, dsn, payload, at, id, &mut |run| log.emit(run.event()));
+            });
+            self.subflows[index].owes.ack = true;
+            self.news = true;
+            if self.recv.finished() {
+                self.on_peer_finished();
+            }
+        }
+        self.settle_fallback();
+    }
+
+    fn settle_fallback(&mut self) {
+        if self.sends_plain() && self.receives_plain() {
+            (self.mode, self.changed) = (Mode::Plain, true);
+        }
+    }
+
+    /// A segment of an established subflow has no DSS although Multipath TCP is spoken.
+    pub(super) fn on_bare_segment(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        seq: u64,
+        ack: u64,
+    ) {
+        if segment.options.mptcp.is_some() {
+            return;
+        }
+        if !self.may_fall_back(index) {
+            let news = self.mode == Mode::Multipath && ack > self.subflows[index].tx.una();
+            self.fallback.bare = self.fallback.bare.saturating_add(u8::from(news));
+            return;
+        }
+        let end = seq + u64::from(segment.payload.len());
+        let fin = segment.flags.has(Flags::FIN);
+        if !self.joins.peer_dss_seen {
+            // First data, or a first acknowledgement of ours: the peer fell back.
+            if end > seq || ack > 1 || fin {
+                self.begin(ctx, index, FallbackCause::FirstData);
+                self.receive_plain(ctx, index);
+                (self.mode, self.changed) = (Mode::Plain, true);
+            }
+            return;
+        }
+        let subflow = &self.subflows[index];
+        let next = subflow.rx.nxt();
+        let unmapped = seq <= next && end > next && !subflow.covers(ByteRange::new(seq, end));
+        // An end that no DATA_FIN told.
+        let ends = fin && seq <= next && end <= next && !self.recv.finished();
+        if unmapped || ends {
+            self.begin(ctx, index, FallbackCause::Mappings);
+            self.receive_plain(ctx, index);
+            return self.send_plain(index);
+        }
+        let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        let news = ack > subflow.tx.una() || fin_pending && self.queue.is_drained();
+        if news && !self.sends_plain() {
+            self.fallback.bare += 1;
+            if self.fallback.bare >= BARE_ACKS {
+                self.begin(ctx, index, FallbackCause::Mappings);
+                self.send_plain(index);
+            }
+        }
+    }
+
+    /// Nothing was DATA_ACKed for long: where acknowledgements came without a DSS, those have to
+    /// do.
+    pub(super) fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
+        let Some(index) = self.best_for_signal().filter(|_| self.fallback.bare > 0) else { return };
+        if !self.may_fall_back(index) && self.timers.retries() >= PATIENCE {
+            // No DSS has come on any subflow for long.
+            self.joins.bar(self.subflows[index].address.path);
+            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
+        } else if self.may_fall_back(index) {
+            self.begin(ctx, index, FallbackCause::Mappings);
+            self.send_plain(index);
+            let edge = self.subflows[index].tx.una().saturating_sub(1);
+            if self.queue.on_data_ack(edge.min(self.queue.nxt())) > 0 {
+                self.on_data_progress(ctx.now);
+                self.news = true;
+            }
+        }
+    }
+
+    /// Payload came for which no mapping is known, while others may still carry data.
+    pub(super) fn on_unmapped(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        seq: u64,
+    ) {
+        let subflow = &mut self.subflows[index];
+        let end = seq + u64::from(segment.payload.len());
+        let in_order = seq <= subflow.rx.nxt() && end > subflow.rx.nxt();
+        if !in_order || self.mode != Mode::Multipath || subflow.state == State::Closed {
+            return;
+        }
+        subflow.standing.unmapped += 1;
+        if subflow.standing.unmapped >= UNMAPPED {
+            let path = subflow.address.path;
+            self.joins.bar(path);
+            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
+        }
+    }
+
+    /// A mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain data from now
+    /// on.
+    pub(super) fn on_infinite_mapping(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        map: &Mapping,
+    ) {
+        if self.receives_plain() {
+            return;
+        }
+        let ssn = unwrap32(map.ssn, self.subflows[index].rx.nxt());
+        let in_step = ssn.checked_sub(1) == Some(self.mapped_dsn(map));
+        if !self.may_fall_back(index) || !in_step {
+            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
+        }
+        self.begin(ctx, index, FallbackCause::Mappings);
+        self.receive_plain(ctx, index);
+        self.send_plain(index);
+    }
+
+    /// The checksum of the peer's mapping with `dsn` was wrong: something on the path changes what
+    /// it carries.
+    pub(super) fn on_wrong_checksum(&mut self, ctx: &mut Context<'_>, index: usize, dsn: u64) {
+        if self.fallback.receiving != Receiving::Mapped {
+            return;
+        }
+        if !self.may_fall_back(index) || self.recv.nxt() != dsn {
+            return self.reset_failed(ctx, index, dsn);
+        }
+        self.begin(ctx, index, FallbackCause::Checksum);
+        self.fallback.receiving = Receiving::Failing { dsn, retries: 0 };
+        self.subflows[index].owes.fail = true;
+        self.timers.fail = ctx.now + self.subflows[index].rtt.rto();
+    }
+
+    fn reset_failed(&mut self, ctx: &mut Context<'_>, index: usize, dsn: u64) {
+        let dsn = self.keys.peer_first_dsn.wrapping_add(dsn);
+        self.reset_subflow(ctx, index, Cause::Failed(dsn));
+    }
+
+    /// No infinite mapping has come.
+    pub(super) fn on_fail_timeout(&mut self, ctx: &mut Context<'_>) {
+        let Receiving::Failing { dsn, retries } = &mut self.fallback.receiving else { return };
+        let (dsn, again) = (*dsn, *retries < FAIL_RETRIES);
+        *retries += 1;
+        let wait = 1 << *retries;
+        let open = |s: &crate::tcp::subflow::Subflow| s.state != State::Closed;
+        let Some(index) = self.subflows.iter().position(open) else { return };
+        if again {
+            self.subflows[index].owes.fail = true;
+            self.timers.fail = ctx.now + self.subflows[index].rtt.rto().times(wait);
+        } else {
+            self.reset_failed(ctx, index, dsn);
+        }
+    }
+
+    /// MP_FAIL: a checksum of ours was wrong at the peer. It is answered with an infinite mapping,
+    /// and with MP_FAIL for the other direction.
+    pub(super) fn on_mp_fail(&mut self, ctx: &mut Context<'_>, index: usize, told: u64) {
+        let dsn = told.wrapping_sub(self.keys.first_dsn);
+        let already = self.fallback.sending != Sending::Mapped;
+        let possible = self.queue.una() <= dsn && dsn <= self.queue.nxt();
+        if !already && (self.mode != Mode::Multipath || !possible) {
+            return;
+        }
+        if !already && !self.may_fall_back(index) {
+            let nxt = self.recv.nxt();
+            return self.reset_failed(ctx, index, nxt);
+        }
+        let owes = &mut self.subflows[index].owes;
+        owes.infinite = true;
+        // One that has told its own needs no second.
+        owes.fail |= self.fallback.receiving == Receiving::Mapped;
+        self.begin(ctx, index, FallbackCause::Checksum);
+        self.send_plain(index);
+    }
+
+    /// The DSN of our MP_FAIL: that of the mapping that failed, or of what is expected.
+    pub(super) fn failed_dsn(&self) -> u64 {
+        let dsn = match self.fallback.receiving {
+            Receiving::Failing { dsn, .. } => dsn,
+            _ => self.recv.nxt(),
+        };
+        self.keys.peer_first_dsn.wrapping_add(dsn)
+    }
+
+    /// The infinite mapping, which starts at the last DATA_ACKed byte.
+    pub(super) fn infinite_mapping(&self) -> Mapping {
+        let from = self.fallback.from;
+        Mapping {
+            dsn: self.keys.first_dsn.wrapping_add(from) & 0xffff_ffff,
+            long: false,
+            ssn: from.wrapping_add(1) as u32,
+            len: 0,
+            checksum: self.checksums.then_some(0),
+        }
+    }
+
+    /// Whether data segments still tell the infinite mapping.
+    pub(super) fn tells_infinite(&mut self, index: usize) -> bool {
+        match self.fallback.sending {
+            Sending::Telling { until } if self.subflows[index].tx.una() >= until => {
+                self.fallback.sending = Sending::Plain;
+                false
+            }
+            Sending::Telling { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl crate::data::reassembly::Readable {
+    /// As observers are told of it.
+    pub(super) fn event(&self) -> Event {
+        Event::DataReadable { data: self.data, waited: self.waited, subflow: self.subflow }
+    }
+}

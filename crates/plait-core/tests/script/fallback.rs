@@ -1,0 +1,376 @@
+//! Back to plain TCP in the middle of a connection: MP_FAIL and infinite mappings, mappings that
+//! vanish, and when a reset takes the place of a fallback (RFC 8684 section 3.7).
+
+use crate::harness::{MSS, Script, multipath};
+use crate::segment::{ACK, FIN, PSH, RST, Seg, want};
+use plait_base::ByteRange;
+use plait_core::{Config, ConnectionState, FallbackCause};
+use plait_wire::{Dss, Mapping, Mptcp, ResetReason};
+
+fn summing() -> Config {
+    Config { checksum: true, ..Config::default() }
+}
+
+fn reset(reason: ResetReason) -> String {
+    format!("{:?}", Mptcp::Reset { reason, transient: false })
+}
+
+impl Script {
+    /// MP_FAIL of the endpoint for the peer's data at `dsn`.
+    fn their_fail(&self, dsn: u64) -> String {
+        format!("{:?}", Mptcp::Fail(self.key.idsn().wrapping_add(1 + dsn)))
+    }
+
+    /// MP_FAIL of the peer for the endpoint's data at `dsn`.
+    fn our_fail(&self, dsn: u64) -> Mptcp {
+        Mptcp::Fail(self.remote_key.unwrap().idsn().wrapping_add(1 + dsn))
+    }
+
+    fn fallback(&self) -> Option<FallbackCause> {
+        self.endpoint.stats(self.id).unwrap().fallback
+    }
+
+    /// Data without any option; the peer counts it as sent.
+    fn bare(&mut self, seq: u32, len: u32) -> Seg {
+        let from = u64::from(seq) - 1;
+        self.sent.insert(ByteRange::with_len(from, u64::from(len)));
+        Seg { len, ..self.tx(0).seq(seq).flags(PSH).stripped() }
+    }
+}
+
+/// R42, R53, R54: the receiver's part. A wrong checksum on the only subflow is told by MP_FAIL; the
+/// bytes are held and not DATA_ACKed; what this end sends still has mappings. The infinite mapping
+/// delivers what was held, and from then on there are no options.
+#[test]
+fn the_receiver_of_wrong_data() {
+    let mut s = Script::open_server(summing(), 1);
+    s.send(s.tx(0).data(0, 500));
+    s.expect(want(0, ACK).ack(501).dack(500));
+    s.send(s.tx(0).data(500, 500).edited());
+    let fail = s.their_fail(500);
+    s.expect(want(0, ACK).ack(1_001).dack(500).mptcp(&fail));
+    s.send(s.tx(0).data(1_000, 500));
+    s.expect(want(0, ACK).ack(1_501).dack(500).mptcp("-"));
+    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (500, Some(FallbackCause::Checksum)));
+    s.write(100);
+    s.expect(want(0, PSH).map(0, 1, 100).dack(500));
+    // The infinite mapping starts at the last DATA_ACKed byte, its checksum is zero.
+    let infinite = s.tx(0).mptcp(s.our_fail(0)).map(500, 501, 0);
+    s.send(infinite);
+    s.expect(want(0, ACK).ack(1_501).map(0, 1, 0).dack_none().mptcp("-"));
+    assert_eq!(s.endpoint.readable(s.id), 1_500);
+    let data = s.bare(1_501, 300);
+    s.send(data);
+    s.expect(want(0, ACK).ack(1_801).plain());
+    assert_eq!(s.endpoint.readable(s.id), 1_800);
+    // The new data tells the infinite mapping until some of it is acknowledged.
+    s.write(200);
+    s.expect(want(0, PSH).seq(101).map(0, 1, 0).dack_none());
+    s.peers.get_mut(&0).unwrap().rcv = 301;
+    s.send(s.tx(0).stripped());
+    s.write(50);
+    s.expect(want(0, PSH).seq(301).plain());
+    s.finish();
+    s.expect(want(0, FIN).seq(351).plain());
+    assert_eq!(s.endpoint.unacked(s.id), 50);
+}
+
+/// R42, R53: the sender's part. MP_FAIL is answered by MP_FAIL for the other direction and an infinite
+/// mapping from the last DATA_ACKed byte on, and then data has no mapping; acknowledgements of the
+/// subflow are those of the data.
+#[test]
+fn the_sender_of_wrong_data() {
+    let mut s = Script::open_server(summing(), 1);
+    s.send(s.tx(0).data(0, 10));
+    s.write(3_000);
+    s.ack(0, MSS + 1, u64::from(MSS));
+    s.lose_all();
+    s.peers.get_mut(&0).unwrap().rcv = 3_001;
+    s.send(s.tx(0).dack(u64::from(MSS)).mptcp(s.our_fail(u64::from(MSS))));
+    let fail = s.their_fail(10);
+    let told = s.expect(want(0, ACK).mptcp(&fail).map(u64::from(MSS), MSS + 1, 0));
+    assert_eq!(told.len, 0);
+    assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (0, Some(FallbackCause::Checksum)));
+    s.write(500);
+    s.expect(want(0, PSH).seq(3_001).map(u64::from(MSS), MSS + 1, 0).dack(10));
+    // The other direction is mapped until its own infinite mapping.
+    s.send(s.tx(0).seq(11).data(10, 20));
+    s.expect(want(0, ACK).ack(31).dack(30));
+    // MP_FAIL again: our answer was lost.
+    s.send(s.tx(0).mptcp(s.our_fail(u64::from(MSS))));
+    s.expect(want(0, ACK).map(u64::from(MSS), MSS + 1, 0));
+    s.peers.get_mut(&0).unwrap().rcv = 3_501;
+    let bare = s.bare(31, 40);
+    s.send(bare);
+    s.expect(want(0, ACK).ack(71).plain());
+    assert_eq!((s.endpoint.readable(s.id), s.endpoint.unacked(s.id)), (70, 0));
+}
+
+/// R53: MP_FAIL is told again while no answer comes; then the subflow is reset with it.
+#[test]
+fn an_unanswered_mp_fail() {
+    let mut s = Script::open_server(summing(), 1);
+    s.send(s.tx(0).data(0, 500).edited());
+    s.after(30_000);
+    let fail = s.their_fail(0);
+    let told: Vec<_> = s.out.iter().filter(|(_, seg, _)| seg.mptcp.is_some()).collect();
+    let words: Vec<_> = told
+        .iter()
+        .map(|(_, seg, _)| (seg.flags, format!("{:?}", seg.mptcp.clone().unwrap())))
+        .collect();
+    let ack = (ACK, fail.clone());
+    assert_eq!(words, [ack.clone(), ack.clone(), ack.clone(), ack, (RST, fail)]);
+    assert_eq!(s.state(), ConnectionState::Failed);
+    assert_eq!(s.endpoint.readable(s.id), 0);
+}
+
+/// R53: held bytes are delivered where the answer's options are taken off too: plain data tells that
+/// the peer has fallen back.
+#[test]
+fn plain_data_answers_mp_fail() {
+    let mut s = Script::open_server(summing(), 1);
+    s.send(s.tx(0).data(0, 500).edited());
+    s.lose_all();
+    let bare = s.bare(501, 100);
+    s.send(bare);
+    s.expect(want(0, ACK).ack(601).plain());
+    assert_eq!(s.endpoint.readable(s.id), 600);
+}
+
+/// R53: an MP_FAIL for data that was never sent is not believed.
+#[test]
+fn an_mp_fail_from_nowhere() {
+    let mut s = Script::open_server(summing(), 1);
+    s.write(1_000);
+    s.lose_all();
+    s.send(s.tx(0).mptcp(s.our_fail(1_001)));
+    s.send(s.tx(0).mptcp(s.our_fail(u64::MAX - 5)));
+    s.expect_nothing();
+    assert_eq!(s.fallback(), None);
+}
+
+/// R53: after other subflows were used the data need not be contiguous: MP_FAIL is answered by a
+/// reset with MP_FAIL.
+#[test]
+fn an_mp_fail_among_subflows() {
+    let mut s = Script::open_server(summing(), 2);
+    s.write(1_000);
+    s.expect(want(0, PSH).len(1_000));
+    s.send(s.tx(0).mptcp(s.our_fail(0)));
+    let fail = s.their_fail(0);
+    s.expect(want(0, RST).mptcp(&fail));
+    s.expect(want(1, PSH).map(0, 1, 1_000));
+    assert_eq!((s.state(), s.fallback()), (ConnectionState::Open, None));
+}
+
+/// R33, R42, R52: an infinite mapping on an only subflow that does not come after MP_FAIL, with data
+/// beside it.
+#[test]
+fn an_infinite_mapping_out_of_the_blue() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 500));
+    s.lose_all();
+    let first = s.bare(501, 100).dack(0).map(500, 501, 0);
+    s.send(first);
+    s.expect(want(0, ACK).ack(601).plain());
+    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (600, Some(FallbackCause::Mappings)));
+    // R49, R54: no options any more, not on a reset either; no joins.
+    let join = s.join_syn(1, false);
+    s.send(join);
+    s.expect(want(1, RST));
+    s.endpoint.abort(s.now, s.id);
+    s.drain();
+    s.expect(want(0, RST).plain());
+}
+
+/// R33, F19: an infinite mapping that is not in step with what came, or that comes beside another
+/// subflow, is an error.
+#[test]
+fn an_infinite_mapping_that_cannot_be() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 500));
+    s.lose_all();
+    s.send(s.tx(0).map(700, 501, 0));
+    s.expect(want(0, RST).mptcp(&reset(ResetReason::Mptcp)));
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).map(0, 1, 0));
+    s.expect(want(0, RST).mptcp(&reset(ResetReason::Mptcp)));
+    assert_eq!((s.state(), s.fallback()), (ConnectionState::Open, None));
+}
+
+/// R33: a mapping of 65535 bytes, told once.
+#[test]
+fn the_longest_mapping() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.sent.insert(ByteRange::new(0, 65_535));
+    for seq in (0..65_535).step_by(1_428) {
+        let len = (65_535 - seq).min(1_428);
+        let piece = Seg { len, ..s.tx(0).seq(seq + 1).flags(PSH) };
+        s.send(if seq == 0 { piece.map(0, 1, 65_535) } else { piece });
+    }
+    assert_eq!(s.endpoint.readable(s.id), 65_535);
+}
+
+/// R52: data without a mapping in the middle of an only subflow is plain data.
+#[test]
+fn mappings_vanish_on_the_only_subflow() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 500));
+    s.write(100);
+    s.lose_all();
+    // Behind a hole it may have been cut from a segment that tells its mapping.
+    let late = s.bare(701, 100);
+    s.send(late);
+    assert_eq!(s.fallback(), None);
+    s.lose_all();
+    let bare = s.bare(501, 200);
+    s.send(bare);
+    s.expect(want(0, ACK).ack(701).plain());
+    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (700, Some(FallbackCause::Mappings)));
+    let late = s.bare(701, 100);
+    s.send(late);
+    assert_eq!(s.endpoint.readable(s.id), 800);
+    s.write(300);
+    s.lose_all();
+    let mut end = s.tx(0).seq(801).flags(FIN).stripped();
+    end.ack = 401;
+    s.send(end);
+    assert_eq!((s.state(), s.endpoint.unacked(s.id)), (ConnectionState::Open, 0));
+    s.skip(1_000);
+    assert_eq!(s.state(), ConnectionState::PeerDone);
+}
+
+/// R52: acknowledgements of data without DATA_ACKs, one after the other, are taken for them.
+#[test]
+fn data_acks_vanish_on_the_only_subflow() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 10));
+    s.write(5_000);
+    for (count, unacked) in [(1, 5_000), (2, 5_000), (3, 5_000 - 3 * u64::from(MSS))] {
+        s.peers.get_mut(&0).unwrap().rcv = count * MSS + 1;
+        s.send(s.tx(0).stripped());
+        assert_eq!(s.endpoint.unacked(s.id), unacked);
+    }
+    assert_eq!(s.fallback(), Some(FallbackCause::Mappings));
+}
+
+/// R52: with a single acknowledgement the timer decides.
+#[test]
+fn one_data_ack_vanishes() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 10));
+    s.write(100);
+    s.peers.get_mut(&0).unwrap().rcv = 101;
+    s.send(s.tx(0).stripped());
+    assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (100, None));
+    s.after(1_000);
+    assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (0, Some(FallbackCause::Mappings)));
+    s.lose_all();
+    s.finish();
+    // What comes is still mapped, as far as is known.
+    s.expect(want(0, FIN).seq(101).no_map().dack(10));
+}
+
+/// R32, R49, R52: beside another subflow, data in order without a mapping is not taken, waits for
+/// its repetitions, and then costs the subflow: reason 6. Data goes on elsewhere.
+#[test]
+fn mappings_vanish_beside_another_subflow() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(0).data(0, 500));
+    s.lose_all();
+    for _ in 0..2 {
+        let bare = Seg { len: 500, ..s.tx(0).seq(501).flags(PSH).stripped() };
+        s.send(bare);
+        s.expect_nothing();
+    }
+    // A mapping in time makes it good.
+    s.send(s.tx(0).seq(501).data(500, 500));
+    s.expect(want(0, ACK).dack(1_000));
+    for _ in 0..3 {
+        let bare = Seg { len: 500, ..s.tx(0).seq(1_001).flags(PSH).stripped() };
+        s.send(bare);
+    }
+    s.expect(want(0, RST).mptcp(&reset(ResetReason::Middlebox)));
+    s.send(s.tx(1).data(1_000, 100));
+    s.expect(want(1, ACK).dack(1_100));
+    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (1_100, None));
+}
+
+/// R52: a path whose subflow the peer reset for a middlebox is not joined again.
+#[test]
+fn a_path_with_a_middlebox_is_left_alone() {
+    let mut s = Script::open_client(multipath(), 2);
+    let option = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
+    s.send(s.tx(1).flags(RST).mptcp(option));
+    s.after(120_000);
+    s.expect_nothing();
+}
+
+/// R31: a mapping that differs from one told earlier for the same bytes is an error; the same one
+/// again is not.
+#[test]
+fn mappings_that_contradict() {
+    let good = |s: &Script| s.tx(1).seq(1).data(0, 100).map(0, 1, 300);
+    type Bad = fn(&Script) -> Seg;
+    let cases: [(&str, Bad); 3] = [
+        ("a longer one told", |s| Seg {
+            len: 100,
+            ..s.tx(1).seq(101).flags(PSH).map(5_000, 101, 300)
+        }),
+        ("the last byte in order", |s| Seg {
+            len: 100,
+            ..s.tx(1).seq(51).flags(PSH).map(9_000, 51, 100)
+        }),
+        ("bytes behind a hole", |s| Seg {
+            len: 100,
+            ..s.tx(1).seq(551).flags(PSH).map(9_000, 551, 100)
+        }),
+    ];
+    for (what, bad) in cases {
+        let mut s = Script::open_server(multipath(), 2);
+        s.send(good(&s));
+        s.send(good(&s));
+        s.send(s.tx(1).seq(501).data(500, 100));
+        assert_eq!(s.endpoint.readable(s.id), 100);
+        s.lose_all();
+        s.send(bad(&s));
+        s.expect(want(1, RST).mptcp(&reset(ResetReason::Mptcp)));
+        s.sent.insert(ByteRange::new(0, 200));
+        s.send(s.tx(0).data(0, 200));
+        assert_eq!((s.endpoint.readable(s.id), s.state()), (200, ConnectionState::Open), "{what}");
+    }
+}
+
+/// F19: a DATA_FIN below what came, or beyond the window, ends nothing; a DATA_ACK for what was
+/// never sent acknowledges nothing.
+#[test]
+fn numbers_that_cannot_be() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(0, 500));
+    s.write(100);
+    s.lose_all();
+    for dsn in [0, 499, 1 << 30] {
+        s.send(s.tx(0).data_fin(dsn));
+        assert_eq!(s.state(), ConnectionState::Open, "{dsn}");
+    }
+    s.data_fin = None;
+    s.send(s.tx(0).dack(101));
+    assert_eq!(s.endpoint.unacked(s.id), 100);
+}
+
+/// R33: the wire form of our infinite mapping: length 0, and a checksum of 0 where they are in use.
+#[test]
+fn our_infinite_mapping_on_the_wire() {
+    for (config, checksum) in [(summing(), Some(0)), (multipath(), None)] {
+        let mut s = Script::open_server(config, 1);
+        s.send(s.tx(0).data(0, 10));
+        s.lose_all();
+        s.send(s.tx(0).mptcp(s.our_fail(0)));
+        let (_, _, segment) = s.out.pop_front().unwrap();
+        let dsn = s.remote_key.unwrap().idsn().wrapping_add(1) & 0xffff_ffff;
+        let mapping = Mapping { dsn, long: false, ssn: 1, len: 0, checksum };
+        let dss = Dss { data_ack: None, mapping: Some(mapping), data_fin: false };
+        assert_eq!(segment.options.dss, Some(dss));
+        assert!(segment.options.fits());
+    }
+}

@@ -1,0 +1,207 @@
+//! Middleboxes that take MPTCP options off, at each position, against real bytes (R50 to R54, F5):
+//! what is written is read, byte for byte, and the fallback is told.
+
+use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_core::{
+    Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, FallbackCause, PathConfig,
+};
+use plait_sim::{Meddler, Middlebox, Strip, StripAt};
+use plait_wire::Segment;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+struct Draws(Stream);
+
+impl Entropy for Draws {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+/// Which middlebox, where.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    middleboxes: [Middlebox; 2],
+    paths: u16,
+    checksum: bool,
+    client_sends: bool,
+    len: usize,
+}
+
+/// What came of it.
+struct Outcome {
+    /// Bytes that arrived; all of them are those that were written.
+    arrived: usize,
+    client: (ConnectionState, Option<FallbackCause>),
+    server: (ConnectionState, Option<FallbackCause>),
+    ended: Time,
+}
+
+fn spec(case: &Case) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("roundrobin").expect("scheduler");
+    let controller = plait_cc::Spec::parse("reno").expect("controller");
+    ConnectionSpec {
+        config: Config { checksum: case.checksum, ..Config::default() },
+        addresses: Vec::new(),
+        paths: (0..case.paths).map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+/// The longest that a run may take.
+const DEADLINE: Span = Span::from_secs(300);
+
+/// Sends `len` random bytes one way, and an end both ways, over paths of 10 and 15 ms each way.
+fn run(case: &Case) -> Outcome {
+    let mut stream = Stream::new(7, &["data"]);
+    let data: Vec<u8> = (0..case.len).map(|_| stream.bits() as u8).collect();
+    let end = |name: &str| {
+        let mut endpoint = Endpoint::new(Box::new(Draws(Stream::new(7, &["entropy", name]))));
+        endpoint.check_invariants(true);
+        endpoint
+    };
+    let mut ends = [end("client"), end("server")];
+    let meddler = |path: usize, way: &str| {
+        Meddler::new(case.middleboxes[path], 7, &[&format!("path{path}"), way])
+    };
+    let mut meddlers =
+        [[meddler(0, "down"), meddler(1, "down")], [meddler(0, "up"), meddler(1, "up")]];
+    let mut now = Time::ZERO;
+    ends[1].listen(80, spec(case));
+    let mut ids = [Some(ends[0].connect(now, 80, spec(case))), None];
+    let sender = usize::from(!case.client_sends);
+    let (mut written, mut got) = (0, Vec::new());
+    let mut finished = [false; 2];
+    let mut flying: BTreeMap<(Time, u64), (usize, u16, Box<Segment>)> = BTreeMap::new();
+    let mut count = 0;
+    loop {
+        ids[1] = ids[1].or_else(|| ends[1].poll_accept());
+        for (index, endpoint) in ends.iter_mut().enumerate() {
+            while endpoint.poll_news().is_some() {}
+            if let Some(id) = ids[index] {
+                if index == sender {
+                    written += endpoint.write_bytes(now, id, &data[written..]);
+                } else {
+                    read_all(endpoint, now, id, &mut got);
+                }
+                let done = if index == sender { written } else { got.len() } == data.len();
+                if !finished[index] && done {
+                    finished[index] = true;
+                    endpoint.finish(now, id);
+                }
+            }
+            while let Some(transmit) = endpoint.poll_transmit(now) {
+                let delay = [10, 15][transmit.path.index()];
+                count += 1;
+                let arrival = (1 - index, transmit.path.0, transmit.segment);
+                flying.insert((now + Span::from_millis(delay), count), arrival);
+            }
+            assert_eq!(endpoint.violation(), None, "{case:?} at {now:?}");
+        }
+        assert!(data.starts_with(&got), "{case:?}: other bytes than were written");
+        let over = |endpoint: &Endpoint, id: Option<ConnId>| {
+            id.is_some_and(|id| {
+                use ConnectionState::{Closed, Failed};
+                matches!(endpoint.state(id), Closed | Failed) && endpoint.is_over()
+            })
+        };
+        if over(&ends[0], ids[0]) && (over(&ends[1], ids[1]) || ids[1].is_none()) {
+            break;
+        }
+        let timer = ends[0].poll_timeout().min(ends[1].poll_timeout());
+        let arrival = flying.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        now = timer.min(arrival).max(now);
+        if now > Time::ZERO + DEADLINE {
+            break;
+        }
+        if arrival <= now
+            && let Some((_, (to, path, mut segment))) = flying.pop_first()
+        {
+            if let Some(meddler) = &mut meddlers[to][usize::from(path)] {
+                meddler.pass(now, &mut segment);
+            }
+            ends[to].handle(now, PathId(path), &segment);
+        } else {
+            ends.iter_mut().for_each(|endpoint| endpoint.handle_timeout(now));
+        }
+    }
+    let told = |index: usize| {
+        let stats = ids[index].and_then(|id| ends[index].stats(id));
+        stats.map_or((ConnectionState::Failed, None), |stats| (stats.state, stats.fallback))
+    };
+    Outcome { arrived: got.len(), client: told(0), server: told(1), ended: now }
+}
+
+fn read_all(endpoint: &mut Endpoint, now: Time, id: ConnId, got: &mut Vec<u8>) {
+    let mut buffer = [0; 8_192];
+    loop {
+        let count = endpoint.read(now, id, &mut buffer);
+        got.extend_from_slice(&buffer[..count]);
+        if count == 0 {
+            return;
+        }
+    }
+}
+
+const LEN: usize = 600_000;
+
+fn strip(at: StripAt, from_ms: u64) -> Middlebox {
+    let from = Time::ZERO + Span::from_millis(from_ms);
+    Middlebox { strip: Some(Strip { at, from, until: Time::NEVER }), ..Middlebox::default() }
+}
+
+fn word(cause: Option<FallbackCause>) -> String {
+    cause.map_or_else(|| "-".to_owned(), |cause| format!("{cause:?}"))
+}
+
+/// R50, R51, R52, R54, F5, S11: the whole matrix. What cannot go on ends with an error, and never
+/// with other bytes.
+#[test]
+fn the_matrix() {
+    let nothing = Middlebox::default();
+    let positions = [
+        ("syn", strip(StripAt::Syn, 0)),
+        ("synack", strip(StripAt::SynAck, 0)),
+        ("third ack", strip(StripAt::ThirdAck, 0)),
+        ("first data", strip(StripAt::FirstData, 0)),
+        ("data", strip(StripAt::Data, 0)),
+        ("data later", strip(StripAt::Data, 75)),
+        ("all", strip(StripAt::All, 0)),
+        ("all later", strip(StripAt::All, 75)),
+    ];
+    let mut table =
+        String::from("position    paths       sender  sums  arrived  ms      client / server\n");
+    for (position, it) in positions {
+        let layouts = [
+            ("one", 1, [it, nothing]),
+            ("first of 2", 2, [it, nothing]),
+            ("other of 2", 2, [nothing, it]),
+            ("both", 2, [it, it]),
+        ];
+        for (layout, paths, middleboxes) in layouts {
+            for (client_sends, checksum) in
+                [(true, false), (true, true), (false, false), (false, true)]
+            {
+                let case = Case { middleboxes, paths, checksum, client_sends, len: LEN };
+                let it = run(&case);
+                let arrived = if it.arrived == LEN { "all".into() } else { it.arrived.to_string() };
+                let end = |(state, cause): (ConnectionState, Option<FallbackCause>)| {
+                    let failed = if state == ConnectionState::Closed { "" } else { " failed" };
+                    format!("{}{failed}", word(cause))
+                };
+                let _ = writeln!(
+                    table,
+                    "{position:<12}{layout:<12}{:<8}{:<6}{arrived:<9}{:<8}{} / {}",
+                    if client_sends { "client" } else { "server" },
+                    if checksum { "on" } else { "off" },
+                    it.ended.since(Time::ZERO).as_micros() / 1_000,
+                    end(it.client),
+                    end(it.server),
+                );
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
