@@ -37,6 +37,7 @@ mod spec;
 mod view;
 
 pub use algorithm::{Ack, Algorithm};
+pub use algorithms::balia::{self, Balia};
 pub use algorithms::cubic::{self, Cubic};
 pub use algorithms::fixed::Fixed;
 pub use algorithms::lia::{self, Lia};

@@ -4,8 +4,8 @@ use plait_base::{Span, Time};
 use plait_cc::{Ack, Congestion, Flow, Flows, IdleRestart, Settings, Spec};
 use proptest::prelude::*;
 
-const SPECS: [&str; 7] =
-    ["cubic", "reno", "lia", "olia", "olia:quality=l2/r", "fixed:cwnd=20seg", "fixed"];
+const SPECS: [&str; 8] =
+    ["cubic", "reno", "lia", "olia", "olia:quality=l2/r", "balia", "fixed:cwnd=20seg", "fixed"];
 
 #[derive(Clone, Debug)]
 enum Event {

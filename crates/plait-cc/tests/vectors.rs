@@ -4,7 +4,8 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::Span;
 use plait_cc::{
-    Flow, Flows, IdleRestart, Restarted, Rounds, Settings, View, cubic, lia, olia, reno, restart,
+    Flow, Flows, IdleRestart, Restarted, Rounds, Settings, View, balia, cubic, lia, olia, reno,
+    restart,
 };
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let check: Check = match name.split('/').next() {
             Some("lia") => check_lia,
             Some("olia") => check_olia,
+            Some("balia") => check_balia,
             Some("cubic") => check_cubic,
             Some("ss") => check_slow_start,
             Some("idle") => check_idle,
@@ -106,6 +108,21 @@ fn check_olia(inputs: &Value, expect: &Value, name: &str) -> Result<(), Failed> 
         near("alpha", olia::terms(&view, quality).a, &expect[own]["alpha"], 4)?;
         let increase = olia::increase(u64::from(MSS), &view, quality);
         near("inc", increase, &expect[own]["inc"], 4)?;
+    }
+    Ok(())
+}
+
+/// R77.
+fn check_balia(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
+    let all = flows(&inputs["paths"])?;
+    let acked = whole(inputs, "acked")?;
+    same("paths", &list(expect, "subflows")?.len(), &all.len())?;
+    for own in 0..all.len() {
+        let view = view(&all, own)?;
+        near("alpha", balia::alpha(&view), &expect[own]["alpha"], 4)?;
+        near("inc", balia::increase(acked, &view), &expect[own]["inc"], 4)?;
+        let left = balia::reduced(view.own().cwnd, &view) as f64;
+        near("loss_to", left, &expect[own]["loss_to"], 0)?;
     }
     Ok(())
 }

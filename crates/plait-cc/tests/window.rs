@@ -97,7 +97,7 @@ fn growth_beyond_the_threshold_is_congestion_avoidance_of_the_same_ack() {
 
 #[test]
 fn a_sender_that_the_window_does_not_limit_does_not_grow() {
-    for spec in ["reno", "cubic", "lia", "olia"] {
+    for spec in ["reno", "cubic", "lia", "olia", "balia"] {
         for ssthresh in [None, Some(5)] {
             let mut congestion = at(spec, 10, ssthresh);
             let all = [congestion.flow(Some(RTT), true)];
@@ -372,7 +372,7 @@ fn cubic_starts_convex_where_slow_start_ends_without_a_loss() {
 
 #[test]
 fn lia_alone_is_reno_to_the_byte() {
-    for spec in ["lia", "olia"] {
+    for spec in ["lia", "olia", "balia"] {
         let (mut one, mut other) = (at("reno", 20, Some(20)), at(spec, 20, Some(20)));
         for step in 0..2_000_u64 {
             let bytes = 1 + step * 37 % 2_500;
@@ -394,7 +394,7 @@ fn lia_alone_is_reno_to_the_byte() {
 
 #[test]
 fn a_sibling_in_recovery_counts_with_its_threshold() {
-    for spec in ["lia", "olia"] {
+    for spec in ["lia", "olia", "balia"] {
         let grown = |sibling: Flow| {
             let mut congestion = at(spec, 20, Some(20));
             let all = [congestion.flow(Some(RTT), true), sibling];
@@ -436,7 +436,7 @@ fn olia_may_fall_to_one_segment_while_it_has_siblings() {
 
 #[test]
 fn a_loss_that_was_none_is_taken_back_once() {
-    for name in ["reno", "cubic", "lia", "olia"] {
+    for name in ["reno", "cubic", "lia", "olia", "balia"] {
         let mut congestion = at(name, 40, Some(30));
         alone(&mut congestion, Time::ZERO, 7 * MSS);
         let before = (congestion.cwnd(), congestion.ssthresh());

@@ -89,6 +89,11 @@ fn lia_takes_about_the_share_of_one_flow() {
 }
 
 #[test]
+fn balia_takes_about_the_share_of_one_flow() {
+    insta::assert_snapshot!(table("balia", &(0.9..=1.25)));
+}
+
+#[test]
 fn olia_takes_about_the_share_of_one_flow() {
     insta::assert_snapshot!(table("olia", &(0.85..=1.15)));
 }

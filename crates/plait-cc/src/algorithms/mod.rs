@@ -1,5 +1,6 @@
 //! One file for each controller; `registry` lists them.
 
+pub mod balia;
 pub mod cubic;
 pub(crate) mod fixed;
 pub mod lia;

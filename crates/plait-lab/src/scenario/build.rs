@@ -354,7 +354,7 @@ fn twice(given: &Given, name: &str) -> ScenarioError {
 const LATER_SCHEDULERS: &[&str] =
     &["daps", "otias", "sttf", "stms", "stms-c", "stms-a", "linux", "strict", "rtt-threshold"];
 /// Controllers likewise.
-const LATER_CONTROLLERS: &[&str] = &["balia", "wvegas"];
+const LATER_CONTROLLERS: &[&str] = &["wvegas"];
 /// Decorators likewise.
 const LATER_DECORATORS: &[&str] = &["bm"];
 

@@ -57,7 +57,7 @@ fn known_words_of_later_versions_are_told_apart() {
     for (name, text) in [
         ("schedulers", "minrtt,daps"),
         ("schedulers", "minrtt+bm"),
-        ("cc", "balia"),
+        ("cc", "wvegas"),
         ("workload", "web:amazon"),
     ] {
         let mut list = vec![("path", "a:rtt=1ms,rate=1mbit"), (name, text)];

@@ -1,0 +1,86 @@
+//! BALIA, the Balanced Linked Adaptation algorithm (draft-walid-mptcp-congestion-control-04).
+
+use super::reno;
+use crate::{Ack, Algorithm, Entry, View};
+use alloc::boxed::Box;
+use plait_base::Time;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "balia",
+    aliases: &[],
+    idea: "between LIA and OLIA: friendly to single paths, and quick to use a path that gets better",
+    page: "With w the window in segments, r the smoothed RTT, x = w / r the rate of a subflow and \
+a = (largest x) / x:\n\
+\n\
+\x20 growth = x / (r * (sum of x)^2) * (1 + a) / 2 * (4 + a) / 5 * acked   bytes, for each ACK\n\
+\x20 loss:   w -= w / 2 * min(a, 1.5)\n\
+\n\
+The fastest subflow has a = 1 and halves as in reno; the others grow faster and lose up to three \
+quarters, down to one segment. With one subflow left it is reno.\n\
+\n\
+The kernel takes a as a whole number in the reduction; here it is the real one.",
+    clause: "draft-walid-mptcp-congestion-control-04",
+    params: &[],
+    make: |_| Box::new(Balia),
+};
+
+/// BALIA. It has no state: everything is a function of the flows.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Balia;
+
+/// Rates of the coupled flows in segments per second.
+struct Rates {
+    own: f64,
+    sum: f64,
+    best: f64,
+}
+
+impl Rates {
+    fn over(view: &View<'_>) -> Rates {
+        let own = view.own().segments() / view.own().rtt_secs();
+        view.coupled().fold(Rates { own, sum: 0.0, best: own }, |rates, flow| {
+            let rate = flow.segments() / flow.rtt_secs();
+            Rates { sum: rates.sum + rate, best: rates.best.max(rate), ..rates }
+        })
+    }
+}
+
+/// `a`: the largest rate over that of the speaker, at least 1.
+#[must_use]
+pub fn alpha(view: &View<'_>) -> f64 {
+    let rates = Rates::over(view);
+    if rates.own > 0.0 { rates.best / rates.own } else { 1.0 }
+}
+
+/// Growth of the speaker in bytes for `bytes` acknowledged ones.
+#[must_use]
+pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
+    let rates = Rates::over(view);
+    // Nothing to couple with, or no rate to measure by.
+    if !view.has_siblings() || rates.own <= 0.0 {
+        return reno::increase(bytes, view);
+    }
+    let a = rates.best / rates.own;
+    let linked = rates.own / (view.own().rtt_secs() * rates.sum * rates.sum);
+    linked * ((1.0 + a) / 2.0) * ((4.0 + a) / 5.0) * bytes as f64
+}
+
+/// The window in bytes that a loss leaves of one of `window` bytes.
+#[must_use]
+pub fn reduced(window: u64, view: &View<'_>) -> u64 {
+    if !view.has_siblings() {
+        return reno::halved(window, 2, view);
+    }
+    let left = window as f64 * (1.0 - alpha(view).min(1.5) / 2.0);
+    (left as u64).max(view.own().mss())
+}
+
+impl Algorithm for Balia {
+    fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
+        increase(bytes, view)
+    }
+
+    fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
+        reduced(inflight, view)
+    }
+}
