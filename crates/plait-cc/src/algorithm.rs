@@ -34,6 +34,12 @@ pub trait Algorithm: core::fmt::Debug + Send {
     /// in flight.
     fn threshold(&mut self, now: Time, inflight: u64, view: &View<'_>) -> u64;
 
+    /// Whether the answers depend on the siblings. Where they do not, the connection need not
+    /// describe them: the view then holds the speaker alone.
+    fn couples(&self) -> bool {
+        true
+    }
+
     /// Congestion avoidance begins because slow start reached the threshold: without a loss, or
     /// after a timeout.
     fn on_avoidance(&mut self, now: Time, own: &Flow) {

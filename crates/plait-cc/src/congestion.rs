@@ -169,6 +169,12 @@ impl Congestion {
         self.ssthresh
     }
 
+    /// Whether the algorithm reads the siblings: [`Algorithm::couples`].
+    #[must_use]
+    pub fn couples(&self) -> bool {
+        self.algorithm.couples()
+    }
+
     /// Whether the window is below its threshold, outside recovery.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {

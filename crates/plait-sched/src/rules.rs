@@ -113,21 +113,26 @@ pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> 
             false => Place::None,
         };
     }
-    let untried = |backup: bool, carried: SubflowSet| {
-        let group = view.subflows.iter().filter(move |subflow| subflow.backup == backup);
-        group.filter(move |subflow| !subflow.hard_down() && !carried.contains(subflow.id))
-    };
     let rounds = [carried, SubflowSet::EMPTY];
     for (at, carried) in rounds.into_iter().enumerate() {
         for backup in [false, true] {
-            let usable = untried(backup, carried).filter(|s| s.usable(len, view.tsq));
-            if let Some(subflow) = fastest(usable) {
-                return if at == 0 { Place::On(subflow) } else { Place::Again(subflow) };
+            let (mut usable, mut busy): (Option<&SubflowView>, Option<&SubflowView>) = (None, None);
+            for subflow in view.subflows {
+                if subflow.backup != backup || subflow.hard_down() || carried.contains(subflow.id) {
+                    continue;
+                }
+                let place = if subflow.busy(len, view.tsq) { &mut busy } else { &mut usable };
+                // Ids ascend, so that the first of equals stands.
+                if place.is_none_or(|best| subflow.srtt_or_max() < best.srtt_or_max()) {
+                    *place = Some(subflow);
+                }
             }
-            match fastest(untried(backup, carried)) {
-                Some(_) if carried.is_empty() => return Place::None,
-                Some(busy) => return Place::Untried(busy.id),
-                None => {}
+            match (usable, busy) {
+                (Some(subflow), _) if at == 0 => return Place::On(subflow),
+                (Some(subflow), _) => return Place::Again(subflow),
+                (None, Some(_)) if carried.is_empty() => return Place::None,
+                (None, Some(busy)) => return Place::Untried(busy.id),
+                (None, None) => {}
             }
         }
         if carried.is_empty() {

@@ -27,6 +27,11 @@ pub(crate) struct EventQueue {
 
 impl Stamp {
     const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
+
+    /// Both parts in one number, in the same order.
+    const fn key(self) -> u128 {
+        (self.at.as_nanos() as u128) << 64 | self.order as u128
+    }
 }
 
 impl EventQueue {
@@ -60,10 +65,23 @@ impl EventQueue {
         self.live[source].at
     }
 
+    /// The earliest entry of all, or one that is never. A plain loop over wide keys: this is done
+    /// for every event.
+    fn first_of_few(&self) -> Option<(Stamp, usize)> {
+        let mut first = (u128::MAX, 0);
+        for (source, stamp) in self.live.iter().enumerate() {
+            let key = stamp.key();
+            if key < first.0 {
+                first = (key, source);
+            }
+        }
+        self.live.get(first.1).map(|stamp| (*stamp, first.1))
+    }
+
     /// Takes the first event.
     pub(crate) fn pop(&mut self) -> Option<(Time, usize)> {
         let (stamp, source) = match &mut self.heap {
-            None => self.live.iter().copied().enumerate().map(|(source, at)| (at, source)).min()?,
+            None => self.first_of_few()?,
             Some(heap) => loop {
                 let Reverse(entry) = heap.pop()?;
                 if self.live[entry.1] == entry.0 {

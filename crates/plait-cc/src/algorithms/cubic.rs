@@ -116,6 +116,10 @@ impl State {
 }
 
 impl Algorithm for Cubic {
+    fn couples(&self) -> bool {
+        false
+    }
+
     fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
         let mss = view.own().mss() as f64;
         let cwnd = view.own().cwnd.max(1) as f64 / mss;

@@ -51,6 +51,10 @@ impl Fixed {
 }
 
 impl Algorithm for Fixed {
+    fn couples(&self) -> bool {
+        false
+    }
+
     fn increase(&mut self, _ack: &Ack, _bytes: u64, _view: &View<'_>) -> f64 {
         0.0
     }

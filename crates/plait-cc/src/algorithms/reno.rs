@@ -36,6 +36,10 @@ pub(crate) fn halved(inflight: u64, least: u64, view: &View<'_>) -> u64 {
 }
 
 impl Algorithm for Reno {
+    fn couples(&self) -> bool {
+        false
+    }
+
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
         increase(bytes, view)
     }

@@ -171,7 +171,9 @@ impl Connection {
             return None;
         }
         loop {
-            if let Some(transmit) = self.poll_assigned(ctx) {
+            if self.queue.has_plan()
+                && let Some(transmit) = self.poll_assigned(ctx)
+            {
                 return Some(transmit);
             }
             if !self.scheduling.is_due() {
@@ -188,10 +190,6 @@ impl Connection {
 
     /// Sends what was assigned ahead to a subflow that has room now.
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if self.queue.has_plan() { self.poll_planned(ctx) } else { None }
-    }
-
-    fn poll_planned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let mss = self.segment_size();
         for index in 0..self.subflows.len() {
             let subflow = &self.subflows[index];

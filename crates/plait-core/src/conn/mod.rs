@@ -401,6 +401,11 @@ impl Connection {
 
     /// Calls `f` with the subflow at `index` and read-only views of all flows, its own included.
     fn with_flows<R>(&mut self, index: usize, f: impl FnOnce(&mut Subflow, Flows<'_>) -> R) -> R {
+        let subflow = &mut self.subflows[index];
+        if !subflow.cc.couples() {
+            let own = [subflow.flow()];
+            return f(subflow, Flows { all: &own, own: 0 });
+        }
         let mut all = [NO_FLOW; SubflowId::MAX];
         for (flow, subflow) in all.iter_mut().zip(&self.subflows) {
             *flow = subflow.flow();
