@@ -37,6 +37,15 @@ pub enum Block {
     NoSubflow,
 }
 
+impl Block {
+    /// Whether measures are made from it. Of the others an endpoint that records
+    /// [`Detail::Measures`] tells nothing.
+    #[must_use]
+    pub const fn is_measured(self) -> bool {
+        matches!(self, Block::ReceiveWindow | Block::SendBuffer)
+    }
+}
+
 /// One event of a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {

@@ -381,8 +381,11 @@ impl Connection {
     }
 
     fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
-        if self.scheduling.block != block {
-            self.scheduling.block = block;
+        let before = core::mem::replace(&mut self.scheduling.block, block);
+        // Full windows come and go with every acknowledgement, and no measure reads them.
+        let wanted = ctx.log.detail == Detail::Everything
+            || [before, block].iter().flatten().any(|cause| cause.is_measured());
+        if before != block && wanted {
             ctx.emit(Event::Blocked(block));
         }
     }

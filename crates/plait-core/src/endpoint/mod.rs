@@ -234,14 +234,13 @@ impl Endpoint {
         }
         if let Some(id) = self.addresses.get(&address).copied() {
             let accepted = self.with(now, id, |conn, ctx| {
-                let was_open = conn.state() != ConnectionState::Connecting;
+                let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
                 if let Some(index) = conn.find(address) {
                     conn.handle(ctx, index, segment);
                 }
                 // The peer may have no data: its end can come with the last ACK of the handshake.
-                let opened =
-                    !matches!(conn.state(), ConnectionState::Connecting | ConnectionState::Failed);
-                !was_open && opened && !conn.is_client()
+                let settled = [ConnectionState::Connecting, ConnectionState::Failed];
+                waited && !settled.contains(&conn.state())
             });
             if accepted == Some(true) {
                 self.accepted.push_back(id);
