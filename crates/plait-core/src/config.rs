@@ -87,6 +87,11 @@ pub struct Config {
     /// Ask for DSS checksums; they are used in both directions where either end asks (RFC 8684
     /// section 3.1).
     pub checksum: bool,
+    /// SYNs with MP_CAPABLE that stay unanswered on a path before one goes out without (RFC 8684
+    /// section 3.7; Linux: 3); 0 for never.
+    pub plain_after: u8,
+    /// How long an endpoint then offers no MP_CAPABLE, doubled each time (Linux: an hour).
+    pub plain_for: Span,
     /// Largest IP packet in bytes.
     pub mtu: u32,
     /// Receive buffer: all of it is advertised.
@@ -180,6 +185,8 @@ impl Default for Config {
         Config {
             multipath: true,
             checksum: false,
+            plain_after: 3,
+            plain_for: Span::from_secs(3_600),
             mtu: 1500,
             rcvbuf: 6 << 20,
             sndbuf: 4 << 20,

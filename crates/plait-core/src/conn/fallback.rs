@@ -80,6 +80,8 @@ pub(crate) struct Fallback {
     from: u64,
     /// Acknowledgements without a DSS since the last one with.
     bare: u8,
+    /// Our SYN was answered: whether only the one without MP_CAPABLE was.
+    verdict: Option<bool>,
 }
 
 impl Fallback {
@@ -91,6 +93,7 @@ impl Fallback {
             sending: Sending::Mapped,
             from: 0,
             bare: 0,
+            verdict: None,
         }
     }
 
@@ -126,6 +129,38 @@ impl Connection {
         if self.spec.config.multipath {
             self.note_fallback(ctx, cause);
         }
+    }
+
+    /// Our first SYN stays unanswered: after enough of them on each path the next one has no
+    /// MP_CAPABLE.
+    pub(super) fn weigh_silence(&mut self, ctx: &mut Context<'_>) {
+        let paths = self.spec.paths.len();
+        let asked = match paths {
+            0 | 1 => usize::from(self.subflows[0].shake.retries),
+            _ => (usize::from(self.dials) + 1) / paths,
+        };
+        let limit = usize::from(self.spec.config.plain_after);
+        if self.mode == Mode::Offered && limit > 0 && asked >= limit {
+            self.start_plain(ctx, FallbackCause::Silence);
+        }
+    }
+
+    /// The endpoint knows that MP_CAPABLE is swallowed.
+    pub(crate) fn remember_silence(&mut self, ctx: &mut Context<'_>) {
+        self.note_fallback(ctx, FallbackCause::Silence);
+    }
+
+    /// Our first SYN was answered.
+    pub(super) fn judge(&mut self) {
+        if self.spec.config.multipath {
+            self.fallback.verdict = Some(self.fallback.cause == Some(FallbackCause::Silence));
+            self.changed = true;
+        }
+    }
+
+    /// Whether MP_CAPABLE was found to be swallowed, or not to be, since this was last asked.
+    pub(crate) fn take_verdict(&mut self) -> Option<bool> {
+        self.fallback.verdict.take()
     }
 
     /// The handshake is complete: was there a SYN without MP_CAPABLE?

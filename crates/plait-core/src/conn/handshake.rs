@@ -300,6 +300,9 @@ impl Connection {
         take_syn(&mut subflow.shake, segment);
         subflow.step(Step::Established);
         subflow.owes.ack = true;
+        if !subflow.shake.join {
+            self.judge();
+        }
         self.handshake_answered(ctx.now, index);
         if self.subflows[index].shake.join {
             // The peer may use it once it has our third ACK.
@@ -467,8 +470,13 @@ impl Connection {
         };
         self.keys = Keys::new(Key(ctx.entropy.bits()), self.spec.config.offsets.idsn);
         self.checksums = self.spec.config.checksum;
-        self.fallback = Fallback::new();
-        self.mode = if self.spec.config.multipath { Mode::Offered } else { Mode::Plain };
+        // A silence that was found stays found.
+        let silent = self.fallback.cause() == Some(FallbackCause::Silence);
+        if !silent {
+            self.fallback = Fallback::new();
+        }
+        let offers = self.spec.config.multipath && !silent;
+        self.mode = if offers { Mode::Offered } else { Mode::Plain };
         self.queue.restart();
         self.window = SendWindow::new();
         self.timers = ConnectionTimers::new();

@@ -239,6 +239,7 @@ impl Connection {
         // A join may have taken the place of a first subflow that is gone.
         let first = index == 0 && !subflow.shake.join;
         if first && subflow.state == State::SynSent && self.client {
+            self.weigh_silence(ctx);
             self.try_next_path(ctx);
         }
     }

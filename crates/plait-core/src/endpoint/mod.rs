@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod directory;
+mod silence;
 
 use crate::conn::{
     Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
@@ -19,6 +20,7 @@ use core::net::IpAddr;
 pub(crate) use directory::Directory;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::{Flags, Key, Segment};
+use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
 const MAX_PARKED: usize = 16;
@@ -54,6 +56,7 @@ pub struct Endpoint {
     busy: Vec<ConnId>,
     check: bool,
     violation: Option<String>,
+    silence: Silence,
 }
 
 /// What every connection of an endpoint draws from.
@@ -105,6 +108,7 @@ impl Endpoint {
             busy: Vec::new(),
             check: false,
             violation: None,
+            silence: Silence::default(),
         }
     }
 
@@ -150,7 +154,14 @@ impl Endpoint {
         let server = ServerAddress::default();
         let address = Address { path, server, local_port, remote_port: port };
         let opening = Opening::Active { address };
-        self.open(now, spec, &opening)
+        if !spec.config.multipath || !self.silence.holds(now) {
+            return self.open(now, spec, &opening);
+        }
+        let mut spec = spec;
+        spec.config.multipath = false;
+        let id = self.open(now, spec, &opening);
+        self.with(now, id, |conn, ctx| conn.remember_silence(ctx));
+        id
     }
 
     fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
@@ -190,6 +201,9 @@ impl Endpoint {
         let result = f(conn, &mut ctx);
         conn.on_touched();
         let changed = conn.take_changed();
+        if changed && let Some(swallowed) = conn.take_verdict() {
+            self.silence.learn(now, swallowed, conn.spec.config.plain_for);
+        }
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();
         }

@@ -18,6 +18,7 @@ mod joins;
 mod pacing;
 mod receiving;
 mod recovery;
+mod silence;
 mod undo;
 mod windows;
 mod wrap;

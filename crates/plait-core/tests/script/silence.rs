@@ -1,0 +1,101 @@
+//! SYNs with MP_CAPABLE that are swallowed, and what an endpoint learns from it.
+
+use crate::harness::{PORT, Script, multipath, plain, spec};
+use crate::segment::{ACK, SYN, want};
+use plait_core::{Config, FallbackCause};
+
+impl Script {
+    fn cause(&self) -> Option<FallbackCause> {
+        self.endpoint.stats(self.id).unwrap().fallback
+    }
+
+    fn dial(&mut self, config: Config) {
+        self.id = self.endpoint.connect(self.now, PORT, spec(config, 1, None));
+        self.drain();
+    }
+
+    /// The SYNs of a connection whose MP_CAPABLE is swallowed, and its first answer.
+    fn meet_silence(&mut self) {
+        self.after(7_000);
+        for _ in 0..3 {
+            self.expect(want(0, SYN).mptcp("capable0"));
+        }
+        self.expect(want(0, SYN).plain());
+        self.send(self.syn_ack(0).stripped());
+        self.expect(want(0, ACK).plain());
+    }
+}
+
+/// R19: three SYNs have MP_CAPABLE, the fourth has none and gets plain TCP.
+#[test]
+fn the_fourth_syn_is_plain() {
+    let mut s = Script::client(spec(multipath(), 1, None));
+    s.expect(want(0, SYN).mptcp("capable0").at(0.0));
+    s.after(7_500);
+    s.expect(want(0, SYN).mptcp("capable0").at(1_000.0));
+    s.expect(want(0, SYN).mptcp("capable0").at(3_000.0));
+    s.expect(want(0, SYN).plain().at(7_000.0));
+    assert_eq!(s.cause(), Some(FallbackCause::Silence));
+    s.send(s.syn_ack(0).stripped());
+    s.expect(want(0, ACK).plain());
+    s.write(100);
+    s.expect(want(0, crate::segment::PSH).len(100).plain());
+}
+
+/// R19: the number is a setting, and zero offers MP_CAPABLE for ever.
+#[test]
+fn how_many_is_a_setting() {
+    for (plain_after, capable) in [(1, 1), (2, 2), (0, 7)] {
+        let mut s = Script::client(spec(Config { plain_after, ..multipath() }, 1, None));
+        s.after(200_000);
+        let offers = s.out.iter().filter(|(_, seg, _)| seg.mptcp.is_some()).count();
+        assert_eq!((offers, s.out.len()), (capable, 7), "{plain_after}");
+    }
+}
+
+/// R19: the endpoint remembers it for an hour, then asks again; found again, for two hours; an
+/// answer with MP_CAPABLE forgets it all.
+#[test]
+fn silence_is_remembered() {
+    let hour = 3_600_000;
+    let mut s = Script::client(spec(multipath(), 1, None));
+    s.meet_silence();
+    for (wait, again) in [(hour, true), (2 * hour, false)] {
+        s.after(wait - 1_000);
+        s.lose_all();
+        s.dial(multipath());
+        s.expect(want(0, SYN).plain());
+        assert_eq!(s.cause(), Some(FallbackCause::Silence));
+        s.endpoint.abort(s.now, s.id);
+        s.drain();
+        s.after(1_000);
+        s.lose_all();
+        s.dial(multipath());
+        if again {
+            s.meet_silence();
+        }
+    }
+    s.expect(want(0, SYN).mptcp("capable0"));
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    assert_eq!(s.cause(), None);
+    s.dial(multipath());
+    s.meet_silence();
+    s.after(hour);
+    s.lose_all();
+    s.dial(multipath());
+    s.expect(want(0, SYN).mptcp("capable0"));
+}
+
+/// R19: plain TCP teaches nothing.
+#[test]
+fn plain_silence_says_nothing() {
+    let mut s = Script::client(spec(plain(), 1, None));
+    s.after(7_000);
+    s.lose_all();
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    s.config = multipath();
+    s.dial(multipath());
+    s.expect(want(0, SYN).mptcp("capable0"));
+}
