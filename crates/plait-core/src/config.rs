@@ -110,6 +110,9 @@ pub struct Config {
     pub join: JoinTiming,
     /// Subflows that a client opens between each pair of addresses.
     pub subflows: u8,
+    /// How long a connection whose last subflow is gone waits for another one before it fails; zero
+    /// for not at all. Plain TCP fails at once.
+    pub close_timeout: Span,
     /// How many further addresses of the peer are accepted (ADD_ADDR).
     pub peer_addresses: u8,
     /// Retransmission timeout.
@@ -142,6 +145,8 @@ impl Config {
 
     /// Further addresses of a peer: with more than this many no connection has room for subflows.
     pub const PEER_ADDRESSES: u8 = 4;
+    /// Linux 6.18: `net.mptcp.close_timeout`.
+    pub const CLOSE_TIMEOUT: Span = Span::from_secs(60);
     /// How often an address is told again until the peer has echoed it (Linux 6.18:
     /// `net.mptcp.add_addr_timeout`).
     pub const ADD_ADDR_PERIOD: Span = Span::from_secs(120);
@@ -196,6 +201,7 @@ impl Default for Config {
             hystart: false,
             join: JoinTiming::default(),
             subflows: 1,
+            close_timeout: Config::CLOSE_TIMEOUT,
             peer_addresses: Config::PEER_ADDRESSES,
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),

@@ -54,6 +54,8 @@ pub struct ConnectionStats {
     pub subflows_ready: bool,
     /// From when on the next send finds every congestion window back at its initial value.
     pub initial_window_at: Option<Time>,
+    /// No subflow is left, and one is waited for.
+    pub waits: bool,
     /// Every subflow's handshake and closing is over.
     pub over: bool,
     /// The subflows.
@@ -72,6 +74,7 @@ impl Connection {
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(),
             initial_window_at: self.initial_window_at(),
+            waits: self.waits(),
             over: self.is_over(),
             subflows,
         }

@@ -80,6 +80,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         nic_up: links.nic,
         via: scenario.via(path),
         middlebox: path.middlebox,
+        removed: Vec::new(),
     });
     let spec = connection_spec(cell, seed);
     let shared = |link: &Path| {
@@ -133,6 +134,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
             down: whole(&like.down),
             up: whole(&like.up),
             middlebox: plait_sim::Middlebox::default(),
+            removed: Vec::new(),
             ..like.clone()
         });
     }

@@ -1,5 +1,6 @@
 //! One host: an endpoint and the apps that use its connections.
 
+use crate::addresses::AddressChanges;
 use plait_app::{App, AppEvent, Host as Side, Stream, StreamState};
 use plait_base::{ConnId, Stream as Randomness, Time};
 use plait_core::{ConnectionState, Endpoint, Entropy};
@@ -28,6 +29,8 @@ pub(crate) struct Host {
     /// One for each connection of the pair, in the order of the set-up.
     pub(crate) seats: Vec<Seat>,
     pub(crate) app_log: Vec<AppEvent>,
+    /// Of a client.
+    pub(crate) changes: AddressChanges,
 }
 
 impl Host {
@@ -35,7 +38,13 @@ impl Host {
         let name = if side == Side::Client { "client" } else { "server" };
         let stream = Randomness::new(seed, &["host", name, &pair.to_string()]);
         let endpoint = Endpoint::new(Box::new(Seeded(stream)));
-        Host { side, endpoint, seats: Vec::new(), app_log: Vec::new() }
+        Host {
+            side,
+            endpoint,
+            seats: Vec::new(),
+            app_log: Vec::new(),
+            changes: AddressChanges::default(),
+        }
     }
 
     pub(crate) fn add(&mut self, app: Box<dyn App>) {
@@ -61,7 +70,7 @@ impl Host {
     /// When this host wants to be called.
     pub(crate) fn next_wake(&self) -> Time {
         let apps = self.seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER);
-        apps.min(self.endpoint.poll_timeout())
+        apps.min(self.endpoint.poll_timeout()).min(self.changes.next())
     }
 
     /// Whether every connection in use has taken leave. The ghost of an attempt that its client has

@@ -46,6 +46,9 @@ pub struct PathSetup {
     pub via: Option<usize>,
     /// What meddles with segments just before they arrive.
     pub middlebox: Middlebox,
+    /// Spans, apart from each other, in which the clients have no address on the path: their hosts
+    /// know at once (REMOVE_ADDR), and nothing gets through.
+    pub removed: Vec<(Time, Time)>,
 }
 
 /// A link that several paths go through. Its packets meet it after their path's own link, so its
@@ -110,11 +113,13 @@ impl Network {
             let via = path.via.filter(|link| *link < shared.len());
             let hosts = |nic: Rate| (0..pairs).map(|_| HostLink::new(nic)).collect();
             for (config, nic, up) in [(&path.down, path.nic_down, 0), (&path.up, path.nic_up, 1)] {
-                let link = Link::new(config, seed, &[&path.name, DIRECTIONS[up]]);
+                let mut config = config.clone();
+                config.outages.extend(&path.removed);
+                let link = Link::new(&config, seed, &[&path.name, DIRECTIONS[up]]);
                 let next = via.map(|link| own + 2 * link + up);
                 let name = [path.name.as_str(), DIRECTIONS[up]];
                 network.meddlers.push(Meddler::new(path.middlebox, seed, &name));
-                network.add(config, link, hosts(nic), next);
+                network.add(&config, link, hosts(nic), next);
             }
         }
         for it in shared {

@@ -1,5 +1,6 @@
 //! The event loop.
 
+use crate::addresses::AddressChanges;
 use crate::digest::RunDigest;
 use crate::host::Host;
 use crate::network::{Arrival, Direction, Hop, Network};
@@ -91,6 +92,7 @@ impl<'a> World<'a> {
             let mut client = Host::new(Side::Client, pair, setup.seed);
             let mut server = Host::new(Side::Server, pair, setup.seed);
             let detail = if config.background { Detail::Measures } else { watch.detail() };
+            client.changes = AddressChanges::of(&setup.paths);
             client.endpoint.record_events(detail);
             server.endpoint.record_events(detail);
             client.endpoint.check_invariants(setup.check);
@@ -215,6 +217,8 @@ impl<'a> World<'a> {
     fn on_wake(&mut self, host: usize) {
         if is_client(host) {
             self.dial(host);
+            let Host { endpoint, changes, .. } = &mut self.hosts[host];
+            changes.apply(self.now, endpoint);
         }
         if self.hosts[host].endpoint.poll_timeout() <= self.now {
             self.hosts[host].endpoint.handle_timeout(self.now);
@@ -230,6 +234,8 @@ impl<'a> World<'a> {
                 let port = FIRST_PORT + index as u16;
                 let spec = connection.client.clone();
                 let conn = self.hosts[host].endpoint.connect(self.now, port, spec);
+                let Host { endpoint, changes, .. } = &mut self.hosts[host];
+                changes.repeat(self.now, endpoint);
                 let seat = &mut self.hosts[host].seats[index];
                 seat.conn = Some(conn);
                 seat.wake = self.now;

@@ -2,6 +2,7 @@
 //! section 3.4.1).
 
 use super::joins::Target;
+use super::removal::Removals;
 use super::segments::{Transmit, trim_sack};
 use super::{Connection, Context, Mode};
 use crate::config::Config;
@@ -29,9 +30,11 @@ struct Announced {
 
 /// An address that the peer has announced.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub(super) struct Known {
     id: u8,
     address: IpAddr,
+    pub(super) port: Option<u16>,
+    pub(super) number: ServerAddress,
 }
 
 /// An option that waits for a pure ACK.
@@ -49,12 +52,44 @@ pub(crate) struct Addresses {
     own: Vec<Announced>,
     peers: Vec<Known>,
     signals: VecDeque<Signal>,
+    pub(super) removals: Removals,
 }
 
 impl Addresses {
-    /// Those of a connection that begins at `first`.
-    pub(super) fn of(first: Address) -> Addresses {
-        Addresses { first, ..Addresses::default() }
+    /// The connection begins at `first`; what has gone away stays gone.
+    pub(super) fn begin(&mut self, first: Address) {
+        let removals = self.removals.for_new_attempt();
+        *self = Addresses { first, removals, ..Addresses::default() };
+    }
+
+    /// What the peer has announced.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Known> {
+        self.peers.iter()
+    }
+
+    /// Whether the peer has announced the address with this number.
+    pub(super) fn knows(&self, number: ServerAddress) -> bool {
+        self.peers.iter().any(|known| known.number == number)
+    }
+
+    /// Forgets an address of the peer.
+    pub(super) fn forget_peer(&mut self, id: u8) -> Option<ServerAddress> {
+        let at = self.peers.iter().position(|known| known.id == id)?;
+        Some(self.peers.remove(at).number)
+    }
+
+    /// Ends the announcement of an address of ours; its identifier.
+    pub(super) fn take_back(&mut self, address: IpAddr) -> Option<u8> {
+        let at = self.own.iter().position(|own| own.address == address)?;
+        let id = self.own.remove(at).id;
+        let told = |option: &Mptcp| matches!(option, Mptcp::AddAddr(add) if add.address == address);
+        self.signals.retain(|signal| !told(&signal.option));
+        Some(id)
+    }
+
+    /// Takes back an option that has not gone out.
+    pub(super) fn forget_signal(&mut self, option: &Mptcp) {
+        self.signals.retain(|signal| signal.option != *option);
     }
 
     /// Whether something waits to be told.
@@ -70,9 +105,10 @@ impl Addresses {
         }
     }
 
-    /// When an announcement is to be repeated.
+    /// When an announcement is to be repeated, or a subflow looked after.
     fn next(&self) -> Time {
-        self.own.iter().map(|own| own.again).min().unwrap_or(Time::NEVER)
+        let again = self.own.iter().map(|own| own.again).min().unwrap_or(Time::NEVER);
+        again.min(self.removals.next())
     }
 }
 
@@ -133,7 +169,7 @@ impl Connection {
         let own = Announced { id, address, port, again };
         self.addresses.own.push(own);
         self.tell_address(own);
-        self.timers.address = self.addresses.next();
+        self.set_address_timer();
         true
     }
 
@@ -145,8 +181,14 @@ impl Connection {
         self.addresses.signal(option, None);
     }
 
-    /// Announcements that were not echoed go out again.
+    pub(super) fn set_address_timer(&mut self) {
+        self.timers.address = self.addresses.next();
+    }
+
+    /// Announcements that were not echoed go out again; subflows that were asked for a sign of life
+    /// are looked after.
     pub(super) fn on_address_timer(&mut self, ctx: &mut Context<'_>) {
+        self.on_check_timer(ctx);
         for at in 0..self.addresses.own.len() {
             let own = &mut self.addresses.own[at];
             if own.again <= ctx.now {
@@ -155,7 +197,7 @@ impl Connection {
                 self.tell_address(own);
             }
         }
-        self.timers.address = self.addresses.next();
+        self.set_address_timer();
     }
 
     /// ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC says nothing.
@@ -173,7 +215,7 @@ impl Connection {
         if !self.client || !can_be_joined(address) {
             return;
         }
-        let Some(number) = self.learn(ctx, id, address) else { return };
+        let Some(number) = self.learn(ctx, id, address, port) else { return };
         let here = |address: Address| {
             address.server == number && port.is_none_or(|port| port == address.remote_port)
         };
@@ -186,7 +228,13 @@ impl Connection {
 
     /// Books an address of the peer; `None` where there are too many, or its identifier is that of
     /// another one in use.
-    fn learn(&mut self, ctx: &mut Context<'_>, id: u8, address: IpAddr) -> Option<ServerAddress> {
+    fn learn(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: u8,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> Option<ServerAddress> {
         let in_use =
             self.subflows.iter().any(|s| s.state != State::Closed && s.shake.peer_id == id);
         let known = self.addresses.peers.iter().position(|known| known.id == id);
@@ -199,7 +247,7 @@ impl Connection {
             return None;
         }
         let number = ctx.directory.number(address)?;
-        let learnt = Known { id, address };
+        let learnt = Known { id, address, port, number };
         match known {
             Some(at) => self.addresses.peers[at] = learnt,
             None => self.addresses.peers.push(learnt),
@@ -208,14 +256,14 @@ impl Connection {
     }
 
     /// The subflows to an address of the peer: from every path, as many as asked for.
-    fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
+    pub(super) fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
         let port = port.unwrap_or(self.addresses.first.remote_port);
         let each = usize::from(self.spec.config.subflows.max(1));
         let targets = self.spec.paths.iter().flat_map(|config| {
             let target = Target { path: config.path, server, port, backup: config.backup };
             core::iter::repeat_n(target, each)
         });
-        targets.collect()
+        targets.filter(|target| !self.addresses.removals.is_gone(target.path)).collect()
     }
 
     fn on_echo(&mut self, echo: &AddAddr) {
@@ -224,7 +272,7 @@ impl Connection {
                 own.again = Time::NEVER;
             }
         }
-        self.timers.address = self.addresses.next();
+        self.set_address_timer();
     }
 
     /// The next signal, on a pure ACK: beside a mapping there is no room for most.
@@ -250,6 +298,7 @@ impl Connection {
             options.dss = None;
         }
         self.subflows[index].owes.ack |= options.dss.is_none();
+        self.on_touched();
         Some(transmit)
     }
 }

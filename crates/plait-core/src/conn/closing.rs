@@ -80,6 +80,6 @@ impl Connection {
     /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.
     pub(crate) fn is_over(&self) -> bool {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        self.subflows.iter().all(|s| gone(s.state) && !s.owes.rst)
+        self.subflows.iter().all(|s| gone(s.state) && !s.owes.rst) && !self.waits()
     }
 }

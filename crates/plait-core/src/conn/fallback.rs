@@ -6,7 +6,6 @@
 //! sequence number n has DSN n - 1. Once another subflow was used that no longer holds; then a
 //! subflow that cannot be trusted is reset instead.
 
-use super::addresses::Addresses;
 use super::{Connection, Context, Mode};
 use crate::event::Event;
 use crate::tcp::state::State;
@@ -185,7 +184,7 @@ impl Connection {
     fn begin(&mut self, ctx: &mut Context<'_>, index: usize, cause: FallbackCause) {
         self.note_fallback(ctx, cause);
         self.joins.waiting.clear();
-        self.addresses = Addresses::of(self.addresses.first);
+        self.addresses.begin(self.addresses.first);
         self.timers.address = Time::NEVER;
         for other in (0..self.subflows.len()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));

@@ -1,12 +1,11 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
-use super::addresses::Addresses;
 use super::fallback::Fallback;
 use super::joins::Joins;
 use super::segments::{Transmit, syn_segment};
 use super::timeouts::ConnectionTimers;
 use super::{Connection, ConnectionSpec, Context, FallbackCause, Keys, Mode};
-use crate::config::JoinTiming;
+use crate::config::{JoinTiming, PathConfig};
 use crate::data::window::{SendWindow, scale_for};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Cause, Handshake, Offer};
@@ -153,9 +152,12 @@ impl Connection {
 
     /// The addresses of the first subflow are known, and with them what is to be joined.
     fn start_from(&mut self, address: Address) {
-        self.addresses = Addresses::of(address);
+        self.addresses.begin(address);
         self.joins = if self.client {
-            Joins::after_first(&self.spec.paths, address, self.spec.config.subflows)
+            let each = self.spec.config.subflows;
+            let mut joins = Joins::after_first(&self.spec.paths, address, each);
+            joins.waiting.retain(|target| !self.addresses.removals.is_gone(target.path));
+            joins
         } else {
             Joins::default()
         };
@@ -436,7 +438,9 @@ impl Connection {
         let position = self.spec.paths.iter().position(|config| config.path == here.path);
         let count = self.spec.paths.len();
         let Some(position) = position.filter(|_| count > 1) else { return false };
-        let next = self.spec.paths[(position + 1) % count];
+        let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count]);
+        let usable = |next: &PathConfig| !self.addresses.removals.is_gone(next.path);
+        let Some(next) = others.find(usable) else { return false };
         let local_port = ctx.take_port();
         self.restart_on(ctx, Address { path: next.path, local_port, ..here });
         true
@@ -468,7 +472,7 @@ impl Connection {
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        self.keys = Keys::new(Key(ctx.entropy.bits()), self.spec.config.offsets.idsn);
+        self.keys = Keys::new(ctx.unique_key(), self.spec.config.offsets.idsn);
         self.checksums = self.spec.config.checksum;
         // A silence that was found stays found.
         let silent = self.fallback.cause() == Some(FallbackCause::Silence);

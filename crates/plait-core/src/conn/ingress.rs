@@ -54,6 +54,8 @@ impl Connection {
         } else if acceptable && self.is_fast_close(segment.options.mptcp.as_deref()) {
             self.kill_subflow(ctx, index, false);
             self.on_fast_close(ctx);
+        } else if acceptable && self.is_forgotten(index, segment) {
+            self.give_up_waiting(ctx);
         } else if acceptable {
             if let Some(Mptcp::Reset { reason: ResetReason::Middlebox, transient: false }) =
                 segment.options.mptcp.as_deref()
@@ -132,6 +134,7 @@ impl Connection {
                 subflow.standing.peer_backup = *backup;
                 self.notify_subflows(ctx);
             }
+            Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
             Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
             Mptcp::Fail(dsn) => self.on_mp_fail(ctx, index, *dsn),
             Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),

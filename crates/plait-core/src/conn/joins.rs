@@ -68,7 +68,9 @@ impl Connection {
     /// Starts the joins whose time has come. Client only: the server's addresses are reached from
     /// there.
     pub(crate) fn start_joins(&mut self, ctx: &mut Context<'_>) {
-        let over = self.failed || self.falls_back() || self.closing.asked && self.at_end();
+        // Without a subflow not even the end can be told.
+        let ended = self.closing.asked && self.at_end() && !self.waits();
+        let over = self.failed || self.falls_back() || ended;
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
@@ -134,6 +136,10 @@ impl Connection {
         subflow.standing.joined = true;
         // A peer's join may carry data of both ends from now on.
         self.fallback.others_used |= subflow.shake.join;
+        if self.waits() {
+            self.on_subflow_regained();
+        }
+        let subflow = &self.subflows[index];
         let (id, Address { path, server, .. }) = (subflow.id, subflow.address);
         ctx.emit(Event::SubflowUp { subflow: id, path, server });
         // What the failed ones hold can go here now.

@@ -15,9 +15,11 @@ mod ingress;
 mod invariants;
 mod joins;
 mod probing;
+mod removal;
 mod scheduling;
 mod segments;
 mod timeouts;
+mod waiting;
 
 pub use fallback::FallbackCause;
 pub(crate) use handshake::{Asks, Opening, Provisional, listen_syn};
@@ -34,6 +36,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
 use addresses::Addresses;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use challenges::Challenges;
@@ -128,6 +131,8 @@ pub(crate) struct Context<'a> {
     /// Port for the next subflow that this end opens.
     pub(crate) next_port: &'a mut u16,
     pub(crate) directory: &'a mut Directory,
+    /// The tokens of all connections.
+    pub(crate) tokens: &'a BTreeMap<u32, ConnId>,
     pub(crate) spare: &'a mut SpareSegments,
 }
 
@@ -164,6 +169,16 @@ impl Context<'_> {
     pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
         let drawn = self.entropy.bits() as u32;
         config.offsets.isn.unwrap_or(drawn)
+    }
+
+    /// A key whose token no connection has (RFC 8684 section 3.1).
+    pub(crate) fn unique_key(&mut self) -> Key {
+        loop {
+            let key = Key(self.entropy.bits());
+            if !self.tokens.contains_key(&key.token()) {
+                return key;
+            }
+        }
     }
 
     /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
@@ -391,7 +406,7 @@ impl Connection {
     /// Whether further subflows may be accepted (RFC 8684 section 3.2).
     pub(crate) fn accepts_joins(&self) -> bool {
         let agreed = self.mode == Mode::Multipath && !self.falls_back();
-        agreed && self.keys.peer.is_some() && !self.closing.done()
+        agreed && self.keys.peer.is_some() && !self.failed && !self.closing.done()
     }
 
     fn live(&self) -> SubflowSet {
@@ -530,10 +545,7 @@ impl Connection {
             ctx.emit(Event::SubflowDown { subflow: id });
             self.notify_subflows(ctx);
         }
-        if !self.subflows.iter().any(|s| s.state != State::Closed) && !self.closing.done() {
-            self.failed = true;
-            self.news = true;
-        }
+        self.on_subflow_gone(ctx);
     }
 
     /// A timeout expired too soon: what the subflow has in flight need not go by another.

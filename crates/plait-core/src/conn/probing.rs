@@ -4,8 +4,7 @@
 
 use super::joins::Target;
 use super::{Connection, Context};
-use crate::config::PathConfig;
-use crate::tcp::state::State;
+use crate::config::{Config, PathConfig};
 use crate::tcp::subflow::Address;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
@@ -59,23 +58,35 @@ impl Connection {
         }
     }
 
-    /// A subflow of ours is gone while others live: it is opened anew, ever less often.
+    /// A subflow of ours is gone: it is opened anew, ever less often while others live.
     pub(super) fn rejoin_later(&mut self, now: Time, index: usize, was_joined: bool) {
-        let Some(base) = self.probe_interval().filter(|_| self.client) else { return };
+        let last = !self.has_subflow();
+        let base = match self.probe_interval() {
+            Some(base) => base,
+            // The last one is needed even by those who send no probes.
+            None if last => Config::PROBE,
+            None => return,
+        };
         let Address { path, server, remote_port: port, .. } = self.subflows[index].address;
         // An announced address that cannot be joined is left alone until it is announced again (RFC
         // 8684 section 3.4.1).
         let unannounced = !was_joined && server != self.addresses.first.server;
         let hopeless = unannounced || self.joins.is_barred(path);
-        let others = self.subflows.iter().any(|s| s.state != State::Closed);
-        let over = self.failed || self.closing.asked || self.closing.peer_finished;
-        if others && !hopeless && !over {
-            let config = self.spec.paths.iter().find(|config| config.path == path);
-            let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
-            self.joins.waiting.extend(config.map(target));
-            let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
-            self.joins.rejoins += 1;
-            self.timers.rejoin = self.timers.rejoin.min(now + wait);
+        let over = match last {
+            true => !self.may_wait(),
+            false => self.failed || self.closing.asked || self.closing.peer_finished,
+        };
+        if !self.client || hopeless || over || !self.may_join(path, server) {
+            return;
         }
+        let config = self.spec.paths.iter().find(|config| config.path == path);
+        let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
+        self.joins.waiting.extend(config.map(target));
+        if last {
+            (self.joins.rejoins, self.timers.rejoin) = (0, Time::NEVER);
+        }
+        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
+        self.joins.rejoins += 1;
+        self.timers.rejoin = self.timers.rejoin.min(now + wait);
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct ConnectionTimers {
     pub(super) address: Time,
     /// MP_FAIL is not answered.
     pub(super) fail: Time,
+    /// No subflow is left: until then there must be one.
+    pub(super) last_chance: Time,
 }
 
 impl ConnectionTimers {
@@ -47,6 +49,7 @@ impl ConnectionTimers {
             rejoin: Time::NEVER,
             address: Time::NEVER,
             fail: Time::NEVER,
+            last_chance: Time::NEVER,
         }
     }
 
@@ -72,6 +75,7 @@ impl ConnectionTimers {
             .min(self.rejoin)
             .min(self.address)
             .min(self.fail)
+            .min(self.last_chance)
     }
 }
 
@@ -260,6 +264,9 @@ impl Connection {
         if self.timers.rejoin <= ctx.now {
             self.timers.rejoin = Time::NEVER;
             self.start_joins(ctx);
+        }
+        if self.timers.last_chance <= ctx.now {
+            return self.give_up_waiting(ctx);
         }
         if self.timers.address <= ctx.now {
             self.on_address_timer(ctx);

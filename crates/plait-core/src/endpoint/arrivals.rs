@@ -25,8 +25,12 @@ impl Endpoint {
     ) {
         match listen_syn(syn) {
             Asks::Join(token) => {
-                let known =
-                    self.tokens.get(&token).copied().or_else(|| self.by_peer_token(address, token));
+                let known = self
+                    .shared
+                    .tokens
+                    .get(&token)
+                    .copied()
+                    .or_else(|| self.by_peer_token(address, token));
                 let accepts = |conn: &mut Connection| conn.accepts_joins();
                 let ready = known.and_then(|id| {
                     let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
@@ -136,7 +140,7 @@ impl Endpoint {
                 Asks::Join(token) => token,
                 _ => continue,
             };
-            if self.tokens.get(&token) == Some(&id) {
+            if self.shared.tokens.get(&token) == Some(&id) {
                 self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, &syn));
             } else {
                 self.parked.push((path, syn));

@@ -19,7 +19,7 @@ use core::fmt;
 use core::net::IpAddr;
 pub(crate) use directory::Directory;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
-use plait_wire::{Flags, Key, Segment};
+use plait_wire::{Flags, Segment};
 use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
@@ -44,7 +44,6 @@ pub(crate) const FIRST_PORT: u16 = 49_152;
 pub struct Endpoint {
     connections: Vec<Option<Connection>>,
     addresses: BTreeMap<Address, ConnId>,
-    tokens: BTreeMap<u32, ConnId>,
     listeners: BTreeMap<u16, ConnectionSpec>,
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
@@ -66,14 +65,15 @@ struct Shared {
     next_port: u16,
     spare: SpareSegments,
     directory: Directory,
+    tokens: BTreeMap<u32, ConnId>,
 }
 
 impl Shared {
     /// What the parts of the connection `speaker` get with a call.
     fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
         self.log.speaker = speaker;
-        let Shared { entropy, log, next_port, spare, directory } = self;
-        Context { now, log, entropy: &mut **entropy, next_port, spare, directory }
+        let Shared { entropy, log, next_port, spare, directory, tokens } = self;
+        Context { now, log, entropy: &mut **entropy, next_port, spare, directory, tokens }
     }
 }
 
@@ -92,7 +92,6 @@ impl Endpoint {
         Endpoint {
             connections: Vec::new(),
             addresses: BTreeMap::new(),
-            tokens: BTreeMap::new(),
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
@@ -104,6 +103,7 @@ impl Endpoint {
                 next_port: FIRST_PORT,
                 spare: SpareSegments::default(),
                 directory: Directory::default(),
+                tokens: BTreeMap::new(),
             },
             busy: Vec::new(),
             check: false,
@@ -166,22 +166,14 @@ impl Endpoint {
 
     fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
         let id = ConnId(self.connections.len() as u32);
-        let key = self.unique_key();
-        let conn = self.with_context(now, |ctx| Connection::open(spec, key, opening, ctx));
-        self.tokens.insert(conn.token(), id);
+        let conn = self.with_context(now, |ctx| {
+            let key = ctx.unique_key();
+            Connection::open(spec, key, opening, ctx)
+        });
+        self.shared.tokens.insert(conn.token(), id);
         self.connections.push(Some(conn));
         self.settle(id);
         id
-    }
-
-    /// A key whose token no connection has (RFC 8684 section 3.1).
-    fn unique_key(&mut self) -> Key {
-        loop {
-            let key = Key(self.shared.entropy.bits());
-            if !self.tokens.contains_key(&key.token()) {
-                return key;
-            }
-        }
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
@@ -222,7 +214,7 @@ impl Endpoint {
         }
         let Some(slot) = self.connections.get_mut(id.0 as usize) else { return };
         self.addresses.retain(|_, owner| *owner != id);
-        self.tokens.retain(|_, owner| *owner != id);
+        self.shared.tokens.retain(|_, owner| *owner != id);
         // A handshake that a peer began and gave up: nobody has heard of the connection.
         if slot.as_ref().is_some_and(Connection::is_stillborn) {
             *slot = None;
@@ -231,7 +223,7 @@ impl Endpoint {
         for address in conn.open_addresses() {
             self.addresses.insert(address, id);
         }
-        self.tokens.insert(conn.token(), id);
+        self.shared.tokens.insert(conn.token(), id);
     }
 
     /// Takes in a segment that arrived on `path`.
@@ -472,6 +464,31 @@ impl Endpoint {
     /// where it cannot be told: the connection is plain TCP or over, or this end is the client.
     pub fn announce(&mut self, now: Time, id: ConnId, address: IpAddr, port: Option<u16>) -> bool {
         self.with(now, id, |conn, ctx| conn.announce(ctx, address, port)).unwrap_or(false)
+    }
+
+    /// One of the addresses that this end announced to the client of a connection is gone: the
+    /// client is told (REMOVE_ADDR), and the subflows there are closed. False where it was not
+    /// announced.
+    pub fn withdraw(&mut self, now: Time, id: ConnId, address: IpAddr) -> bool {
+        self.with(now, id, |conn, ctx| conn.withdraw(ctx, address)).unwrap_or(false)
+    }
+
+    /// This host's own address on `path` is gone: its connections as a client close their subflows
+    /// there and tell their peers (REMOVE_ADDR) on others.
+    pub fn lose_address(&mut self, now: Time, path: PathId) {
+        self.with_all(now, |conn, ctx| conn.lose_address(ctx, path));
+    }
+
+    /// This host has an address on `path` again: its connections as a client open their subflows
+    /// there anew.
+    pub fn regain_address(&mut self, now: Time, path: PathId) {
+        self.with_all(now, |conn, ctx| conn.regain_address(ctx, path));
+    }
+
+    fn with_all(&mut self, now: Time, mut f: impl FnMut(&mut Connection, &mut Context<'_>)) {
+        for index in 0..self.connections.len() {
+            self.with(now, ConnId(index as u32), &mut f);
+        }
     }
 
     /// State and counters of a connection.

@@ -1,9 +1,9 @@
 //! What holds for every segment that an endpoint emits, and the way between a script's relative
 //! numbers and the wire's.
 
-use crate::harness::{PORT, Peer, Script, line};
+use crate::harness::{PORT, Peer, SERVER, Script, line};
 use crate::segment::{ACK, Seg};
-use plait_base::unwrap32;
+use plait_base::{ServerAddress, unwrap32};
 use plait_wire::{
     DataAck, Dss, Flags, Key, Mapping, MpCapable, Mptcp, Options, Payload, Segment, Sum, Timestamps,
 };
@@ -112,7 +112,7 @@ impl Script {
             seq: peer.iss.wrapping_add(seg.seq),
             ack: if seg.flags.has(ACK) { peer.irs.wrapping_add(seg.ack) } else { 0 },
             flags: seg.flags,
-            server: peer.server,
+            server: ServerAddress((seg.path / SERVER) as u8),
             window: seg.win,
             options,
             payload,

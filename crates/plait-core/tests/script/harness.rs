@@ -2,7 +2,7 @@
 //! emits is audited, whatever the scenario.
 
 use crate::segment::{ACK, SYN, Seg, Want, want};
-use plait_base::{ConnId, PathId, RangeSet, ServerAddress, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RangeSet, Span, Stream, Time};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
 use plait_wire::{Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, Segment, join_hmac};
 use std::collections::{BTreeMap, VecDeque};
@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// Payload of a full segment at an MTU of 1500.
 pub(crate) const MSS: u32 = 1428;
 pub(crate) const PORT: u16 = 80;
+/// A script's path is the number of a path plus this much for each number of the server's address.
+pub(crate) const SERVER: u16 = 16;
 /// The key of the script's side.
 pub(crate) const KEY: Key = Key(0x7396_2198_d473_a3d9);
 /// The shift of the script's windows.
@@ -32,8 +34,6 @@ impl Entropy for Draws {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
     pub(crate) port: u16,
-    /// The server's address of the subflow.
-    pub(crate) server: ServerAddress,
     pub(crate) remote_port: u16,
     pub(crate) iss: u32,
     pub(crate) irs: u32,
@@ -178,6 +178,17 @@ impl Script {
         let proof = self.proof(path);
         self.send(proof);
         self.expect(want(path, ACK).ack(1).no_map());
+    }
+
+    /// A client whose first subflow took 20 ms and has brought a DSS: its joins are out.
+    pub(crate) fn joining_client(spec: ConnectionSpec) -> Script {
+        let mut s = Script::client(spec);
+        s.expect(want(0, SYN));
+        s.after(20);
+        s.send(s.syn_ack(0));
+        s.expect(want(0, ACK).mptcp("capable2"));
+        s.send(s.tx(0));
+        s
     }
 
     /// A client with `paths` established subflows of 20 ms.
@@ -329,7 +340,7 @@ impl Script {
         if let Some((dsn, _, len)) = seg.map.filter(|_| seg.data_fin) {
             self.data_fin = Some(dsn.wrapping_add(u64::from(len)).wrapping_sub(1));
         }
-        self.endpoint.handle(self.now, PathId(seg.path), &segment);
+        self.endpoint.handle(self.now, PathId(seg.path % SERVER), &segment);
         self.drain();
     }
 
@@ -388,7 +399,8 @@ impl Script {
         while let Some(transmit) = self.endpoint.poll_transmit(self.now) {
             count += 1;
             assert!(count < 20_000, "segments without end\n{}", self.tail());
-            let seg = self.read_wire(transmit.path.0, &transmit.segment);
+            let path = transmit.path.0 + SERVER * u16::from(transmit.segment.server.0);
+            let seg = self.read_wire(path, &transmit.segment);
             self.note(&format!("< {}", line(&seg)));
             self.audit(&seg, &transmit.segment);
             self.out.push_back((self.now, seg, *transmit.segment));

@@ -41,12 +41,7 @@ fn the_join_may_follow_the_syn_ack() {
 /// before it.
 #[test]
 fn the_client_waits_for_the_fourth_ack() {
-    let mut s = Script::client(spec(multipath(), 2, None));
-    s.expect(want(0, SYN));
-    s.after(20);
-    s.send(s.syn_ack(0));
-    s.expect(want(0, ACK));
-    s.send(s.tx(0));
+    let mut s = Script::joining_client(spec(multipath(), 2, None));
     s.expect(want(1, SYN));
     s.after(20);
     s.send(s.syn_ack(1));
@@ -71,10 +66,7 @@ fn the_client_waits_for_the_fourth_ack() {
 /// R22: a SYN/ACK that comes again is answered by the proof.
 #[test]
 fn a_repeated_syn_ack_gets_the_proof_again() {
-    let mut s = Script::client(spec(multipath(), 2, None));
-    s.after(20);
-    s.send(s.syn_ack(0));
-    s.send(s.tx(0));
+    let mut s = Script::joining_client(spec(multipath(), 2, None));
     s.lose_all();
     s.after(20);
     for _ in 0..2 {
@@ -86,10 +78,7 @@ fn a_repeated_syn_ack_gets_the_proof_again() {
 /// R23: a SYN/ACK with a wrong HMAC is answered with RST and MP_TCPRST; the connection lives.
 #[test]
 fn a_wrong_answer_is_refused() {
-    let mut s = Script::client(spec(multipath(), 2, None));
-    s.after(20);
-    s.send(s.syn_ack(0));
-    s.send(s.tx(0));
+    let mut s = Script::joining_client(spec(multipath(), 2, None));
     s.lose_all();
     s.after(20);
     let mut answer = s.syn_ack(1);
@@ -105,10 +94,7 @@ fn a_wrong_answer_is_refused() {
 /// R21: a SYN/ACK with no MP_JOIN in answer to one is refused too.
 #[test]
 fn an_answer_without_the_option_is_refused() {
-    let mut s = Script::client(spec(multipath(), 2, None));
-    s.after(20);
-    s.send(s.syn_ack(0));
-    s.send(s.tx(0));
+    let mut s = Script::joining_client(spec(multipath(), 2, None));
     s.lose_all();
     s.send(s.syn_ack(1).stripped());
     s.expect(want(1, RST));
@@ -219,11 +205,7 @@ fn backup_is_for_emergencies() {
 /// R20, R48: the same, asked for by the own setting of the path.
 #[test]
 fn a_backup_path_is_told_to_the_peer() {
-    let mut s = Script::client(spec(multipath(), 2, Some(1)));
-    s.after(20);
-    s.send(s.syn_ack(0));
-    s.lose_all();
-    s.send(s.tx(0));
+    let mut s = Script::joining_client(spec(multipath(), 2, Some(1)));
     s.expect(want(1, SYN).mptcp("join backup"));
 }
 

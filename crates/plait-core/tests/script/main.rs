@@ -7,6 +7,7 @@ mod harness;
 mod segment;
 
 mod acceptance;
+mod addresses;
 mod asked;
 mod checksums;
 mod closing;

@@ -522,6 +522,7 @@ impl PathCase {
             nic_up: Rate::from_bps(1_000_000_000),
             via: self.shared.then_some(0),
             middlebox: Middlebox::default(),
+            removed: Vec::new(),
         }
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn ideal(name: &str, rtt: Span) -> PathSetup {
         nic_up: Rate::INFINITE,
         via: None,
         middlebox: Middlebox::default(),
+        removed: Vec::new(),
     }
 }
 
@@ -44,6 +45,7 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
         nic_up: Rate::from_bps(1_000_000_000),
         via: None,
         middlebox: Middlebox::default(),
+        removed: Vec::new(),
     }
 }
 

@@ -1,0 +1,200 @@
+//! Addresses that go away and come back: REMOVE_ADDR (RFC 8684 section 3.4.2).
+
+use super::joins::Target;
+use super::{Connection, Context, Mode};
+use crate::tcp::subflow::{Address, Cause};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use plait_base::{PathId, ServerAddress, Time};
+use plait_wire::{Mptcp, ResetReason};
+
+/// Keep-alives that a subflow of a removed address may leave unanswered, one a timeout.
+const KEEP_ALIVES: u8 = 3;
+
+/// A subflow whose peer's address was removed: it is closed unless it answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check {
+    index: usize,
+    until: Time,
+    left: u8,
+}
+
+/// What has gone away.
+#[derive(Default, Debug)]
+pub(super) struct Removals {
+    /// Paths on which this client has no address.
+    gone: Vec<PathId>,
+    /// The peer has removed the address of the first subflow.
+    pub(super) first_lost: bool,
+    checks: Vec<Check>,
+}
+
+impl Removals {
+    /// What a connection that begins again keeps of them.
+    pub(super) fn for_new_attempt(&mut self) -> Removals {
+        Removals { gone: core::mem::take(&mut self.gone), ..Removals::default() }
+    }
+
+    pub(super) fn is_gone(&self, path: PathId) -> bool {
+        self.gone.contains(&path)
+    }
+
+    pub(super) fn next(&self) -> Time {
+        self.checks.iter().map(|check| check.until).min().unwrap_or(Time::NEVER)
+    }
+}
+
+impl Connection {
+    /// This client's address on `path` is gone: what it carried goes elsewhere, and the peer is
+    /// told on another subflow. Nothing is sent on the path itself.
+    pub(crate) fn lose_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
+        if !self.client || self.failed || self.addresses.removals.is_gone(path) {
+            return;
+        }
+        self.addresses.removals.gone.push(path);
+        self.joins.waiting.retain(|target| target.path != path);
+        let dialling = self.dials_on(path);
+        if dialling && self.try_next_path(ctx) {
+            return;
+        }
+        for index in 0..self.subflows.len() {
+            // With nowhere else to go the handshake goes on until the address is back.
+            if self.subflows[index].address.path == path && !(dialling && index == 0) {
+                self.kill_subflow(ctx, index, false);
+            }
+        }
+        if self.mode == Mode::Multipath {
+            let id = self.own_id(Address { path, ..self.addresses.first });
+            self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
+        }
+        if self.waits() {
+            self.start_joins(ctx);
+        }
+    }
+
+    /// The client has an address on `path` again: its subflows are opened anew.
+    pub(crate) fn regain_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
+        if !self.addresses.removals.is_gone(path) {
+            return;
+        }
+        self.addresses.removals.gone.retain(|gone| *gone != path);
+        let id = self.own_id(Address { path, ..self.addresses.first });
+        self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
+        if self.plain() || self.failed || self.dials_on(path) {
+            return;
+        }
+        let targets = self.all_targets();
+        self.joins.waiting.extend(targets.into_iter().filter(|target| target.path == path));
+        self.joins.rejoins = 0;
+        self.start_joins(ctx);
+    }
+
+    /// Whether the first subflow is on `path` and the peer may not have our key yet.
+    fn dials_on(&self, path: PathId) -> bool {
+        let first = &self.subflows[0];
+        let unknown = !self.joins.peer_dss_seen && self.queue.una() == 0;
+        unknown && !self.plain() && !first.shake.join && first.address.path == path
+    }
+
+    /// One of this server's announced addresses is gone. False where it was not announced.
+    pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> bool {
+        let Some(number) = ctx.directory.number(address).filter(|_| !self.client) else {
+            return false;
+        };
+        let Some(id) = self.addresses.take_back(address) else { return false };
+        self.spec.addresses.retain(|own| *own != address);
+        for index in 0..self.subflows.len() {
+            if self.subflows[index].address.server == number {
+                self.kill_subflow(ctx, index, false);
+            }
+        }
+        self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
+        self.set_address_timer();
+        true
+    }
+
+    /// REMOVE_ADDR: nothing more is opened to these addresses, and their subflows are closed unless
+    /// they answer: anybody could have sent it.
+    pub(super) fn on_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
+        if self.mode != Mode::Multipath {
+            return;
+        }
+        for id in ids {
+            let number = match *id {
+                0 => Some(self.addresses.first.server),
+                id => self.addresses.forget_peer(id),
+            };
+            // A server opens nothing; where the client's addresses are is told by their subflows.
+            if let Some(number) = number.filter(|_| self.client) {
+                self.addresses.removals.first_lost |= number == self.addresses.first.server;
+                self.joins.waiting.retain(|target| target.server != number);
+            }
+            for index in 0..self.subflows.len() {
+                let subflow = &self.subflows[index];
+                if subflow.shake.peer_id != *id {
+                } else if subflow.state.synchronised() {
+                    self.start_check(ctx, index);
+                } else {
+                    self.kill_subflow(ctx, index, false);
+                }
+            }
+        }
+        self.set_address_timer();
+    }
+
+    /// Asks for a sign of life; until it comes the subflow counts as failed, and others carry on.
+    fn start_check(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.addresses.removals.checks.iter().any(|check| check.index == index) {
+            return;
+        }
+        let subflow = &mut self.subflows[index];
+        subflow.standing.pf = true;
+        subflow.owes.window_probe = true;
+        let until = ctx.now + subflow.rtt.base_rto();
+        self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
+        self.reinject_outstanding(index);
+        self.notify_subflows(ctx);
+    }
+
+    /// Sees to the subflows that were asked for a sign of life.
+    pub(super) fn on_check_timer(&mut self, ctx: &mut Context<'_>) {
+        for mut check in core::mem::take(&mut self.addresses.removals.checks) {
+            let subflow = &mut self.subflows[check.index];
+            // It has answered, or is gone.
+            if !subflow.standing.pf || !subflow.state.synchronised() {
+                continue;
+            }
+            if check.until <= ctx.now {
+                if check.left == 0 {
+                    let cause = Cause::Reason(ResetReason::Unspecified);
+                    self.reset_subflow(ctx, check.index, cause);
+                    continue;
+                }
+                check.left -= 1;
+                check.until = ctx.now + subflow.rtt.base_rto();
+                subflow.owes.window_probe = true;
+            }
+            self.addresses.removals.checks.push(check);
+        }
+    }
+
+    /// Whether a subflow may be opened from `path` to `server`.
+    pub(super) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
+        let known = if server == self.addresses.first.server {
+            !self.addresses.removals.first_lost
+        } else {
+            self.addresses.knows(server)
+        };
+        known && !self.addresses.removals.is_gone(path)
+    }
+
+    /// Every subflow that may be opened now, those that are open included.
+    pub(super) fn all_targets(&self) -> Vec<Target> {
+        let mut targets = self.joins_to(self.addresses.first.server, None);
+        for known in self.addresses.peers() {
+            targets.extend(self.joins_to(known.number, known.port));
+        }
+        targets.retain(|target| self.may_join(target.path, target.server));
+        targets
+    }
+}

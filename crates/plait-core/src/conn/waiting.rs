@@ -1,0 +1,72 @@
+//! A connection whose last subflow is gone before its data has ended: it is kept for a while, for
+//! the client may open another one (RFC 8684 section 3.3.6 lets data be sent on any subflow, later
+//! ones included).
+
+use super::{Connection, Context, Mode};
+use crate::config::PathConfig;
+use crate::tcp::state::State;
+use plait_base::{Span, Time};
+use plait_wire::{Mptcp, ResetReason, Segment};
+
+impl Connection {
+    /// Whether the connection outlives its last subflow: both ends have the keys, and neither has
+    /// given it up.
+    pub(super) fn may_wait(&self) -> bool {
+        let agreed = self.mode == Mode::Multipath && self.keys.peer.is_some() && !self.falls_back();
+        let known = !self.client || self.joins.peer_dss_seen;
+        let kept = self.spec.config.close_timeout > Span::ZERO;
+        // A client whose paths are all barred has nowhere to open one.
+        let barred = |config: &PathConfig| self.joins.is_barred(config.path);
+        let hopeless = self.client && self.spec.paths.iter().all(barred);
+        agreed && known && kept && !hopeless && !self.failed && !self.closing.done()
+    }
+
+    /// Whether it waits for a subflow.
+    pub(crate) fn waits(&self) -> bool {
+        self.timers.last_chance != Time::NEVER
+    }
+
+    /// Whether a subflow has come through its handshake and is not closed.
+    pub(super) fn has_subflow(&self) -> bool {
+        self.subflows.iter().any(|s| s.state.synchronised())
+    }
+
+    /// A subflow is gone, perhaps the last one.
+    pub(super) fn on_subflow_gone(&mut self, ctx: &mut Context<'_>) {
+        if self.closing.done() || self.has_subflow() || self.waits() {
+            return;
+        }
+        if self.may_wait() {
+            self.timers.last_chance = ctx.now + self.spec.config.close_timeout;
+        } else if self.subflows.iter().all(|s| s.state == State::Closed) {
+            self.failed = true;
+            self.news = true;
+        }
+    }
+
+    /// There is a subflow again: what is outstanding goes there.
+    pub(super) fn on_subflow_regained(&mut self) {
+        self.timers.last_chance = Time::NEVER;
+        self.closing.fin_due |= self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+    }
+
+    /// Nobody came.
+    pub(super) fn give_up_waiting(&mut self, ctx: &mut Context<'_>) {
+        self.failed = true;
+        self.news = true;
+        for index in 0..self.subflows.len() {
+            let tell = self.subflows[index].state != State::SynSent;
+            self.kill_subflow(ctx, index, tell);
+        }
+    }
+
+    /// The peer refuses a join, for it does not know the connection any more.
+    pub(super) fn is_forgotten(&self, index: usize, reset: &Segment) -> bool {
+        let subflow = &self.subflows[index];
+        let for_good = matches!(
+            reset.options.mptcp.as_deref(),
+            Some(Mptcp::Reset { reason: ResetReason::Mptcp, transient: false })
+        );
+        self.waits() && subflow.shake.join && subflow.state == State::SynSent && for_good
+    }
+}

@@ -1,0 +1,147 @@
+//! Addresses that clients lose in the middle of a connection, and get again.
+
+mod common;
+
+use common::{at, limited, ms, setup, spec};
+use plait_app::{AppEvent, Host};
+use plait_base::{PathId, Span, Time};
+use plait_core::{Config, ConnectionState};
+use plait_sim::{Direction, Hop, PathSetup, Setup, Watch, Who, run_watched};
+use plait_wire::{Flags, Mptcp, Segment};
+use std::net::IpAddr;
+
+#[derive(Default)]
+struct Seen {
+    /// When the application could read, and the longest time between.
+    last_read: Option<Time>,
+    gap: Span,
+    /// Data delivered to the client: when, on which path.
+    data: Vec<(Time, PathId)>,
+    /// REMOVE_ADDR sent: when, on which path.
+    removals: Vec<(Time, PathId)>,
+    /// SYNs sent.
+    syns: Vec<(Time, PathId)>,
+}
+
+impl Watch for Seen {
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let (Host::Client, AppEvent::Read { .. }) = (who.host, event)
+            && let Some(last) = self.last_read.replace(now)
+        {
+            self.gap = self.gap.max(now.since(last));
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        if hop == Hop::Delivered && way == Direction::Down && !segment.payload.is_empty() {
+            self.data.push((now, path));
+        }
+        if hop == Hop::Sent
+            && matches!(segment.options.mptcp.as_deref(), Some(Mptcp::RemoveAddr(_)))
+        {
+            self.removals.push((now, path));
+        }
+        if hop == Hop::Sent && segment.flags == Flags::SYN {
+            self.syns.push((now, path));
+        }
+    }
+}
+
+fn two_paths(workload: &str, config: Config) -> Setup {
+    let paths = vec![limited("one", 8, ms(30)), limited("two", 6, ms(50))];
+    setup(paths, &spec("minrtt", "cubic", 2, config), workload)
+}
+
+fn removed(path: &mut PathSetup, from: u64, to: u64) {
+    path.removed.push((at(from), at(to)));
+}
+
+fn watched(setup: &Setup) -> Seen {
+    let mut seen = Seen::default();
+    let outcome = run_watched(setup, &mut seen);
+    assert_eq!(outcome.violation, None);
+    assert!(outcome.complete(), "ended at {:?}", outcome.ended);
+    seen
+}
+
+/// R46: the peer is told on the other path, what was under way comes there within 300 ms, and when
+/// the address is back its path carries data after two round trips.
+#[test]
+fn an_address_goes_and_comes_back() {
+    for scheduler in ["minrtt", "blest", "ecf", "roundrobin", "redundant"] {
+        let mut setup = two_paths("download:8MB", Config::default());
+        let spec = spec(scheduler, "cubic", 2, Config::default());
+        setup.pairs[0].connections[0].client = spec.clone();
+        setup.pairs[0].connections[0].server = spec;
+        removed(&mut setup.paths[0], 1_000, 3_000);
+        let seen = watched(&setup);
+        assert_eq!(seen.removals, [(at(1_000), PathId(1))], "{scheduler}");
+        assert!(seen.gap <= ms(300), "{scheduler}: a gap of {}", seen.gap);
+        let meanwhile = |(time, path): &&(Time, PathId)| {
+            *path == PathId(0) && *time > at(1_016) && *time < at(3_000)
+        };
+        assert_eq!(seen.data.iter().filter(meanwhile).count(), 0, "{scheduler}");
+        let back = seen.data.iter().find(|(time, path)| *path == PathId(0) && *time >= at(3_000));
+        let back = back.map(|(time, _)| time.since(at(3_000)));
+        assert!(back.is_some_and(|back| back <= ms(2 * 30 + 15)), "{scheduler}: {back:?}");
+    }
+}
+
+/// R58: the only address that works goes away for 20 s; the connection waits and goes on.
+#[test]
+fn every_address_is_gone_for_a_while() {
+    let mut setup = two_paths("download:4MB", Config::default());
+    for path in &mut setup.paths {
+        removed(path, 1_000, 21_000);
+    }
+    let seen = watched(&setup);
+    let resumed = seen.data.iter().find(|(time, _)| *time > at(1_100)).map(|(time, _)| *time);
+    assert!(resumed.is_some_and(|time| time < at(21_200)), "{resumed:?}");
+    assert!(seen.syns.iter().all(|(time, _)| *time < at(1_000) || *time >= at(21_000)));
+}
+
+/// R58: for longer than a minute: it fails, at both ends.
+#[test]
+fn every_address_is_gone_for_too_long() {
+    let mut setup = two_paths("download:4MB", Config::default());
+    for path in &mut setup.paths {
+        removed(path, 1_000, 100_000);
+    }
+    setup.until = at(200_000);
+    let mut seen = Seen::default();
+    let outcome = run_watched(&setup, &mut seen);
+    assert!(!outcome.complete() && outcome.violation.is_none());
+    let ends = &outcome.pairs[0][0];
+    for end in [&ends.client, &ends.server] {
+        assert_eq!(end.as_ref().map(|end| end.state), Some(ConnectionState::Failed));
+    }
+}
+
+/// The same with four subflows: both of the address go, and both come back.
+#[test]
+fn a_mesh_loses_an_address() {
+    let mut setup = two_paths("download:8MB", Config::default());
+    let connection = &mut setup.pairs[0].connections[0];
+    for end in [&mut connection.client, &mut connection.server] {
+        end.addresses = vec![IpAddr::from([10, 0, 0, 2])];
+    }
+    removed(&mut setup.paths[0], 1_000, 3_000);
+    let seen = watched(&setup);
+    let again: Vec<_> = seen.syns.iter().filter(|(time, _)| *time > at(500)).collect();
+    assert_eq!(again, [&(at(3_000), PathId(0)); 2]);
+}
+
+/// An address that goes away while the first SYN is under way.
+#[test]
+fn an_address_goes_during_the_handshake() {
+    for from in [0, 1, 14, 20, 31, 47, 60, 80, 120] {
+        let mut setup = two_paths("download:500kB", Config::default());
+        removed(&mut setup.paths[0], from, 60_000);
+        let seen = watched(&setup);
+        assert!(
+            seen.last_read.is_some_and(|time| time < at(6_000)),
+            "{from}: {:?}",
+            seen.last_read
+        );
+    }
+}
