@@ -264,7 +264,8 @@ impl App for Sender {
             _ => state == StreamState::Closed,
         };
         self.wake = self.deadline();
-        if self.wake.is_some_and(|deadline| now >= deadline) {
+        // Where time ends the workload, the peer's may be over first.
+        if self.wake.is_some_and(|deadline| now >= deadline || gone) {
             stream.finish();
             self.phase = Phase::Finish;
         } else if gone || state == StreamState::Failed {
