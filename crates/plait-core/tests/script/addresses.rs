@@ -474,3 +474,20 @@ fn a_ninth_subflow_is_refused() {
     s.expect(want(8, RST).mptcp("Reset { reason: Prohibited, transient: true }"));
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 8);
 }
+
+/// R41, R56: an attempt that begins anew tells the end anew as well.
+#[test]
+fn a_new_attempt_tells_the_end_again() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.finish();
+    assert!(s.out.iter().any(|(_, seg, _)| seg.data_fin));
+    s.lose_all();
+    s.endpoint.lose_address(s.now, PathId(0));
+    s.drain();
+    s.expect(want(1, SYN).mptcp("capable0"));
+    s.after(20);
+    s.send(Seg { path: 1, ..s.syn_ack(0) });
+    assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.data_fin));
+}
