@@ -76,6 +76,10 @@ struct World<'a> {
     digest: RunDigest,
     violation: Option<String>,
     next_sample: Time,
+    /// Somebody wants to see everything, and in order.
+    watched: bool,
+    /// An app has acted: the run may be over.
+    acted: bool,
     /// Events on their way from an endpoint to the observers; empty between calls.
     told: Vec<(ConnId, Event)>,
 }
@@ -118,6 +122,7 @@ impl<'a> World<'a> {
             setup.pairs.iter().map(|pair| pair.connections.iter().map(observer).collect());
         let queue = EventQueue::new(network.sources() + hosts.len());
         let next_sample = watch.interval().map_or(Time::NEVER, |_| Time::ZERO);
+        let watched = watch.detail() == Detail::Everything;
         World {
             setup,
             apps,
@@ -131,6 +136,8 @@ impl<'a> World<'a> {
             digest: RunDigest::default(),
             violation: None,
             next_sample,
+            watched,
+            acted: true,
             told: Vec::new(),
         }
     }
@@ -156,9 +163,10 @@ impl<'a> World<'a> {
                 None => self.on_network(source),
                 Some(host) => self.on_wake(host),
             }
-            if self.violation.is_some() || self.over() {
+            if self.violation.is_some() || (self.acted && self.over()) {
                 break;
             }
+            self.acted = self.setup.linger;
         }
     }
 
@@ -180,6 +188,9 @@ impl<'a> World<'a> {
     }
 
     fn sample_until(&mut self, at: Time) {
+        if self.next_sample > at {
+            return;
+        }
         let Some(interval) = self.watch.interval() else { return };
         while self.next_sample <= at {
             let sampled = self.next_sample;
@@ -247,9 +258,8 @@ impl<'a> World<'a> {
     fn serve(&mut self, host: usize) {
         // Somebody who watches wants to see what happened before what came of it; measures do not
         // tell the difference.
-        let watched = self.watch.detail() == Detail::Everything;
         loop {
-            if watched {
+            if self.watched {
                 self.drain_core(host);
             }
             self.poll_apps(host);
@@ -387,6 +397,7 @@ impl<'a> World<'a> {
     fn poll_app(&mut self, host: usize, seat: usize) {
         // Events of the core up to here happened before what the app now does.
         self.drain_core(host);
+        self.acted = true;
         self.hosts[host].poll_app(self.now, seat);
         let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
         let background = self.setup.pairs[who.pair].background;

@@ -206,20 +206,20 @@ impl Connection {
         if (stale.acked.0 | stale.sent.0) == 0 {
             return;
         }
-        let mut views = core::mem::take(&mut self.scheduling.views);
-        for view in &mut views {
-            if stale.acked.contains(view.id) {
-                *view = self.subflow_view(view.id.index());
-            } else if stale.sent.contains(view.id) {
-                let subflow = &self.subflows[view.id.index()];
+        for at in 0..self.scheduling.views.len() {
+            let id = self.scheduling.views[at].id;
+            if stale.acked.contains(id) {
+                self.scheduling.views[at] = self.subflow_view(id.index());
+            } else if stale.sent.contains(id) {
+                let subflow = &self.subflows[id.index()];
+                let view = &mut self.scheduling.views[at];
                 view.cwnd = subflow.cwnd();
                 view.inflight = subflow.tx.inflight();
-                view.queued = self.queue.assigned(view.id);
+                view.queued = self.queue.assigned(id);
                 view.last_send = subflow.last_send;
                 view.tsq_blocked = subflow.pacer.is_held();
             }
         }
-        self.scheduling.views = views;
     }
 
     fn refresh_all_views(&mut self, now: Time) {

@@ -43,7 +43,8 @@ pub(crate) const FIRST_PORT: u16 = 49_152;
 /// Time never goes back from one call to the next. The same calls give the same answers.
 pub struct Endpoint {
     connections: Vec<Option<Connection>>,
-    addresses: BTreeMap<Address, ConnId>,
+    /// By [`Address::key`].
+    addresses: BTreeMap<u64, ConnId>,
     listeners: BTreeMap<u16, ConnectionSpec>,
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
@@ -221,7 +222,7 @@ impl Endpoint {
         }
         let Some(conn) = slot else { return };
         for address in conn.open_addresses() {
-            self.addresses.insert(address, id);
+            self.addresses.insert(address.key(), id);
         }
         self.shared.tokens.insert(conn.token(), id);
     }
@@ -232,13 +233,14 @@ impl Endpoint {
         let opens = segment.flags.has(Flags::SYN)
             && !segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
-        if opens && let Some(id) = self.addresses.get(&address).copied() {
+        let known = self.addresses.get(&address.key()).copied();
+        if opens && let Some(id) = known {
             let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
             if let Some(after) = left.flatten() {
                 return self.on_syn(now, address, segment, Some(after));
             }
         }
-        if let Some(id) = self.addresses.get(&address).copied() {
+        if let Some(id) = known {
             let accepted = self.with(now, id, |conn, ctx| {
                 let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
                 if let Some(index) = conn.find(address) {

@@ -37,6 +37,14 @@ impl Address {
         let (local_port, remote_port) = (segment.dst_port, segment.src_port);
         Address { path, server: segment.server, local_port, remote_port }
     }
+
+    /// All of it in one number, for lookups.
+    pub(crate) const fn key(self) -> u64 {
+        (self.path.0 as u64) << 40
+            | (self.server.0 as u64) << 32
+            | (self.local_port as u64) << 16
+            | self.remote_port as u64
+    }
 }
 
 /// What the handshake needs and leaves behind.
