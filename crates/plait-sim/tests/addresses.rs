@@ -145,3 +145,29 @@ fn an_address_goes_during_the_handshake() {
         );
     }
 }
+
+/// R26, R58: the only address goes away at the very end, at any millisecond of the closing, and is
+/// back two seconds later: both ends learn that all has arrived.
+#[test]
+fn an_address_goes_at_the_very_end() {
+    for workload in ["download:200kB", "upload:200kB"] {
+        let paths = vec![limited("one", 8, ms(30))];
+        let mut undisturbed =
+            setup(paths, &spec("minrtt", "cubic", 1, Config::default()), workload);
+        undisturbed.linger = true;
+        let end = run_watched(&undisturbed, &mut Seen::default()).ended.since(Time::ZERO);
+        let end = end.as_micros() / 1_000;
+        for from in end - 150..end + 5 {
+            let mut setup = undisturbed.clone();
+            removed(&mut setup.paths[0], from, from + 2_000);
+            let outcome = run_watched(&setup, &mut Seen::default());
+            assert_eq!(outcome.violation, None);
+            assert!(outcome.complete() && outcome.over, "{workload}, {from}");
+            let ends = &outcome.pairs[0][0];
+            for stats in [&ends.client, &ends.server] {
+                let state = stats.as_ref().map(|stats| stats.state);
+                assert_eq!(state, Some(ConnectionState::Closed), "{workload}, {from} of {end}");
+            }
+        }
+    }
+}

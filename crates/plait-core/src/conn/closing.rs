@@ -20,6 +20,10 @@ pub(crate) struct Closing {
     pub(crate) fin_acked: bool,
     /// The peer's DATA_FIN (plain TCP: FIN) was reached.
     pub(crate) peer_finished: bool,
+    /// Every DATA_FIN of ours has gone out beside the DATA_ACK of the peer's.
+    answers: bool,
+    /// The peer is known to have our DATA_ACK of its DATA_FIN, or is waited for no longer.
+    settled: bool,
     /// The user has aborted the connection, and the peer has not confirmed it.
     pub(crate) fast: Option<FastClose>,
 }
@@ -28,6 +32,26 @@ impl Closing {
     /// Both directions have ended.
     pub(crate) const fn done(&self) -> bool {
         self.fin_acked && self.peer_finished
+    }
+
+    /// Both ends know that both directions have ended. One that has answered the peer's DATA_FIN
+    /// with a DATA_ACK alone cannot know whether that arrived (RFC 8684 appendix D: M_TIME_WAIT,
+    /// beside M_LAST_ACK, which needs no wait).
+    pub(crate) const fn settled(&self) -> bool {
+        self.done() && self.settled
+    }
+
+    /// Our DATA_FIN is signalled.
+    pub(super) fn on_fin_signalled(&mut self, now: Time) {
+        if self.fin_sent.is_none() {
+            self.fin_sent = Some(now);
+            self.answers = self.peer_finished;
+        }
+    }
+
+    /// Nothing more is to be learnt of the peer: it has all, or does not come for it.
+    pub(super) fn settle(&mut self) {
+        self.settled = self.done();
     }
 }
 
@@ -61,6 +85,7 @@ impl Connection {
     pub(crate) fn on_fin_acked(&mut self) {
         if !self.closing.fin_acked {
             self.closing.fin_acked = true;
+            self.closing.settled = self.closing.answers || self.sends_plain();
             self.news = true;
         }
     }
@@ -80,6 +105,8 @@ impl Connection {
     /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.
     pub(crate) fn is_over(&self) -> bool {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        self.subflows.iter().all(|s| gone(s.state) && !s.owes.rst) && !self.waits()
+        // A last DATA_ACK that may have to be told again is like TIME-WAIT.
+        let waits = self.waits() && !self.closing.done();
+        self.subflows.iter().all(|s| gone(s.state) && !s.owes.rst) && !waits
     }
 }

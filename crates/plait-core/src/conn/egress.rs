@@ -292,7 +292,7 @@ impl Connection {
                 }
                 self.closing.keys_told = false;
                 self.closing.fin_due = false;
-                self.closing.fin_sent = self.closing.fin_sent.or(Some(ctx.now));
+                self.closing.on_fin_signalled(ctx.now);
                 self.timers.arm_retransmission(ctx.now, self.longest_rto());
                 return Some(self.build_data_fin(ctx, index));
             }

@@ -210,6 +210,8 @@ impl Connection {
             if self.sends_plain() {
                 self.on_fin_acked();
             }
+            // Our FIN came after the DATA_FINs, beside our DATA_ACK.
+            self.closing.settle();
             self.scheduling.wake();
         }
         self.scheduling.on_acked(id);

@@ -403,10 +403,11 @@ impl Connection {
         self.keys.local.token()
     }
 
-    /// Whether further subflows may be accepted (RFC 8684 section 3.2).
+    /// Whether further subflows may be accepted (RFC 8684 section 3.2): after the end too, for as
+    /// long as the peer may yet have to be told of it again (section 3.3.3).
     pub(crate) fn accepts_joins(&self) -> bool {
         let agreed = self.mode == Mode::Multipath && !self.falls_back();
-        agreed && self.keys.peer.is_some() && !self.failed && !self.closing.done()
+        agreed && self.keys.peer.is_some() && !self.failed && !self.closing.settled()
     }
 
     fn live(&self) -> SubflowSet {

@@ -67,23 +67,33 @@ impl Connection {
             None if last => Config::PROBE,
             None => return,
         };
-        let Address { path, server, remote_port: port, .. } = self.subflows[index].address;
-        // An announced address that cannot be joined is left alone until it is announced again (RFC
-        // 8684 section 3.4.1).
-        let unannounced = !was_joined && server != self.addresses.first.server;
-        let hopeless = unannounced || self.joins.is_barred(path);
         let over = match last {
             true => !self.may_wait(),
             false => self.failed || self.closing.asked || self.closing.peer_finished,
         };
-        if !self.client || hopeless || over || !self.may_join(path, server) {
+        if !self.client || over {
             return;
         }
-        let config = self.spec.paths.iter().find(|config| config.path == path);
-        let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
-        self.joins.waiting.extend(config.map(target));
+        let Address { path, server, remote_port: port, .. } = self.subflows[index].address;
+        // An announced address that cannot be joined is left alone until it is announced again (RFC
+        // 8684 section 3.4.1).
+        let unannounced = !was_joined && server != self.addresses.first.server;
+        let barred = self.joins.is_barred(path) || !self.may_join(path, server);
+        let before = self.joins.waiting.len();
+        if !unannounced && !barred {
+            let config = self.spec.paths.iter().find(|config| config.path == path);
+            let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
+            self.joins.waiting.extend(config.map(target));
+        }
         if last {
+            // Those that were not opened anew while others lived are needed now.
+            let mut missing = self.missing_targets();
+            missing.retain(|target| !(unannounced && target.server == server));
+            self.joins.waiting.extend(missing);
             (self.joins.rejoins, self.timers.rejoin) = (0, Time::NEVER);
+        }
+        if self.joins.waiting.len() == before {
+            return;
         }
         let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
         self.joins.rejoins += 1;

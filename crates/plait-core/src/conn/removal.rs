@@ -197,4 +197,19 @@ impl Connection {
         targets.retain(|target| self.may_join(target.path, target.server));
         targets
     }
+
+    /// Those of them that are neither open nor waiting to be.
+    pub(super) fn missing_targets(&self) -> Vec<Target> {
+        let mut missing = self.all_targets();
+        let mut strike = |path, server, port| {
+            let known = |it: &Target| (it.path, it.server, it.port) == (path, server, port);
+            if let Some(at) = missing.iter().position(known) {
+                missing.remove(at);
+            }
+        };
+        self.open_addresses().for_each(|it| strike(it.path, it.server, it.remote_port));
+        self.joins.waiting.iter().for_each(|it| strike(it.path, it.server, it.port));
+        missing.retain(|target| !self.joins.is_barred(target.path));
+        missing
+    }
 }

@@ -1,7 +1,8 @@
-//! A connection whose last subflow is gone before its data has ended: it is kept for a while, for
-//! the client may open another one (RFC 8684 section 3.3.6 lets data be sent on any subflow, later
-//! ones included).
+//! A connection whose last subflow is gone before both ends know that its data has ended: it is kept
+//! for a while, for the client may open another one (RFC 8684 section 3.3.6 lets data be sent on any
+//! subflow, later ones included).
 
+use super::timeouts::ConnectionTimers;
 use super::{Connection, Context, Mode};
 use crate::config::PathConfig;
 use crate::tcp::state::State;
@@ -18,7 +19,7 @@ impl Connection {
         // A client whose paths are all barred has nowhere to open one.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
         let hopeless = self.client && self.spec.paths.iter().all(barred);
-        agreed && known && kept && !hopeless && !self.failed && !self.closing.done()
+        agreed && known && kept && !hopeless && !self.failed && !self.closing.settled()
     }
 
     /// Whether it waits for a subflow.
@@ -33,11 +34,13 @@ impl Connection {
 
     /// A subflow is gone, perhaps the last one.
     pub(super) fn on_subflow_gone(&mut self, ctx: &mut Context<'_>) {
-        if self.closing.done() || self.has_subflow() || self.waits() {
+        if self.has_subflow() || self.waits() {
             return;
         }
         if self.may_wait() {
             self.timers.last_chance = ctx.now + self.spec.config.close_timeout;
+        } else if self.closing.done() {
+            self.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {
             self.failed = true;
             self.news = true;
@@ -50,10 +53,17 @@ impl Connection {
         self.closing.fin_due |= self.closing.fin_sent.is_some() && !self.closing.fin_acked;
     }
 
-    /// Nobody came.
+    /// Nobody came. An end that has all data and whose own was all acknowledged has not failed: the
+    /// peer has closed, or must do without the last DATA_ACK.
     pub(super) fn give_up_waiting(&mut self, ctx: &mut Context<'_>) {
-        self.failed = true;
-        self.news = true;
+        self.timers = ConnectionTimers::new();
+        self.changed = true;
+        if self.closing.done() {
+            self.closing.settle();
+        } else {
+            self.failed = true;
+            self.news = true;
+        }
         for index in 0..self.subflows.len() {
             let tell = self.subflows[index].state != State::SynSent;
             self.kill_subflow(ctx, index, tell);

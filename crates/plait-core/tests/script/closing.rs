@@ -1,7 +1,7 @@
 //! Ends: DATA_FIN and FIN, half closes, resets.
 
 use crate::harness::{MSS, Script, multipath, plain, spec};
-use crate::segment::{ACK, FIN, PSH, want};
+use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
 use plait_base::Time;
 use plait_core::ConnectionState;
 use plait_wire::Flags;
@@ -318,4 +318,114 @@ fn a_fin_ahead_of_data() {
         let done = if multipath { ConnectionState::Open } else { ConnectionState::PeerDone };
         assert_eq!(s.state(), done);
     }
+}
+
+/// A server that has ended both directions; its last DATA_ACK and its FIN are lost, and the client's
+/// only subflow is reset.
+fn ended_unheard() -> Script {
+    let mut s = Script::open_server(multipath(), 1);
+    s.write(100);
+    s.finish();
+    s.lose_all();
+    s.ack(0, 101, 101);
+    s.send(s.tx(0).data_fin(0));
+    s.expect(want(0, FIN).dack(1));
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    s.lose_all();
+    assert_eq!(s.state(), ConnectionState::Closed);
+    assert!(s.endpoint.is_over());
+    s
+}
+
+/// R26, R56 (RFC 8684 section 3.3.3): an end that cannot know whether its last DATA_ACK arrived takes
+/// a join for it, tells it again, and takes none once it knows.
+#[test]
+fn the_last_data_ack_is_told_on_a_later_subflow() {
+    let mut s = ended_unheard();
+    s.after(59_000);
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.expect(want(1, SYN.with(ACK)).mptcp("join answer"));
+    s.after(20);
+    let proof = s.proof(1);
+    s.send(proof);
+    s.expect(want(1, FIN).seq(1).dack(1));
+    s.ack(1, 2, 101);
+    let syn = s.join_syn(2, false);
+    s.send(syn);
+    s.expect(want(2, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
+    assert_eq!(s.state(), ConnectionState::Closed);
+}
+
+/// R26, R58: nobody comes for it: the connection stays closed, and takes no join any more.
+#[test]
+fn the_last_data_ack_that_nobody_comes_for() {
+    let mut s = ended_unheard();
+    s.after(60_000);
+    assert_eq!(s.state(), ConnectionState::Closed);
+    assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
+}
+
+/// R26: an end whose DATA_FIN went beside the DATA_ACK of the peer's, and was acknowledged, knows
+/// that the peer has all.
+#[test]
+fn the_end_that_answers_knows_at_once() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data_fin(0));
+    s.expect(want(0, ACK).dack(1));
+    s.finish();
+    s.expect(want(0, ACK).data_fin(0).dack(1));
+    s.send(s.tx(0).dack(1));
+    s.expect(want(0, FIN));
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.expect(want(1, RST).mptcp("Reset { reason: Mptcp, transient: false }"));
+}
+
+/// R56, R58: the client whose DATA_FIN was not acknowledged before its only subflow died opens
+/// another one for the DATA_ACK, on every path.
+#[test]
+fn a_client_fetches_the_last_data_ack() {
+    let mut s = Script::open_client(multipath(), 2);
+    s.finish();
+    s.lose_all();
+    s.send(s.tx(0).data_fin(0));
+    s.send(s.tx(1).flags(Flags::RST).stripped());
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    s.lose_all();
+    s.after(1_000);
+    s.expect(want(0, SYN).mptcp("join"));
+    s.expect(want(1, SYN).mptcp("join"));
+    s.send(s.syn_ack(1));
+    s.lose_all();
+    s.send(s.tx(1).dack(1));
+    assert_eq!(s.state(), ConnectionState::Closed);
+    s.expect(want(1, FIN));
+}
+
+/// R26, R58: a client that has all comes back for the server's sake; one that is refused then has
+/// not failed.
+#[test]
+fn a_refusal_after_the_end_is_no_failure() {
+    let mut s = Script::open_client(multipath(), 2);
+    s.finish();
+    s.lose_all();
+    s.send(s.tx(0).dack(1).data_fin(0));
+    assert_eq!(s.state(), ConnectionState::Closed);
+    s.send(s.tx(1).flags(Flags::RST).stripped());
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    s.lose_all();
+    s.after(1_000);
+    s.expect(want(0, SYN).mptcp("join"));
+    let reason = plait_wire::ResetReason::Mptcp;
+    let refused = plait_wire::Mptcp::Reset { reason, transient: false };
+    s.send(s.tx(0).seq(0).flags(RST).stripped().mptcp(refused));
+    assert_eq!(s.state(), ConnectionState::Closed);
+    s.lose_all();
+    s.after(100_000);
+    s.expect_nothing();
+    assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
