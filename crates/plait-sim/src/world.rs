@@ -225,6 +225,7 @@ impl<'a> World<'a> {
         }
     }
 
+    #[inline(never)]
     fn on_wake(&mut self, host: usize) {
         if is_client(host) {
             self.dial(host);
@@ -238,6 +239,7 @@ impl<'a> World<'a> {
     }
 
     /// The client dials the connections whose time has come.
+    #[cold]
     fn dial(&mut self, host: usize) {
         let pair = host / 2;
         for (index, connection) in self.setup.pairs[pair].connections.iter().enumerate() {
@@ -283,6 +285,7 @@ impl<'a> World<'a> {
 
     /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
     /// order, at the other.
+    #[cold]
     fn acknowledged_early(&self, pair: usize) -> Option<String> {
         let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
         for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
@@ -343,6 +346,7 @@ impl<'a> World<'a> {
     /// Gives an accepted connection its app. A client that has begun again on another path may
     /// leave a ghost of its first attempt behind, accepted when its delayed last ACK arrives:
     /// nobody is at the other end, so it gets none.
+    #[cold]
     fn seat_server(&mut self, host: usize, seat: usize, conn: ConnId) {
         if seat >= self.hosts[host].seats.len() || !self.is_current(host, seat, conn) {
             return;

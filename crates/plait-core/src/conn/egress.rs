@@ -28,6 +28,7 @@ impl Connection {
         self.rounds.known = false;
     }
 
+    #[inline(never)]
     fn look(&mut self) {
         let mut rounds = Rounds { known: true, ..Rounds::default() };
         for subflow in &self.subflows {
@@ -79,6 +80,7 @@ impl Connection {
     }
 
     /// SYNs, resets and probes.
+    #[cold]
     fn poll_owed(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
@@ -132,6 +134,7 @@ impl Connection {
     }
 
     /// What was lost, on the subflow that lost it.
+    #[inline(never)]
     fn poll_lost(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         for index in 0..self.subflows.len() {
             if self.subflows[index].tx.lost_segments() == 0 {
@@ -189,6 +192,7 @@ impl Connection {
     }
 
     /// Sends what was assigned ahead to a subflow that has room now.
+    #[inline(never)]
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let mss = self.segment_size();
         for index in 0..self.subflows.len() {
@@ -278,6 +282,7 @@ impl Connection {
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.
+    #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         if !self.sends_plain() && self.at_end() && !self.closing.fin_acked {
             let first = self.closing.fin_sent.is_none();

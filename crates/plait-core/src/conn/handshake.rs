@@ -249,6 +249,7 @@ impl Connection {
     }
 
     /// SYN-SENT: only the SYN/ACK to our SYN counts.
+    #[cold]
     pub(super) fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
@@ -323,6 +324,7 @@ impl Connection {
     }
 
     /// SYN-RECEIVED: the third ACK. Returns whether the segment is to be read further.
+    #[cold]
     pub(super) fn on_syn_received(
         &mut self,
         ctx: &mut Context<'_>,

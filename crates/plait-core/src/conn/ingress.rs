@@ -40,6 +40,7 @@ impl Connection {
         self.on_synchronised(ctx, index, segment);
     }
 
+    #[cold]
     fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let subflow = &self.subflows[index];
         let acceptable = match subflow.state {
@@ -125,6 +126,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
         let subflow = &mut self.subflows[index];
         match option {
@@ -388,6 +390,7 @@ impl Connection {
     }
 
     /// The peer's data ends; acted upon when everything below is here (RFC 8684 section 3.3.3).
+    #[cold]
     fn on_data_fin(&mut self, index: usize, dss: &Dss) {
         let Some(map) = dss.mapping else { return };
         let first = unwrap32(
@@ -408,6 +411,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) {
         let plain = self.receives_plain();
         let subflow = &mut self.subflows[index];

@@ -222,6 +222,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn refresh_all_views(&mut self, now: Time) {
         let mut views = core::mem::take(&mut self.scheduling.views);
         views.clear();
@@ -333,6 +334,7 @@ impl Connection {
         })
     }
 
+    #[cold]
     fn take_plan(&mut self) {
         let plan = core::mem::take(&mut self.scheduling.outcome.plan);
         for (range, subflow) in &plan {
@@ -371,6 +373,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn on_idle(&mut self, ctx: &mut Context<'_>) {
         self.scheduling.due = false;
         let stalled = self.scheduling.app_blocked && !self.usable().is_empty();

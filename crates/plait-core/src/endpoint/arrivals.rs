@@ -16,6 +16,7 @@ const MAX_HALF_OPEN: usize = 4_096;
 
 impl Endpoint {
     /// A SYN; `after` is where the last conversation of its address ended, if that is remembered.
+    #[cold]
     pub(super) fn on_syn(
         &mut self,
         now: Time,
@@ -149,6 +150,7 @@ impl Endpoint {
     }
 
     /// Answers a segment that belongs to nothing (RFC 9293 section 3.10.7.1).
+    #[cold]
     pub(super) fn reset(&mut self, address: Address, segment: &Segment, mptcp: Option<Mptcp>) {
         let acked = segment.flags.has(Flags::ACK);
         let reset = Segment {

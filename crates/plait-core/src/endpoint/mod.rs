@@ -165,6 +165,7 @@ impl Endpoint {
         id
     }
 
+    #[cold]
     fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
         let id = ConnId(self.connections.len() as u32);
         let conn = self.with_context(now, |ctx| {
@@ -209,6 +210,7 @@ impl Endpoint {
     }
 
     /// Registers the addresses and the token that a connection has now.
+    #[inline(never)]
     fn settle(&mut self, id: ConnId) {
         if !self.busy.contains(&id) {
             self.busy.push(id);

@@ -388,6 +388,7 @@ impl Subflow {
 
     /// Sets the time before which the next segment may not go. As Linux has it, what is in flight
     /// beyond the window counts.
+    #[cold]
     fn pace(&mut self, now: Time, len: u64, settings: Pacing) {
         let window = self.cwnd().max(self.tx.inflight());
         let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), settings);
@@ -472,6 +473,7 @@ impl Subflow {
 
     /// Takes the last reduction of the window back, where this acknowledgement shows that what
     /// counted as lost was late only. Tells whether that was a timeout.
+    #[cold]
     fn look_for_undo(
         &mut self,
         now: Time,
@@ -539,6 +541,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     fn enter_recovery(&mut self, now: Time, flows: Flows<'_>, mss: u64) {
         let flight = self.tx.outstanding();
         self.cc.on_loss(now, self.reduced_from(), flows);
@@ -581,6 +584,7 @@ impl Subflow {
     /// The retransmission timeout expired (RFC 6298 section 5.4 to 5.6). Everything in flight
     /// counts as lost; the peer's selective acknowledgements stand.
     /// `frto` tells that new data may show whether it expired too soon.
+    #[cold]
     pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>, frto: bool) {
         let first_expiry = !matches!(self.phase, Phase::Loss { .. });
         if first_expiry {
