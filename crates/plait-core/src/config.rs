@@ -110,6 +110,9 @@ pub struct Config {
     pub join: JoinTiming,
     /// Subflows that a client opens between each pair of addresses.
     pub subflows: u8,
+    /// Take no further subflows to the address and port of the first one, and tell the peer so
+    /// (flag C of RFC 8684 section 3.1): those that are announced may be joined.
+    pub deny_joins: bool,
     /// How long a connection whose last subflow is gone waits for another one before it fails; zero
     /// for not at all. Plain TCP fails at once.
     pub close_timeout: Span,
@@ -201,6 +204,7 @@ impl Default for Config {
             hystart: false,
             join: JoinTiming::default(),
             subflows: 1,
+            deny_joins: false,
             close_timeout: Config::CLOSE_TIMEOUT,
             peer_addresses: Config::PEER_ADDRESSES,
             rto: RtoMode::default(),

@@ -78,10 +78,11 @@ fn near64() -> impl Strategy<Value = u64> {
 
 fn mptcp() -> impl Strategy<Value = Mptcp> {
     let key = || prop::option::of(any::<u64>().prop_map(Key));
-    let capable = (any::<bool>(), key(), key(), prop::option::of(any::<u16>())).prop_map(
-        |(checksum_required, sender_key, receiver_key, data_len)| {
+    let capable = (any::<[bool; 2]>(), key(), key(), prop::option::of(any::<u16>())).prop_map(
+        |([checksum_required, joins_denied], sender_key, receiver_key, data_len)| {
             Mptcp::Capable(MpCapable {
                 checksum_required,
+                joins_denied,
                 sender_key,
                 receiver_key,
                 data_len,
@@ -294,6 +295,7 @@ impl Bench {
         let capable = |sender_key, receiver_key| {
             Some(Box::new(Mptcp::Capable(MpCapable {
                 checksum_required: false,
+                joins_denied: false,
                 sender_key,
                 receiver_key,
                 data_len: None,
@@ -340,6 +342,7 @@ impl Bench {
             PathId(0),
             Mptcp::Capable(MpCapable {
                 checksum_required: false,
+                joins_denied: false,
                 sender_key: None,
                 receiver_key: None,
                 data_len: None,

@@ -171,3 +171,22 @@ fn an_address_goes_at_the_very_end() {
         }
     }
 }
+
+/// R14: with a server that denies joins the mesh has the first subflow, and those to the address that
+/// is announced.
+#[test]
+fn a_mesh_uses_announced_addresses_only() {
+    let mut setup = two_paths("download:2MB", Config::default());
+    let connection = &mut setup.pairs[0].connections[0];
+    for end in [&mut connection.client, &mut connection.server] {
+        end.addresses = vec![IpAddr::from([10, 0, 0, 2])];
+    }
+    connection.server.config.deny_joins = true;
+    let mut seen = Seen::default();
+    let outcome = run_watched(&setup, &mut seen);
+    assert!(outcome.complete() && outcome.violation.is_none());
+    let client = outcome.pairs[0][0].client.as_ref().unwrap();
+    let ends: Vec<_> = client.subflows.iter().map(|s| (s.path.0, s.server.0)).collect();
+    assert_eq!(ends, [(0, 0), (0, 1), (1, 1)]);
+    assert_eq!(seen.syns.len(), 3);
+}

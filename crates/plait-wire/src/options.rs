@@ -108,6 +108,8 @@ pub struct Dss {
 pub struct MpCapable {
     /// Flag A: the DSS checksum is required.
     pub checksum_required: bool,
+    /// Flag C: the sender takes no further subflow to the address and port that this comes from.
+    pub joins_denied: bool,
     /// Key of the segment's sender; absent in a SYN.
     pub sender_key: Option<Key>,
     /// Key of the segment's receiver; present from the third ACK on.
@@ -423,6 +425,7 @@ mod tests {
         let (sender_key, receiver_key) = (key(1), key(2));
         Mptcp::Capable(MpCapable {
             checksum_required,
+            joins_denied: false,
             sender_key,
             receiver_key,
             data_len,

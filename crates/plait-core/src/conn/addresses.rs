@@ -49,6 +49,8 @@ struct Signal {
 pub(crate) struct Addresses {
     /// Those of the first subflow, whose identifiers are zero.
     pub(crate) first: Address,
+    /// The peer takes no further subflows to that of its own.
+    pub(super) first_denied: bool,
     own: Vec<Announced>,
     peers: Vec<Known>,
     signals: VecDeque<Signal>,
@@ -60,6 +62,11 @@ impl Addresses {
     pub(super) fn begin(&mut self, first: Address) {
         let removals = self.removals.for_new_attempt();
         *self = Addresses { first, removals, ..Addresses::default() };
+    }
+
+    /// Whether this end has announced an address.
+    pub(super) fn has_announced(&self) -> bool {
+        !self.own.is_empty()
     }
 
     /// What the peer has announced.

@@ -145,6 +145,7 @@ impl Connection {
                     conn.start_plain(ctx, FallbackCause::Syn);
                 }
                 conn.agree_on_checksums(syn);
+                conn.note_denial(ctx, syn);
             }
         }
         conn
@@ -163,8 +164,8 @@ impl Connection {
         };
     }
 
-    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2).
-    /// False where the connection has as many subflows as it may.
+    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2), which was admitted. False where
+    /// there is no room for it.
     pub(crate) fn accept_join(
         &mut self,
         ctx: &mut Context<'_>,
@@ -201,6 +202,7 @@ impl Connection {
             _ if self.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: self.checksums,
+                joins_denied: self.spec.config.deny_joins,
                 sender_key: (!initiator).then_some(self.keys.local),
                 receiver_key: None,
                 data_len: None,
@@ -241,6 +243,7 @@ impl Connection {
         }
         (!self.joins.peer_dss_seen).then_some(Mptcp::Capable(MpCapable {
             checksum_required: self.checksums,
+            joins_denied: self.spec.config.deny_joins,
             sender_key: Some(self.keys.local),
             receiver_key: Some(peer),
             data_len,
@@ -276,6 +279,7 @@ impl Connection {
                 self.keys.set_peer(*key);
                 self.mode = Mode::Multipath;
                 self.agree_on_checksums(segment);
+                self.note_denial(ctx, segment);
             }
             (false, _) if self.mode == Mode::Offered => {
                 self.start_plain(ctx, FallbackCause::SynAck);

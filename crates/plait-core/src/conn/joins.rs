@@ -124,8 +124,11 @@ impl Connection {
 
     /// Every subflow that the connection will have carries data.
     pub(crate) fn subflows_ready(&self) -> bool {
-        let pairs = self.spec.paths.len().max(1) * (1 + self.spec.addresses.len());
-        let all = pairs * usize::from(self.spec.config.subflows.max(1));
+        let each = usize::from(self.spec.config.subflows.max(1));
+        let to_address = self.spec.paths.len().max(1) * each;
+        let denied = self.addresses.first_denied || self.spec.config.deny_joins;
+        let to_first = if denied { 1 } else { to_address };
+        let all = to_first + to_address * self.spec.addresses.len();
         let expected = if self.falls_back() { 1 } else { all.min(SubflowId::MAX) };
         self.subflows.iter().filter(|s| s.standing.joined).count() >= expected
     }

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod addresses;
+mod admission;
 mod challenges;
 mod checksums;
 mod closing;
@@ -35,6 +36,7 @@ use crate::stats::SubflowStats;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
 use addresses::Addresses;
+pub(crate) use admission::{Allowance, DENIED, LIMIT_REACHED};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -261,6 +263,8 @@ pub(crate) struct Connection {
     mss: u64,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
+    /// The peer's joins that may still be taken.
+    admission: Allowance,
     /// How often the first handshake was begun again on another path.
     dials: u8,
     timers: ConnectionTimers,
@@ -294,6 +298,7 @@ impl Connection {
             addresses: Addresses::default(),
             mss: spec.config.segment_payload(),
             challenges: Challenges::default(),
+            admission: Allowance::default(),
             dials: 0,
             timers: ConnectionTimers::new(),
             rounds: Rounds::default(),
@@ -350,6 +355,12 @@ impl Connection {
             undone: s.undo.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
+    }
+
+    /// Whether there is a slot for a subflow.
+    fn has_room(&self) -> bool {
+        let free = |s: &Subflow| s.state == State::Closed && !s.owes.rst;
+        self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
     }
 
     /// A slot for a subflow: that of a closed one, or a new one.

@@ -181,7 +181,7 @@ impl Connection {
     /// Whether a subflow may be opened from `path` to `server`.
     pub(super) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
         let known = if server == self.addresses.first.server {
-            !self.addresses.removals.first_lost
+            !self.addresses.removals.first_lost && !self.addresses.first_denied
         } else {
             self.addresses.knows(server)
         };

@@ -18,7 +18,8 @@ impl Connection {
         let kept = self.spec.config.close_timeout > Span::ZERO;
         // A client whose paths are all barred has nowhere to open one.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
-        let hopeless = self.client && self.spec.paths.iter().all(barred);
+        let hopeless =
+            self.client && self.spec.paths.iter().all(barred) || self.has_no_address_to_join();
         agreed && known && kept && !hopeless && !self.failed && !self.closing.settled()
     }
 

@@ -3,16 +3,19 @@
 use super::{Endpoint, MAX_PARKED};
 use crate::JoinTiming;
 use crate::conn::{
-    Asks, Connection, ConnectionSpec, ConnectionState, Opening, Provisional, Transmit, listen_syn,
+    Asks, Connection, ConnectionSpec, ConnectionState, DENIED, LIMIT_REACHED, Opening, Provisional,
+    Transmit, listen_syn,
 };
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use plait_base::{ConnId, Time};
+use plait_base::{ConnId, ServerAddress, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 
 /// Half-open connections at most; further SYNs are dropped (RFC 4987 section 3).
 const MAX_HALF_OPEN: usize = 4_096;
+/// Joins that are taken each second, of all connections together.
+const JOINS_PER_SECOND: u64 = 1_000;
 
 impl Endpoint {
     /// A SYN; `after` is where the last conversation of its address ended, if that is remembered.
@@ -38,11 +41,9 @@ impl Endpoint {
                     accepts(conn).then_some(id)
                 });
                 if let Some(id) = ready {
-                    let taken = self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
-                    if taken != Some(true) {
-                        let reason = ResetReason::Prohibited;
-                        self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
-                    }
+                    self.on_join(now, id, address, syn);
+                } else if known.is_none() && self.denies_early(address) {
+                    self.reset(address, syn, Some(DENIED));
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.take_early(now, address, syn);
                 } else if self.unpark_repeated(address, syn) {
@@ -64,6 +65,27 @@ impl Endpoint {
                 None => self.reset(address, syn, None),
             },
         }
+    }
+
+    /// A join of a connection that takes any: it is taken, or refused within the limits.
+    fn on_join(&mut self, now: Time, id: ConnId, address: Address, syn: &Segment) {
+        let refusal = self.with(now, id, |conn, _| conn.refuses_join(now, address)).flatten();
+        let refusal =
+            refusal.or_else(|| (!self.joins.take(now, JOINS_PER_SECOND)).then_some(LIMIT_REACHED));
+        if let Some(option) = refusal {
+            return self.reset(address, syn, Some(option));
+        }
+        self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
+    }
+
+    /// Whether a join that comes together with its connection's SYN is for an address that takes
+    /// none.
+    fn denies_early(&self, address: Address) -> bool {
+        let spec = self.listeners.get(&address.local_port);
+        address.server == ServerAddress::default()
+            && spec.is_some_and(|spec| {
+                spec.config.join == JoinTiming::Simultaneous && spec.config.deny_joins
+            })
     }
 
     /// A join may overtake the handshake of its connection where it does not wait for data: it is
@@ -142,7 +164,7 @@ impl Endpoint {
                 _ => continue,
             };
             if self.shared.tokens.get(&token) == Some(&id) {
-                self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, &syn));
+                self.on_join(now, id, address, &syn);
             } else {
                 self.parked.push((path, syn));
             }

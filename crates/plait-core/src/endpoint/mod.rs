@@ -5,8 +5,8 @@ mod directory;
 mod silence;
 
 use crate::conn::{
-    Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening, Provisional,
-    Report, SpareSegments, Transmit,
+    Allowance, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening,
+    Provisional, Report, SpareSegments, Transmit,
 };
 use crate::event::{Detail, Event};
 use crate::stats::ConnectionStats;
@@ -57,6 +57,8 @@ pub struct Endpoint {
     check: bool,
     violation: Option<String>,
     silence: Silence,
+    /// Joins that may still be taken.
+    joins: Allowance,
 }
 
 /// What every connection of an endpoint draws from.
@@ -110,6 +112,7 @@ impl Endpoint {
             check: false,
             violation: None,
             silence: Silence::default(),
+            joins: Allowance::default(),
         }
     }
 

@@ -14,6 +14,7 @@ fn summing() -> Config {
 fn asking(ask: bool, data_len: Option<u16>, s: &Script) -> Mptcp {
     Mptcp::Capable(MpCapable {
         checksum_required: ask,
+        joins_denied: false,
         sender_key: data_len.map(|_| s.key),
         receiver_key: data_len.and(s.remote_key),
         data_len,

@@ -11,6 +11,7 @@ const FIRST: u32 = 100;
 fn capable(sender: Option<Key>, receiver: Option<Key>, data_len: Option<u16>) -> Mptcp {
     Mptcp::Capable(MpCapable {
         checksum_required: false,
+        joins_denied: false,
         sender_key: sender,
         receiver_key: receiver,
         data_len,

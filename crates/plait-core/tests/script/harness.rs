@@ -254,6 +254,7 @@ impl Script {
             (false, _) => None,
             (true, 0) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: self.sums,
+                joins_denied: false,
                 sender_key: Some(key),
                 receiver_key: None,
                 data_len: None,
@@ -288,6 +289,7 @@ impl Script {
         let option = if path == 0 {
             Mptcp::Capable(MpCapable {
                 checksum_required: self.sums,
+                joins_denied: false,
                 sender_key: Some(self.key),
                 receiver_key: Some(remote),
                 data_len: None,
@@ -496,6 +498,7 @@ impl Peer {
 pub(crate) fn capable_syn() -> Mptcp {
     Mptcp::Capable(MpCapable {
         checksum_required: false,
+        joins_denied: false,
         sender_key: None,
         receiver_key: None,
         data_len: None,

@@ -8,6 +8,7 @@ mod segment;
 
 mod acceptance;
 mod addresses;
+mod admission;
 mod asked;
 mod checksums;
 mod closing;

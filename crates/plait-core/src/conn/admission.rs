@@ -1,0 +1,101 @@
+//! Whether a peer may add a subflow: the denial of the first address (flag C of RFC 8684 section
+//! 3.1), and limits.
+
+use super::{Connection, Context};
+use crate::tcp::state::State;
+use crate::tcp::subflow::Address;
+use plait_base::{Span, Time};
+use plait_wire::{MpCapable, Mptcp, ResetReason, Segment};
+
+/// Joins of one connection that are taken each second.
+const JOINS_PER_SECOND: u64 = 10;
+
+/// A number of events each second, that many of them at once.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Allowance {
+    /// When all that was taken is made up for.
+    even: Time,
+}
+
+impl Allowance {
+    /// Takes one of `per_second`, if there is one left.
+    pub(crate) fn take(&mut self, now: Time, per_second: u64) -> bool {
+        let each = Span::from_nanos(1_000_000_000 / per_second.max(1));
+        let even = self.even.max(now) + each;
+        let may = even <= now + each.times(per_second);
+        if may {
+            self.even = even;
+        }
+        may
+    }
+}
+
+/// The answer to a join beyond a limit: it may come again (RFC 8684 section 3.6).
+pub(crate) const LIMIT_REACHED: Mptcp =
+    Mptcp::Reset { reason: ResetReason::Prohibited, transient: true };
+
+/// The answer to a join of an address that takes none.
+pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
+
+impl Connection {
+    /// Why a join at `address` is not taken: the option of the reset.
+    pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
+        let first = self.addresses.first;
+        let own = |it: Address| match self.client {
+            true => (u32::from(it.path.0), it.local_port),
+            false => (u32::from(it.server.0), it.local_port),
+        };
+        if self.spec.config.deny_joins && own(address) == own(first) {
+            return Some(DENIED);
+        }
+        let may = self.has_room() && self.admission.take(now, JOINS_PER_SECOND);
+        (!may).then_some(LIMIT_REACHED)
+    }
+
+    /// The peer's MP_CAPABLE tells whether the address that it comes from may be joined.
+    pub(super) fn note_denial(&mut self, ctx: &mut Context<'_>, syn: &Segment) {
+        let denied = matches!(
+            syn.options.mptcp.as_deref(),
+            Some(Mptcp::Capable(MpCapable { joins_denied: true, .. }))
+        );
+        if !denied {
+            return;
+        }
+        self.addresses.first_denied = true;
+        let server = self.addresses.first.server;
+        self.joins.waiting.retain(|target| target.server != server);
+        // Those that were begun together with the first subflow.
+        for index in 0..self.subflows.len() {
+            let subflow = &self.subflows[index];
+            if subflow.shake.join && subflow.state == State::SynSent {
+                self.kill_subflow(ctx, index, false);
+            }
+        }
+    }
+
+    /// No further subflow can be opened: the only address known denies it.
+    pub(super) fn has_no_address_to_join(&self) -> bool {
+        if self.client {
+            self.addresses.first_denied && self.addresses.peers().next().is_none()
+        } else {
+            self.spec.config.deny_joins && !self.addresses.has_announced()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R24: ten at once, then one each tenth of a second; what was not taken is not saved up.
+    #[test]
+    fn an_allowance_is_a_rate() {
+        let mut allowance = Allowance::default();
+        let mut taken = |millis: u64| {
+            let now = Time::ZERO + Span::from_millis(millis);
+            (0..100).filter(|_| allowance.take(now, 10)).count()
+        };
+        assert_eq!([taken(0), taken(99), taken(100), taken(349)], [10, 0, 1, 2]);
+        assert_eq!([taken(400), taken(60_000), taken(60_999), taken(61_000)], [1, 10, 9, 1]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Which joins are taken: addresses that deny them, and limits.
+
+use crate::harness::{SERVER, Script, capable_syn, multipath, spec};
+use crate::segment::{ACK, RST, SYN, Seg, want};
+use plait_core::{Config, ConnectionSpec, ConnectionState};
+use plait_wire::{AddAddr, Flags, Mptcp, add_addr_hmac};
+use std::net::IpAddr;
+
+const LIMIT: &str = "Reset { reason: Prohibited, transient: true }";
+const DENIED: &str = "Reset { reason: Prohibited, transient: false }";
+
+fn second() -> IpAddr {
+    IpAddr::from([10, 77, 2, 2])
+}
+
+fn denying() -> Config {
+    Config { deny_joins: true, ..multipath() }
+}
+
+/// The same segment with flag C in its MP_CAPABLE.
+fn with_denial(mut seg: Seg) -> Seg {
+    let Some(Mptcp::Capable(capable)) = &mut seg.mptcp else { panic!("no MP_CAPABLE") };
+    capable.joins_denied = true;
+    seg
+}
+
+fn denies(seg: &Seg) -> bool {
+    matches!(&seg.mptcp, Some(Mptcp::Capable(capable)) if capable.joins_denied)
+}
+
+/// A client of two paths whose server denies joins; the first DSS has come.
+fn denied_client() -> Script {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    assert!(!denies(&s.expect(want(0, SYN))));
+    s.after(20);
+    s.send(with_denial(s.syn_ack(0)));
+    s.expect(want(0, ACK).mptcp("capable2"));
+    s.send(s.tx(0));
+    s
+}
+
+fn send_address(s: &mut Script) {
+    let hmac = Some(add_addr_hmac(s.key, s.remote_key.unwrap(), 5, second(), None));
+    let add = AddAddr { address_id: 5, address: second(), port: None, hmac };
+    s.send(s.tx(0).mptcp(Mptcp::AddAddr(add)));
+}
+
+/// R14: a client does not join the address of a server that denies it; one that is announced it
+/// joins from every path.
+#[test]
+fn a_denied_address_is_not_joined() {
+    let mut s = denied_client();
+    s.after(10_000);
+    s.expect_nothing();
+    send_address(&mut s);
+    s.expect(want(SERVER, SYN).mptcp("join"));
+    s.expect(want(SERVER + 1, SYN).mptcp("join"));
+    assert!(s.out.iter().all(|(_, seg, _)| !seg.flags.has(SYN)));
+}
+
+/// R14, R58: nor is it when its subflow is gone: the connection goes on at the address that was
+/// announced, and fails where there is none.
+#[test]
+fn a_denied_address_is_not_joined_again() {
+    let mut s = denied_client();
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    assert_eq!(s.state(), ConnectionState::Failed);
+
+    let mut s = denied_client();
+    send_address(&mut s);
+    s.after(20);
+    s.send(s.syn_ack(SERVER));
+    s.send(s.tx(SERVER));
+    s.lose_all();
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    s.after(20_000);
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path >= SERVER));
+    s.send(s.tx(SERVER).flags(Flags::RST).stripped());
+    s.lose_all();
+    assert!(s.endpoint.stats(s.id).unwrap().waits);
+    s.after(5_000);
+    assert!(s.out.iter().any(|(_, seg, _)| seg.flags == SYN));
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path >= SERVER));
+}
+
+/// R14: a client that denies says so in its SYN and its third ACK, and refuses the joins of a peer
+/// that does not mind.
+#[test]
+fn a_client_may_deny() {
+    let mut s = Script::client(spec(denying(), 1, None));
+    assert!(denies(&s.expect(want(0, SYN).mptcp("capable0"))));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    let third = s.expect(want(0, ACK).mptcp("capable2"));
+    assert!(denies(&third));
+    s.send(s.tx(0));
+    let port = s.peers[&0].remote_port;
+    let mut syn = s.join_syn(0, false);
+    syn.path = 0;
+    let peer = s.peers.get_mut(&0).unwrap();
+    peer.aim_at(port);
+    peer.port = 4_321;
+    s.send(syn);
+    s.expect(want(0, RST).mptcp(DENIED));
+    s.expect_nothing();
+}
+
+/// R14: a server that denies says so in its SYN/ACK, refuses joins to its first address, and takes
+/// those to the one that it announces.
+#[test]
+fn a_server_may_deny() {
+    let mut s =
+        Script::server(ConnectionSpec { addresses: vec![second()], ..spec(denying(), 2, None) });
+    let syn = s.syn(0);
+    s.send(syn.mptcp(capable_syn()));
+    assert!(denies(&s.expect(want(0, SYN.with(ACK)))));
+    s.after(20);
+    let proof = s.proof(0);
+    s.send(proof);
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.expect(want(0, ACK).len(0));
+    s.lose_all();
+    let syn = s.join_syn(1, false);
+    s.send(syn);
+    s.expect(want(1, RST).mptcp(DENIED));
+    s.join(SERVER + 1, 20, false);
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 2);
+    // The first address stays closed, to whatever comes later.
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    s.send(s.tx(SERVER + 1).flags(Flags::RST).stripped());
+    s.lose_all();
+    assert!(s.endpoint.stats(s.id).unwrap().waits);
+    let syn = s.join_syn(0, false);
+    s.send(syn);
+    s.expect(want(0, RST).mptcp(DENIED));
+}
+
+/// R14, R58: a server that denies and has announced nothing has nobody to wait for.
+#[test]
+fn a_server_that_denies_waits_for_nobody() {
+    let mut s = Script::open_server(denying(), 1);
+    s.send(s.tx(0).flags(Flags::RST).stripped());
+    assert_eq!(s.state(), ConnectionState::Failed);
+}
+
+/// R24: ten joins at once, then one each tenth of a second; the others are refused as a matter of
+/// limits, and nothing is kept of them.
+#[test]
+fn joins_of_a_connection_have_a_rate() {
+    let mut s = Script::open_server(multipath(), 1);
+    let taken = |s: &mut Script| {
+        let mut count = 0;
+        loop {
+            let syn = s.join_syn(1, false);
+            s.send(syn);
+            let (_, answer, _) = s.out.pop_front().unwrap();
+            if answer.flags.has(Flags::RST) {
+                assert_eq!(answer.fields().last().unwrap().1, LIMIT);
+                return count;
+            }
+            // Whoever floods gives each up at once.
+            s.send(Seg { seq: 1, ..s.tx(1).flags(Flags::RST).stripped() });
+            s.lose_all();
+            count += 1;
+        }
+    };
+    assert_eq!(taken(&mut s), 10);
+    s.after(99);
+    assert_eq!(taken(&mut s), 0);
+    s.after(1);
+    assert_eq!(taken(&mut s), 1);
+    s.after(1_000);
+    assert_eq!(taken(&mut s), 10);
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.iter().filter(|s| s.up).count(), 1);
+}
