@@ -213,7 +213,7 @@ impl Connection {
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let index = subflow.index();
-        let mss = self.segment_size();
+        let mss = self.scheduling.segment_size();
         let (range, carry) = match what {
             What::New { offset } => (self.queue.take_new(offset, mss, subflow)?, Carry::New),
             What::Reinject => {

@@ -115,6 +115,11 @@ impl Scheduling {
         self.stale.sent.insert(subflow);
     }
 
+    /// Payload bytes of the next full segment, as the last decision had it.
+    pub(super) const fn segment_size(&self) -> u64 {
+        self.common.0
+    }
+
     pub(crate) const fn is_due(&self) -> bool {
         self.due
     }
@@ -247,7 +252,7 @@ impl Connection {
     /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
     /// the last [`Connection::refresh_views`].
     fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
-        let (mss, tsq) = (self.segment_size() as u32, self.holds_back());
+        let (mss, tsq) = (self.scheduling.common.0 as u32, self.holds_back());
         let Connection { scheduling, queue, spec, started, window, .. } = self;
         let Scheduling { scheduler, warm_up, outcome, views, app_blocked, .. } = scheduling;
         // Built in place: a copy of what was just written costs more than all the rest.
@@ -347,7 +352,7 @@ impl Connection {
     }
 
     fn usable(&self) -> SubflowSet {
-        let len = self.queue.unsent().clamp(1, self.segment_size());
+        let len = self.queue.unsent().clamp(1, self.scheduling.common.0.max(1));
         let tsq = self.holds_back();
         self.scheduling.views.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
