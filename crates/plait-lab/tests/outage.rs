@@ -163,3 +163,48 @@ fn one_that_comes_back_is_used_again() {
         assert!(goodput > least, "{cell}: {goodput}");
     }
 }
+
+/// The longest time between two reads, once the first byte has been read.
+struct Gaps {
+    last: Option<Time>,
+    longest: Span,
+}
+
+impl Watch for Gaps {
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let AppEvent::Read { .. } = event
+            && who.host == Host::Client
+        {
+            let gap = self.last.map_or(Span::ZERO, |last| now.since(last));
+            self.longest = self.longest.max(gap);
+            self.last = Some(now);
+        }
+    }
+}
+
+/// A message every 20 ms, so that the reader waits for the network and not for the writer; the
+/// survivor carries the stream with room to spare.
+#[test]
+fn a_stream_stands_still_for_half_a_second_at_most() {
+    let mut wrong = Vec::new();
+    for (wifi, lte) in [(10, 50), (25, 50), (40, 50), (50, 50)] {
+        for down in ["2s..", "2013ms..", "2s..3500ms"] {
+            let line = format!(
+                "--path wifi:rate=20mbit,rtt={wifi}ms,down={down} --path lte:rate=10mbit,rtt={lte}ms \
+                 --workload stream:10kB@20ms,for=5s --schedulers {EVERY} --check"
+            );
+            let scenario = common::scenario(&line);
+            for cell in plait_lab::cells(&scenario).into_iter().filter(Cell::multipath) {
+                let mut gaps = Gaps { last: None, longest: Span::ZERO };
+                let outcome = plait_lab::simulate(&cell, scenario.seed, &mut gaps);
+                assert_eq!(outcome.violation, None, "{cell}: {line}");
+                assert!(outcome.complete(), "{cell} did not finish: {line}");
+                if gaps.longest > Span::from_millis(500) {
+                    wrong.push(format!("{cell}: {}\n  {line}", gaps.longest));
+                }
+                println!("{cell}: {}, {wifi}/{lte} ms, down {down}", gaps.longest);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
