@@ -1,0 +1,92 @@
+//! The queue of events, in the order of (time, cause). Each source has at most one live entry, so
+//! the queue holds a handful of them however many packets are under way.
+
+mod calendar;
+mod few;
+#[cfg(test)]
+pub(crate) mod heap;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use calendar::Calendar;
+pub(crate) use few::Few;
+use plait_base::Time;
+
+/// When something happens: the time, and for the same time the order in which it was caused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) at: Time,
+    pub(crate) order: u64,
+}
+
+impl Stamp {
+    /// No entry.
+    pub(crate) const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
+
+    /// Both parts in one number, in the same order.
+    pub(crate) const fn key(self) -> u128 {
+        (self.at.as_nanos() as u128) << 64 | self.order as u128
+    }
+}
+
+/// Up to this many sources are looked through; a calendar pays only beyond (`benches/queue.rs`).
+pub(crate) const FEW: usize = 12;
+
+/// A queue over sources numbered from zero.
+#[derive(Debug)]
+pub(crate) struct EventQueue {
+    entries: Entries,
+    next_order: u64,
+}
+
+#[derive(Debug)]
+enum Entries {
+    Few(Few),
+    Many(Calendar),
+}
+
+impl EventQueue {
+    pub(crate) fn new(sources: usize) -> EventQueue {
+        let entries = if sources > FEW {
+            Entries::Many(Calendar::new(sources))
+        } else {
+            Entries::Few(Few::new(sources))
+        };
+        EventQueue { entries, next_order: 0 }
+    }
+
+    /// A number for something that is caused now.
+    pub(crate) fn order(&mut self) -> u64 {
+        self.next_order += 1;
+        self.next_order
+    }
+
+    /// The source's next event is at `stamp`; an earlier answer of the same source is void. One
+    /// that is never changes nothing.
+    pub(crate) fn set(&mut self, source: usize, stamp: Stamp) {
+        if stamp.at == Time::NEVER {
+            return;
+        }
+        match &mut self.entries {
+            Entries::Few(few) => few.set(source, stamp),
+            Entries::Many(calendar) => calendar.set(source, stamp),
+        }
+    }
+
+    /// When the source's next event is.
+    pub(crate) fn at(&self, source: usize) -> Time {
+        match &self.entries {
+            Entries::Few(few) => few.stamp(source).at,
+            Entries::Many(calendar) => calendar.stamp(source).at,
+        }
+    }
+
+    /// Takes the first event.
+    pub(crate) fn pop(&mut self) -> Option<(Time, usize)> {
+        let first = match &mut self.entries {
+            Entries::Few(few) => few.pop(),
+            Entries::Many(calendar) => calendar.pop(),
+        };
+        first.map(|(stamp, source)| (stamp.at, source))
+    }
+}
