@@ -216,7 +216,7 @@ impl Connection {
         self.timers.fail = Time::NEVER;
         let held = self.subflows[index].verifier.take();
         if let Some(mut verifier) = held {
-            let (now, log, recv) = (ctx.now, &mut *ctx.log, &mut self.recv);
+            let (now, log, recv) = (ctx.now, &mut ctx.log, &mut self.recv);
             let id = SubflowId(index as u8);
             verifier.release(&mut |dsn, payload: Payload, at| {
                 recv.insert(now, dsn, payload, at, id, &mut |run| log.emit(run.event()));

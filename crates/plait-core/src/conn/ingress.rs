@@ -346,7 +346,7 @@ impl Connection {
             return;
         }
         let mss = self.mss();
-        let (now, log) = (ctx.now, &mut *ctx.log);
+        let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
         subflow.standing.unmapped = 0;
         let id = subflow.id;

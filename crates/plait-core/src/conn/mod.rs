@@ -7,6 +7,7 @@ mod admission;
 mod challenges;
 mod checksums;
 mod closing;
+mod context;
 mod crossing;
 mod egress;
 mod fallback;
@@ -22,6 +23,8 @@ mod segments;
 mod timeouts;
 mod waiting;
 
+pub use context::Entropy;
+pub(crate) use context::{Context, Shared};
 pub use fallback::FallbackCause;
 pub(crate) use handshake::{Asks, Opening, Provisional, listen_syn};
 pub use segments::{Report, Transmit};
@@ -30,15 +33,13 @@ use crate::config::{Config, PathConfig};
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
-use crate::endpoint::{Directory, FIRST_PORT};
-use crate::event::{Detail, Event};
+use crate::event::Event;
 use crate::stats::SubflowStats;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Owes, Subflow};
 use addresses::Addresses;
 pub(crate) use admission::{Allowance, DENIED, LIMIT_REACHED};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use challenges::Challenges;
@@ -48,10 +49,10 @@ use core::net::IpAddr;
 use egress::Rounds;
 use fallback::Fallback;
 use joins::Joins;
-use plait_base::{ConnId, PathId, SubflowId, SubflowSet, Time};
+use plait_base::{PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
 use plait_sched::Scheduler;
-use plait_wire::{Key, Payload, Segment};
+use plait_wire::Key;
 use scheduling::Scheduling;
 use timeouts::ConnectionTimers;
 
@@ -93,102 +94,6 @@ impl fmt::Debug for ConnectionSpec {
             .field("config", &self.config)
             .field("paths", &self.paths)
             .finish_non_exhaustive()
-    }
-}
-
-/// Source of random numbers: the operating system's for live endpoints, a seeded stream for
-/// simulated ones.
-pub trait Entropy: Send {
-    /// 64 random bits.
-    fn bits(&mut self) -> u64;
-}
-
-/// Where events go. With nobody listening an event costs one comparison.
-#[derive(Debug, Default)]
-pub(crate) struct EventLog {
-    pub(crate) detail: Detail,
-    /// The connection that is speaking.
-    pub(crate) speaker: ConnId,
-    pub(crate) events: Vec<(ConnId, Event)>,
-}
-
-impl EventLog {
-    pub(crate) fn emit(&mut self, event: Event) {
-        let wanted = match self.detail {
-            Detail::Nothing => false,
-            Detail::Measures => event.is_measured(),
-            Detail::Everything => true,
-        };
-        if wanted {
-            self.events.push((self.speaker, event));
-        }
-    }
-}
-
-/// What the parts get with every call.
-pub(crate) struct Context<'a> {
-    pub(crate) now: Time,
-    pub(crate) log: &'a mut EventLog,
-    pub(crate) entropy: &'a mut dyn Entropy,
-    /// Port for the next subflow that this end opens.
-    pub(crate) next_port: &'a mut u16,
-    pub(crate) directory: &'a mut Directory,
-    /// The tokens of all connections.
-    pub(crate) tokens: &'a BTreeMap<u32, ConnId>,
-    pub(crate) spare: &'a mut SpareSegments,
-}
-
-/// Segments that were delivered, for those to come: the steady state allocates nothing.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "the boxes are what is kept")]
-pub(crate) struct SpareSegments(Vec<Box<Segment>>);
-
-impl SpareSegments {
-    /// Windows of this many segments turn over without an allocation.
-    const MOST: usize = 4_096;
-
-    /// Keeps a segment; what it refers to is let go.
-    pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
-        if self.0.len() < SpareSegments::MOST {
-            segment.payload = Payload::Empty;
-            segment.options.clear();
-            self.0.push(segment);
-        }
-    }
-}
-
-impl Context<'_> {
-    /// A segment without options and payload. Its header is not blank: every field is to be set.
-    pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
-        self.spare.0.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn emit(&mut self, event: Event) {
-        self.log.emit(event);
-    }
-
-    /// An initial sequence number.
-    pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
-        let drawn = self.entropy.bits() as u32;
-        config.offsets.isn.unwrap_or(drawn)
-    }
-
-    /// A key whose token no connection has (RFC 8684 section 3.1).
-    pub(crate) fn unique_key(&mut self) -> Key {
-        loop {
-            let key = Key(self.entropy.bits());
-            if !self.tokens.contains_key(&key.token()) {
-                return key;
-            }
-        }
-    }
-
-    /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
-    /// the live driver).
-    pub(crate) fn take_port(&mut self) -> u16 {
-        let port = *self.next_port;
-        *self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
-        port
     }
 }
 

@@ -5,8 +5,8 @@ mod directory;
 mod silence;
 
 use crate::conn::{
-    Allowance, Connection, ConnectionSpec, ConnectionState, Context, Entropy, EventLog, Opening,
-    Provisional, Report, SpareSegments, Transmit,
+    Allowance, Connection, ConnectionSpec, ConnectionState, Context, Entropy, Opening, Provisional,
+    Report, Shared, Transmit,
 };
 use crate::event::{Detail, Event};
 use crate::stats::ConnectionStats;
@@ -61,25 +61,6 @@ pub struct Endpoint {
     joins: Allowance,
 }
 
-/// What every connection of an endpoint draws from.
-struct Shared {
-    entropy: Box<dyn Entropy>,
-    log: EventLog,
-    next_port: u16,
-    spare: SpareSegments,
-    directory: Directory,
-    tokens: BTreeMap<u32, ConnId>,
-}
-
-impl Shared {
-    /// What the parts of the connection `speaker` get with a call.
-    fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
-        self.log.speaker = speaker;
-        let Shared { entropy, log, next_port, spare, directory, tokens } = self;
-        Context { now, log, entropy: &mut **entropy, next_port, spare, directory, tokens }
-    }
-}
-
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
@@ -100,14 +81,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             parked: Vec::new(),
             provisional: Vec::new(),
-            shared: Shared {
-                entropy,
-                log: EventLog::default(),
-                next_port: FIRST_PORT,
-                spare: SpareSegments::default(),
-                directory: Directory::default(),
-                tokens: BTreeMap::new(),
-            },
+            shared: Shared::new(entropy),
             busy: Vec::new(),
             check: false,
             violation: None,
@@ -323,7 +297,7 @@ impl Endpoint {
     /// Takes back a segment of [`Endpoint::poll_transmit`] that the driver has no more use for, so
     /// that the next one needs no allocation. Drivers may do without.
     pub fn recycle(&mut self, segment: Box<Segment>) {
-        self.shared.spare.keep(segment);
+        self.shared.recycle(segment);
     }
 
     /// A segment that carried a report, with `payload` bytes of data, leaves the host at `departs`.

@@ -1,0 +1,150 @@
+//! What the connections of an endpoint share, and what the parts of one get with every call.
+
+use crate::config::Config;
+use crate::endpoint::{Directory, FIRST_PORT};
+use crate::event::{Detail, Event};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
+use plait_base::{ConnId, Time};
+use plait_wire::{Key, Payload, Segment};
+
+/// Source of random numbers: the operating system's for live endpoints, a seeded stream for
+/// simulated ones.
+pub trait Entropy: Send {
+    /// 64 random bits.
+    fn bits(&mut self) -> u64;
+}
+
+/// Where events go. With nobody listening an event costs one comparison.
+#[derive(Debug, Default)]
+pub(crate) struct EventLog {
+    pub(crate) detail: Detail,
+    /// The connection that is speaking.
+    pub(crate) speaker: ConnId,
+    pub(crate) events: Vec<(ConnId, Event)>,
+}
+
+impl EventLog {
+    pub(crate) fn emit(&mut self, event: Event) {
+        let wanted = match self.detail {
+            Detail::Nothing => false,
+            Detail::Measures => event.is_measured(),
+            Detail::Everything => true,
+        };
+        if wanted {
+            self.events.push((self.speaker, event));
+        }
+    }
+}
+
+/// What every connection of an endpoint draws from.
+pub(crate) struct Shared {
+    pub(crate) entropy: Box<dyn Entropy>,
+    pub(crate) log: EventLog,
+    /// Port for the next subflow that this end opens.
+    next_port: u16,
+    spare: SpareSegments,
+    pub(crate) directory: Directory,
+    /// The tokens of all connections.
+    pub(crate) tokens: BTreeMap<u32, ConnId>,
+}
+
+impl Shared {
+    pub(crate) fn new(entropy: Box<dyn Entropy>) -> Shared {
+        Shared {
+            entropy,
+            log: EventLog::default(),
+            next_port: FIRST_PORT,
+            spare: SpareSegments::default(),
+            directory: Directory::default(),
+            tokens: BTreeMap::new(),
+        }
+    }
+
+    /// What the parts of the connection `speaker` get with a call.
+    pub(crate) fn context(&mut self, now: Time, speaker: ConnId) -> Context<'_> {
+        self.log.speaker = speaker;
+        Context { now, shared: self }
+    }
+
+    /// Keeps a segment that is not needed any more for one to come.
+    pub(crate) fn recycle(&mut self, segment: Box<Segment>) {
+        self.spare.keep(segment);
+    }
+}
+
+/// What the parts get with every call: the time, and all that is shared.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Time,
+    shared: &'a mut Shared,
+}
+
+impl Deref for Context<'_> {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}
+
+impl DerefMut for Context<'_> {
+    fn deref_mut(&mut self) -> &mut Shared {
+        self.shared
+    }
+}
+
+/// Segments that were delivered, for those to come: the steady state allocates nothing.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "the boxes are what is kept")]
+pub(crate) struct SpareSegments(Vec<Box<Segment>>);
+
+impl SpareSegments {
+    /// Windows of this many segments turn over without an allocation.
+    const MOST: usize = 4_096;
+
+    /// Keeps a segment; what it refers to is let go.
+    pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
+        if self.0.len() < SpareSegments::MOST {
+            segment.payload = Payload::Empty;
+            segment.options.clear();
+            self.0.push(segment);
+        }
+    }
+}
+
+impl Context<'_> {
+    /// A segment without options and payload. Its header is not blank: every field is to be set.
+    pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
+        self.spare.0.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.log.emit(event);
+    }
+
+    /// An initial sequence number.
+    pub(crate) fn first_sequence(&mut self, config: &Config) -> u32 {
+        let drawn = self.entropy.bits() as u32;
+        config.offsets.isn.unwrap_or(drawn)
+    }
+
+    /// A key whose token no connection has (RFC 8684 section 3.1).
+    pub(crate) fn unique_key(&mut self) -> Key {
+        loop {
+            let key = Key(self.entropy.bits());
+            if !self.tokens.contains_key(&key.token()) {
+                return key;
+            }
+        }
+    }
+
+    /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
+    /// the live driver).
+    pub(crate) fn take_port(&mut self) -> u16 {
+        let port = self.next_port;
+        self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
+        port
+    }
+}
