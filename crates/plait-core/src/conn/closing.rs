@@ -24,6 +24,9 @@ pub(crate) struct Closing {
     answers: bool,
     /// The peer is known to have our DATA_ACK of its DATA_FIN, or is waited for no longer.
     settled: bool,
+    /// The user is done with the connection; how much of our data was acknowledged when that was
+    /// last looked at.
+    pub(super) released: Option<u64>,
     /// The user has aborted the connection, and the peer has not confirmed it.
     pub(crate) fast: Option<FastClose>,
 }

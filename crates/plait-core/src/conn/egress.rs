@@ -88,6 +88,8 @@ impl Connection {
                 continue;
             }
             if core::mem::take(&mut subflow.owes.rst) {
+                // It may have been all that the connection was kept for.
+                self.changed = true;
                 return Some(self.build_rst(index));
             }
             if core::mem::take(&mut subflow.owes.fast_close) {

@@ -502,6 +502,7 @@ impl Connection {
         }
         subflow.owes.syn = true;
         self.start_from(address);
+        self.arm_release(ctx);
     }
 }
 

@@ -17,6 +17,7 @@ mod ingress;
 mod invariants;
 mod joins;
 mod probing;
+mod release;
 mod removal;
 mod scheduling;
 mod segments;
@@ -221,12 +222,6 @@ impl Connection {
     pub(crate) fn service_port(&self) -> Option<u16> {
         let address = self.subflows.first()?.address;
         Some(if self.client { address.remote_port } else { address.local_port })
-    }
-
-    /// A peer's attempt that ended before it could be used, with nothing left to send.
-    pub(crate) fn is_stillborn(&self) -> bool {
-        let used = self.subflows.iter().any(|s| s.standing.joined || s.owes.rst);
-        !self.client && self.failed && !used && self.keys.peer.is_none() && !self.plain()
     }
 
     pub(crate) fn speaks_multipath(&self) -> bool {

@@ -34,6 +34,8 @@ pub(crate) struct ConnectionTimers {
     pub(super) address: Time,
     /// MP_FAIL is not answered.
     pub(super) fail: Time,
+    /// The user has released the connection: until then it is to be over.
+    pub(super) release: Time,
     /// No subflow is left: until then there must be one.
     pub(super) last_chance: Time,
 }
@@ -49,6 +51,7 @@ impl ConnectionTimers {
             rejoin: Time::NEVER,
             address: Time::NEVER,
             fail: Time::NEVER,
+            release: Time::NEVER,
             last_chance: Time::NEVER,
         }
     }
@@ -75,6 +78,7 @@ impl ConnectionTimers {
             .min(self.rejoin)
             .min(self.address)
             .min(self.fail)
+            .min(self.release)
             .min(self.last_chance)
     }
 }
@@ -234,6 +238,11 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.shake.retries = subflow.shake.retries.saturating_add(1);
+        if subflow.shake.join && self.closing.done() && !self.waits() {
+            // Nothing is left that it could be used for.
+            return self.kill_subflow(ctx, index, false);
+        }
+        let subflow = &mut self.subflows[index];
         let rounds = usize::from(self.dials) / self.spec.paths.len().max(1);
         let patient = subflow.shake.join && self.spec.config.probe.is_some();
         if subflow.shake.retries > SYN_RETRIES && !patient || rounds > usize::from(SYN_RETRIES) {
@@ -267,6 +276,10 @@ impl Connection {
         }
         if self.timers.last_chance <= ctx.now {
             return self.give_up_waiting(ctx);
+        }
+        if self.timers.release <= ctx.now {
+            self.timers.release = Time::NEVER;
+            return self.on_release_timer(ctx);
         }
         if self.timers.address <= ctx.now {
             self.on_address_timer(ctx);

@@ -36,10 +36,8 @@ impl Endpoint {
                     .copied()
                     .or_else(|| self.by_peer_token(address, token));
                 let accepts = |conn: &mut Connection| conn.accepts_joins();
-                let ready = known.and_then(|id| {
-                    let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
-                    accepts(conn).then_some(id)
-                });
+                let ready =
+                    known.and_then(|id| accepts(self.connections.find_mut(id)?).then_some(id));
                 if let Some(id) = ready {
                     self.on_join(now, id, address, syn);
                 } else if known.is_none() && self.denies_early(address) {
@@ -57,7 +55,7 @@ impl Endpoint {
                 }
             }
             _ => match self.listeners.get(&address.local_port) {
-                Some(_) if self.half_open() >= MAX_HALF_OPEN => {}
+                Some(_) if self.connections.untold() >= MAX_HALF_OPEN => {}
                 Some(spec) => {
                     let spec = spec.clone();
                     self.open(now, spec, &Opening::Passive { address, syn, after });
@@ -94,10 +92,7 @@ impl Endpoint {
         let early = |spec: &ConnectionSpec| spec.config.join != JoinTiming::AfterData;
         let listens = self.listeners.get(&address.local_port).is_some_and(early);
         let half_open = known.is_none_or(|id| {
-            self.connections
-                .get(id.0 as usize)
-                .and_then(Option::as_ref)
-                .is_some_and(|conn| conn.state() == ConnectionState::Connecting)
+            self.connection(id).is_some_and(|conn| conn.state() == ConnectionState::Connecting)
         });
         listens && half_open && self.parked.len() < MAX_PARKED
     }
@@ -107,10 +102,8 @@ impl Endpoint {
         if !self.joins_simultaneously(address) {
             return None;
         }
-        let named = |conn: &Option<Connection>| {
-            conn.as_ref().is_some_and(|conn| conn.peer_token() == Some(token))
-        };
-        self.connections.iter().position(named).map(|index| ConnId(index as u32))
+        let mut all = self.connections.iter();
+        all.find(|(_, conn)| conn.peer_token() == Some(token)).map(|(id, _)| id)
     }
 
     /// Whether a join that is kept comes a second time: the connection that it waits for has not
@@ -121,15 +114,6 @@ impl Endpoint {
             (*path, parked.src_port, parked.dst_port) != (address.path, syn.src_port, syn.dst_port)
         });
         self.parked.len() < before
-    }
-
-    /// Connections whose handshake a peer has begun and not completed.
-    fn half_open(&self) -> usize {
-        if self.connections.len() < MAX_HALF_OPEN {
-            return 0;
-        }
-        let waiting = |conn: &&Connection| conn.state() == ConnectionState::Connecting;
-        self.connections.iter().flatten().filter(waiting).count()
     }
 
     fn joins_simultaneously(&self, address: Address) -> bool {

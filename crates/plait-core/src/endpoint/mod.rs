@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod directory;
+mod records;
 mod silence;
 
 use crate::conn::{
@@ -20,6 +21,7 @@ use core::net::IpAddr;
 pub(crate) use directory::Directory;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::{Flags, Segment};
+use records::{Record, Records};
 use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
@@ -42,7 +44,7 @@ pub(crate) const FIRST_PORT: u16 = 49_152;
 ///
 /// Time never goes back from one call to the next. The same calls give the same answers.
 pub struct Endpoint {
-    connections: Vec<Option<Connection>>,
+    connections: Records,
     /// By [`Address::key`].
     addresses: BTreeMap<u64, ConnId>,
     listeners: BTreeMap<u16, ConnectionSpec>,
@@ -74,7 +76,7 @@ impl Endpoint {
     #[must_use]
     pub fn new(entropy: Box<dyn Entropy>) -> Endpoint {
         Endpoint {
-            connections: Vec::new(),
+            connections: Records::default(),
             addresses: BTreeMap::new(),
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
@@ -128,9 +130,15 @@ impl Endpoint {
     /// connection that has failed.
     pub fn connect(&mut self, now: Time, port: u16, spec: ConnectionSpec) -> ConnId {
         let path = spec.paths.first().map_or(PathId(0), |config| config.path);
-        let local_port = self.with_context(now, |ctx| ctx.take_port());
         let server = ServerAddress::default();
-        let address = Address { path, server, local_port, remote_port: port };
+        let mut address = Address { path, server, local_port: 0, remote_port: port };
+        // Ports come round: one whose last conversation is in TIME-WAIT is passed over.
+        for _ in FIRST_PORT..=u16::MAX {
+            address.local_port = self.with_context(now, |ctx| ctx.take_port());
+            if !self.addresses.contains_key(&address.key()) {
+                break;
+            }
+        }
         let opening = Opening::Active { address };
         if !spec.config.multipath || !self.silence.holds(now) {
             return self.open(now, spec, &opening);
@@ -144,19 +152,17 @@ impl Endpoint {
 
     #[cold]
     fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
-        let id = ConnId(self.connections.len() as u32);
         let conn = self.with_context(now, |ctx| {
             let key = ctx.unique_key();
             Connection::open(spec, key, opening, ctx)
         });
-        self.shared.tokens.insert(conn.token(), id);
-        self.connections.push(Some(conn));
+        let id = self.connections.add(conn);
         self.settle(id);
         id
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-        let mut ctx = self.shared.context(now, ConnId(self.connections.len() as u32));
+        let mut ctx = self.shared.context(now, self.connections.next_id());
         f(&mut ctx)
     }
 
@@ -167,9 +173,12 @@ impl Endpoint {
         id: ConnId,
         f: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
+        let conn = self.connections.find_mut(id)?;
         let mut ctx = self.shared.context(now, id);
         let result = f(conn, &mut ctx);
+        if conn.is_released() {
+            conn.discard();
+        }
         conn.on_touched();
         let changed = conn.take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
@@ -192,18 +201,26 @@ impl Endpoint {
         if !self.busy.contains(&id) {
             self.busy.push(id);
         }
-        let Some(slot) = self.connections.get_mut(id.0 as usize) else { return };
-        self.addresses.retain(|_, owner| *owner != id);
-        self.shared.tokens.retain(|_, owner| *owner != id);
-        // A handshake that a peer began and gave up: nobody has heard of the connection.
-        if slot.as_ref().is_some_and(Connection::is_stillborn) {
-            *slot = None;
+        let Some(record) = self.connections.record(id) else { return };
+        let Record { conn, addresses, token, .. } = record;
+        for address in addresses.drain(..) {
+            if self.addresses.get(&address) == Some(&id) {
+                self.addresses.remove(&address);
+            }
         }
-        let Some(conn) = slot else { return };
-        for address in conn.open_addresses() {
-            self.addresses.insert(address.key(), id);
+        self.shared.tokens.remove(token);
+        addresses.extend(conn.open_addresses().map(Address::key));
+        *token = conn.token();
+        for address in addresses {
+            self.addresses.insert(*address, id);
         }
-        self.shared.tokens.insert(conn.token(), id);
+        self.shared.tokens.insert(*token, id);
+        if conn.is_gone() {
+            let token = *token;
+            if self.connections.let_go(id) {
+                self.shared.tokens.remove(&token);
+            }
+        }
     }
 
     /// Takes in a segment that arrived on `path`.
@@ -231,6 +248,7 @@ impl Endpoint {
             });
             if accepted == Some(true) {
                 self.accepted.push_back(id);
+                self.connections.tell(id);
                 self.unpark(now, id);
             }
             return;
@@ -276,7 +294,7 @@ impl Endpoint {
     }
 
     fn poll_connection(&mut self, now: Time, id: ConnId) -> Option<Transmit> {
-        let conn = self.connections.get_mut(id.0 as usize)?.as_mut()?;
+        let conn = self.connections.find_mut(id)?;
         let mut ctx = self.shared.context(now, id);
         let transmit = conn.poll_transmit(&mut ctx);
         if self.check
@@ -302,8 +320,7 @@ impl Endpoint {
 
     /// A segment that carried a report, with `payload` bytes of data, leaves the host at `departs`.
     pub fn on_departure(&mut self, now: Time, report: Report, payload: u32, departs: Time) {
-        let conn = self.connections.get_mut(report.conn.0 as usize).and_then(Option::as_mut);
-        if let Some(conn) = conn {
+        if let Some(conn) = self.connections.find_mut(report.conn) {
             conn.on_departure(now, report.subflow, payload, departs);
         }
     }
@@ -311,18 +328,16 @@ impl Endpoint {
     /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
-        let conns = self.connections.iter().flatten();
-        conns.map(Connection::poll_timeout).min().unwrap_or(Time::NEVER)
+        let conns = self.connections.iter();
+        conns.map(|(_, conn)| conn.poll_timeout()).min().unwrap_or(Time::NEVER)
     }
 
     /// Expires the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
-        for index in 0..self.connections.len() {
-            let due =
-                self.connections[index].as_ref().is_some_and(|conn| conn.poll_timeout() <= now);
-            if due {
-                self.with(now, ConnId(index as u32), |conn, ctx| conn.handle_timeout(ctx));
-            }
+        let mut last = None;
+        while let Some(id) = self.connections.after(last, |conn| conn.poll_timeout() <= now) {
+            self.with(now, id, |conn, ctx| conn.handle_timeout(ctx));
+            last = Some(id);
         }
     }
 
@@ -334,10 +349,7 @@ impl Endpoint {
     /// A connection of which something is to be learnt: its state, data to read, room to write,
     /// data acknowledged.
     pub fn poll_news(&mut self) -> Option<ConnId> {
-        self.connections
-            .iter_mut()
-            .enumerate()
-            .find_map(|(index, conn)| conn.as_mut()?.take_news().then_some(ConnId(index as u32)))
+        self.connections.iter_mut().find_map(|(id, conn)| conn.take_news().then_some(id))
     }
 
     /// Whether events were recorded since [`Endpoint::swap_events`] was last called.
@@ -361,7 +373,7 @@ impl Endpoint {
     }
 
     fn connection(&self, id: ConnId) -> Option<&Connection> {
-        self.connections.get(id.0 as usize)?.as_ref()
+        self.connections.find(id)
     }
 
     /// The port at which a connection's server listens.
@@ -370,7 +382,7 @@ impl Endpoint {
         self.connection(id)?.service_port()
     }
 
-    /// State of a connection; one that does not exist has failed.
+    /// State of a connection; one that does not exist, or not any more, has failed.
     #[must_use]
     pub fn state(&self, id: ConnId) -> ConnectionState {
         self.connection(id).map_or(ConnectionState::Failed, Connection::state)
@@ -406,7 +418,7 @@ impl Endpoint {
     /// gone).
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.connections.iter().flatten().all(Connection::is_over)
+        self.connections.iter().all(|(_, conn)| conn.is_over())
     }
 
     /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
@@ -441,6 +453,26 @@ impl Endpoint {
         self.with(now, id, |conn, ctx| conn.abort(ctx));
     }
 
+    /// The user is done with a connection, and will not name it again. It is let go as soon as it is
+    /// over on all its subflows, TIME-WAIT included; until then it goes on by itself, without news:
+    /// this end finishes, what the peer sends is thrown away, and where nothing of ours is
+    /// acknowledged for [`Config::close_timeout`](crate::Config::close_timeout) while the peer does
+    /// not finish, it is aborted. What nobody releases is kept, so that its state can be asked for.
+    ///
+    /// One that has been let go is like one that never was: [`Endpoint::state`] says `Failed`,
+    /// [`Endpoint::stats`] `None`, and nothing can be written or read. Identifiers are counted on:
+    /// one comes back after 2^32 connections, unless it is still in use.
+    pub fn release(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, ctx| conn.release(ctx));
+    }
+
+    /// How many connections are kept: those in use, those that are not released, half-open ones and
+    /// those in TIME-WAIT.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.connections.len()
+    }
+
     /// Tells the client of a connection of a further address of this end: it may join it. False
     /// where it cannot be told: the connection is plain TCP or over, or this end is the client.
     pub fn announce(&mut self, now: Time, id: ConnId, address: IpAddr, port: Option<u16>) -> bool {
@@ -467,15 +499,17 @@ impl Endpoint {
     }
 
     fn with_all(&mut self, now: Time, mut f: impl FnMut(&mut Connection, &mut Context<'_>)) {
-        for index in 0..self.connections.len() {
-            self.with(now, ConnId(index as u32), &mut f);
+        let mut last = None;
+        while let Some(id) = self.connections.after(last, |_| true) {
+            self.with(now, id, &mut f);
+            last = Some(id);
         }
     }
 
     /// State and counters of a connection.
     #[must_use]
     pub fn stats(&self, id: ConnId) -> Option<ConnectionStats> {
-        self.connections.get(id.0 as usize)?.as_ref().map(Connection::stats)
+        self.connection(id).map(Connection::stats)
     }
 
     /// While `on`, segments go to the subflows in strict turn; off, a fresh scheduler takes over.

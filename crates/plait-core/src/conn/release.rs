@@ -1,0 +1,57 @@
+//! A connection whose user is done with it.
+
+use super::{Connection, Context};
+use crate::tcp::state::State;
+
+impl Connection {
+    /// The user is done: this end finishes, and nobody reads any more.
+    pub(crate) fn release(&mut self, ctx: &mut Context<'_>) {
+        if !self.is_released() {
+            self.closing.released = Some(self.queue.una());
+            self.changed = true;
+            self.finish();
+            self.arm_release(ctx);
+        }
+    }
+
+    /// The peer has this long to end its direction.
+    pub(super) fn arm_release(&mut self, ctx: &mut Context<'_>) {
+        if self.is_released() && !self.failed && !self.closing.done() {
+            self.timers.release = ctx.now + self.spec.config.close_timeout;
+        }
+    }
+
+    /// Our data may go on for as long as it gets anywhere.
+    pub(super) fn on_release_timer(&mut self, ctx: &mut Context<'_>) {
+        let una = self.queue.una();
+        if self.closing.done() {
+        } else if self.closing.released.is_some_and(|before| before < una) {
+            self.closing.released = Some(una);
+            self.arm_release(ctx);
+        } else {
+            self.abort(ctx);
+        }
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.closing.released.is_some()
+    }
+
+    /// Throws away what nobody reads.
+    pub(crate) fn discard(&mut self) {
+        if self.recv.readable() > 0 {
+            self.skip(u64::MAX);
+        }
+        self.news = false;
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Nothing more comes or goes: every subflow is closed, TIME-WAIT included, and none is waited
+    /// for.
+    pub(crate) fn is_gone(&self) -> bool {
+        !self.waits() && self.subflows.iter().all(|s| s.state == State::Closed && !s.owes.rst)
+    }
+}

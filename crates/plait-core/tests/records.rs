@@ -1,0 +1,286 @@
+//! What an endpoint keeps of connections that are over: two endpoints in virtual time, back to back.
+#![allow(clippy::unwrap_used)]
+
+use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
+use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Options, Segment};
+use std::sync::Arc;
+
+const PORT: u16 = 80;
+const TIME_WAIT: Span = Span::from_secs(60);
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+fn spec(config: Config) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
+    let controller = plait_cc::Spec::parse("reno").unwrap();
+    ConnectionSpec {
+        config,
+        paths: vec![PathConfig { path: PathId(0), backup: false }],
+        addresses: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+fn endpoint(name: &str) -> Endpoint {
+    Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))))
+}
+
+/// A client and a server, and a wire that takes no time.
+struct Pair {
+    now: Time,
+    client: Endpoint,
+    server: Endpoint,
+}
+
+impl Pair {
+    fn new(config: Config) -> Pair {
+        let mut server = endpoint("server");
+        server.listen(PORT, spec(config));
+        Pair { now: Time::ZERO, client: endpoint("client"), server }
+    }
+
+    /// Carries segments until there are no more.
+    fn carry(&mut self) {
+        loop {
+            let mut quiet = true;
+            while let Some(transmit) = self.client.poll_transmit(self.now) {
+                self.server.handle(self.now, transmit.path, &transmit.segment);
+                self.client.recycle(transmit.segment);
+                quiet = false;
+            }
+            while let Some(transmit) = self.server.poll_transmit(self.now) {
+                self.client.handle(self.now, transmit.path, &transmit.segment);
+                self.server.recycle(transmit.segment);
+                quiet = false;
+            }
+            if quiet {
+                return;
+            }
+        }
+    }
+
+    fn until(&mut self, target: Time) {
+        loop {
+            let due = self.client.poll_timeout().min(self.server.poll_timeout());
+            if due > target {
+                break;
+            }
+            self.now = self.now.max(due);
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+            self.carry();
+        }
+        self.now = target;
+    }
+
+    /// A connection that is established, at both ends.
+    fn connect(&mut self, config: Config) -> (ConnId, ConnId) {
+        let client = self.client.connect(self.now, PORT, spec(config));
+        self.carry();
+        (client, self.server.poll_accept().unwrap())
+    }
+
+    fn news(&mut self) -> usize {
+        let client = core::iter::from_fn(|| self.client.poll_news()).count();
+        client + core::iter::from_fn(|| self.server.poll_news()).count()
+    }
+}
+
+fn plain() -> Config {
+    Config { multipath: false, ..Config::default() }
+}
+
+/// R59: 100,000 connections, one a second, half of them plain TCP, each released by both ends once they have closed: what is
+/// kept is those of the last minute at the end that closed first, and none at the other.
+#[test]
+fn what_is_kept_does_not_grow() {
+    for config in [Config::default(), plain()] {
+        let mut pair = Pair::new(config.clone());
+        let mut most = (0, 0);
+        for round in 0..50_000 {
+            let (client, server) = pair.connect(config.clone());
+            assert_eq!(client.0, round);
+            pair.client.write(pair.now, client, 100);
+            pair.client.finish(pair.now, client);
+            pair.carry();
+            assert_eq!(pair.server.skip(pair.now, server, 1_000), 100);
+            pair.server.finish(pair.now, server);
+            pair.carry();
+            assert_eq!(pair.client.state(client), ConnectionState::Closed);
+            assert_eq!(pair.server.state(server), ConnectionState::Closed);
+            pair.client.release(pair.now, client);
+            pair.server.release(pair.now, server);
+            pair.carry();
+            most = (most.0.max(pair.client.kept()), most.1.max(pair.server.kept()));
+            pair.until(pair.now + Span::from_secs(1));
+        }
+        assert!(most.0 + most.1 <= 64, "{most:?}");
+        pair.until(pair.now + TIME_WAIT);
+        assert_eq!((pair.client.kept(), pair.server.kept()), (0, 0));
+        assert_eq!(pair.client.poll_timeout().min(pair.server.poll_timeout()), Time::NEVER);
+        assert!(pair.client.ports(ConnId(7)).is_none());
+    }
+}
+
+/// What nobody releases is kept with its state; what was released and is over is as if it had never
+/// been, and its identifier does not come back.
+#[test]
+fn a_released_connection_is_unknown() {
+    let mut pair = Pair::new(Config::default());
+    let (kept, far) = pair.connect(Config::default());
+    pair.client.finish(pair.now, kept);
+    pair.server.finish(pair.now, far);
+    pair.carry();
+    pair.until(pair.now + TIME_WAIT + TIME_WAIT);
+    assert_eq!(pair.client.state(kept), ConnectionState::Closed);
+    assert_eq!((pair.client.kept(), pair.server.kept()), (1, 1));
+    pair.client.release(pair.now, kept);
+    assert_eq!(pair.client.kept(), 0);
+    assert_eq!(pair.client.state(kept), ConnectionState::Failed);
+    assert!(pair.client.stats(kept).is_none());
+    assert_eq!(pair.client.write(pair.now, kept, 10), 0);
+    let (next, _) = pair.connect(Config::default());
+    assert_ne!(next, kept);
+}
+
+/// A connection that is released while it is open: its data is delivered, what comes is thrown away,
+/// nobody is told, and it is let go when the peer has ended.
+#[test]
+fn an_open_connection_is_released() {
+    for config in [Config::default(), plain()] {
+        let mut pair = Pair::new(config.clone());
+        let (client, server) = pair.connect(config);
+        pair.client.write(pair.now, client, 5_000);
+        pair.client.release(pair.now, client);
+        pair.carry();
+        pair.news();
+        assert_eq!(pair.server.skip(pair.now, server, 10_000), 5_000);
+        assert_eq!(pair.server.state(server), ConnectionState::PeerDone);
+        // More than the client's buffer takes.
+        let mut written = 0;
+        while written < 20_000_000 {
+            written += pair.server.write(pair.now, server, 1 << 20);
+            pair.carry();
+            assert!(pair.client.poll_news().is_none());
+            pair.until(pair.now + Span::from_millis(100));
+        }
+        pair.server.finish(pair.now, server);
+        pair.carry();
+        assert_eq!(pair.server.state(server), ConnectionState::Closed);
+        pair.until(pair.now + TIME_WAIT + TIME_WAIT);
+        assert_eq!(pair.client.kept(), 0);
+    }
+}
+
+/// A peer that never ends is left after `close_timeout`.
+#[test]
+fn a_released_connection_does_not_wait_for_ever() {
+    for config in [Config::default(), plain()] {
+        let mut pair = Pair::new(config.clone());
+        let (client, server) = pair.connect(config);
+        pair.client.release(pair.now, client);
+        pair.carry();
+        pair.until(pair.now + Span::from_millis(59_999));
+        assert_eq!((pair.client.kept(), pair.server.state(server)), (1, ConnectionState::PeerDone));
+        pair.until(pair.now + Span::from_millis(1));
+        assert_eq!(pair.client.kept(), 0);
+        assert_eq!(pair.server.state(server), ConnectionState::Failed);
+        pair.server.release(pair.now, server);
+        assert_eq!(pair.server.kept(), 0);
+    }
+}
+
+fn syn(port: u16, mptcp: Option<Mptcp>) -> Segment {
+    Segment {
+        src_port: port,
+        dst_port: PORT,
+        flags: Flags::SYN,
+        window: 0xffff,
+        options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
+        ..Segment::default()
+    }
+}
+
+fn capable() -> Mptcp {
+    Mptcp::Capable(MpCapable {
+        checksum_required: false,
+        joins_denied: false,
+        sender_key: None,
+        receiver_key: None,
+        data_len: None,
+        checksum: None,
+    })
+}
+
+/// R80: SYNs whose third ACK does not come, with MP_CAPABLE and without: the table holds 4,096, and
+/// all of it is free again when their SYN/ACKs were sent for the last time.
+#[test]
+fn half_open_connections_go_by_themselves() {
+    let mut server = endpoint("server");
+    server.listen(PORT, spec(Config::default()));
+    let mut now = Time::ZERO;
+    for flood in 0..3_u64 {
+        for n in 0..5_000_u16 {
+            server.handle(now, PathId(0), &syn(1_024 + n, (n % 2 == 0).then(capable)));
+        }
+        assert_eq!(server.kept(), 4_096, "flood {flood}");
+        let began = now;
+        loop {
+            while server.poll_transmit(now).is_some() {}
+            if server.poll_timeout() == Time::NEVER {
+                break;
+            }
+            now = server.poll_timeout();
+            server.handle_timeout(now);
+        }
+        assert_eq!(server.kept(), 0, "flood {flood}");
+        assert!(now.since(began) < Span::from_secs(300), "{now:?}");
+        assert_eq!(server.poll_accept(), None);
+    }
+}
+
+/// R24: a thousand joins a second, of all connections together; the next one meets a limit.
+#[test]
+fn joins_of_all_connections_have_a_rate() {
+    let mut pair = Pair::new(Config::default());
+    let tokens: Vec<u32> = (0..130)
+        .map(|_| {
+            // The client's SYN is carried by hand, to see the server's key.
+            let client = pair.client.connect(pair.now, PORT, spec(Config::default()));
+            let syn = pair.client.poll_transmit(pair.now).unwrap();
+            pair.server.handle(pair.now, syn.path, &syn.segment);
+            let answer = pair.server.poll_transmit(pair.now).unwrap();
+            let key = match answer.segment.options.mptcp.as_deref() {
+                Some(Mptcp::Capable(capable)) => capable.sender_key.unwrap(),
+                other => panic!("{other:?}"),
+            };
+            pair.client.handle(pair.now, answer.path, &answer.segment);
+            pair.carry();
+            assert_eq!(pair.client.state(client), ConnectionState::Open);
+            key.token()
+        })
+        .collect();
+    let (mut taken, mut refused) = (0, 0);
+    for (n, token) in (0_u16..).zip(tokens.iter().cycle()).take(7 * tokens.len() + 300) {
+        let join = JoinSyn { backup: false, address_id: 1, token: *token, nonce: 1 };
+        pair.server.handle(pair.now, PathId(1), &syn(1_024 + n, Some(Mptcp::JoinSyn(join))));
+        let answer = pair.server.poll_transmit(pair.now).unwrap();
+        if answer.segment.flags.has(Flags::RST) {
+            refused += 1;
+        } else {
+            taken += 1;
+            // Given up at once, so that its place is free again.
+            let reset = Segment { seq: 1, flags: Flags::RST, ..syn(1_024 + n, None) };
+            pair.server.handle(pair.now, PathId(1), &reset);
+        }
+    }
+    assert_eq!((taken, refused), (1_000, 7 * 130 + 300 - 1_000));
+}
