@@ -16,7 +16,7 @@ mod way;
 mod world;
 
 pub use digest::RunDigest;
-pub use middlebox::{Meddler, Middlebox, Strip, StripAt};
+pub use middlebox::{Cut, Meddled, Meddler, Middlebox, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,

@@ -51,6 +51,18 @@ pub struct Middlebox {
     pub strip: Option<Strip>,
     /// Chance of each segment with payload to have a byte changed.
     pub edit: Chance,
+    /// Segments that it cuts.
+    pub cut: Option<Cut>,
+}
+
+/// A middlebox that cuts segments in two, of which one half gets lost: what comes again overlaps
+/// what is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Of each segment with two bytes or more that tells no keys.
+    pub chance: Chance,
+    /// Segments that arrive then or later stay whole.
+    pub until: Time,
 }
 
 /// The middlebox on one direction of a path.
@@ -58,6 +70,30 @@ pub struct Middlebox {
 pub struct Meddler {
     config: Middlebox,
     edits: Stream,
+    cuts: Stream,
+    done: Meddled,
+}
+
+/// What middleboxes did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Meddled {
+    /// Segments that lost their MPTCP options.
+    pub stripped: u64,
+    /// Segments with a byte changed.
+    pub edited: u64,
+    /// Segments cut.
+    pub cut: u64,
+}
+
+impl Meddled {
+    /// Both together.
+    pub(crate) const fn plus(self, other: Meddled) -> Meddled {
+        Meddled {
+            stripped: self.stripped + other.stripped,
+            edited: self.edited + other.edited,
+            cut: self.cut + other.cut,
+        }
+    }
 }
 
 impl Meddler {
@@ -67,10 +103,18 @@ impl Meddler {
         if config == Middlebox::default() {
             return None;
         }
-        let mut words = vec!["middlebox"];
-        words.extend_from_slice(name);
-        words.push("edit");
-        Some(Box::new(Meddler { config, edits: Stream::new(seed, &words) }))
+        let stream = |purpose: &str| {
+            let mut words = vec!["middlebox"];
+            words.extend_from_slice(name);
+            words.push(purpose);
+            Stream::new(seed, &words)
+        };
+        Some(Box::new(Meddler {
+            config,
+            edits: stream("edit"),
+            cuts: stream("cut"),
+            done: Meddled::default(),
+        }))
     }
 
     /// Passes a segment on at `now`.
@@ -79,14 +123,48 @@ impl Meddler {
             && (strip.from..strip.until).contains(&now)
             && strip.at.takes(segment)
         {
-            (segment.options.mptcp, segment.options.dss) = (None, None);
+            let options = &mut segment.options;
+            self.done.stripped += u64::from(options.mptcp.is_some() || options.dss.is_some());
+            (options.mptcp, options.dss) = (None, None);
         }
         let len = segment.payload.len();
         if len > 0 && self.config.edit.happens(&mut self.edits) {
             let at = self.edits.below(u64::from(len)) as u32;
             segment.payload = segment.payload.edited(at);
+            self.done.edited += 1;
+        }
+        if let Some(Cut { chance, until }) = self.config.cut
+            && now < until
+            && may_be_cut(segment)
+            && chance.happens(&mut self.cuts)
+        {
+            self.cut(segment);
+            self.done.cut += 1;
         }
     }
+
+    /// What it did so far.
+    pub(crate) const fn done(&self) -> Meddled {
+        self.done
+    }
+
+    /// Leaves the front or the back of a segment. A mapping goes on telling of the whole.
+    fn cut(&mut self, segment: &mut Segment) {
+        let len = segment.payload.len();
+        let at = self.cuts.within(1, u64::from(len) - 1) as u32;
+        if self.cuts.below(2) == 0 {
+            segment.payload = segment.payload.slice(0, at);
+        } else {
+            segment.payload = segment.payload.slice(at, len);
+            segment.seq = segment.seq.wrapping_add(at);
+        }
+    }
+}
+
+/// Whether a segment has two halves. Keys tell the mapping of the first data by its length.
+fn may_be_cut(segment: &Segment) -> bool {
+    let keys = matches!(segment.options.mptcp.as_deref(), Some(Mptcp::Capable(_)));
+    segment.payload.len() > 1 && !segment.flags.has(Flags::FIN) && !keys
 }
 
 impl StripAt {
@@ -113,4 +191,40 @@ fn is_first(segment: &Segment) -> bool {
     let map = segment.options.dss.and_then(|dss| dss.mapping);
     let keys = matches!(segment.options.mptcp.as_deref(), Some(Mptcp::Capable(_)));
     keys || map.is_some_and(|map| map.ssn == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plait_wire::Payload;
+
+    #[test]
+    fn a_cut_leaves_one_half_under_the_mapping_of_the_whole() {
+        let cut = Some(Cut { chance: Chance::ALWAYS, until: Time::from_nanos(10) });
+        let config = Middlebox { cut, ..Middlebox::default() };
+        let mut meddler = Meddler::new(config, 1, &["p", "down"]).unwrap();
+        let whole = Segment {
+            seq: 1_000,
+            payload: Payload::Pattern { offset: 500, len: 100 },
+            ..Segment::default()
+        };
+        let (mut fronts, mut backs) = (0, 0);
+        for _ in 0..100 {
+            let mut segment = whole.clone();
+            meddler.pass(Time::ZERO, &mut segment);
+            let Payload::Pattern { offset, len } = segment.payload else { panic!() };
+            assert!((1..100).contains(&len));
+            assert_eq!(u64::from(segment.seq) - 1_000, offset - 500);
+            if offset == 500 {
+                fronts += 1;
+            } else {
+                assert_eq!(offset + u64::from(len), 600);
+                backs += 1;
+            }
+        }
+        assert!(fronts > 20 && backs > 20 && meddler.done().cut == 100);
+        let mut segment = whole.clone();
+        meddler.pass(Time::from_nanos(10), &mut segment);
+        assert_eq!(segment.payload.len(), 100);
+    }
 }

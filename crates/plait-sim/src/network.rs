@@ -1,6 +1,6 @@
 //! The paths between hosts, and the links that they share.
 
-use crate::middlebox::{Meddler, Middlebox};
+use crate::middlebox::{Meddled, Meddler, Middlebox};
 use crate::queue::{EventQueue, Stamp};
 use crate::way::{Packet, Sources, Way};
 use plait_base::{PathId, Rate, Time};
@@ -243,6 +243,12 @@ impl Network {
             next = way.next;
         }
         bytes
+    }
+
+    /// What the middleboxes of each path did.
+    pub(crate) fn meddled(&self) -> Vec<Meddled> {
+        let done = |it: &Option<Box<Meddler>>| it.as_ref().map(|it| it.done()).unwrap_or_default();
+        self.meddlers.chunks_exact(2).map(|ways| done(&ways[0]).plus(done(&ways[1]))).collect()
     }
 
     /// Counters of each path's own link, down and up.

@@ -1,6 +1,7 @@
 //! What a run is made from, what can be seen of it, and what comes of it.
 
 use crate::digest::RunDigest;
+use crate::middlebox::Meddled;
 use crate::network::{Direction, Hop, PathSetup, SharedLink};
 use plait_app::{AppEvent, Host as Side, Measures, Workload};
 use plait_base::{PathId, Span, Time};
@@ -129,6 +130,8 @@ pub struct Outcome {
     pub digest: RunDigest,
     /// Counters of each path, towards the client and towards the server.
     pub links: Vec<(LinkCounters, LinkCounters)>,
+    /// What the middleboxes of each path did.
+    pub meddled: Vec<Meddled>,
     /// Those of each shared link.
     pub shared: Vec<(LinkCounters, LinkCounters)>,
     /// The first invariant that was violated, if `check` was on or a segment was malformed.

@@ -498,6 +498,7 @@ impl<'a> World<'a> {
             pairs,
             digest: self.digest,
             links: self.network.path_counters(),
+            meddled: self.network.meddled(),
             shared: self.network.shared_counters(),
             violation: self.violation,
         }
