@@ -10,6 +10,10 @@ mod data;
 mod endpoint;
 mod event;
 pub mod formulas;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+#[cfg(not(feature = "planted-bugs"))]
+mod planted;
 mod stats;
 mod tcp;
 
@@ -20,4 +24,7 @@ pub use conn::{
 };
 pub use endpoint::Endpoint;
 pub use event::{Block, Carry, Detail, Event, WindowCause};
+/// Whether bugs can be switched on in this build. They cannot be in anything that ships.
+pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
+
 pub use stats::{ConnectionStats, SubflowStats};

@@ -3,6 +3,7 @@
 
 use super::Connection;
 use super::fastclose::FastClose;
+use crate::planted::{Planted, planted};
 use crate::tcp::state::State;
 use plait_base::Time;
 
@@ -102,7 +103,8 @@ impl Connection {
         if !subflow.state.sends_data() || standing.pf || !standing.joined {
             return false;
         }
-        if self.sends_plain() { self.at_end() } else { self.closing.done() }
+        let early = planted(Planted::FinEarly) && self.closing.fin_sent.is_some();
+        if self.sends_plain() { self.at_end() } else { early || self.closing.done() }
     }
 
     /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.

@@ -5,6 +5,7 @@ use super::scheduling::Todo;
 use super::segments::{Report, Transmit};
 use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
+use crate::planted::{Planted, planted};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, SubflowId};
@@ -166,6 +167,7 @@ impl Connection {
             self.scheduling.on_sent(SubflowId(index as u8));
             return self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None);
         }
+        let dsn = if planted(Planted::WrongMapping) { self.queue.una() } else { dsn };
         let data = ByteRange::with_len(dsn, u64::from(len));
         self.emit_data(ctx, index, seq, data, carry)
     }

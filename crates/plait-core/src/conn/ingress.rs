@@ -2,6 +2,7 @@
 
 use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
+use crate::planted::{Planted, planted};
 use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Acked, Cause, Heard, Told};
@@ -255,7 +256,8 @@ impl Connection {
         let opened = self.window.update(edge, window);
         if freed > 0 {
             self.on_data_progress(ctx.now);
-            if self.scheduling.app_blocked || self.queue.is_drained() {
+            let waited_for = self.scheduling.app_blocked || self.queue.is_drained();
+            if waited_for && !planted(Planted::LostWakeUp) {
                 self.news = true;
             }
         }

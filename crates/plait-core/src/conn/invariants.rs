@@ -2,14 +2,20 @@
 
 use super::Connection;
 use crate::tcp::state::State;
+use crate::tcp::subflow::Subflow;
+use crate::tcp::timer::Timer;
 use alloc::format;
 use alloc::string::String;
 use plait_base::SubflowSet;
+use plait_sched::QueueView;
 
 impl Connection {
     /// The first invariant that does not hold, in words.
     pub(crate) fn violation(&self) -> Option<String> {
         self.unacknowledged_data_is_carried()
+            .or_else(|| self.silent_data_is_queued())
+            .or_else(|| self.what_waits_has_a_timer())
+            .or_else(|| self.no_fin_before_the_end())
             .or_else(|| self.books_agree())
             .or_else(|| self.windows_are_respected())
             .or_else(|| self.delivery_is_in_order())
@@ -36,6 +42,65 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// While a subflow lives, what silent ones have under way goes to it too (RFC 8684 section
+    /// 3.3.6): it was sent there, or is queued.
+    fn silent_data_is_queued(&self) -> Option<String> {
+        let live = self.live();
+        if self.plain() || live.is_empty() {
+            return None;
+        }
+        let silent = self.subflows.iter().filter(|s| s.standing.pf && s.standing.joined);
+        for out in silent.flat_map(|s| s.tx.iter()) {
+            let data = out.data();
+            let mut at = data.start.max(self.queue.una());
+            while at < data.end {
+                let Some(sent) = self.queue.sent_from(at).filter(|s| s.range.start < data.end)
+                else {
+                    break;
+                };
+                let part = sent.range.intersect(data);
+                // Where it was acknowledged, the peer has it, and only the DATA_ACK is missing.
+                let elsewhere = self.subflows.iter().any(|s| {
+                    let acked = || !s.tx.iter().any(|out| !out.data().intersect(part).is_empty());
+                    sent.carried.contains(s.id) && (live.contains(s.id) || acked())
+                });
+                if !elsewhere && !part.is_empty() && !self.queue.reinjections().covers(part) {
+                    return Some(format!("data {part:?} is under way on silent subflows alone"));
+                }
+                at = sent.range.end;
+            }
+        }
+        None
+    }
+
+    /// A subflow that waits for an answer has a timer, or the segment that sets it is owed.
+    fn what_waits_has_a_timer(&self) -> Option<String> {
+        let forgotten = |s: &&Subflow| {
+            let waits = match s.state {
+                State::Closed => false,
+                State::SynSent | State::SynReceived => true,
+                _ => !s.tx.is_empty() || s.shake.initiator && !s.standing.joined,
+            };
+            let owed = s.owes.syn || s.owes.join_ack || s.owes.ack;
+            waits && !owed && !s.timers.is_set(Timer::Rto)
+        };
+        let subflow = self.subflows.iter().find(forgotten)?;
+        Some(format!("subflow {} waits for an answer without a timer", subflow.id))
+    }
+
+    /// No subflow ends before the data does (RFC 8684 section 3.3.3).
+    fn no_fin_before_the_end(&self) -> Option<String> {
+        if self.sends_plain() || self.closing.done() {
+            return None;
+        }
+        let ended = |s: &&Subflow| {
+            let left = matches!(s.state, State::FinWait1 | State::FinWait2 | State::LastAck);
+            left || s.state == State::Closing
+        };
+        let subflow = self.subflows.iter().find(ended)?;
+        Some(format!("subflow {} has sent its FIN before the end of the data", subflow.id))
     }
 
     fn books_agree(&self) -> Option<String> {

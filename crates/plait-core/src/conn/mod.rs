@@ -4,6 +4,7 @@
 mod acceptance;
 mod addresses;
 mod admission;
+mod audit;
 mod challenges;
 mod checksums;
 mod closing;
@@ -24,6 +25,7 @@ mod segments;
 mod timeouts;
 mod waiting;
 
+pub(crate) use audit::Audit;
 pub use context::Entropy;
 pub(crate) use context::{Context, Shared};
 pub use fallback::FallbackCause;
@@ -462,8 +464,9 @@ impl Connection {
 
     /// A timeout expired too soon: what the subflow has in flight need not go by another.
     fn withdraw_reinjections(&mut self, index: usize) {
-        for sent in self.subflows[index].tx.iter() {
-            self.queue.withdraw_reinjection(sent.data());
+        let subflow = &self.subflows[index];
+        for sent in subflow.tx.iter().filter(|sent| !sent.fin) {
+            self.queue.mark_carried(sent.data(), subflow.id);
         }
     }
 

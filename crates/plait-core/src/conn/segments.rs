@@ -3,6 +3,7 @@
 use super::{Connection, Context, Mode};
 use crate::config::Config;
 use crate::data::window::scale_for;
+use crate::planted::{Planted, planted};
 use crate::tcp::clock::StampClock;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Offer};
@@ -105,7 +106,8 @@ impl Connection {
         let scale = self.subflows[index].shake.own_scale;
         let field = (window >> scale).min(0xffff);
         self.recv.on_advertised(field << scale);
-        let data_ack = self.keys.peer_first_dsn.wrapping_add(self.recv.nxt());
+        let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > 0);
+        let data_ack = self.keys.peer_first_dsn.wrapping_add(self.recv.nxt() + ahead);
         let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
         let checksum = mapping.and_then(|range| self.checksum(range, seq, &payload));
         let mptcp = self.ack_option(index, data_len, checksum);

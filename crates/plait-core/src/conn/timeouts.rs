@@ -2,6 +2,7 @@
 
 use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
+use crate::planted::{Planted, planted};
 use crate::tcp::host_queue;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Cause;
@@ -115,7 +116,8 @@ impl Connection {
     /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
     pub(super) fn arm_window_probe(&mut self, now: Time) {
         let nothing_under_way = self.subflows.iter().all(|s| s.tx.is_empty());
-        if nothing_under_way && self.timers.window_probe == Time::NEVER {
+        let due = nothing_under_way && !planted(Planted::NoWindowProbe);
+        if due && self.timers.window_probe == Time::NEVER {
             let wait = self.longest_rto().times(1 << self.timers.probe_backoff.min(8));
             self.timers.window_probe = now + wait.min(Span::from_secs(120));
         }
@@ -202,6 +204,9 @@ impl Connection {
             return self.on_syn_timeout(ctx, index);
         }
         if !subflow.standing.joined {
+            if planted(Planted::ProofOnce) {
+                return;
+            }
             // The third ACK with our HMAC was not answered.
             subflow.rtt.back_off();
             let again = ctx.now + subflow.rtt.rto();
@@ -227,7 +232,8 @@ impl Connection {
         }
         self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        if self.subflows.iter().filter(|s| s.standing.joined).count() > 1 {
+        let others = self.subflows.iter().filter(|s| s.standing.joined).count() > 1;
+        if others && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
         self.notify_subflows(ctx);
@@ -309,7 +315,7 @@ impl Connection {
         self.timers.backoff += 1;
         let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
         if fin_pending && self.queue.is_drained() {
-            self.closing.fin_due = true;
+            self.closing.fin_due = !planted(Planted::DataFinOnce);
         }
         let head = self.queue.sent().next().map(|sent| sent.range);
         if let Some(range) = head

@@ -1,5 +1,6 @@
 //! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
 
+use crate::planted::{Planted, planted};
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, Span, SubflowId, Time};
 use plait_wire::Payload;
@@ -90,7 +91,20 @@ impl Reassembly {
 
     /// The window to tell beside a DATA_ACK of [`Reassembly::nxt`].
     pub(crate) fn window(&self) -> u64 {
-        self.right_edge().saturating_sub(self.nxt())
+        let held = if planted(Planted::WindowMovesLeft) { self.out_of_order() } else { 0 };
+        self.right_edge().saturating_sub(self.nxt() + held)
+    }
+
+    /// Whether all of `range` is here, delivered or out of order.
+    pub(crate) fn has(&self, range: ByteRange) -> bool {
+        let mut reached = self.nxt;
+        for held in &self.held {
+            if reached >= range.end || held.range.start > reached.max(range.start) {
+                break;
+            }
+            reached = held.range.end;
+        }
+        reached >= range.end
     }
 
     /// The window as the peer knows it.
@@ -123,7 +137,8 @@ impl Reassembly {
     }
 
     fn try_finish(&mut self) -> bool {
-        let reached = !self.fin_taken && self.fin == Some(self.nxt);
+        let early = planted(Planted::DataFinEarly) && self.fin.is_some();
+        let reached = !self.fin_taken && (early || self.fin == Some(self.nxt));
         self.fin_taken |= reached;
         reached
     }
@@ -139,8 +154,10 @@ impl Reassembly {
         subflow: SubflowId,
         on_readable: &mut dyn FnMut(Readable),
     ) -> u64 {
+        let dsn = if planted(Planted::OverlapTwice) && dsn < self.nxt { self.nxt } else { dsn };
         let range = ByteRange::with_len(dsn, u64::from(payload.len()));
-        if range.end <= self.nxt {
+        let rest = planted(Planted::RestDropped) && dsn < self.nxt;
+        if range.end <= self.nxt || rest {
             return 0;
         }
         let new = if dsn <= self.nxt {

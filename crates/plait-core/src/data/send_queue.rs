@@ -262,11 +262,6 @@ impl SendQueue {
         }
     }
 
-    /// A subflow carries `range` after all.
-    pub(crate) fn withdraw_reinjection(&mut self, range: ByteRange) {
-        self.reinject.remove(range);
-    }
-
     /// Queues what none of the subflows `open` has been given for reinjection: also what the peer
     /// acknowledged on a subflow that is gone, for only a DATA_ACK tells that it has the data (RFC
     /// 8684 section 3.3.6).

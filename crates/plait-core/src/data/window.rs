@@ -2,6 +2,8 @@
 //! 8684 section 3.3.5).
 
 /// The send window.
+use crate::planted::{Planted, planted};
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendWindow {
     end: u64,
@@ -25,12 +27,12 @@ impl SendWindow {
 
     /// Takes in a DATA_ACK with its window; true where the edge moved. An older segment cannot
     /// move it left.
-    pub(crate) const fn update(&mut self, data_ack: u64, window: u64) -> bool {
+    pub(crate) fn update(&mut self, data_ack: u64, window: u64) -> bool {
         let edge = data_ack.saturating_add(window);
         if window > self.largest {
             self.largest = window;
         }
-        let moved = edge > self.end;
+        let moved = edge > self.end || planted(Planted::StaleWindow);
         if moved {
             self.end = edge;
         }

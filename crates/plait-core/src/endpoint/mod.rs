@@ -6,8 +6,8 @@ mod records;
 mod silence;
 
 use crate::conn::{
-    Allowance, Connection, ConnectionSpec, ConnectionState, Context, Entropy, Opening, Provisional,
-    Report, Shared, Transmit,
+    Allowance, Audit, Connection, ConnectionSpec, ConnectionState, Context, Entropy, Opening,
+    Provisional, Report, Shared, Transmit,
 };
 use crate::event::{Detail, Event};
 use crate::stats::ConnectionStats;
@@ -61,6 +61,8 @@ pub struct Endpoint {
     silence: Silence,
     /// Joins that may still be taken.
     joins: Allowance,
+    /// What each connection has told and taken in, while that is checked.
+    audits: BTreeMap<ConnId, Audit>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -89,6 +91,7 @@ impl Endpoint {
             violation: None,
             silence: Silence::default(),
             joins: Allowance::default(),
+            audits: BTreeMap::new(),
         }
     }
 
@@ -237,6 +240,9 @@ impl Endpoint {
             }
         }
         if let Some(id) = known {
+            if let Some((audit, conn)) = self.audit(id) {
+                audit.before(conn, address, segment);
+            }
             let accepted = self.with(now, id, |conn, ctx| {
                 let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
                 if let Some(index) = conn.find(address) {
@@ -246,6 +252,9 @@ impl Endpoint {
                 let settled = [ConnectionState::Connecting, ConnectionState::Failed];
                 waited && !settled.contains(&conn.state())
             });
+            if let Some((audit, conn)) = self.audit(id) {
+                self.violation = audit.after(conn);
+            }
             if accepted == Some(true) {
                 self.accepted.push_back(id);
                 self.connections.tell(id);
@@ -278,6 +287,15 @@ impl Endpoint {
         }
     }
 
+    /// The audit of a connection, where that is checked.
+    fn audit(&mut self, id: ConnId) -> Option<(&mut Audit, &Connection)> {
+        if !self.check || self.violation.is_some() {
+            return None;
+        }
+        let conn = self.connections.get(id.0 as usize)?.as_ref()?;
+        Some((self.audits.entry(id).or_default(), conn))
+    }
+
     /// The next segment to send, if there is any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
@@ -297,14 +315,10 @@ impl Endpoint {
         let conn = self.connections.find_mut(id)?;
         let mut ctx = self.shared.context(now, id);
         let transmit = conn.poll_transmit(&mut ctx);
-        if self.check
-            && self.violation.is_none()
-            && transmit.as_ref().is_some_and(|sent| !sent.segment.options.fits())
-        {
-            self.violation = Some(String::from("the options of a segment exceed 40 bytes"));
-        }
         if self.check && self.violation.is_none() {
-            self.violation = conn.violation();
+            let audit = self.audits.entry(id).or_default();
+            let told = transmit.as_ref().and_then(|sent| audit.on_sent(conn, sent));
+            self.violation = told.or_else(|| conn.violation());
         }
         if conn.take_changed() {
             self.settle(id);

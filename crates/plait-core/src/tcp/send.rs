@@ -1,6 +1,7 @@
 //! What a subflow has sent and not seen acknowledged: a ring in sequence order with the SACK
 //! scoreboard (RFC 6675) on it.
 
+use crate::planted::{Planted, planted};
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, RangeSet, Time};
 
@@ -148,6 +149,8 @@ impl TxRing {
     /// Takes in a cumulative acknowledgement and SACK blocks.
     pub(crate) fn on_ack(&mut self, ack: u64, blocks: &[ByteRange]) -> AckOutcome {
         let mut outcome = AckOutcome::default();
+        let told = blocks.iter().map(|block| block.end).max().filter(|end| *end <= self.nxt);
+        let ack = told.filter(|_| planted(Planted::SackForgets)).map_or(ack, |end| end.max(ack));
         if ack > self.una {
             outcome.advanced = ack - self.una;
             self.una = ack;
@@ -284,7 +287,9 @@ impl TxRing {
         match sent.whereabouts {
             Whereabouts::Lost => {
                 self.lost -= 1;
-                self.inflight += u64::from(sent.len);
+                if !planted(Planted::FlightForgets) {
+                    self.inflight += u64::from(sent.len);
+                }
                 sent.whereabouts = Whereabouts::InFlight;
             }
             Whereabouts::Sacked => return,

@@ -3,6 +3,7 @@
 
 use crate::config::{Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
+use crate::planted::{Planted, planted};
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
@@ -600,7 +601,9 @@ impl Subflow {
         self.phase = Phase::Loss { point: self.tx.nxt() };
         self.standing.pf = true;
         self.rtt.back_off();
-        self.timers.set(Timer::Rto, now + self.rtt.rto());
+        if first_expiry || !planted(Planted::TimeoutOnce) {
+            self.timers.set(Timer::Rto, now + self.rtt.rto());
+        }
         self.timers.clear(Timer::Tail);
         self.timers.clear(Timer::Reorder);
     }

@@ -1,0 +1,144 @@
+//! What a connection has told its peer, held against what it tells next (`--check` only). It looks
+//! at the segments that leave, whatever the books inside say.
+
+use super::{Connection, Mode, Transmit};
+use crate::tcp::subflow::{Address, Subflow};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use plait_base::{ByteRange, unwrap32};
+use plait_wire::{Flags, Segment};
+
+/// What one connection has told so far.
+#[derive(Debug, Default)]
+pub(crate) struct Audit {
+    /// The peer's first DSN: with another one it is another conversation.
+    about: Option<u64>,
+    plain: bool,
+    /// The DATA_ACK (plain TCP: the acknowledgement), from the first byte of data on.
+    acked: u64,
+    /// The right edge of the window.
+    edge: u64,
+    /// By subflow, first sequence number and initial one: the DSN it was mapped to.
+    mapped: BTreeMap<(Address, u32, u32), u32>,
+    /// What the segment brings that is being taken in.
+    coming: Option<Arrived>,
+    /// What has arrived and was not in subflow order yet.
+    arrived: Vec<Arrived>,
+}
+
+/// Data that arrived on a subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Arrived {
+    address: Address,
+    /// Its sequence numbers there.
+    range: ByteRange,
+    data: ByteRange,
+}
+
+impl Audit {
+    /// Takes in a segment that leaves; what is wrong with it, in words.
+    pub(crate) fn on_sent(&mut self, conn: &Connection, sent: &Transmit) -> Option<String> {
+        let segment = &*sent.segment;
+        if !segment.options.fits() {
+            return Some(String::from("the options of a segment exceed 40 bytes"));
+        }
+        if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+            return None;
+        }
+        let address = |s: &&Subflow| {
+            s.address.path == sent.path
+                && s.address.local_port == segment.src_port
+                && s.address.remote_port == segment.dst_port
+                && s.address.server == segment.server
+        };
+        let subflow = conn.subflows.iter().find(address)?;
+        let about = (conn.keys.peer_first_dsn, conn.plain());
+        if (self.about, self.plain) != (Some(about.0), about.1) {
+            *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
+        }
+        let acked = match conn.mode {
+            Mode::Multipath => {
+                let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
+                let first = conn.keys.peer_first_dsn;
+                unwrap32((told as u32).wrapping_sub(first as u32), self.acked)
+            }
+            _ => {
+                let first = subflow.shake.irs.wrapping_add(1);
+                unwrap32(segment.ack.wrapping_sub(first), self.acked)
+            }
+        };
+        let scale = subflow.shake.own_scale;
+        let edge = acked + (u64::from(segment.window) << scale);
+        if acked < self.acked {
+            return Some(format!("DATA_ACK went back from {} to {acked}", self.acked));
+        }
+        // What the scale rounds off may go (RFC 7323 section 2.4), and a full field says no more.
+        if edge + (1 << scale) <= self.edge && segment.window != u16::MAX {
+            return Some(format!("the window's right edge went from {} to {edge}", self.edge));
+        }
+        (self.acked, self.edge) = (acked, self.edge.max(edge));
+        self.mapping(subflow.address, subflow.shake.iss, segment)
+    }
+
+    /// A segment is about to be taken in: notes the data that it brings.
+    pub(crate) fn before(&mut self, conn: &Connection, address: Address, segment: &Segment) {
+        self.coming = None;
+        let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long);
+        let Some((subflow, map)) = place(conn, address).zip(map) else { return };
+        let len = u64::from(segment.payload.len());
+        let seq = unwrap32(segment.seq.wrapping_sub(subflow.shake.irs), subflow.rx.nxt());
+        let first = (map.dsn as u32).wrapping_sub(conn.keys.peer_first_dsn as u32);
+        let dsn = unwrap32(first, conn.recv.nxt());
+        let skipped = seq.checked_sub(unwrap32(map.ssn, seq));
+        let Some(dsn) = skipped.and_then(|skipped| dsn.checked_add(skipped)) else { return };
+        let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
+        let range = ByteRange::new(seq, end);
+        if len > 0 && !subflow.rx.has(range) {
+            let data = ByteRange::new(dsn, data_end);
+            self.coming = Some(Arrived { address, range, data });
+        }
+    }
+
+    /// It was taken in. What a subflow acknowledges has to be here, delivered or waiting for what
+    /// precedes it.
+    pub(crate) fn after(&mut self, conn: &Connection) -> Option<String> {
+        // With checksums data waits for the rest of its mapping in between.
+        if conn.mode != Mode::Multipath || conn.receives_plain() || conn.checksums {
+            self.arrived.clear();
+            return None;
+        }
+        let taken = |it: &Arrived| place(conn, it.address).is_some_and(|s| s.rx.has(it.range));
+        self.arrived.extend(self.coming.take().filter(taken));
+        let mut lost = None;
+        self.arrived.retain(|it| {
+            let Some(subflow) = place(conn, it.address) else { return false };
+            let acknowledged = subflow.rx.nxt() >= it.range.end;
+            if acknowledged && !conn.recv.has(it.data) {
+                lost = Some(it.data);
+            }
+            !acknowledged
+        });
+        lost.map(|data| format!("data {data:?} was acknowledged by its subflow and is not here"))
+    }
+
+    /// The same sequence numbers always carry the same data.
+    fn mapping(&mut self, address: Address, iss: u32, segment: &Segment) -> Option<String> {
+        let map = segment.options.dss.and_then(|dss| dss.mapping)?;
+        // An infinite mapping says where it began.
+        if segment.payload.is_empty() || map.len == 0 {
+            return None;
+        }
+        let ssn = segment.seq.wrapping_sub(iss);
+        let dsn = map.dsn as u32;
+        let before = *self.mapped.entry((address, iss, ssn)).or_insert(dsn);
+        (before != dsn || map.ssn != ssn)
+            .then(|| format!("subflow sequence {ssn} was mapped to {before}, now to {dsn}"))
+    }
+}
+
+/// The subflow of a conversation.
+fn place(conn: &Connection, address: Address) -> Option<&Subflow> {
+    conn.subflows.iter().find(|s| s.address == address && s.state.synchronised())
+}
