@@ -33,6 +33,7 @@ test: ## format, lints, documentation, floors, every test
 soak: ## the long versions of the randomised tests (release build)
 	@PLAIT_SOAK=1 PLAIT_SEEDS=$${PLAIT_SEEDS:-20000} PROPTEST_CASES=$${PROPTEST_CASES:-20000} \
 	  cargo test --workspace --release --no-fail-fast
+	@cargo test -p plait-lab --features planted-bugs --test planted --release
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -21,6 +21,9 @@ use std::process::ExitCode;
 const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), "\ncommit ", env!("PLAIT_COMMIT"), "\nfeatures simulator");
 
+/// The bugs that the test of the swarm plants are in no build of the program.
+const _: () = assert!(!plait_core::PLANTED_BUGS, "built with planted bugs");
+
 const EXAMPLES: &str = "Examples:
   plait compare --path wifi-home --path lte-att --workload download:512kB
   plait run --path wifi-home --path lte-att --workload download:2MB

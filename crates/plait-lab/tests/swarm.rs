@@ -43,6 +43,7 @@ fn random_networks_break_nothing() {
         .collect();
     assert_eq!(report.broken, 0, "of {seeds} seeds:\n{}", failures.join("\n"));
     assert_eq!(report.seeds, seeds);
+    assert!(report.given_up * 50 <= seeds, "{} given up", report.given_up);
     assert_eq!(report.faults.len(), KINDS.len());
     for count in report.faults.iter().filter(|_| seeds >= 1_000) {
         assert!(count.share >= 0.1, "{} in {:.3} of the seeds", count.name, count.share);
@@ -65,6 +66,8 @@ const FOUND: &[&str] = &[
     r#"{"seed":78,"paths":[{},{}],"server":{"multipath":false},"settings":{"join":"simultaneous"}}"#,
     // The large window of a backup that rested kept the other subflow's from growing.
     r#"{"seed":1075,"paths":[{"jitter_us":11283,"rtt_us":329643},{"backup":true}],"heals_ms":7950,"faults":[{"kind":"outage-of-all","from_ms":337,"to_ms":2154}],"controller":"lia","settings":{"join":"simultaneous","probes":false,"idle_restart":"off","initial_window":2},"server":{"send_bytes":1,"rcvbuf_bytes":65536},"client":{"send_bytes":1411689,"rcvbuf_bytes":65536}}"#,
+    // What another silent subflow had queued was withdrawn, and no subflow told to carry it.
+    r#"{"seed":2108,"paths":[{"rate_kbps":1204,"rtt_us":5327,"shared":true},{"rate_kbps":1563,"rtt_us":26749}],"shared_kbps":2171,"scheduler":"redundant","heals_ms":6481,"settings":{"join":"after-synack","rto":"rfc200","subflows":3,"reduce_from":"flight","pacing":true,"initial_window":32},"client":{"send_bytes":42133,"mtu_bytes":576,"rcvbuf_bytes":65536},"server":{"send_bytes":6300,"rcvbuf_bytes":65536,"sndbuf_bytes":1460}}"#,
     // The ghost of a first attempt, whose client is gone, keeps nobody waiting.
     r#"{"seed":1250,"paths":[{},{"rtt_us":2768}],"heals_ms":5707,"faults":[{"kind":"loss","path":0,"way":"up","ppm":109322}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"send_bytes":13443,"rcvbuf_bytes":65536}}"#,
 ];

@@ -204,6 +204,7 @@ fn report_text(report: &Report, console: Console) -> String {
     text += &list("schedulers", &report.schedulers);
     text += &list("controllers", &report.controllers);
     text += &format!("{:<12} {}\n", "faultless", report.faultless);
+    text += &format!("{:<12} {}\n", "given up", report.given_up);
     for failure in &report.failures {
         text += &format!("\nseed {}: {}\n", failure.seed, sentence(&failure.violation));
         text += &format!("  again    {}\n", failure.replay);

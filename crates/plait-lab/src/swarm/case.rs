@@ -4,13 +4,14 @@ use super::fault::{Fault, Reading};
 use super::party::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_cc::IdleRestart;
-use plait_core::{Config, ConnectionSpec, JoinTiming, PathConfig, ReduceFrom, RtoMode};
+use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing, PathConfig, ReduceFrom, RtoMode};
 use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
 use plait_sim::{ConnectionSetup, Middlebox, PairSetup, PathSetup, Setup, SharedLink};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 /// All must be over this long after the faults have healed.
@@ -88,6 +89,14 @@ pub struct Settings {
     pub tsq: bool,
     /// Probes of silent paths.
     pub probes: bool,
+    /// Subflows between each pair of addresses.
+    pub subflows: u8,
+    /// The server has a second address, which it tells.
+    pub second_address: bool,
+    /// Pacing.
+    pub pacing: bool,
+    /// Unfounded reductions of the window are undone.
+    pub undo: bool,
 }
 
 /// One end and what it does.
@@ -250,6 +259,10 @@ impl Default for Settings {
             hystart: false,
             tsq: false,
             probes: true,
+            subflows: 1,
+            second_address: false,
+            pacing: false,
+            undo: true,
         }
     }
 }
@@ -298,6 +311,9 @@ const MOST_BYTES: u64 = 1 << 30;
 /// The latest time of a fault, in milliseconds.
 pub(super) const LATEST_MS: u64 = 3_600_000;
 
+/// The server's second address.
+const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
 impl Case {
     /// Reads what [`Case`] prints: JSON.
     ///
@@ -334,6 +350,7 @@ impl Case {
         }
         within("settings.ssthresh_bytes", self.settings.ssthresh_bytes, 0, MOST_BYTES)?;
         within("settings.initial_window", u64::from(self.settings.initial_window), 1, 1_000)?;
+        within("settings.subflows", u64::from(self.settings.subflows), 1, 8)?;
         for (name, end) in [("client", &self.client), ("server", &self.server)] {
             within(&format!("{name}.send_bytes"), end.send_bytes, 0, MOST_BYTES)?;
             within(&format!("{name}.write_bytes"), end.write_bytes, 0, MOST_BYTES)?;
@@ -420,7 +437,7 @@ impl Case {
         Ok(ConnectionSpec {
             config: self.config(end),
             paths: self.paths.iter().enumerate().map(path).collect(),
-            addresses: Vec::new(),
+            addresses: self.settings.second_address.then_some(SECOND_ADDRESS).into_iter().collect(),
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),
         })
@@ -459,6 +476,9 @@ impl Case {
                 Reduce::Flight => ReduceFrom::Flight,
             },
             probe: settings.probes.then_some(Config::PROBE),
+            subflows: settings.subflows,
+            pacing: settings.pacing.then(Pacing::default),
+            undo: settings.undo,
             ..Config::default()
         }
     }

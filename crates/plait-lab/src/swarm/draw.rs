@@ -148,6 +148,10 @@ fn draw_settings(stream: &mut Stream) -> Settings {
         hystart: one_in(stream, 3),
         tsq: one_in(stream, 3),
         probes: !one_in(stream, 4),
+        subflows: pick(stream, &[1, 1, 1, 1, 1, 2, 3]),
+        second_address: one_in(stream, 6),
+        pacing: one_in(stream, 4),
+        undo: !one_in(stream, 4),
     }
 }
 

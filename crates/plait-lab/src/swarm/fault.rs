@@ -5,7 +5,7 @@ use super::case::{End, LATEST_MS, Way};
 use super::draw::Shape;
 use plait_base::{Chance, Span, Stream, Time};
 use plait_link::{GilbertElliott, LinkConfig, LinkCounters, LossModel, Reorder};
-use plait_sim::PathSetup;
+use plait_sim::{Cut, Meddled, PathSetup, Strip, StripAt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,24 @@ pub enum Fault {
         /// Until when.
         to_ms: u64,
     },
+    /// A middlebox cuts segments with data in two, and one half is lost.
+    Cut {
+        /// The path's place.
+        path: usize,
+        /// How many.
+        ppm: u32,
+    },
+    /// A middlebox takes the MPTCP options off segments.
+    Strip {
+        /// The path's place.
+        path: usize,
+        /// Off which: syn, synack, ack, first, data, all.
+        at: StripFrom,
+        /// From when on, in milliseconds.
+        from_ms: u64,
+        /// Until when.
+        to_ms: u64,
+    },
     /// All paths are silent at the same time.
     OutageOfAll {
         /// From when on, in milliseconds.
@@ -106,6 +124,15 @@ pub enum Fault {
         /// Time from one read to the next, in milliseconds.
         every_ms: u64,
     },
+    /// The client loses its address on a path and gets it again.
+    AddressRemoved {
+        /// The path's place.
+        path: usize,
+        /// From when on, in milliseconds.
+        from_ms: u64,
+        /// Until when.
+        to_ms: u64,
+    },
     /// A further path is silent at first, so that its subflow joins late.
     LateJoin {
         /// The path's place, not the first.
@@ -113,6 +140,40 @@ pub enum Fault {
         /// Until when, in milliseconds.
         to_ms: u64,
     },
+}
+
+/// Which segments lose their MPTCP options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StripFrom {
+    /// SYNs.
+    Syn,
+    /// SYN/ACKs.
+    Synack,
+    /// Third ACKs.
+    Ack,
+    /// The first data.
+    First,
+    /// Segments with data.
+    Data,
+    /// All.
+    All,
+}
+
+impl StripFrom {
+    const ALL: [(StripFrom, StripAt); 6] = [
+        (StripFrom::Syn, StripAt::Syn),
+        (StripFrom::Synack, StripAt::SynAck),
+        (StripFrom::Ack, StripAt::ThirdAck),
+        (StripFrom::First, StripAt::FirstData),
+        (StripFrom::Data, StripAt::Data),
+        (StripFrom::All, StripAt::All),
+    ];
+
+    fn at(self) -> StripAt {
+        let pair = StripFrom::ALL.iter().find(|(from, _)| *from == self);
+        pair.map_or(StripAt::All, |(_, at)| *at)
+    }
 }
 
 /// A kind of fault.
@@ -193,6 +254,27 @@ pub const KINDS: &[Kind] = &[
         },
     },
     Kind {
+        name: "cut",
+        summary: "segments are cut in two, and one half is lost",
+        per_cent: 24,
+        draw: |stream, shape| Fault::Cut {
+            path: shape.any_path(stream),
+            ppm: log_within(stream, 2_000, 200_000) as u32,
+        },
+    },
+    Kind {
+        name: "strip",
+        summary: "MPTCP options are taken off on a path",
+        per_cent: 24,
+        draw: |stream, shape| {
+            let at = StripFrom::ALL[stream.below(6) as usize].0;
+            // From the start, or in the middle.
+            let from_ms = if stream.below(2) == 0 { 0 } else { shape.moment(stream) };
+            let to_ms = from_ms + log_within(stream, 100, 8_000);
+            Fault::Strip { path: shape.any_path(stream), at, from_ms, to_ms }
+        },
+    },
+    Kind {
         name: "outage-of-all",
         summary: "all paths are silent at the same time",
         per_cent: 18,
@@ -204,7 +286,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "zero-window",
         summary: "an end stops reading until its window has closed",
-        per_cent: 18,
+        per_cent: 26,
         draw: |stream, shape| {
             let end = shape.reader(stream);
             let after_bytes = stream.below(shape.expects(end) / 2 + 1);
@@ -219,6 +301,16 @@ pub const KINDS: &[Kind] = &[
             end: shape.reader(stream),
             chunk_bytes: log_within(stream, 1, 40_000),
             every_ms: log_within(stream, 1, 200),
+        },
+    },
+    Kind {
+        name: "address-removed",
+        summary: "the client loses an address and gets it again",
+        per_cent: 20,
+        draw: |stream, shape| {
+            let from_ms = shape.moment(stream);
+            let to_ms = from_ms + log_within(stream, 20, 8_000);
+            Fault::AddressRemoved { path: shape.any_path(stream), from_ms, to_ms }
         },
     },
     Kind {
@@ -250,6 +342,10 @@ pub(super) struct Traces {
     pub(super) links: Vec<(LinkCounters, LinkCounters)>,
     /// The client, the server told a window of zero.
     pub(super) zero_window: [bool; 2],
+    /// When the run ended.
+    pub(super) ended: Time,
+    /// What the middleboxes of each path did.
+    pub(super) meddled: Vec<Meddled>,
     /// The client's, the server's app left something unread.
     pub(super) held_back: [bool; 2],
 }
@@ -295,9 +391,12 @@ impl Fault {
             Fault::Duplicate { .. } => "duplicate",
             Fault::Corrupt { .. } => "corrupt",
             Fault::Outage { .. } => "outage",
+            Fault::Cut { .. } => "cut",
+            Fault::Strip { .. } => "strip",
             Fault::OutageOfAll { .. } => "outage-of-all",
             Fault::ZeroWindow { .. } => "zero-window",
             Fault::SlowReader { .. } => "slow-reader",
+            Fault::AddressRemoved { .. } => "address-removed",
             Fault::LateJoin { .. } => "late-join",
         }
     }
@@ -315,6 +414,9 @@ impl Fault {
             | Fault::Duplicate { path, .. }
             | Fault::Corrupt { path, .. }
             | Fault::Outage { path, .. }
+            | Fault::Cut { path, .. }
+            | Fault::Strip { path, .. }
+            | Fault::AddressRemoved { path, .. }
             | Fault::LateJoin { path, .. } => Some(path),
             _ => None,
         }
@@ -324,6 +426,8 @@ impl Fault {
     pub(super) const fn ends_ms(&self) -> u64 {
         match self {
             Fault::Outage { to_ms, .. }
+            | Fault::Strip { to_ms, .. }
+            | Fault::AddressRemoved { to_ms, .. }
             | Fault::OutageOfAll { to_ms, .. }
             | Fault::LateJoin { to_ms, .. } => *to_ms,
             _ => 0,
@@ -343,6 +447,7 @@ impl Fault {
             Fault::Loss { ppm, .. }
             | Fault::Reorder { ppm, .. }
             | Fault::Duplicate { ppm, .. }
+            | Fault::Cut { ppm, .. }
             | Fault::Corrupt { ppm, .. } => [*ppm, 0, 0],
             Fault::Burst { enter_ppm, leave_ppm, bad_ppm, .. } => {
                 [*enter_ppm, *leave_ppm, *bad_ppm]
@@ -396,6 +501,22 @@ impl Fault {
             Fault::Outage { path, way, from_ms, to_ms } => {
                 on_links(paths, path, way, |link| link.outages.push(outage(from_ms, to_ms)));
             }
+            Fault::Cut { path, ppm } => {
+                if let Some(path) = paths.get_mut(path) {
+                    path.middlebox.cut = Some(Cut { chance: chance(ppm), until: heals });
+                }
+            }
+            Fault::Strip { path, at, from_ms, to_ms } => {
+                let (from, until) = outage(from_ms, to_ms);
+                if let Some(path) = paths.get_mut(path) {
+                    path.middlebox.strip = Some(Strip { at: at.at(), from, until });
+                }
+            }
+            Fault::AddressRemoved { path, from_ms, to_ms } => {
+                if let Some(path) = paths.get_mut(path) {
+                    path.removed.push(outage(from_ms, to_ms));
+                }
+            }
             Fault::OutageOfAll { from_ms, to_ms } => {
                 for path in 0..paths.len() {
                     on_links(paths, path, Way::Both, |link| {
@@ -440,6 +561,13 @@ impl Fault {
             Fault::Outage { .. } | Fault::OutageOfAll { .. } | Fault::LateJoin { .. } => {
                 count(|link| link.dropped_outage)
             }
+            Fault::Cut { path, .. } => traces.meddled.get(*path).is_some_and(|it| it.cut > 0),
+            Fault::Strip { path, .. } => {
+                traces.meddled.get(*path).is_some_and(|it| it.stripped > 0)
+            }
+            Fault::AddressRemoved { from_ms, .. } => {
+                traces.ended > Time::ZERO + Span::from_millis(*from_ms)
+            }
             Fault::ZeroWindow { end, .. } => traces.zero_window[side(*end)],
             Fault::SlowReader { end, .. } => traces.held_back[side(*end)],
         }
@@ -465,7 +593,10 @@ impl Fault {
             _ => {}
         }
         match &mut fault {
-            Fault::Outage { from_ms, to_ms, .. } | Fault::OutageOfAll { from_ms, to_ms } => {
+            Fault::Outage { from_ms, to_ms, .. }
+            | Fault::Strip { from_ms, to_ms, .. }
+            | Fault::AddressRemoved { from_ms, to_ms, .. }
+            | Fault::OutageOfAll { from_ms, to_ms } => {
                 let half = to_ms.saturating_sub(*from_ms) / 2;
                 if half >= 10 {
                     *to_ms = *from_ms + half;

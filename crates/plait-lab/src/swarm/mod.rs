@@ -14,7 +14,7 @@ pub use case::{
     Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings, Way,
 };
 pub use draw::draw;
-pub use fault::{Fault, KINDS, Kind};
+pub use fault::{Fault, KINDS, Kind, StripFrom};
 pub use report::{
     Count, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, Smaller, case_line, seed_line,
 };
@@ -63,6 +63,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
         failures: Vec::new(),
         faults: Vec::new(),
         faultless: 0,
+        given_up: 0,
         schedulers: Vec::new(),
         controllers: Vec::new(),
         virtual_s: 0.0,
@@ -76,6 +77,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
         census.add(&draw(seed), verdict.met);
         virtual_ns += u128::from(verdict.ended.as_nanos());
         report.segments += verdict.segments;
+        report.given_up += u64::from(verdict.given_up);
         hasher.update(seed.to_le_bytes());
         hasher.update(verdict.hash.to_le_bytes());
         hasher.update([u8::from(verdict.violation.is_some())]);
@@ -105,7 +107,7 @@ fn failure(seed: u64, violation: Violation, options: &Options, control: &Control
         }
     };
     let shrunk = (!options.first_only).then(smaller);
-    Failure { seed, violation, replay: seed_line(seed), shrunk }
+    Failure { seed, case: draw(seed), violation, replay: seed_line(seed), shrunk }
 }
 
 /// The verdicts in the order of seeds. With `first_only` those after the first violation are left

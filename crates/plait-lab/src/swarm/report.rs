@@ -33,6 +33,8 @@ pub struct Report {
     pub faults: Vec<Count>,
     /// Seeds without any fault.
     pub faultless: u64,
+    /// Seeds whose connection was reset where a middlebox left no other answer.
+    pub given_up: u64,
     /// Each scheduler, and how often it was drawn.
     pub schedulers: Vec<Count>,
     /// Each congestion controller, and how often it was drawn.
@@ -65,6 +67,8 @@ pub struct Count {
 pub struct Failure {
     /// The seed.
     pub seed: u64,
+    /// The case that it draws.
+    pub case: Case,
     /// What it broke.
     pub violation: Violation,
     /// The line that runs it again, bit for bit.

@@ -70,6 +70,8 @@ pub struct Verdict {
     pub segments: u64,
     /// Bit n stands for kind n of [`super::KINDS`]: the run met such a fault.
     pub met: u32,
+    /// A connection was given up where the faults leave no other answer.
+    pub given_up: bool,
     /// What went wrong.
     pub violation: Option<Violation>,
 }
@@ -228,23 +230,54 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
     let traces = Traces {
         links: outcome.links.clone(),
         zero_window: quick.zero_window,
+        ended: outcome.ended,
+        meddled: outcome.meddled.clone(),
         held_back: held_back.map(|held| held.load(Ordering::Relaxed)),
     };
+    let mut violation = violation(&outcome, quick);
+    let failed = violation.as_ref().is_some_and(|it| it.broken == Broken::Failed);
+    let given_up = failed && may_be_given_up(case, &outcome);
+    if given_up {
+        violation = None;
+    }
     let met = case.faults.iter().filter(|fault| fault.was_met(&traces));
     Verdict {
         hash: outcome.digest.value(),
         ended: outcome.ended,
         segments: quick.segments,
         met: met.fold(0, |set, fault| set | 1 << Kind::index(fault.kind())),
-        violation: violation(&outcome, quick),
+        given_up,
+        violation,
     }
+}
+
+/// Whether the faults may leave no other answer than to give the connection up. Where options vanish
+/// from one of several subflows there is no falling back (RFC 8684 section 3.7), and the last one may
+/// be among those that are reset. Plain TCP does not outlive its address, and Multipath TCP not the
+/// only one that it has.
+fn may_be_given_up(case: &Case, outcome: &Outcome) -> bool {
+    let has = |kind: &str| case.faults.iter().any(|fault| fault.kind() == kind);
+    let plain = |end: &Option<ConnectionStats>| end.as_ref().is_some_and(|end| !end.multipath);
+    let mut connections = outcome.pairs.iter().flatten();
+    let alone = case.paths.len() == 1
+        || connections.any(|it| !it.complete && (plain(&it.client) || plain(&it.server)));
+    let settings = &case.settings;
+    let several = case.paths.len() > 1 || settings.subflows > 1 || settings.second_address;
+    several && has("strip") || alone && has("address-removed")
 }
 
 /// The verdict on a run that gave nothing to look at.
 fn broken(broken: Broken, what: String, quick: &Quick) -> Verdict {
     let (at_ns, segments) = (quick.now.as_nanos(), quick.segments);
     let violation = Violation { broken, what, at_ns, segments };
-    Verdict { hash: 0, ended: quick.now, segments, met: 0, violation: Some(violation) }
+    Verdict {
+        hash: 0,
+        ended: quick.now,
+        segments,
+        met: 0,
+        given_up: false,
+        violation: Some(violation),
+    }
 }
 
 fn violation(outcome: &Outcome, quick: &Quick) -> Option<Violation> {

@@ -196,6 +196,10 @@ const SETTING_CHANGES: &[fn(&mut Settings)] = &[
     |it| it.hystart = false,
     |it| it.tsq = false,
     |it| it.probes = true,
+    |it| it.subflows = 1,
+    |it| it.second_address = false,
+    |it| it.pacing = false,
+    |it| it.undo = true,
 ];
 
 const PATH_CHANGES: &[fn(&mut PathCase)] = &[
