@@ -222,6 +222,7 @@ impl Endpoint {
             let token = *token;
             if self.connections.let_go(id) {
                 self.shared.tokens.remove(&token);
+                self.audits.remove(&id);
             }
         }
     }
@@ -292,7 +293,7 @@ impl Endpoint {
         if !self.check || self.violation.is_some() {
             return None;
         }
-        let conn = self.connections.get(id.0 as usize)?.as_ref()?;
+        let conn = self.connections.find(id)?;
         Some((self.audits.entry(id).or_default(), conn))
     }
 
