@@ -1,3 +1,4 @@
+use crate::reserve_ahead;
 use alloc::collections::VecDeque;
 
 /// The bytes from `start` up to, not including, `end`.
@@ -61,6 +62,17 @@ impl RangeSet {
     #[must_use]
     pub const fn new() -> RangeSet {
         RangeSet { ranges: VecDeque::new(), len: 0 }
+    }
+
+    /// The empty set, with room for `ranges` ranges.
+    #[must_use]
+    pub fn with_capacity(ranges: usize) -> RangeSet {
+        RangeSet { ranges: VecDeque::with_capacity(ranges), len: 0 }
+    }
+
+    /// Makes room for `ranges` ranges in all.
+    pub fn reserve(&mut self, ranges: usize) {
+        self.ranges.reserve(ranges.saturating_sub(self.ranges.len()));
     }
 
     /// Number of bytes in the set.
@@ -160,6 +172,7 @@ impl RangeSet {
             new += range.end - at;
         }
         if first == last {
+            reserve_ahead(&mut self.ranges, 64);
             self.ranges.insert(first, merged);
         } else {
             self.ranges[first] = merged;
@@ -207,6 +220,7 @@ impl RangeSet {
                 }
                 (true, true) => {
                     self.ranges[at].end = gone.start;
+                    reserve_ahead(&mut self.ranges, 64);
                     self.ranges.insert(at + 1, ByteRange::new(gone.end, held.end));
                     at += 2;
                 }

@@ -27,6 +27,9 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
+    /// Room for what happens at one instant, nearly always.
+    const STRIDE: usize = 256;
+
     pub(crate) fn emit(&mut self, event: Event) {
         let wanted = match self.detail {
             Detail::Nothing => false,
@@ -34,6 +37,9 @@ impl EventLog {
             Detail::Everything => true,
         };
         if wanted {
+            if self.events.len() == self.events.capacity() {
+                self.events.reserve(EventLog::STRIDE.max(3 * self.events.len()));
+            }
             self.events.push((self.speaker, event));
         }
     }
@@ -98,26 +104,52 @@ impl DerefMut for Context<'_> {
 /// Segments that were delivered, for those to come: the steady state allocates nothing.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
-pub(crate) struct SpareSegments(Vec<Box<Segment>>);
+pub(crate) struct SpareSegments {
+    spare: Vec<Box<Segment>>,
+    /// How many were made, and how often one was given back.
+    made: usize,
+    kept: usize,
+}
 
 impl SpareSegments {
     /// Windows of this many segments turn over without an allocation.
     const MOST: usize = 4_096;
 
+    /// Room for the segments of a window or two.
+    const STRIDE: usize = 256;
+
     /// Keeps a segment; what it refers to is let go.
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
-        if self.0.len() < SpareSegments::MOST {
+        self.kept = self.kept.saturating_add(1);
+        if self.spare.len() < SpareSegments::MOST {
             segment.payload = Payload::Empty;
             segment.options.clear();
-            self.0.push(segment);
+            if self.spare.len() == self.spare.capacity() {
+                self.spare.reserve(SpareSegments::STRIDE.max(3 * self.spare.len()));
+            }
+            self.spare.push(segment);
         }
+    }
+
+    /// A segment that was kept. Where there is none, as many are made as there are already: a
+    /// window that grows a little later on finds some. A driver that gives none back gets one.
+    fn take(&mut self) -> Box<Segment> {
+        self.spare.pop().unwrap_or_else(|| self.make())
+    }
+
+    #[cold]
+    fn make(&mut self) -> Box<Segment> {
+        let more = self.made.min(self.kept).clamp(1, SpareSegments::MOST);
+        self.made += more;
+        self.spare.extend((1..more).map(|_| Box::default()));
+        Box::default()
     }
 }
 
 impl Context<'_> {
     /// A segment without options and payload. Its header is not blank: every field is to be set.
     pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
-        self.spare.0.pop().unwrap_or_default()
+        self.spare.take()
     }
 
     pub(crate) fn emit(&mut self, event: Event) {

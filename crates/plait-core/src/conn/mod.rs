@@ -197,7 +197,7 @@ impl Connection {
             failed: false,
             keys: Keys::new(key, spec.config.offsets.idsn),
             subflows: Vec::with_capacity(SubflowId::MAX),
-            queue: SendQueue::default(),
+            queue: SendQueue::new(),
             window: SendWindow::new(),
             recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held()),
             scheduling: Scheduling::new(scheduler),

@@ -2,7 +2,7 @@
 
 use crate::planted::{Planted, planted};
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{ByteRange, Span, SubflowId, Time, reserve_ahead};
 use plait_wire::Payload;
 
 #[derive(Debug)]
@@ -218,6 +218,7 @@ impl Reassembly {
     /// Holds the parts of `range` that are not held yet.
     fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
+            reserve_ahead(&mut self.held, 256);
             self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
             return range.len();
         }
@@ -229,6 +230,7 @@ impl Reassembly {
             if start < gap_end {
                 let gap = ByteRange::new(start, gap_end);
                 let piece = payload.slice((start - range.start) as u32, gap.len() as u32);
+                reserve_ahead(&mut self.held, 256);
                 self.held.insert(index, Held { range: gap, at, subflow, payload: piece });
                 new += gap.len();
                 index += 1;

@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet};
+use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet, reserve_ahead};
 use plait_sched::{QueueView, SentRange};
 use plait_wire::Payload;
 
@@ -30,6 +30,12 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
+    /// A queue of nothing. A reinjection may be the first after a long time, so there is room for
+    /// a few.
+    pub(crate) fn new() -> SendQueue {
+        SendQueue { reinject: RangeSet::with_capacity(4), ..SendQueue::default() }
+    }
+
     pub(crate) const fn una(&self) -> u64 {
         self.una
     }
@@ -187,9 +193,11 @@ impl SendQueue {
         let entry = SentRange { range, carried: SubflowSet::one(subflow), first: subflow };
         if range.start >= self.nxt {
             self.nxt = range.end;
+            reserve_ahead(&mut self.sent, 64);
             self.sent.push_back(entry);
         } else {
             let at = self.sent.partition_point(|sent| sent.range.start < range.start);
+            reserve_ahead(&mut self.sent, 64);
             self.sent.insert(at, entry);
         }
     }
@@ -229,6 +237,7 @@ impl SendQueue {
         };
         let tail = SentRange { range: ByteRange::new(dsn, sent.range.end), ..*sent };
         sent.range.end = dsn;
+        reserve_ahead(&mut self.sent, 64);
         self.sent.insert(at + 1, tail);
     }
 

@@ -2,7 +2,7 @@
 //! acknowledge.
 
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, RangeSet, Time};
+use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
 use plait_wire::Payload;
 
 /// A segment that waits for the ones before it.
@@ -163,6 +163,7 @@ impl Receiver {
             }
             _ => self.held.len(),
         };
+        reserve_ahead(&mut self.held, 64);
         self.held.insert(at, Held { seq: range.start, dsn, at: now, payload });
         self.note_recent(range.start);
     }

@@ -3,7 +3,7 @@
 
 use crate::planted::{Planted, planted};
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, RangeSet, Time};
+use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
 
 /// Where a sent segment is believed to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,6 +134,7 @@ impl TxRing {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.inflight += u64::from(len);
+        reserve_ahead(&mut self.ring, 64);
         self.ring.push_back(Sent {
             seq,
             dsn,

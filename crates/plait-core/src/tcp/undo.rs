@@ -67,6 +67,9 @@ pub(crate) struct Evidence {
     pub(crate) lost_waiting: bool,
 }
 
+/// Ranges that are sent again in an episode, nearly always.
+const ROOM: usize = 16;
+
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     on: bool,
@@ -93,6 +96,10 @@ impl Undo {
         core::mem::swap(&mut self.earlier, &mut self.once);
         self.once.clear();
         self.again.clear();
+        // The first episode makes room for those to come, which may be long after it.
+        for set in [&mut self.once, &mut self.again, &mut self.earlier] {
+            set.reserve(ROOM);
+        }
         self.episode = self.on.then_some(Episode {
             timeout,
             began: now,

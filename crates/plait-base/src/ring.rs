@@ -1,0 +1,34 @@
+use alloc::collections::VecDeque;
+
+/// Makes room for one more where a ring is full, in strides: 4 entries, then `stride`, then four
+/// times as many. What is idle stays small, and a window that goes on growing a little after its first round
+/// trips does not allocate again.
+#[inline]
+pub fn reserve_ahead<T>(ring: &mut VecDeque<T>, stride: usize) {
+    if ring.len() == ring.capacity() && !ring.is_empty() {
+        grow(ring, stride);
+    }
+}
+
+#[cold]
+fn grow<T>(ring: &mut VecDeque<T>, stride: usize) {
+    ring.reserve((3 * ring.len()).max(stride.saturating_sub(ring.len())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_grows_in_few_strides_and_not_before_it_is_full() {
+        let (mut ring, mut sizes) = (VecDeque::new(), alloc::vec::Vec::new());
+        for entry in 0..1_000u32 {
+            reserve_ahead(&mut ring, 64);
+            ring.push_back(entry);
+            if sizes.last() != Some(&ring.capacity()) {
+                sizes.push(ring.capacity());
+            }
+        }
+        assert_eq!(sizes, [4, 64, 256, 1024]);
+    }
+}
