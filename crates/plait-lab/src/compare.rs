@@ -5,12 +5,13 @@ use crate::error::ScenarioError;
 use crate::report::{COMPETING, Document, Failure, Report, Row, SCHEMA, Sweep};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
+use crate::workers::on_threads;
 use plait_app::measure::{Better, MEASURES, Measures, PathMeasures, Value};
 use plait_base::Stream;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::NonZeroUsize;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -213,14 +214,7 @@ fn run_all<W: World>(
             (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         }
     };
-    let threads = scenario.jobs.map_or(0, NonZeroUsize::get);
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-        Ok(pool) => {
-            pool.broadcast(|_| worker());
-        }
-        // No threads to be had: this one will do.
-        Err(_) => worker(),
-    }
+    on_threads(scenario.jobs, jobs, worker);
     let mut flat = slots.into_iter().map(|slot| slot.into_inner().unwrap_or(None));
     let mut by_cell: Outcomes = cells.iter().map(|_| Vec::with_capacity(runs)).collect();
     for _ in 0..runs {

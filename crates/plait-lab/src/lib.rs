@@ -13,6 +13,7 @@ mod simulated;
 pub mod stats;
 pub mod swarm;
 mod vary;
+mod workers;
 
 pub use compare::{Cell, Control, RunOutcome, Subject, World, cells, compare, run_seed};
 pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};

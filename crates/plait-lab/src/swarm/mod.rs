@@ -22,6 +22,7 @@ pub use run::{Broken, Verdict, Violation, replay, run_case};
 pub use shrink::{Shrunk, shrink};
 
 use crate::compare::Control;
+use crate::workers::on_threads;
 use report::Census;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
@@ -135,16 +136,7 @@ fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdict)> {
             (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         }
     };
-    match rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs.map_or(0, NonZeroUsize::get))
-        .build()
-    {
-        Ok(pool) => {
-            pool.broadcast(|_| worker());
-        }
-        // No threads to be had: this one will do.
-        Err(_) => worker(),
-    }
+    on_threads(options.jobs, total, worker);
     let mut verdicts = found.into_inner().unwrap_or_default();
     verdicts.sort_unstable_by_key(|(seed, _)| *seed);
     let first = verdicts.iter().position(|(_, verdict)| verdict.violation.is_some());
