@@ -52,6 +52,8 @@ impl clap::Args for ScenarioFlags {
              strip=WHAT[@TIME]  a middlebox takes MPTCP options off: syn, synack, ack (the third),\n\
              \u{20}                  first (data), data or all; @TIME from then on, or @FROM..TO\n\
              down=FROM..TO      an outage, repeatable; `down=1s..` for ever\n\
+             gone=FROM..TO      the client\u{2019}s address goes away and comes back, and its host\n\
+             \u{20}                  knows (REMOVE_ADDR), repeatable\n\
              nic=RATE           the sending host\u{2019}s own link [default: 1gbit]\n\
              via=LINK           a link that paths share (--link)\n\
              backup             used when no other path works",

@@ -243,3 +243,18 @@ fn names_cannot_break_out_of_the_page() {
     }
     assert!(!fs::read_to_string(path).unwrap().contains("<script>alert"));
 }
+
+/// R46: an address that goes away is shaded on the page, and its path carries nothing meanwhile.
+#[test]
+fn the_page_shades_a_path_without_an_address() {
+    let path = file("gone.html");
+    let said = run(&format!(
+        "--path a:rtt=30ms,rate=8mbit,gone=500ms..1s --path b:rtt=50ms,rate=6mbit \
+         --workload download:2MB --html {}",
+        path.display()
+    ));
+    assert!(said.contains("gone=500ms..1s"), "the line to run it again: {said}");
+    let drawing = numbers(&fs::read_to_string(path).unwrap());
+    assert_eq!(drawing["paths"][0]["down"], serde_json::json!([[500_000, 1_000_000]]));
+    assert_eq!(drawing["paths"][1]["down"], serde_json::json!([]));
+}

@@ -80,7 +80,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         nic_up: links.nic,
         via: scenario.via(path),
         middlebox: path.middlebox,
-        removed: Vec::new(),
+        removed: path.gone.clone(),
     });
     let spec = connection_spec(cell, seed);
     let shared = |link: &Path| {

@@ -10,6 +10,7 @@
 //! rtt = "25ms"
 //! rate = "25mbit"
 //! down = ["1s..3s", "8s..9s"]
+//! gone = "4s..5s"
 //!
 //! [[path]]
 //! name = "lte-att"
@@ -18,7 +19,7 @@
 //! ```
 
 use super::draft::{Draft, Given, PathDraft, SETTINGS};
-use super::path_parse::PATH_KEYS;
+use super::path_parse::{PATH_KEYS, REPEATED};
 use super::{Scenario, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
 use plait_app::name::nearest;
@@ -112,14 +113,16 @@ impl Draft {
             line(&mut out, "name", &string(&path.name.text));
             for (key, given) in &path.fields {
                 match key.as_str() {
-                    "down" => {}
+                    key if REPEATED.contains(&key) => {}
                     "backup" => line(&mut out, key, bool_of(&given.text)),
                     _ => line(&mut out, key, &string(&given.text)),
                 }
             }
-            let outages: Vec<String> = path.fields("down").map(|it| string(&it.text)).collect();
-            if !outages.is_empty() {
-                line(&mut out, "down", &format!("[{}]", outages.join(", ")));
+            for key in REPEATED {
+                let spans: Vec<String> = path.fields(key).map(|it| string(&it.text)).collect();
+                if !spans.is_empty() {
+                    line(&mut out, key, &format!("[{}]", spans.join(", ")));
+                }
             }
         }
         out
@@ -199,7 +202,7 @@ impl Source<'_> {
                 error.nearest = nearest(&spelled, names).map(str::to_owned);
                 return Err(error);
             }
-            for text in self.texts(value, &field, spelled == "down")? {
+            for text in self.texts(value, &field, REPEATED.contains(&spelled.as_str()))? {
                 fields.push((spelled.clone(), Given { place: place.clone(), text }));
             }
         }

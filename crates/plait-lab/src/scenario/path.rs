@@ -95,6 +95,9 @@ pub struct Path {
     pub corrupt: Chance,
     /// Outages `[from, to)` of both directions; [`Time::NEVER`] is for ever.
     pub outages: Vec<(Time, Time)>,
+    /// Times `[from, to)` in which the client has no address on the path, and knows it; apart from
+    /// each other.
+    pub gone: Vec<(Time, Time)>,
     /// The sending host's own link; by default 1 Gbit/s, without limit in an ideal scenario.
     pub nic: Option<Rate>,
     /// The shared link that packets go through after the path's own, each way.
@@ -273,12 +276,8 @@ impl Path {
             }
         }
         fields.extend(self.middlebox.strip.map(|strip| ("strip", strip_text(strip))));
-        for (from, to) in &self.outages {
-            let from = from.since(Time::ZERO);
-            let to =
-                if *to == Time::NEVER { String::new() } else { to.since(Time::ZERO).to_string() };
-            fields.push(("down", format!("{from}..{to}")));
-        }
+        fields.extend(self.outages.iter().map(|span| ("down", span_text(*span))));
+        fields.extend(self.gone.iter().map(|span| ("gone", span_text(*span))));
         if let Some(nic) = self.nic {
             fields.push(("nic", nic.to_string()));
         }
@@ -344,6 +343,7 @@ impl Path {
             duplicate: Chance::NEVER,
             corrupt: Chance::NEVER,
             outages: Vec::new(),
+            gone: Vec::new(),
             nic: None,
             via: None,
             backup: false,
@@ -421,4 +421,13 @@ fn limit_of(queue: QueueLimit) -> Limit {
 /// A field as it is written in a path.
 fn written(key: &str, text: &str) -> String {
     if text.is_empty() || key == "backup" { key.to_owned() } else { format!("{key}={text}") }
+}
+
+/// `1s..3s`, or `1s..` for ever.
+fn span_text((from, to): (Time, Time)) -> String {
+    let from = from.since(Time::ZERO);
+    match to {
+        Time::NEVER => format!("{from}.."),
+        to => format!("{from}..{}", to.since(Time::ZERO)),
+    }
 }

@@ -34,13 +34,17 @@ pub const PATH_KEYS: &[&str] = &[
     "edit",
     "strip",
     "down",
+    "gone",
     "nic",
     "via",
     "backup",
 ];
 
 /// Keys of a path that a shared link does not have.
-const NOT_OF_A_LINK: &[&str] = &["profile", "edit", "strip", "nic", "via", "backup"];
+const NOT_OF_A_LINK: &[&str] = &["profile", "edit", "strip", "gone", "nic", "via", "backup"];
+
+/// Keys that may be given several times; a file has a list of texts for them.
+pub(super) const REPEATED: &[&str] = &["down", "gone"];
 
 /// Keys that are known, but whose meaning arrives in a later version.
 pub const LATER_PATH_KEYS: &[&str] = &["cost"];
@@ -156,6 +160,14 @@ fn fill(
     for given in draft.fields("down") {
         path.outages.push(outage(given)?);
     }
+    for given in draft.fields("gone") {
+        let (from, to) = outage(given)?;
+        if path.gone.iter().any(|other| from <= other.1 && other.0 <= to) {
+            let problem = "the address is gone then already";
+            return Err(given.error(Fault::Conflict, problem).allow("spans apart from each other"));
+        }
+        path.gone.push((from, to));
+    }
     Ok(path)
 }
 
@@ -185,7 +197,9 @@ fn check_keys(draft: &PathDraft, what: &str, keys: &[&str]) -> Result<()> {
             error.given.clone_from(key);
             return Err(error);
         }
-        if key != "down" && draft.fields[..at].iter().any(|(earlier, _)| earlier == key) {
+        if !REPEATED.contains(&key.as_str())
+            && draft.fields[..at].iter().any(|(earlier, _)| earlier == key)
+        {
             let problem = format!("`{key}` is given twice");
             return Err(given.error(Fault::Conflict, &problem));
         }
@@ -371,7 +385,7 @@ fn chance(given: &Given) -> Result<Chance> {
 pub(super) fn outage(given: &Given) -> Result<(Time, Time)> {
     let allowed = "FROM..TO such as 1s..3s, or FROM.. for ever";
     let Some((from, to)) = given.text.split_once("..") else {
-        return Err(given.error(Fault::Invalid, "not an outage").allow(allowed));
+        return Err(given.error(Fault::Invalid, "not a span of time").allow(allowed));
     };
     let time = |text: &str| {
         let span = quantity::time(text).map_err(|error| refused(given, &error).allow(allowed))?;

@@ -73,6 +73,7 @@ name = "wifi"
 rtt = "25ms"
 rate = "25mbit"
 down = ["1s..3s", "8s..9s"]
+gone = "4s..5s"
 
 [[path]]
 name = "lte-att"
@@ -85,7 +86,7 @@ fn a_file_says_the_same_as_arguments() {
     let file = Draft::from_toml("home.toml", TOML).unwrap();
     let scenario = file.build_with(&read).unwrap();
     let same = build(&[
-        ("path", "wifi:rtt=25ms,rate=25mbit,down=1s..3s,down=8s..9s"),
+        ("path", "wifi:rtt=25ms,rate=25mbit,down=1s..3s,down=8s..9s,gone=4s..5s"),
         ("path", "lte-att:profile=lte-att,backup"),
         ("workload", "download:512kB"),
         ("schedulers", "minrtt,ecf:beta=0.5,floor=off"),
@@ -115,7 +116,7 @@ fn a_mistake_in_a_file_has_its_line_and_column() {
         ),
         ("\"25ms\"", "25", "home.toml:12:7: path[0].rtt: `25` has no unit"),
         ("rate = ", "rat = ", "home.toml:13:1: path[0].rat: `rat`: unknown key of a path"),
-        ("\"lte-att\"\nprofile", "\"x\"\nprofil", "home.toml:18:1: path[1].profil"),
+        ("\"lte-att\"\nprofile", "\"x\"\nprofil", "home.toml:19:1: path[1].profil"),
         ("name = \"wifi\"\n", "", "home.toml:10:1: path[0]: the path has no name"),
         ("rate = \"25mbit\"", "rate = ", "home.toml:13:"),
         ("runs = 3", "runs = 3\nruns = 4", "home.toml:6:1"),

@@ -36,6 +36,7 @@ fn any_path() -> impl Strategy<Value = String> {
             "via=cell",
             "loss_up=ge:p=1%,r=30%,bad=50%,good=0.1%",
             "down=1s..2s,down=3s..",
+            "gone=1s..2s,gone=3s..",
             "loss=0%",
         ],
         0..15,

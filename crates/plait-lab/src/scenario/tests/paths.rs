@@ -29,7 +29,7 @@ fn an_odd_round_trip_is_split_without_loss() {
 fn every_key_is_understood() {
     let it = path(
         "a:rtt=40ms,rate_down=10mbit@0s/4mbit@20s,rate_up=2mbit,queue=100pkt,loss=1%,loss_up=0.5%,\
-         jitter=2ms,down=1s..3s,down=9s..,nic=inf,backup,aqm=droptail",
+         jitter=2ms,down=1s..3s,down=9s..,gone=4s..5s,gone=6s..,nic=inf,backup,aqm=droptail",
     );
     let links = it.links(false, 1);
     assert!(matches!(&links.link.down.rate, RateSource::Steps(steps) if steps.len() == 2));
@@ -39,6 +39,7 @@ fn every_key_is_understood() {
     assert_eq!(links.link.up.jitter, Span::from_millis(2));
     let second = |n| Time::ZERO + Span::from_secs(n);
     assert_eq!(links.link.up.outages, [(second(1), second(3)), (second(9), Time::NEVER)]);
+    assert_eq!(it.gone, [(second(4), second(5)), (second(6), Time::NEVER)]);
     assert!(links.nic.is_infinite() && links.backup && it.is_random(false));
 }
 
@@ -120,7 +121,8 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,rate=1mbit,offset=random", "no trace"),
         ("a:rtt=1ms,rate=1mbit,queue=50", "no unit"),
         ("a:rtt=1ms,rate=1mbit,down=3s..1s", "ends before it begins"),
-        ("a:rtt=1ms,rate=1mbit,down=3s", "not an outage"),
+        ("a:rtt=1ms,rate=1mbit,down=3s", "not a span of time"),
+        ("a:rtt=1ms,rate=1mbit,gone=1s..3s,gone=2s..4s", "gone then already"),
         ("a:rtt=1ms,rate=1mbit,backup=maybe", "on, off"),
         ("a:rtt=1ms,rate=1mbit,aqm=red", "unknown queue discipline"),
         ("a:rtt=1ms,rate=1mbit,aqm=codel:target=0s", "above 0s"),
