@@ -141,6 +141,9 @@ struct Trail {
 
 impl Trail {
     fn note(&mut self, now: Time, line: &str) {
+        if self.keep == 0 {
+            return;
+        }
         if self.lines.len() >= self.keep {
             self.lines.pop_front();
         }

@@ -15,7 +15,7 @@ const frameOf = ({ canvas, base }) => {
   const ctx = base.getContext("2d");
   if (!ctx) throw new Error("no canvas");
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-  const left = width < 480 ? 56 : 78;
+  const left = width < 480 ? 70 : 78;
   const right = width - 10;
   /** @param {number} us */
   const x = (us) => left + ((us - view.from) / (view.to - view.from)) * (right - left);
