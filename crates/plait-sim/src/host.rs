@@ -31,6 +31,8 @@ pub(crate) struct Host {
     pub(crate) app_log: Vec<AppEvent>,
     /// Of a client.
     pub(crate) changes: AddressChanges,
+    /// When a client dials the next of its connections.
+    pub(crate) next_dial: Time,
 }
 
 impl Host {
@@ -44,6 +46,7 @@ impl Host {
             seats: Vec::new(),
             app_log: Vec::new(),
             changes: AddressChanges::default(),
+            next_dial: Time::NEVER,
         }
     }
 
@@ -70,7 +73,7 @@ impl Host {
     /// When this host wants to be called.
     pub(crate) fn next_wake(&self) -> Time {
         let apps = self.seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER);
-        apps.min(self.endpoint.poll_timeout()).min(self.changes.next())
+        apps.min(self.endpoint.poll_timeout()).min(self.changes.next()).min(self.next_dial)
     }
 
     /// Whether every connection in use has taken leave. The ghost of an attempt that its client has

@@ -1,14 +1,16 @@
 //! The event loop.
 
+mod seats;
+
 use crate::addresses::AddressChanges;
 use crate::digest::RunDigest;
 use crate::host::Host;
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
-use plait_app::{App, AppEvent, Host as Side, Observer};
+use plait_app::{App, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{Detail, Event, SubflowStats};
+use plait_core::{Detail, Event};
 use plait_wire::Segment;
 
 /// Nobody watches.
@@ -61,6 +63,16 @@ const fn is_client(host: usize) -> bool {
     host.is_multiple_of(2)
 }
 
+const fn client_of(pair: usize) -> usize {
+    2 * pair
+}
+
+/// The host that sends in a direction, and the one that receives.
+fn ends_of(pair: usize, direction: Direction) -> (usize, usize) {
+    let (client, server) = (client_of(pair), client_of(pair) + 1);
+    if direction == Direction::Up { (client, server) } else { (server, client) }
+}
+
 struct World<'a> {
     setup: &'a Setup,
     apps: &'a dyn Fn(usize, usize) -> Ends,
@@ -97,6 +109,8 @@ impl<'a> World<'a> {
             let mut server = Host::new(Side::Server, pair, setup.seed);
             let detail = if config.background { Detail::Measures } else { watch.detail() };
             client.changes = AddressChanges::of(&setup.paths);
+            let starts = config.connections.iter().map(|connection| connection.start);
+            client.next_dial = starts.min().unwrap_or(Time::NEVER);
             client.endpoint.record_events(detail);
             server.endpoint.record_events(detail);
             client.endpoint.check_invariants(setup.check);
@@ -144,10 +158,7 @@ impl<'a> World<'a> {
 
     fn start(&mut self) {
         for pair in 0..self.setup.pairs.len() {
-            let first = self.setup.pairs[pair].connections.iter().map(|c| c.start).min();
-            let order = self.queue.order();
-            let source = self.network.sources() + 2 * pair;
-            self.queue.set(source, Stamp { at: first.unwrap_or(Time::NEVER), order });
+            self.rearm(client_of(pair));
         }
     }
 
@@ -211,17 +222,16 @@ impl<'a> World<'a> {
             let Arrival { pair, path, direction, segment } = arrival;
             self.digest.push(self.now, true, path, direction, &segment);
             self.show(Hop::Delivered, pair, path, direction, &segment);
-            let host = 2 * pair + usize::from(direction == Direction::Up);
-            self.hosts[host].endpoint.handle(self.now, path, &segment);
-            self.hosts[host ^ 1].endpoint.recycle(segment);
-            self.serve(host);
+            let (from, to) = ends_of(pair, direction);
+            self.hosts[to].endpoint.handle(self.now, path, &segment);
+            self.hosts[from].endpoint.recycle(segment);
+            self.serve(to);
             return;
         }
         while let Some((arrival, cause)) = self.network.poll_dropped(source) {
             let Arrival { pair, path, direction, segment } = arrival;
             self.show(Hop::Dropped(cause), pair, path, direction, &segment);
-            let sender = 2 * pair + usize::from(direction == Direction::Down);
-            self.hosts[sender].endpoint.recycle(segment);
+            self.hosts[ends_of(pair, direction).0].endpoint.recycle(segment);
         }
     }
 
@@ -236,24 +246,6 @@ impl<'a> World<'a> {
             self.hosts[host].endpoint.handle_timeout(self.now);
         }
         self.serve(host);
-    }
-
-    /// The client dials the connections whose time has come.
-    #[cold]
-    fn dial(&mut self, host: usize) {
-        let pair = host / 2;
-        for (index, connection) in self.setup.pairs[pair].connections.iter().enumerate() {
-            if self.hosts[host].seats[index].conn.is_none() && connection.start <= self.now {
-                let port = FIRST_PORT + index as u16;
-                let spec = connection.client.clone();
-                let conn = self.hosts[host].endpoint.connect(self.now, port, spec);
-                let Host { endpoint, changes, .. } = &mut self.hosts[host];
-                changes.repeat(self.now, endpoint);
-                let seat = &mut self.hosts[host].seats[index];
-                seat.conn = Some(conn);
-                seat.wake = self.now;
-            }
-        }
     }
 
     /// Lets a host do all that it has to do now: apps act, segments leave, events are told.
@@ -285,7 +277,6 @@ impl<'a> World<'a> {
 
     /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
     /// order, at the other.
-    #[cold]
     fn acknowledged_early(&self, pair: usize) -> Option<String> {
         let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
         for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
@@ -310,115 +301,11 @@ impl<'a> World<'a> {
     /// do, which costs less than keeping the queue in step with every timer.
     fn rearm(&mut self, host: usize) {
         let source = self.network.sources() + host;
-        let mut next = self.hosts[host].next_wake();
-        for (seat, connection) in
-            self.hosts[host].seats.iter().zip(&self.setup.pairs[host / 2].connections)
-        {
-            if is_client(host) && seat.conn.is_none() {
-                next = next.min(connection.start);
-            }
-        }
+        let next = self.hosts[host].next_wake();
         if next < self.queue.at(source) {
             let order = self.queue.order();
             self.queue.set(source, Stamp { at: next.max(self.now), order });
         }
-    }
-
-    fn poll_apps(&mut self, host: usize) {
-        while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
-            self.drain_core(host);
-            let port = self.hosts[host].endpoint.service_port(conn).unwrap_or(FIRST_PORT);
-            let seat = usize::from(port.saturating_sub(FIRST_PORT));
-            self.seat_server(host, seat, conn);
-        }
-        while let Some(conn) = self.hosts[host].endpoint.poll_news() {
-            if let Some(seat) = self.hosts[host].seat_of(conn) {
-                self.poll_app(host, seat);
-            }
-        }
-        for seat in 0..self.hosts[host].seats.len() {
-            if self.hosts[host].seats[seat].wake <= self.now {
-                self.poll_app(host, seat);
-            }
-        }
-    }
-
-    /// Gives an accepted connection its app. A client that has begun again on another path may
-    /// leave a ghost of its first attempt behind, accepted when its delayed last ACK arrives:
-    /// nobody is at the other end, so it gets none.
-    #[cold]
-    fn seat_server(&mut self, host: usize, seat: usize, conn: ConnId) {
-        if seat >= self.hosts[host].seats.len() || !self.is_current(host, seat, conn) {
-            return;
-        }
-        if let Some(before) = self.hosts[host].seats[seat].conn {
-            if self.is_current(host, seat, before) {
-                return;
-            }
-            // The client gave up the first attempt just after the server had accepted it.
-            self.forget_first_attempt(host, seat, conn);
-        }
-        let place = &mut self.hosts[host].seats[seat];
-        place.conn = Some(conn);
-        place.wake = self.now;
-    }
-
-    /// The server's side of a connection begins again: another app, another observer, who learns
-    /// of the subflows that `conn` has already.
-    fn forget_first_attempt(&mut self, host: usize, seat: usize, conn: ConnId) {
-        let config = &self.setup.pairs[host / 2].connections[seat];
-        self.hosts[host].seats[seat].app = (self.apps)(host / 2, seat).1;
-        self.failed[host / 2][seat] = false;
-        // What the client's app said of data that it sends still holds.
-        if config.workload.sender() == Side::Client {
-            return;
-        }
-        let mut observer = Observer::new(&config.workload, self.setup.paths.len(), config.start);
-        let stats = self.hosts[host].endpoint.stats(conn);
-        for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
-            let SubflowStats { subflow, path, server, .. } = *subflow;
-            let up = Event::SubflowUp { subflow, path, server };
-            observer.observe(self.now, Side::Server, &up);
-        }
-        self.observers[host / 2][seat] = observer;
-    }
-
-    /// Whether the client at the other end still has the subflow that the server's connection
-    /// began with.
-    fn is_current(&self, server: usize, seat: usize, conn: ConnId) -> bool {
-        let client = &self.hosts[server - 1];
-        let dialled = client.seats.get(seat).and_then(|seat| seat.conn);
-        let Some(dialled) = dialled else { return false };
-        let ports = |host: &Host, conn| host.endpoint.ports(conn);
-        ports(&self.hosts[server], conn).is_some_and(|server_ports| {
-            let theirs = ports(client, dialled).unwrap_or_default();
-            server_ports
-                .iter()
-                .any(|(path, local, remote)| theirs.contains(&(*path, *remote, *local)))
-        })
-    }
-
-    fn poll_app(&mut self, host: usize, seat: usize) {
-        // Events of the core up to here happened before what the app now does.
-        self.drain_core(host);
-        self.acted = true;
-        self.hosts[host].poll_app(self.now, seat);
-        let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
-        let background = self.setup.pairs[who.pair].background;
-        let mut log = std::mem::take(&mut self.hosts[host].app_log);
-        for event in &log {
-            self.failed[who.pair][seat] |= *event == AppEvent::Failed;
-            if let AppEvent::Garbled { position } = event {
-                let what = format!("{:?}: wrong byte read at {position}", self.now);
-                self.violation.get_or_insert(what);
-            }
-            self.observers[who.pair][seat].observe_app(self.now, who.host, event);
-            if !background {
-                self.watch.on_app(self.now, who, event);
-            }
-        }
-        log.clear();
-        self.hosts[host].app_log = log;
     }
 
     fn transmit(&mut self, host: usize) {
@@ -465,12 +352,6 @@ impl<'a> World<'a> {
             }
         }
         self.told = told;
-    }
-
-    fn seat_before_accept(&self, host: usize, conn: ConnId) -> Option<usize> {
-        let port = self.hosts[host].endpoint.service_port(conn)?;
-        let seat = usize::from(port.checked_sub(FIRST_PORT)?);
-        (!is_client(host) && self.is_current(host, seat, conn)).then_some(seat)
     }
 
     fn finish(self) -> Outcome {

@@ -1,0 +1,137 @@
+//! Which app uses which connection: clients dial, servers take what was accepted, apps act.
+
+use super::{FIRST_PORT, World, is_client};
+use crate::host::Host;
+use crate::setup::Who;
+use plait_app::{AppEvent, Host as Side, Observer};
+use plait_base::{ConnId, Time};
+use plait_core::{Event, SubflowStats};
+
+impl World<'_> {
+    /// The client dials the connections whose time has come.
+    pub(super) fn dial(&mut self, host: usize) {
+        if self.hosts[host].next_dial > self.now {
+            return;
+        }
+        self.hosts[host].next_dial = Time::NEVER;
+        let pair = host / 2;
+        for (index, connection) in self.setup.pairs[pair].connections.iter().enumerate() {
+            let Host { endpoint, seats, changes, next_dial, .. } = &mut self.hosts[host];
+            let seat = &mut seats[index];
+            if seat.conn.is_some() {
+                continue;
+            }
+            if connection.start > self.now {
+                *next_dial = connection.start.min(*next_dial);
+                continue;
+            }
+            let port = FIRST_PORT + index as u16;
+            seat.conn = Some(endpoint.connect(self.now, port, connection.client.clone()));
+            seat.wake = self.now;
+            changes.repeat(self.now, endpoint);
+        }
+    }
+
+    pub(super) fn poll_apps(&mut self, host: usize) {
+        while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
+            self.drain_core(host);
+            let port = self.hosts[host].endpoint.service_port(conn).unwrap_or(FIRST_PORT);
+            let seat = usize::from(port.saturating_sub(FIRST_PORT));
+            self.seat_server(host, seat, conn);
+        }
+        while let Some(conn) = self.hosts[host].endpoint.poll_news() {
+            if let Some(seat) = self.hosts[host].seat_of(conn) {
+                self.poll_app(host, seat);
+            }
+        }
+        for seat in 0..self.hosts[host].seats.len() {
+            if self.hosts[host].seats[seat].wake <= self.now {
+                self.poll_app(host, seat);
+            }
+        }
+    }
+
+    /// Gives an accepted connection its app. A client that has begun again on another path may
+    /// leave a ghost of its first attempt behind, accepted when its delayed last ACK arrives:
+    /// nobody is at the other end, so it gets none.
+    #[cold]
+    fn seat_server(&mut self, host: usize, seat: usize, conn: ConnId) {
+        if seat >= self.hosts[host].seats.len() || !self.is_current(host, seat, conn) {
+            return;
+        }
+        if let Some(before) = self.hosts[host].seats[seat].conn {
+            if self.is_current(host, seat, before) {
+                return;
+            }
+            // The client gave up the first attempt just after the server had accepted it.
+            self.forget_first_attempt(host, seat, conn);
+        }
+        let place = &mut self.hosts[host].seats[seat];
+        place.conn = Some(conn);
+        place.wake = self.now;
+    }
+
+    /// The server's side of a connection begins again: another app, another observer, who learns
+    /// of the subflows that `conn` has already.
+    fn forget_first_attempt(&mut self, host: usize, seat: usize, conn: ConnId) {
+        let config = &self.setup.pairs[host / 2].connections[seat];
+        self.hosts[host].seats[seat].app = (self.apps)(host / 2, seat).1;
+        self.failed[host / 2][seat] = false;
+        // What the client's app said of data that it sends still holds.
+        if config.workload.sender() == Side::Client {
+            return;
+        }
+        let mut observer = Observer::new(&config.workload, self.setup.paths.len(), config.start);
+        let stats = self.hosts[host].endpoint.stats(conn);
+        for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
+            let SubflowStats { subflow, path, server, .. } = *subflow;
+            let up = Event::SubflowUp { subflow, path, server };
+            observer.observe(self.now, Side::Server, &up);
+        }
+        self.observers[host / 2][seat] = observer;
+    }
+
+    /// Whether the client at the other end still has the subflow that the server's connection
+    /// began with.
+    pub(super) fn is_current(&self, server: usize, seat: usize, conn: ConnId) -> bool {
+        let client = &self.hosts[server - 1];
+        let dialled = client.seats.get(seat).and_then(|seat| seat.conn);
+        let Some(dialled) = dialled else { return false };
+        let ports = |host: &Host, conn| host.endpoint.ports(conn);
+        ports(&self.hosts[server], conn).is_some_and(|server_ports| {
+            let theirs = ports(client, dialled).unwrap_or_default();
+            server_ports
+                .iter()
+                .any(|(path, local, remote)| theirs.contains(&(*path, *remote, *local)))
+        })
+    }
+
+    pub(super) fn seat_before_accept(&self, host: usize, conn: ConnId) -> Option<usize> {
+        let port = self.hosts[host].endpoint.service_port(conn)?;
+        let seat = usize::from(port.checked_sub(FIRST_PORT)?);
+        (!is_client(host) && self.is_current(host, seat, conn)).then_some(seat)
+    }
+
+    fn poll_app(&mut self, host: usize, seat: usize) {
+        // Events of the core up to here happened before what the app now does.
+        self.drain_core(host);
+        self.acted = true;
+        self.hosts[host].poll_app(self.now, seat);
+        let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
+        let background = self.setup.pairs[who.pair].background;
+        let mut log = std::mem::take(&mut self.hosts[host].app_log);
+        for event in &log {
+            self.failed[who.pair][seat] |= *event == AppEvent::Failed;
+            if let AppEvent::Garbled { position } = event {
+                let what = format!("{:?}: wrong byte read at {position}", self.now);
+                self.violation.get_or_insert(what);
+            }
+            self.observers[who.pair][seat].observe_app(self.now, who.host, event);
+            if !background {
+                self.watch.on_app(self.now, who, event);
+            }
+        }
+        log.clear();
+        self.hosts[host].app_log = log;
+    }
+}
