@@ -8,8 +8,8 @@
 
 use super::{Connection, Context, Mode};
 use crate::event::Event;
+use crate::tcp::owes::Cause;
 use crate::tcp::state::State;
-use crate::tcp::subflow::Cause;
 use plait_base::{ByteRange, SubflowId, Time, unwrap32};
 use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
 

@@ -4,8 +4,8 @@
 
 use super::timeouts::ConnectionTimers;
 use super::{Connection, Context};
+use crate::tcp::owes::{Cause, Owes};
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Cause, Owes};
 use crate::tcp::timer::Timer;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 

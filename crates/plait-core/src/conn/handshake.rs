@@ -1,14 +1,11 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
-use super::fallback::Fallback;
 use super::joins::Joins;
-use super::segments::{Transmit, syn_segment};
-use super::timeouts::ConnectionTimers;
-use super::{Connection, ConnectionSpec, Context, FallbackCause, Keys, Mode};
-use crate::config::{JoinTiming, PathConfig};
-use crate::data::window::{SendWindow, scale_for};
+use super::{Connection, ConnectionSpec, Context, FallbackCause, Mode};
+use crate::config::JoinTiming;
+use crate::tcp::owes::Cause;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Address, Cause, Handshake, Offer};
+use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
 use plait_base::{SubflowId, Time};
 use plait_wire::{
@@ -43,65 +40,7 @@ pub(crate) fn listen_syn(syn: &Segment) -> Asks {
     }
 }
 
-/// A join that came before the key it is proven with: answered, and kept until its connection is
-/// there. It exists between plait's own ends only ([`crate::JoinTiming::Simultaneous`]).
-#[derive(Debug)]
-pub(crate) struct Provisional {
-    pub(crate) address: Address,
-    /// The token of the client's own key: the server learns it with the third ACK.
-    pub(crate) token: u32,
-    shake: Handshake,
-    backup: bool,
-    /// The third ACK, if it came already.
-    pub(crate) answer: Option<Segment>,
-}
-
-impl Provisional {
-    /// Takes in a SYN with MP_JOIN.
-    pub(crate) fn new(
-        spec: &ConnectionSpec,
-        address: Address,
-        syn: &Segment,
-        ctx: &mut Context<'_>,
-    ) -> Option<Provisional> {
-        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
-        let mut shake = Handshake {
-            iss: ctx.first_sequence(&spec.config),
-            nonce: ctx.entropy.bits() as u32,
-            peer_nonce: join.nonce,
-            peer_id: join.address_id,
-            join: true,
-            sent_at: ctx.now,
-            own_scale: scale_for(spec.config.rcvbuf),
-            ..Handshake::default()
-        };
-        take_syn(&mut shake, syn);
-        let (token, backup) = (join.token, join.backup);
-        Some(Provisional { address, token, shake, backup, answer: None })
-    }
-
-    /// The SYN/ACK: its HMAC is zero, for there is no key yet.
-    pub(crate) fn syn_ack(&self, spec: &ConnectionSpec, now: Time) -> Transmit {
-        let answer = JoinSynAck { backup: false, address_id: 0, hmac: 0, nonce: self.shake.nonce };
-        let window = spec.config.rcvbuf.min(0xffff);
-        let option = Some(Mptcp::JoinSynAck(answer));
-        syn_segment(&spec.config, &self.shake, self.address, true, window, now, option)
-    }
-}
-
 impl Connection {
-    /// Takes over a join that came before this connection was there.
-    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: Provisional) {
-        let Some(id) = self.free_slot() else { return };
-        self.add_subflow(id, early.address, State::SynReceived, early.shake);
-        let subflow = &mut self.subflows[id.index()];
-        subflow.standing.peer_backup = early.backup;
-        subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
-        if let Some(answer) = early.answer {
-            self.handle(ctx, id.index(), &answer);
-        }
-    }
-
     /// The token of the peer's key.
     pub(crate) fn peer_token(&self) -> Option<u32> {
         self.keys.peer.map(Key::token)
@@ -152,7 +91,7 @@ impl Connection {
     }
 
     /// The addresses of the first subflow are known, and with them what is to be joined.
-    fn start_from(&mut self, address: Address) {
+    pub(super) fn start_from(&mut self, address: Address) {
         self.addresses.begin(address);
         self.joins = if self.client {
             let each = self.spec.config.subflows;
@@ -435,74 +374,6 @@ impl Connection {
             self.joins.peer_dss_seen = true;
             self.start_joins(ctx);
         }
-    }
-
-    /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
-    /// starts there.
-    pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
-        let here = self.subflows[0].address;
-        let position = self.spec.paths.iter().position(|config| config.path == here.path);
-        let count = self.spec.paths.len();
-        let Some(position) = position.filter(|_| count > 1) else { return false };
-        let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count]);
-        let usable = |next: &PathConfig| !self.addresses.removals.is_gone(next.path);
-        let Some(next) = others.find(usable) else { return false };
-        let local_port = ctx.take_port();
-        self.restart_on(ctx, Address { path: next.path, local_port, ..here });
-        true
-    }
-
-    /// The peer refuses a join, and nothing was ever heard of it but its SYN/ACK: it did not get
-    /// our third ACK, and its user knows nothing of the connection.
-    pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
-        let subflow = &self.subflows[index];
-        let refused = subflow.shake.join && !subflow.standing.joined;
-        let silent = !self.joins.peer_dss_seen && self.queue.una() == 0;
-        self.client && refused && silent && self.subflows[0].standing.pf
-    }
-
-    /// Begins again on the path of the subflow at `index`.
-    pub(super) fn restart_here(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let here = self.subflows[index].address;
-        let local_port = ctx.take_port();
-        self.restart_on(ctx, Address { local_port, ..here });
-    }
-
-    /// Begins again on another path: a new key, a new handshake, all that was written to be sent
-    /// anew. As with any client that dials again, the peer's user may yet see the first attempt
-    /// too, if its segments were only late: then it is a connection that is reset.
-    fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
-        let shake = Handshake {
-            iss: ctx.first_sequence(&self.spec.config),
-            initiator: true,
-            sent_at: ctx.now,
-            ..Handshake::default()
-        };
-        self.keys = Keys::new(ctx.unique_key(), self.spec.config.offsets.idsn);
-        self.checksums = self.spec.config.checksum;
-        // A silence that was found stays found.
-        let silent = self.fallback.cause() == Some(FallbackCause::Silence);
-        if !silent {
-            self.fallback = Fallback::new();
-        }
-        let offers = self.spec.config.multipath && !silent;
-        self.mode = if offers { Mode::Offered } else { Mode::Plain };
-        self.queue.restart();
-        // What was told of the end is to be told anew as well.
-        (self.closing.fin_sent, self.closing.fin_due) = (None, false);
-        self.window = SendWindow::new();
-        self.timers = ConnectionTimers::new();
-        self.subflows.clear();
-        self.add_subflow(SubflowId(0), address, State::SynSent, shake);
-        // Each round over all paths waits twice as long as the one before.
-        self.dials = self.dials.saturating_add(1);
-        let subflow = &mut self.subflows[0];
-        for _ in 0..usize::from(self.dials) / self.spec.paths.len().max(1) {
-            subflow.rtt.back_off();
-        }
-        subflow.owes.syn = true;
-        self.start_from(address);
-        self.arm_release(ctx);
     }
 }
 

@@ -3,9 +3,11 @@
 use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
+use crate::tcp::acked::{Acked, Heard};
+use crate::tcp::owes::Cause;
 use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Acked, Cause, Heard, Told};
+use crate::tcp::subflow::Told;
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, Time, unwrap32};
 use plait_sched::Notice;

@@ -2,7 +2,8 @@
 
 use super::joins::Target;
 use super::{Connection, Context, Mode};
-use crate::tcp::subflow::{Address, Cause};
+use crate::tcp::owes::Cause;
+use crate::tcp::subflow::Address;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use plait_base::{PathId, ServerAddress, Time};

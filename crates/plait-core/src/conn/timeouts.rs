@@ -4,8 +4,8 @@ use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::tcp::host_queue;
+use crate::tcp::owes::Cause;
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::Cause;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, SubflowId, Time};
 use plait_wire::ResetReason;
@@ -180,7 +180,7 @@ impl Connection {
 
     fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
         let (now, mss) = (ctx.now, self.mss());
-        let mut acked = crate::tcp::subflow::Acked::default();
+        let mut acked = crate::tcp::acked::Acked::default();
         self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut acked));
         self.scheduling.wake();
         if acked.entered_recovery {

@@ -1,9 +1,11 @@
 //! One TCP subflow: what RFC 9293 and its companions do, and nothing that knows of data sequence
 //! numbers beyond carrying them along.
 
+pub(crate) mod acked;
 pub(crate) mod clock;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
+pub(crate) mod owes;
 pub(crate) mod pace;
 pub(crate) mod recv;
 pub(crate) mod rtt;

@@ -1,0 +1,231 @@
+//! What happens to a subflow when an acknowledgement comes or its retransmission timer expires.
+
+use crate::config::ReduceFrom;
+use crate::planted::{Planted, planted};
+use crate::tcp::clock::before;
+use crate::tcp::loss::{Phase, Prr};
+use crate::tcp::send::{AckOutcome, Verdict};
+use crate::tcp::subflow::Subflow;
+use crate::tcp::timer::Timer;
+use crate::tcp::undo::Evidence;
+use plait_base::{ByteRange, Span, Time};
+use plait_cc::{Ack, Flows};
+
+/// What an acknowledgement says of our sequence numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard<'a> {
+    pub(crate) ack: u64,
+    pub(crate) blocks: &'a [ByteRange],
+    /// The first block, where it reports a duplicate.
+    pub(crate) dsack: Option<ByteRange>,
+    /// Our timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+}
+
+/// What an acknowledgement changed, for the connection to act upon.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Acked {
+    pub(crate) outcome: AckOutcome,
+    pub(crate) rtt: Option<Span>,
+    pub(crate) entered_recovery: bool,
+    pub(crate) left_recovery: bool,
+    /// A reduction of the window was taken back; whether it was a timeout's.
+    pub(crate) undone: Option<bool>,
+    pub(crate) fin_acked: bool,
+}
+
+impl Subflow {
+    /// Takes in an acknowledgement.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        told: &Heard<'_>,
+        flows: Flows<'_>,
+        mss: u64,
+    ) -> Acked {
+        let Heard { ack, blocks, dsack, echo } = *told;
+        let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
+        let outcome = self.tx.on_ack(ack, blocks);
+        let mut acked = Acked { outcome, ..Acked::default() };
+        acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
+        if dsack.is_some() {
+            self.rack.on_dsack(self.tx.una(), self.tx.nxt());
+        }
+        if let Some(sent_at) = outcome.sample {
+            let rtt = now.since(sent_at);
+            self.rtt.sample(now, rtt);
+            acked.rtt = Some(rtt);
+        }
+        if outcome.advanced > 0 {
+            self.rtt.clear_backoff();
+        }
+        let (clock, una) = (self.clock, self.tx.una());
+        self.rack.on_ack(now, &outcome, self.rtt.min(), |sent| {
+            // What comes out of order is not echoed, so a SACK says nothing.
+            sent.end() > una || echo.is_none_or(|echo| !before(echo, clock.at(sent.sent_at)))
+        });
+        if dsack.is_some() || matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. }) {
+            acked.undone = self.look_for_undo(now, &outcome, dsack, echo);
+        }
+        // An acknowledgement during fast recovery, the last one included, does not grow the
+        // window; the controller keeps its books all the same.
+        let recovering = matches!(self.phase, Phase::Recovery { .. });
+        if recovering {
+            self.tell_controller(now, &outcome, acked.rtt, flows);
+        }
+        self.leave_recovery(now, &mut acked);
+        self.detect_loss(now, flows, mss, &mut acked);
+        if !recovering {
+            self.tell_controller(now, &outcome, acked.rtt, flows);
+        } else if let Phase::Recovery { prr, .. } = &mut self.phase {
+            prr.on_ack(outcome.delivered, self.tx.inflight(), mss);
+        }
+        if outcome.advanced > 0 {
+            if self.tx.is_empty() {
+                self.timers.clear(Timer::Rto);
+            } else {
+                self.timers.set(Timer::Rto, now + self.rtt.rto());
+            }
+        }
+        if outcome.delivered > 0 {
+            self.arm_tail_probe(now);
+        }
+        acked
+    }
+
+    /// Takes the last reduction of the window back, where this acknowledgement shows that what
+    /// counted as lost was late only. Tells whether that was a timeout.
+    #[cold]
+    fn look_for_undo(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        dsack: Option<ByteRange>,
+        echo: Option<u32>,
+    ) -> Option<bool> {
+        let timeout = self.undo.on_ack(&Evidence {
+            una: self.tx.una(),
+            advanced: outcome.advanced > 0,
+            original: outcome.sample,
+            dsack,
+            echo,
+            lost_waiting: self.tx.lost_segments() > 0,
+        })?;
+        if !timeout {
+            self.rack.on_spurious_loss();
+        }
+        self.tx.unmark_lost();
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.rack.on_recovered();
+            self.phase = Phase::Open;
+        }
+        self.cc.undo(now);
+        Some(timeout)
+    }
+
+    fn leave_recovery(&mut self, now: Time, acked: &mut Acked) {
+        match self.phase {
+            Phase::Recovery { point, .. } if self.tx.una() >= point => {
+                self.phase = Phase::Open;
+                self.cc.on_recovered(now);
+                self.rack.on_recovered();
+                acked.left_recovery = true;
+            }
+            Phase::Loss { point } if self.tx.una() >= point => {
+                self.phase = Phase::Open;
+                self.rack.on_recovered();
+                acked.left_recovery = true;
+            }
+            _ => {}
+        }
+        match self.phase {
+            Phase::Open if self.tx.sacked_segments() > 0 => self.phase = Phase::Disorder,
+            Phase::Disorder if self.tx.sacked_segments() == 0 => self.phase = Phase::Open,
+            _ => {}
+        }
+    }
+
+    /// What the window is reduced from.
+    fn reduced_from(&self) -> u64 {
+        match self.reduce_from {
+            ReduceFrom::Window => self.cc.cwnd(),
+            ReduceFrom::Flight => self.tx.outstanding().min(self.cc.cwnd()),
+        }
+    }
+
+    /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
+    pub(crate) fn detect_loss(&mut self, now: Time, flows: Flows<'_>, mss: u64, acked: &mut Acked) {
+        let (marked, again) = self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
+        self.timers.set(Timer::Reorder, again);
+        if marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.enter_recovery(now, flows, mss);
+            acked.entered_recovery = true;
+        }
+    }
+
+    #[cold]
+    fn enter_recovery(&mut self, now: Time, flows: Flows<'_>, mss: u64) {
+        let flight = self.tx.outstanding();
+        self.cc.on_loss(now, self.reduced_from(), flows);
+        let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
+        self.undo.begin(now, false, self.tx.nxt(), false);
+        let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
+        self.phase = Phase::Recovery { point: self.tx.nxt(), prr };
+        self.timers.clear(Timer::Tail);
+    }
+
+    fn tell_controller(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        rtt: Option<Span>,
+        flows: Flows<'_>,
+    ) {
+        let Some(srtt) = self.rtt.srtt().filter(|_| outcome.delivered > 0) else { return };
+        let cwnd = self.cc.cwnd();
+        let round = self.tx.una() >= self.round_end;
+        if round {
+            self.round_end = self.tx.nxt();
+        }
+        let ack = Ack {
+            now,
+            bytes: outcome.delivered,
+            rtt,
+            srtt,
+            min_rtt: self.rtt.min().unwrap_or(srtt),
+            // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
+            cwnd_limited: outcome.advanced > 0 && self.usage.limited(self.cc.in_slow_start(), cwnd),
+            round,
+        };
+        self.cc.on_ack(&ack, flows);
+        if self.cc.cwnd() > self.standing.rec_cwnd {
+            self.standing.rec_cwnd = 0;
+        }
+    }
+
+    /// The retransmission timeout expired (RFC 6298 section 5.4 to 5.6). Everything in flight
+    /// counts as lost; the peer's selective acknowledgements stand.
+    /// `frto` tells that new data may show whether it expired too soon.
+    #[cold]
+    pub(crate) fn on_timeout(&mut self, now: Time, flows: Flows<'_>, frto: bool) {
+        let first_expiry = !matches!(self.phase, Phase::Loss { .. });
+        if first_expiry {
+            let recovering = matches!(self.phase, Phase::Recovery { .. });
+            let frto = frto && !recovering && !self.shake.offer.timestamps;
+            self.undo.begin(now, true, self.tx.nxt(), frto);
+        } else {
+            self.undo.on_repeated_timeout();
+        }
+        self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
+        self.tx.forget_reneged();
+        self.tx.mark_lost(|_| Verdict::Lost);
+        self.phase = Phase::Loss { point: self.tx.nxt() };
+        self.standing.pf = true;
+        self.rtt.back_off();
+        if first_expiry || !planted(Planted::TimeoutOnce) {
+            self.timers.set(Timer::Rto, now + self.rtt.rto());
+        }
+        self.timers.clear(Timer::Tail);
+        self.timers.clear(Timer::Reorder);
+    }
+}
