@@ -1,6 +1,7 @@
 //! The flags of a scenario. They are read from the list of settings, so that a flag, a key of a
 //! scenario file and their help are one thing; what the texts mean is decided there too.
 
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use plait_lab::scenario::{LATER_SETTINGS, SETTINGS};
 use plait_lab::{Draft, ScenarioError};
@@ -26,6 +27,11 @@ impl ScenarioFlags {
         }
         Ok(draft)
     }
+}
+
+/// Reads a bare whole number from `min` to `max`, and refuses another text as a scenario does.
+pub(crate) fn whole(min: u64, max: u64) -> impl TypedValueParser<Value = u64> {
+    StringValueParser::new().try_map(move |text| plait_lab::scenario::whole(&text, min, max))
 }
 
 fn flag(name: &'static str) -> Arg {

@@ -11,9 +11,11 @@ mod progress;
 mod recorder;
 mod render;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, Parser, Subcommand};
 use console::Console;
 use failure::Failure;
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -68,9 +70,23 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
     }
 }
 
+/// What the parser has to say, on the way that it has for it: help and version are no failures. Only
+/// the refusal of a value is told in the words of scenarios.
+fn parse_failure(error: &clap::Error) -> Failure {
+    let said = |kind| error.get(kind).map(ToString::to_string);
+    let flag = said(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::ValueValidation);
+    let (Some(flag), Some(value), Some(problem)) =
+        (flag, said(ContextKind::InvalidValue), error.source())
+    else {
+        error.exit()
+    };
+    let flag = flag.split(' ').next().unwrap_or_default();
+    Failure::Usage(format!("{flag}: `{}`: {problem}", value.escape_debug()))
+}
+
 fn main() -> ExitCode {
     let work = || {
-        let cli = Cli::parse();
+        let cli = Cli::try_parse().map_err(|error| parse_failure(&error))?;
         perform(&cli.command, Console::detect(cli.quiet, cli.verbose))
     };
     let outcome = catch_unwind(AssertUnwindSafe(work))

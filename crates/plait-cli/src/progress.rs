@@ -3,7 +3,14 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
+use plait_app::Workload;
+use plait_base::{Span, Time};
+use plait_core::Detail;
+use plait_sim::{Snapshot, Watch};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Virtual time between two steps of a [`Clock`].
+const STEP: Span = Span::from_millis(100);
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
@@ -20,13 +27,71 @@ pub(crate) fn on_interrupt() -> Result<&'static AtomicBool, Failure> {
 
 /// A bar of runs, invisible where stderr is no terminal.
 pub(crate) fn bar(console: Console) -> ProgressBar {
+    styled(console, "{bar:40} {pos} of {len} runs, {eta} left")
+}
+
+fn styled(console: Console, template: &str) -> ProgressBar {
     if !console.animate {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(0);
-    let template = "{bar:40} {pos} of {len} runs, {eta} left";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
     }
     bar
+}
+
+/// Shows how far one run has come: a bar where the workload says how long it takes, in virtual time,
+/// and elsewhere that time alone.
+pub(crate) struct Clock {
+    bar: ProgressBar,
+    /// Of the workload, in ms; 0 where it does not say.
+    length: u64,
+}
+
+impl Clock {
+    /// Nothing is shown yet.
+    pub(crate) fn new(console: Console, workload: &Workload) -> Clock {
+        let length = match workload {
+            Workload::Bulk { duration } | Workload::Stream { duration, .. } => millis(*duration),
+            Workload::Download { .. } | Workload::Upload { .. } | Workload::Burst { .. } => 0,
+        };
+        let template = if length > 0 { "{bar:40} {msg}, {eta} left" } else { "{spinner} {msg}" };
+        let bar = styled(console, template);
+        bar.set_length(length);
+        Clock { bar, length }
+    }
+
+    /// Takes it off the terminal.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Clock {
+    fn detail(&self) -> Detail {
+        Detail::Nothing
+    }
+
+    fn interval(&self) -> Option<Span> {
+        Some(STEP)
+    }
+
+    fn on_sample(&mut self, at: Time, _: &Snapshot) {
+        let now = millis(at.since(Time::ZERO));
+        // Others may have it sampled more often.
+        if self.bar.is_hidden() || now < self.bar.position() + millis(STEP) {
+            return;
+        }
+        let seconds = |millis: u64| millis as f64 / 1e3;
+        self.bar.set_message(match self.length {
+            0 => format!("{:.1} s of virtual time", seconds(now)),
+            all => format!("{:.1} of {:.1} s of virtual time", seconds(now), seconds(all)),
+        });
+        self.bar.set_position(now);
+    }
+}
+
+fn millis(span: Span) -> u64 {
+    span.as_nanos() / 1_000_000
 }

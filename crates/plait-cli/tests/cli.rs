@@ -111,6 +111,10 @@ fn mistakes_name_place_given_allowed_and_nearest() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["--schedulers", "blset"], &["--schedulers", "`blset`", "did you mean `blest`?", "ecf"]),
         (&["--schedulers", "ecf:bta=1"], &["bta", "beta"]),
+        (&["--schedulers", "all,blset"], &["`blset`", "did you mean `blest`?", "allowed: all, "]),
+        (&["--schedulers", "all,ecf,all"], &["`all`: given twice"]),
+        (&["--schedulers", "ecf,all,ecf"], &["`ecf`: given twice"]),
+        (&["--schedulers", "all+rp"], &["`all+rp`", "no decorators", "allowed: all, beside"]),
         (&["--cc", "cubik"], &["--cc", "cubik", "cubic"]),
         (&["--path", "x:rtt=10ms,rate=25"], &["--path x:rate", "`25`", "unit"]),
         (&["--path", "x:rtt=10ms,jiter=2ms"], &["jiter", "did you mean `jitter`?"]),
@@ -332,6 +336,28 @@ fn data_goes_to_stdout_or_the_file_and_nothing_else_does() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_long_run_shows_on_a_terminal_how_far_it_is() {
+    // `script` runs a command on a terminal of its own and tells what came there.
+    let terminal = |args: &str| {
+        let line = format!("{PLAIT} run {} {args} > /dev/null", PATHS.join(" "));
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+        script.output().ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let Some(bulk) = terminal("--workload bulk:20s") else {
+        writeln!(std::io::stdout(), "\nskipped: progress on a terminal: no `script`").unwrap();
+        return;
+    };
+    assert!(bulk.contains(" of 20.0 s of virtual time"), "{bulk:?}");
+    let download = terminal("--workload download:20MB").unwrap();
+    assert!(download.contains(" s of virtual time"), "{download:?}");
+    assert_eq!(terminal("--workload download:20MB -q").unwrap(), "");
+    let piped = plait(&[&["run"], PATHS, &["--workload", "bulk:20s"]].concat());
+    assert!(piped.status.success() && piped.stderr.is_empty(), "none where it is no terminal");
+}
+
+#[test]
 fn colour_is_for_terminals_and_those_who_force_it() {
     let coloured = |no_color: Option<&str>| {
         let mut command = Command::new(PLAIT);
@@ -343,6 +369,28 @@ fn colour_is_for_terminals_and_those_who_force_it() {
     };
     assert!(coloured(None));
     assert!(!coloured(Some("1")));
+}
+
+#[test]
+fn all_stands_in_a_list_for_those_that_it_does_not_name() {
+    let rows = |list: &str| -> Vec<String> {
+        let report: Value =
+            serde_json::from_str(&stdout(&compare(&["--json", "--schedulers", list]))).unwrap();
+        let rows = report["rows"].as_array().unwrap().iter();
+        let names = rows.map(|row| row["scheduler"].as_str().unwrap().to_owned());
+        names.filter(|name| !name.starts_with("tcp:")).collect()
+    };
+    let sorted = |list: &str| {
+        let mut names = rows(list);
+        names.sort();
+        names
+    };
+    let every = rows("all");
+    assert_eq!(sorted("all,ecf"), sorted("all"), "each name once");
+    assert_eq!(rows("ecf,all")[0], "ecf");
+    let more = rows("all,ecf:beta=0.5,minrtt+rp");
+    assert_eq!(more[..every.len()], every);
+    assert_eq!(more[every.len()..], ["ecf:beta=0.5", "minrtt+rp"]);
 }
 
 #[test]

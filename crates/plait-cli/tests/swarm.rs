@@ -85,6 +85,14 @@ fn what_breaks_is_told_with_time_and_the_events_before() {
 }
 
 #[test]
+fn the_last_seed_there_is_runs() {
+    let document = json(&swarm(&["--from", "18446744073709551615", "--seeds", "1", "--json"]));
+    assert_eq!((&document["seeds"], &document["from"]), (&1.into(), &u64::MAX.into()));
+    let again = "plait swarm --from 18446744073709551615 --seeds 1";
+    assert_eq!(document["command"], again);
+}
+
+#[test]
 fn mistakes_are_refused() {
     let refused = |args: &[&str], words: &[&str]| {
         let output = swarm(args);
@@ -96,7 +104,17 @@ fn mistakes_are_refused() {
     refused(&["--case", r#"{"paths":[{"rate":1}]}"#], &["paths[0].rate", "rate_kbps"]);
     refused(&["--case", CASE, "--seeds", "3"], &["--seeds"]);
     refused(&["--replay", "no-such-file"], &["no-such-file"]);
-    refused(&["--from", "18446744073709551615", "--seeds", "2"], &["--from", "allowed"]);
+    let last = "18446744073709551615";
+    refused(&["--from", last, "--seeds", "2"], &["--from", "allowed: up to 18446744073709551614"]);
+    for (flag, least) in [("--seeds", 1), ("--jobs", 1), ("--from", 0), ("--last", 0)] {
+        for given in ["x", "-3", "1.5", "", "+1", "0x10", "99999999999999999999"] {
+            let refusal = format!("plait: {flag}: `{given}`: not a number that fits\n");
+            let allowed = format!("  allowed: a whole number from {least}");
+            refused(&[flag, given], &[&refusal, &allowed]);
+        }
+    }
+    refused(&["--seeds", "0"], &["--seeds: `0`", "allowed: a whole number from 1\n"]);
+    refused(&["--jobs", "0"], &["--jobs: `0`", "a whole number from 1 to 1024"]);
     let bad = file("bad.json", "{\"paths\":[]}");
     refused(&["--replay", bad.to_str().unwrap()], &["bad.json", "paths: 0 is out of range"]);
 }

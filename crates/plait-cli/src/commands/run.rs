@@ -6,6 +6,7 @@ use crate::export::events::{EventLog, Header};
 use crate::export::page::{self, Collector};
 use crate::failure::Failure;
 use crate::flags::RunFlags;
+use crate::progress::Clock;
 use crate::recorder::Recorder;
 use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
 use plait_app::measure::{MEASURES, Value};
@@ -127,10 +128,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
     let mut log = args.event_log(&scenario, &cell, &command)?;
     let mut drawn = args.drawn(&scenario)?;
-    let mut watchers = Watchers(vec![&mut recorder]);
+    let mut clock = Clock::new(console, &scenario.workload);
+    let mut watchers = Watchers(vec![&mut recorder, &mut clock]);
     watchers.0.extend(log.as_mut().map(|log| log as &mut dyn Watch));
     watchers.0.extend(drawn.as_mut().map(|(_, seen)| seen as &mut dyn Watch));
     let outcome = plait_lab::simulate(&cell, scenario.seed, &mut watchers);
+    clock.clear();
     log.map_or(Ok(()), EventLog::finish)?;
     if let Some(violation) = outcome.violation {
         return Err(Failure::Internal(format!("invariant violated: {violation}")));

@@ -3,9 +3,11 @@
 use super::list::TableFormat;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
+use crate::flags::whole;
 use crate::progress;
 use crate::render::{Align, Column, Emphasis, Table, csv, percent};
 use plait_lab::Control;
+use plait_lab::scenario::MOST_JOBS;
 use plait_lab::swarm::{
     Broken, Case, Count, KINDS, Options, REPLAY_SCHEMA, Replay, Report, Violation, case_line,
     replay, swarm,
@@ -32,13 +34,15 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// How many seeds, one after the other
     #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = whole(1, u64::MAX), allow_negative_numbers = true)]
     seeds: u64,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     from: u64,
     /// How many at a time [default: one for each processor]
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
+    jobs: Option<u64>,
     /// Stop at the first seed that breaks something, and do not make it smaller
     #[arg(long)]
     first: bool,
@@ -49,8 +53,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "from", "jobs", "first", "case"])]
     replay: Option<PathBuf>,
     /// With --case or --replay, how many of the last things that happened are shown
-    #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL)]
-    last: usize,
+    #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL as u64)]
+    #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
+    last: u64,
     /// Write one JSON document (`plait schema swarm`)
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -92,12 +97,11 @@ impl Args {
 }
 
 fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
-    if args.from.checked_add(args.seeds).is_none() {
+    let most = u64::MAX - (args.seeds - 1);
+    if args.from > most {
         return Err(Failure::Usage(format!(
-            "--from: {} and {} seeds go beyond the last seed\n  allowed: up to {}",
-            args.from,
-            args.seeds,
-            u64::MAX - args.seeds
+            "--from: `{}`: {} seeds from there go beyond the last one\n  allowed: up to {most}",
+            args.from, args.seeds
         )));
     }
     let cancelled = progress::on_interrupt()?;
@@ -107,7 +111,8 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
-    let Args { from, seeds, jobs, first, .. } = *args;
+    let Args { from, seeds, first, .. } = *args;
+    let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
     let options = Options { from, seeds, jobs, first_only: first };
     // A panic inside a run is a finding like another, and is told in the report; to run its case
     // alone shows where it was.
@@ -131,7 +136,7 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 fn run_case(args: &Args, case: &Case) -> Result<(), Failure> {
-    let (verdict, last) = replay(case, args.last);
+    let (verdict, last) = replay(case, usize::try_from(args.last).unwrap_or(usize::MAX));
     let document = Replay {
         schema: REPLAY_SCHEMA.to_owned(),
         command: case_line(case),

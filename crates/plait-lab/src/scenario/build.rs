@@ -272,7 +272,7 @@ impl Draft {
 
     fn jobs(&self) -> Result<Option<NonZeroUsize>> {
         let Some(given) = self.value("jobs") else { return Ok(None) };
-        let jobs = given.count(1, 1_024)?;
+        let jobs = given.count(1, MOST_JOBS)?;
         Ok(usize::try_from(jobs).ok().and_then(NonZeroUsize::new))
     }
 }
@@ -295,20 +295,40 @@ fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
+/// Most runs at a time that may be asked for.
+pub const MOST_JOBS: u64 = 1_024;
+
+/// Stands for every scheduler in a list of them.
+const ALL: &str = "all";
+
 fn schedulers(given: &Given) -> Result<Vec<plait_sched::Spec>> {
-    let text = given.text.trim();
     let every: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
-    let pieces = if text == "all" { every.join(",") } else { text.to_owned() };
-    let mut specs: Vec<plait_sched::Spec> = Vec::new();
-    for piece in pieces_of(given, &pieces, "scheduler", &every)? {
-        let spec = plait_sched::Spec::parse(&piece)
-            .map_err(|error| scheduler_error(given, &piece, &error))?;
-        if specs.contains(&spec) {
-            return Err(twice(given, &spec.to_string()));
+    let parse = |piece: &str| {
+        plait_sched::Spec::parse(piece).map_err(|error| scheduler_error(given, piece, &error))
+    };
+    let pieces = pieces_of(given, given.text.trim(), "scheduler", &every)?;
+    let mut named: Vec<plait_sched::Spec> = Vec::new();
+    let mut place_of_all = None;
+    for piece in pieces {
+        let again = if piece == ALL {
+            place_of_all.replace(named.len()).is_some()
+        } else {
+            let spec = parse(&piece)?;
+            let again = named.contains(&spec);
+            named.push(spec);
+            again
+        };
+        if again {
+            return Err(twice(given, &piece));
         }
-        specs.push(spec);
     }
-    Ok(specs)
+    // `all` stands for those that the list does not name itself.
+    if let Some(at) = place_of_all {
+        let mut others = every.iter().map(|name| parse(name)).collect::<Result<Vec<_>>>()?;
+        others.retain(|spec| !named.contains(spec));
+        named.splice(at..at, others);
+    }
+    Ok(named)
 }
 
 pub(super) fn controllers(given: &Given) -> Result<Vec<plait_cc::Spec>> {
@@ -366,12 +386,18 @@ fn scheduler_error(given: &Given, piece: &str, error: &SpecError) -> ScenarioErr
     };
     let allowed = error.allowed();
     let place = &given.place;
+    if what == "scheduler" && error.given() == ALL {
+        let problem = "`all` takes no parameters and no decorators";
+        return ScenarioError::new(place, Fault::Invalid, piece, problem)
+            .allow("all, beside others such as ecf:beta=0.5 or blest+rp");
+    }
     if what.is_empty() {
         let mut refused = ScenarioError::new(place, Fault::Invalid, piece, &error.to_string());
         refused.nearest = nearest(error.given(), allowed).map(str::to_owned);
         return refused;
     }
-    later_or_unknown(place, what, error.given(), later, allowed.into_iter())
+    let all = (what == "scheduler").then_some(ALL);
+    later_or_unknown(place, what, error.given(), later, all.into_iter().chain(allowed))
 }
 
 fn controller_error(given: &Given, piece: &str, error: &CcError) -> ScenarioError {

@@ -6,6 +6,7 @@ use crate::error::{Fault, Place, ScenarioError};
 use plait_app::name::nearest;
 use plait_app::quantity::QuantityError;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A text and where it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +49,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, edit, strip, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
     Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2", "", "N plain TCP flows that send to clients of their own all the time, over a path or shared link") },
     setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
-    setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp", "all", "the schedulers to compare"),
+    setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", "all", "the schedulers to compare"),
     setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
     setting("runs", "a whole number from 1", "30", "runs of each row; one where nothing is random"),
     setting("seed", "a whole number", "1", "seed of the first run"),
@@ -131,18 +132,48 @@ impl Given {
 
     /// A bare whole number from `min` to `max`.
     pub(crate) fn count(&self, min: u64, max: u64) -> Result<u64, ScenarioError> {
-        let text = self.text.trim();
-        let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        match text.parse::<u64>() {
-            Ok(number) if plain && (min..=max).contains(&number) => Ok(number),
-            _ => {
-                let allowed = match max {
-                    u64::MAX => format!("a whole number from {min}"),
-                    _ => format!("a whole number from {min} to {max}"),
-                };
-                Err(self.error(Fault::Invalid, "not a number that fits").allow(&allowed))
-            }
+        whole(&self.text, min, max)
+            .map_err(|misfit| self.error(Fault::Invalid, Misfit::PROBLEM).allow(&misfit.allowed()))
+    }
+}
+
+/// A text that is no whole number, or none of those that are allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misfit {
+    min: u64,
+    max: u64,
+}
+
+impl Misfit {
+    const PROBLEM: &str = "not a number that fits";
+
+    fn allowed(self) -> String {
+        let Misfit { min, max } = self;
+        match max {
+            u64::MAX => format!("a whole number from {min}"),
+            _ => format!("a whole number from {min} to {max}"),
         }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  allowed: {}", Misfit::PROBLEM, self.allowed())
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+/// Reads a bare whole number from `min` to `max`: digits, with blanks around them at most.
+///
+/// # Errors
+/// For every other text.
+pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Misfit> {
+    let text = text.trim();
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text.parse::<u64>() {
+        Ok(number) if plain && (min..=max).contains(&number) => Ok(number),
+        _ => Err(Misfit { min, max }),
     }
 }
 
@@ -277,8 +308,8 @@ impl Draft {
 }
 
 /// `NAME:key=value,...`; the bare name of a profile that is unchanged and not renamed.
-impl std::fmt::Display for PathDraft {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for PathDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name.text)?;
         if let [(key, profile)] = self.fields.as_slice()
             && key == "profile"

@@ -12,10 +12,10 @@ mod profile;
 #[cfg(test)]
 mod tests;
 
-pub use build::DEFAULT_DEADLINE;
+pub use build::{DEFAULT_DEADLINE, MOST_JOBS};
 pub use compete::Competition;
 pub use delay::Delay;
-pub use draft::{Draft, Given, LATER_SETTINGS, PathDraft, SETTINGS, Setting};
+pub use draft::{Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setting, whole};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
 pub use profile::{PROFILES, Profile, Wander};
