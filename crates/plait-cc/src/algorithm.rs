@@ -40,6 +40,19 @@ pub trait Algorithm: core::fmt::Debug + Send {
         true
     }
 
+    /// Whether [`watch`](Algorithm::watch) is to be called at all.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement, in every phase and before anything else is made of it. The answer is
+    /// what the window changes by at once, in bytes, and ends slow start; growth counts only where
+    /// the window limits the sender. Nothing changes in recovery.
+    fn watch(&mut self, ack: &Ack, view: &View<'_>) -> Option<f64> {
+        let _ = (ack, view);
+        None
+    }
+
     /// Congestion avoidance begins because slow start reached the threshold: without a loss, or
     /// after a timeout.
     fn on_avoidance(&mut self, now: Time, own: &Flow) {

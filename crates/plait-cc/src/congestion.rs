@@ -103,6 +103,8 @@ struct Before {
 pub struct Congestion {
     settings: Settings,
     algorithm: Box<dyn Algorithm>,
+    /// [`Algorithm::watches`].
+    watches: bool,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
     fraction: f64,
@@ -124,6 +126,7 @@ impl Congestion {
         let ssthresh = settings.ssthresh.map(|bytes| (bytes / mss * mss).max(mss));
         let mut congestion = Congestion {
             settings,
+            watches: algorithm.watches(),
             algorithm,
             cwnd: settings.initial_bytes(),
             fraction: 0.0,
@@ -225,6 +228,9 @@ impl Congestion {
     /// loss interval grows.
     pub fn on_ack(&mut self, ack: &Ack, flows: Flows<'_>) {
         self.intervals.since_last = self.intervals.since_last.saturating_add(ack.bytes);
+        if self.watches {
+            self.watch(ack, flows);
+        }
         let start = self.judge_start(ack);
         if self.phase == Phase::Recovery || !ack.cwnd_limited || self.is_fixed() {
             return;
@@ -421,6 +427,20 @@ impl Congestion {
         let taken = growth.min(room);
         self.cwnd = self.cwnd.saturating_add(taken);
         growth - taken
+    }
+
+    /// Shows an acknowledgement to the algorithm and applies what it answers.
+    fn watch(&mut self, ack: &Ack, flows: Flows<'_>) {
+        let view = View::new(self.own(flows), flows);
+        let Some(change) = self.algorithm.watch(ack, &view) else { return };
+        let kept = self.phase == Phase::Recovery || change > 0.0 && !ack.cwnd_limited;
+        if kept || self.is_fixed() {
+            return;
+        }
+        self.grow(change);
+        if self.below_threshold() {
+            self.ssthresh = Some(self.cwnd);
+        }
     }
 
     /// What HyStart++ makes of an acknowledgement in the first slow start; where it says that it is

@@ -43,6 +43,7 @@ pub use algorithms::fixed::Fixed;
 pub use algorithms::lia::{self, Lia};
 pub use algorithms::olia::{self, Olia};
 pub use algorithms::reno::{self, Reno};
+pub use algorithms::wvegas::{self, Wvegas};
 pub use congestion::{Congestion, Settings};
 pub use idle::{IdleReset, IdleRestart, Restarted, restart};
 pub use params::{FixedWindow, Kind, Param, Value};

@@ -1,7 +1,7 @@
 //! The one list of congestion controllers: help, documentation, validation, contract tests and
 //! benchmarks read it.
 
-use crate::algorithms::{balia, cubic, fixed, lia, olia, reno};
+use crate::algorithms::{balia, cubic, fixed, lia, olia, reno, wvegas};
 use crate::{Algorithm, Param, Spec};
 use alloc::boxed::Box;
 
@@ -25,8 +25,15 @@ pub struct Entry {
 }
 
 /// Every congestion controller.
-pub const CONTROLLERS: &[Entry] =
-    &[cubic::ENTRY, reno::ENTRY, lia::ENTRY, olia::ENTRY, balia::ENTRY, fixed::ENTRY];
+pub const CONTROLLERS: &[Entry] = &[
+    cubic::ENTRY,
+    reno::ENTRY,
+    lia::ENTRY,
+    olia::ENTRY,
+    balia::ENTRY,
+    wvegas::ENTRY,
+    fixed::ENTRY,
+];
 
 impl Entry {
     /// The entry of this name or alias.

@@ -110,6 +110,13 @@ impl<'a> View<'a> {
         self.flows.all.iter().enumerate().map(at).filter(Flow::is_coupled)
     }
 
+    /// The coupled flows beside the speaker.
+    pub fn siblings(&self) -> impl Iterator<Item = Flow> + '_ {
+        let others =
+            self.flows.all.iter().enumerate().filter(|(index, _)| *index != self.flows.own);
+        others.map(|(_, flow)| *flow).filter(Flow::is_coupled)
+    }
+
     /// Whether there is anything to couple with: a sample of one's own and a coupled sibling.
     /// Without it every coupled algorithm is [`Reno`](crate::Reno).
     #[must_use]

@@ -4,12 +4,21 @@ use plait_base::{Span, Time};
 use plait_cc::{Ack, Congestion, Flow, Flows, IdleRestart, Settings, Spec};
 use proptest::prelude::*;
 
-const SPECS: [&str; 8] =
-    ["cubic", "reno", "lia", "olia", "olia:quality=l2/r", "balia", "fixed:cwnd=20seg", "fixed"];
+const SPECS: [&str; 9] = [
+    "cubic",
+    "reno",
+    "lia",
+    "olia",
+    "olia:quality=l2/r",
+    "balia",
+    "wvegas",
+    "fixed:cwnd=20seg",
+    "fixed",
+];
 
 #[derive(Clone, Debug)]
 enum Event {
-    Ack { bytes: u64, srtt: Span, limited: bool },
+    Ack { bytes: u64, srtt: Span, limited: bool, round: bool },
     Loss { inflight: u64 },
     Timeout { inflight: u64, first: bool },
     Recovered,
@@ -39,8 +48,8 @@ fn mode() -> impl Strategy<Value = IdleRestart> {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        12 => (bytes(), span(), any::<bool>())
-            .prop_map(|(bytes, srtt, limited)| Event::Ack { bytes, srtt, limited }),
+        12 => (bytes(), span(), any::<bool>(), any::<bool>())
+            .prop_map(|(bytes, srtt, limited, round)| Event::Ack { bytes, srtt, limited, round }),
         2 => bytes().prop_map(|inflight| Event::Loss { inflight }),
         1 => (bytes(), any::<bool>())
             .prop_map(|(inflight, first)| Event::Timeout { inflight, first }),
@@ -80,15 +89,15 @@ prop_compose! {
 
 fn apply(congestion: &mut Congestion, event: &Event, now: Time, flows: Flows<'_>) {
     match *event {
-        Event::Ack { bytes, srtt, limited } => {
+        Event::Ack { bytes, srtt, limited, round } => {
             let ack = Ack {
                 now,
                 bytes,
-                rtt: None,
+                rtt: Some(srtt),
                 srtt,
                 min_rtt: srtt,
                 cwnd_limited: limited,
-                round: false,
+                round,
             };
             congestion.on_ack(&ack, flows);
         }
@@ -169,7 +178,7 @@ proptest! {
         for (bytes, srtt, gap) in acks {
             now += gap;
             let before = congestion.cwnd();
-            let event = Event::Ack { bytes, srtt, limited: true };
+            let event = Event::Ack { bytes, srtt, limited: true, round: false };
             apply(&mut congestion, &event, now, Flows { all: &all, own: 0 });
             prop_assert!(congestion.cwnd() >= before);
         }
@@ -188,7 +197,8 @@ proptest! {
             let start = Flow { cwnd, ssthresh: Some(1448), in_recovery: false, ..all[0] };
             let algorithm = Spec::parse(spec).unwrap().build();
             let mut congestion = Congestion::resumed(settings, algorithm, &start);
-            let event = Event::Ack { bytes: acked, srtt: Span::from_millis(20), limited: true };
+            let event =
+                Event::Ack { bytes: acked, srtt: Span::from_millis(20), limited: true, round: true };
             apply(&mut congestion, &event, Time::ZERO, Flows { all: &all, own: 0 });
             congestion.cwnd()
         };

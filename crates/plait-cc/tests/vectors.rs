@@ -2,10 +2,10 @@
 //! index counted from zero in the file. Reals are compared within one unit of the last place given.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use plait_base::Span;
+use plait_base::{Span, Time};
 use plait_cc::{
-    Flow, Flows, IdleRestart, Restarted, Rounds, Settings, View, balia, cubic, lia, olia, reno,
-    restart,
+    Ack, Congestion, Flow, Flows, IdleRestart, Restarted, Rounds, Settings, Spec, View, balia,
+    cubic, lia, olia, reno, restart, wvegas,
 };
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some("lia") => check_lia,
             Some("olia") => check_olia,
             Some("balia") => check_balia,
+            Some("wvegas") => check_wvegas,
             Some("cubic") => check_cubic,
             Some("ss") => check_slow_start,
             Some("idle") => check_idle,
@@ -125,6 +126,48 @@ fn check_balia(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
         near("loss_to", left, &expect[own]["loss_to"], 0)?;
     }
     Ok(())
+}
+
+/// R77: the formulas, and then a round trip of three samples beside a sibling whose rate leaves the
+/// given weight.
+fn check_wvegas(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
+    let ms = |key| whole(inputs, key).map(Span::from_millis);
+    let (base, rtt) = (ms("base")?, ms("rtt")?);
+    let (cwnd, weight) = (whole(inputs, "cwnd")?, real(inputs, "weight")?);
+    let diff = wvegas::diff(cwnd as f64, base, rtt);
+    let alpha = wvegas::alpha(weight);
+    near("diff", diff, &expect["diff"], 3)?;
+    near("alpha", alpha, &expect["alpha"], 3)?;
+    near("next", wvegas::next(cwnd as f64, diff, alpha), &expect["next"], 3)?;
+
+    let mss = u64::from(MSS);
+    let flow = |cwnd: f64| Flow {
+        cwnd: (cwnd * mss as f64).round() as u64,
+        ssthresh: Some(0),
+        srtt: Some(rtt),
+        mss: MSS,
+        in_recovery: false,
+        live: true,
+        loss_interval: 0,
+    };
+    let all = [flow(cwnd as f64), flow(cwnd as f64 * (1.0 - weight) / weight)];
+    let settings = Settings { mss: MSS, ..Settings::default() };
+    let mut congestion = Congestion::resumed(settings, Spec::parse("wvegas")?.build(), &all[0]);
+    // The least sample comes in an earlier round of its own.
+    let samples = [(base, true), (rtt, false), (rtt, false), (rtt, true)];
+    for (sample, round) in samples {
+        let ack = Ack {
+            now: Time::ZERO,
+            bytes: mss,
+            rtt: Some(sample),
+            srtt: rtt,
+            min_rtt: base,
+            cwnd_limited: round && sample == rtt,
+            round,
+        };
+        congestion.on_ack(&ack, Flows { all: &all, own: 0 });
+    }
+    same("window", &congestion.cwnd(), &(whole(expect, "next")? * mss))
 }
 
 fn check_cubic(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {

@@ -97,7 +97,7 @@ fn growth_beyond_the_threshold_is_congestion_avoidance_of_the_same_ack() {
 
 #[test]
 fn a_sender_that_the_window_does_not_limit_does_not_grow() {
-    for spec in ["reno", "cubic", "lia", "olia", "balia"] {
+    for spec in ["reno", "cubic", "lia", "olia", "balia", "wvegas"] {
         for ssthresh in [None, Some(5)] {
             let mut congestion = at(spec, 10, ssthresh);
             let all = [congestion.flow(Some(RTT), true)];
@@ -436,7 +436,7 @@ fn olia_may_fall_to_one_segment_while_it_has_siblings() {
 
 #[test]
 fn a_loss_that_was_none_is_taken_back_once() {
-    for name in ["reno", "cubic", "lia", "olia", "balia"] {
+    for name in ["reno", "cubic", "lia", "olia", "balia", "wvegas"] {
         let mut congestion = at(name, 40, Some(30));
         alone(&mut congestion, Time::ZERO, 7 * MSS);
         let before = (congestion.cwnd(), congestion.ssthresh());
@@ -502,4 +502,101 @@ fn cubic_goes_on_along_its_curve_after_an_undo() {
         congestion.cwnd()
     };
     assert_eq!(grow(true), grow(false));
+}
+
+/// A round trip of wVegas: these samples in ms, the last of them ending the round.
+fn round_trip(congestion: &mut Congestion, samples: &[u64], limited: bool) {
+    for (nth, ms) in samples.iter().enumerate() {
+        let last = nth + 1 == samples.len();
+        let all = [congestion.flow(Some(RTT), true)];
+        let rtt = Span::from_millis(*ms);
+        let ack = Ack { cwnd_limited: limited, round: last, ..ack(Time::ZERO, MSS, rtt) };
+        congestion.on_ack(&ack, Flows { all: &all, own: 0 });
+    }
+}
+
+/// R77: 20 segments at 40 ms over a base of 30: 5 of them are queued, more than the one that slow
+/// start allows. 20 * 30 / 40 + 1 stay.
+#[test]
+fn wvegas_leaves_slow_start_when_a_segment_is_queued() {
+    let mut congestion = at("wvegas", 20, None);
+    round_trip(&mut congestion, &[30, 30, 30], false);
+    assert!(congestion.in_slow_start());
+    round_trip(&mut congestion, &[40, 40, 40], false);
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (16 * MSS, Some(16 * MSS)));
+    assert!(!congestion.in_slow_start());
+    // Two samples tell too little.
+    let mut congestion = at("wvegas", 20, None);
+    round_trip(&mut congestion, &[30, 50], false);
+    assert!(congestion.in_slow_start());
+}
+
+/// R77: alone, alpha is all ten segments once two are queued.
+#[test]
+fn wvegas_alone_keeps_ten_segments_queued() {
+    let mut congestion = at("wvegas", 40, Some(1));
+    round_trip(&mut congestion, &[30, 30, 30], true);
+    assert_eq!(congestion.cwnd(), 41 * MSS, "an empty queue");
+    // 41 / 4 = 10.25 queued: one too many. 40 / 4 is right.
+    round_trip(&mut congestion, &[40, 40, 40], true);
+    assert_eq!(congestion.cwnd(), 40 * MSS);
+    round_trip(&mut congestion, &[40, 40, 40], true);
+    assert_eq!(congestion.cwnd(), 40 * MSS);
+    // 40 * 6 / 36 = 6.7: growth, unless the window is not what limits the sender.
+    round_trip(&mut congestion, &[36, 36, 36], false);
+    assert_eq!(congestion.cwnd(), 40 * MSS);
+    round_trip(&mut congestion, &[36, 36, 36], true);
+    assert_eq!(congestion.cwnd(), 41 * MSS);
+    // A shrinking window asks nobody.
+    round_trip(&mut congestion, &[41, 41, 41], false);
+    assert_eq!(congestion.cwnd(), 40 * MSS);
+}
+
+/// R77: where the queue has doubled since the last drain, the window falls to half of what fits the
+/// path without one.
+#[test]
+fn wvegas_drains_a_queue_that_has_doubled() {
+    let mut congestion = at("wvegas", 60, Some(1));
+    round_trip(&mut congestion, &[30, 30, 30], true);
+    round_trip(&mut congestion, &[35, 35, 35], true);
+    assert_eq!(congestion.cwnd(), 62 * MSS);
+    // 62 * 10 / 40 = 15.5 queued: 61, and of them 30 / 80.
+    round_trip(&mut congestion, &[40, 40, 40], true);
+    assert_eq!(congestion.cwnd(), 61 * MSS * 30 / 80);
+    // The memory has started over.
+    round_trip(&mut congestion, &[40, 40, 40], true);
+    assert_eq!(congestion.cwnd(), 61 * MSS * 30 / 80 + MSS);
+    let mut congestion = at("wvegas", 3, Some(1));
+    round_trip(&mut congestion, &[30, 34, 34], true);
+    round_trip(&mut congestion, &[90, 90, 90], true);
+    assert_eq!(congestion.cwnd(), 2 * MSS, "never below two segments");
+}
+
+/// R77: a round trip of two samples grows by a segment for a window of bytes, as Reno's; a constant
+/// RTT never drains.
+#[test]
+fn wvegas_is_reno_where_it_cannot_measure() {
+    let mut congestion = at("wvegas", 4, Some(1));
+    round_trip(&mut congestion, &[30, 30], true);
+    assert_eq!(congestion.cwnd(), 4 * MSS + MSS / 2);
+    for _ in 0..20 {
+        round_trip(&mut congestion, &[30, 30, 30], true);
+    }
+    assert_eq!(congestion.cwnd(), 24 * MSS + MSS / 2);
+}
+
+/// R77: in recovery nothing is measured but the least RTT; afterwards alpha is 2 again.
+#[test]
+fn wvegas_measures_anew_after_a_recovery() {
+    let mut congestion = at("wvegas", 40, Some(1));
+    round_trip(&mut congestion, &[30, 30, 30], true);
+    round_trip(&mut congestion, &[40, 40, 40], true);
+    assert_eq!(congestion.cwnd(), 40 * MSS);
+    lose(&mut congestion, Time::ZERO, 40 * MSS);
+    round_trip(&mut congestion, &[28, 90, 90], true);
+    assert_eq!(congestion.cwnd(), 20 * MSS);
+    congestion.on_recovered(Time::ZERO);
+    // 20 * 7 / 35 = 4 queued over a base of 28: alpha is found again to be 10.
+    round_trip(&mut congestion, &[35, 35, 35], true);
+    assert_eq!(congestion.cwnd(), 21 * MSS);
 }

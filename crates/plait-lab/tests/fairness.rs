@@ -31,11 +31,30 @@ const ROWS: [(&str, &str, u32); 5] = [
     (RANDOM_LOSS, "0s", 1),
 ];
 
+/// What is measured beside what.
+struct Contest {
+    cc: &'static str,
+    beside: &'static str,
+    rows: &'static [(&'static str, &'static str, u32)],
+    /// Of the mean share in each row.
+    band: RangeInclusive<f64>,
+    /// Whether the flows together fill the drop-tail link.
+    full: bool,
+}
+
+impl Contest {
+    /// Beside reno on every link.
+    const fn with_reno(cc: &'static str, band: RangeInclusive<f64>) -> Contest {
+        Contest { cc, beside: "reno", rows: &ROWS, band, full: true }
+    }
+}
+
 /// A line a row: what the two subflows got, and in shares of a flow beside them: in the mean of the
 /// seeds, which has to be in the band, and from the least to the most.
-fn table(cc: &str, band: &RangeInclusive<f64>) -> String {
+fn table(contest: &Contest) -> String {
+    let Contest { cc, beside: other, rows, band, full } = contest;
     let mut table = format!(
-        "{cc}, two subflows of 50 ms, bulk:100s, beside reno; Mbit/s, means of {SEEDS} seeds\n\
+        "{cc}, two subflows of 50 ms, bulk:100s, beside {other}; Mbit/s, means of {SEEDS} seeds\n\
          band of their share: {:.2} to {:.2} flows\n\
          {:<32} {:>6} {:>6} {:>8} {:>10} {:>6} {:>12}\n",
         band.start(),
@@ -48,12 +67,12 @@ fn table(cc: &str, band: &RangeInclusive<f64>) -> String {
         "flows",
         "range"
     );
-    for (link, jitter, beside) in ROWS {
+    for (link, jitter, beside) in *rows {
         let path = format!("rate=100mbit,rtt=50ms,jitter={jitter},via=cell");
         let runs = shares(
             &format!(
                 "--path a:{path} --path b:{path} --link cell:{link} --workload bulk:100s \
-                 --schedulers minrtt --cc {cc} --compete reno@cell*{beside}"
+                 --schedulers minrtt --cc {cc} --compete {other}@cell*{beside}"
             ),
             SEEDS,
         );
@@ -70,8 +89,8 @@ fn table(cc: &str, band: &RangeInclusive<f64>) -> String {
              {least:>6.2}..{most:.2}",
         );
         assert!(band.contains(&share), "{table}");
-        if link == DROP_TAIL {
-            let sum = own + each * f64::from(beside);
+        if *full && *link == DROP_TAIL {
+            let sum = own + each * f64::from(*beside);
             assert!((9.4..9.654).contains(&sum), "the link is full: {sum}");
         }
     }
@@ -80,20 +99,43 @@ fn table(cc: &str, band: &RangeInclusive<f64>) -> String {
 
 #[test]
 fn uncoupled_subflows_take_the_shares_of_two_flows() {
-    insta::assert_snapshot!(table("reno", &(1.8..=2.2)));
+    insta::assert_snapshot!(table(&Contest::with_reno("reno", 1.8..=2.2)));
 }
 
 #[test]
 fn lia_takes_about_the_share_of_one_flow() {
-    insta::assert_snapshot!(table("lia", &(0.9..=1.25)));
+    insta::assert_snapshot!(table(&Contest::with_reno("lia", 0.9..=1.25)));
 }
 
 #[test]
 fn balia_takes_about_the_share_of_one_flow() {
-    insta::assert_snapshot!(table("balia", &(0.9..=1.25)));
+    insta::assert_snapshot!(table(&Contest::with_reno("balia", 0.9..=1.25)));
 }
 
 #[test]
 fn olia_takes_about_the_share_of_one_flow() {
-    insta::assert_snapshot!(table("olia", &(0.85..=1.15)));
+    insta::assert_snapshot!(table(&Contest::with_reno("olia", 0.85..=1.15)));
+}
+
+/// It keeps a few segments queued, and reno fills the queue.
+#[test]
+fn wvegas_gives_way_to_reno() {
+    insta::assert_snapshot!(table(&Contest::with_reno("wvegas", 0.3..=0.85)));
+}
+
+/// The ten segments of all subflows together are those of a single flow.
+#[test]
+fn wvegas_without_its_drain_takes_about_the_share_of_one_of_its_kind() {
+    let cc = "wvegas:drain=off";
+    let contest = Contest { cc, beside: cc, rows: &ROWS[..4], band: 0.85..=1.15, full: true };
+    insta::assert_snapshot!(table(&contest));
+}
+
+/// With the drain of the kernel hardly a queue gets to alpha: every subflow is halved as soon as its
+/// delay has doubled, from however little, and half of the link stays empty.
+#[test]
+fn the_drain_of_wvegas_uncouples_it() {
+    let cc = "wvegas";
+    let contest = Contest { cc, beside: cc, rows: &ROWS[..2], band: 1.8..=2.2, full: false };
+    insta::assert_snapshot!(table(&contest));
 }

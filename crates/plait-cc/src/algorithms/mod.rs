@@ -6,3 +6,4 @@ pub(crate) mod fixed;
 pub mod lia;
 pub mod olia;
 pub mod reno;
+pub mod wvegas;

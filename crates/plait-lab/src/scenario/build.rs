@@ -373,8 +373,6 @@ fn twice(given: &Given, name: &str) -> ScenarioError {
 /// Schedulers that the grammar knows and that arrive in later versions.
 const LATER_SCHEDULERS: &[&str] =
     &["daps", "otias", "sttf", "stms", "stms-c", "stms-a", "linux", "strict", "rtt-threshold"];
-/// Controllers likewise.
-const LATER_CONTROLLERS: &[&str] = &["wvegas"];
 /// Decorators likewise.
 const LATER_DECORATORS: &[&str] = &["bm"];
 
@@ -405,7 +403,7 @@ fn controller_error(given: &Given, piece: &str, error: &CcError) -> ScenarioErro
     let names = || allowed.iter().map(String::as_str);
     if let CcError::UnknownName { given: name } = error {
         let what = "congestion controller";
-        return later_or_unknown(&given.place, what, name, LATER_CONTROLLERS, names());
+        return ScenarioError::unknown(&given.place, what, name, names());
     }
     let mut refused = ScenarioError::new(&given.place, Fault::Invalid, piece, &error.to_string());
     refused.nearest = nearest(error.given(), names()).map(str::to_owned);

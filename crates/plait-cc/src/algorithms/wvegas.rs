@@ -1,0 +1,239 @@
+//! wVegas, weighted Vegas (Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control).
+
+use super::reno;
+use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
+use alloc::boxed::Box;
+use plait_base::{Span, Time};
+
+const DRAIN: Param = Param {
+    name: "drain",
+    kind: Kind::Word { words: &["on", "off"], default: "on" },
+    unit: "",
+    help: "empty the queue when its delay has doubled; off: leave the window to alpha alone",
+    clause: "draft-xu-mptcp-congestion-control; Linux mptcp_wvegas.c",
+};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "wvegas",
+    aliases: &[],
+    idea: "keeps a few segments queued in all, shared by rate: reacts to delay before there is loss",
+    page: "With w the window in segments, base the least RTT and rtt the mean of the samples of a round \
+trip, once each round trip outside recovery:\n\
+\n\
+\x20 diff = w * (rtt - base) / rtt                  segments in the queue\n\
+\x20 in slow start, if diff > 1: w = min(w, w * base / rtt + 1), and slow start is over\n\
+\x20 if diff >= alpha: weight = rate / (sum of rates), alpha = max(2, 10 * weight)\n\
+\x20 w -= 1 if diff > alpha; w += 1 if diff < alpha\n\
+\x20 q = least queueing delay (rtt - base) since the last drain\n\
+\x20 if rtt - base >= 2 q > 0: w *= base / (2 rtt), and q is forgotten   (the drain)\n\
+\n\
+The own rate is w / rtt, that of a sibling its window over its smoothed RTT. w is at least 2; alpha \
+begins at 2, and again after a recovery or a timeout. A round trip of two samples or fewer grows \
+as reno's. A loss halves, as in reno. The drain needs a queue: where rtt is base, the kernel's \
+comparison of 0 with 0 would halve the window each round trip.\n\
+\n\
+Good at: short queues, and leaving the path whose delay grows before it drops anything.\n\
+Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other \
+reasons; a base that was measured while a queue stood. The drain answers to any doubling: three \
+subflows alone on 10 Mbit/s with 50 ms leave half of it empty, each as large as the others. With \
+drain=off they fill it, and two of one connection take the share of one (fairness.rs in plait-lab).",
+    clause: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control",
+    params: &[DRAIN],
+    make: |spec| {
+        let drains = spec.value(DRAIN.name) != Some(Value::Word("off"));
+        Box::new(Wvegas { drains, ..Wvegas::default() })
+    },
+};
+
+/// Segments that all subflows together keep queued.
+pub const TOTAL_ALPHA: f64 = 10.0;
+/// Least alpha of a subflow, and the first.
+pub const LEAST_ALPHA: f64 = 2.0;
+/// Segments in the queue that end slow start.
+pub const GAMMA: f64 = 1.0;
+/// Least window in segments.
+const LEAST_WINDOW: f64 = 2.0;
+/// Samples that a round trip needs more than.
+const FEW_SAMPLES: u32 = 2;
+
+/// Segments of a window of `window` that are in the queue and not on the way. Only the ratio of the
+/// times counts, so the sums over a round trip's samples will do as well as their means.
+#[must_use]
+pub fn diff(window: f64, base: Span, rtt: Span) -> f64 {
+    let queueing = rtt.minus(base).as_nanos() as f64;
+    window * queueing / rtt.as_nanos().max(1) as f64
+}
+
+/// The segments that a subflow with this part of all rates keeps queued.
+#[must_use]
+pub fn alpha(weight: f64) -> f64 {
+    (TOTAL_ALPHA * weight).max(LEAST_ALPHA)
+}
+
+/// The window in segments after a round trip that found `diff` segments queued.
+#[must_use]
+pub fn next(window: f64, diff: f64, alpha: f64) -> f64 {
+    if diff > alpha {
+        window - 1.0
+    } else if diff < alpha {
+        window + 1.0
+    } else {
+        window
+    }
+}
+
+/// The part of all rates that the speaker has, with its window over `rtt`; siblings count with
+/// their smoothed RTT. 1 where nobody has a rate.
+#[must_use]
+pub fn weight(view: &View<'_>, rtt: Span) -> f64 {
+    let rate = |window: f64, rtt: Span| window / rtt.as_nanos().max(1) as f64;
+    let own = rate(view.own().segments(), rtt);
+    let of = |flow: Flow| rate(flow.segments(), flow.srtt.unwrap_or(Span::MAX));
+    let sum = own + view.siblings().map(of).sum::<f64>();
+    if sum > 0.0 { own / sum } else { 1.0 }
+}
+
+/// Weighted Vegas.
+#[derive(Clone, Copy, Debug)]
+pub struct Wvegas {
+    /// Parameter `drain`.
+    drains: bool,
+    /// Least RTT sample so far.
+    base: Option<Span>,
+    round: Round,
+    /// Segments to keep queued, and the part of all rates that it came from.
+    alpha: f64,
+    weight: f64,
+    /// Segments that the last round trip found queued.
+    diff: f64,
+    /// Least queueing delay since the last drain.
+    least_queueing: Option<Span>,
+}
+
+impl Default for Wvegas {
+    fn default() -> Wvegas {
+        Wvegas {
+            drains: true,
+            base: None,
+            round: Round::default(),
+            alpha: LEAST_ALPHA,
+            weight: 1.0,
+            diff: 0.0,
+            least_queueing: None,
+        }
+    }
+}
+
+/// What has come in since the round trip began.
+#[derive(Clone, Copy, Default, Debug)]
+struct Round {
+    samples: u32,
+    sum: Span,
+    bytes: u64,
+}
+
+impl Wvegas {
+    /// Measurement begins anew; the least RTT is what it was.
+    fn restart(&mut self) {
+        *self = Wvegas { drains: self.drains, base: self.base, ..Wvegas::default() };
+    }
+
+    /// What the window changes by, in segments, after a round trip. `None` in slow start that goes
+    /// on.
+    fn judge(
+        &mut self,
+        round: Round,
+        base: Span,
+        slow_start: bool,
+        view: &View<'_>,
+    ) -> Option<f64> {
+        let window = view.own().segments();
+        let samples = u64::from(round.samples);
+        // Of the sums: no mean is rounded before it is compared.
+        let empty = base.times(samples);
+        self.diff = diff(window, empty, round.sum);
+        let ratio = empty.as_nanos() as f64 / round.sum.as_nanos().max(1) as f64;
+        let wanted = if slow_start {
+            if self.diff <= GAMMA {
+                return None;
+            }
+            window.min(window * ratio + 1.0)
+        } else {
+            let rtt = round.sum.over(samples);
+            if self.diff >= self.alpha {
+                self.weight = weight(view, rtt);
+                self.alpha = alpha(self.weight);
+            }
+            let next = next(window, self.diff, self.alpha);
+            if self.must_drain(rtt.minus(base)) { next * ratio / 2.0 } else { next }
+        };
+        Some(wanted.max(LEAST_WINDOW) - window)
+    }
+
+    /// Whether the queue has grown to twice what it was at least; the memory then starts over. A
+    /// queue that is empty has nothing to drain.
+    fn must_drain(&mut self, queueing: Span) -> bool {
+        if queueing == Span::ZERO || !self.drains {
+            self.least_queueing = None;
+            return false;
+        }
+        let least = self.least_queueing.map_or(queueing, |least| least.min(queueing));
+        let drain = queueing >= least.times(2);
+        self.least_queueing = (!drain).then_some(least);
+        drain
+    }
+}
+
+impl Algorithm for Wvegas {
+    /// [`Algorithm::watch`] moves the window.
+    fn increase(&mut self, _ack: &Ack, _bytes: u64, _view: &View<'_>) -> f64 {
+        0.0
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn watch(&mut self, ack: &Ack, view: &View<'_>) -> Option<f64> {
+        if let Some(rtt) = ack.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.round.samples = self.round.samples.saturating_add(1);
+            self.round.sum += rtt;
+        }
+        let own = view.own();
+        if own.in_recovery {
+            self.round = Round::default();
+            return None;
+        }
+        self.round.bytes = self.round.bytes.saturating_add(ack.bytes);
+        if !ack.round {
+            return None;
+        }
+        let round = core::mem::take(&mut self.round);
+        let slow_start = own.ssthresh.is_none_or(|ssthresh| own.cwnd < ssthresh);
+        match self.base {
+            Some(base) if round.samples > FEW_SAMPLES => {
+                let change = self.judge(round, base, slow_start, view)?;
+                Some(change * own.mss() as f64)
+            }
+            _ if slow_start => None,
+            _ => Some(reno::increase(round.bytes, view)),
+        }
+    }
+
+    fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
+        reno::halved(inflight, 2, view)
+    }
+
+    fn on_recovered(&mut self, _now: Time, _own: &Flow) {
+        self.restart();
+    }
+
+    fn on_window_set(&mut self, _own: &Flow) {
+        self.restart();
+    }
+
+    fn on_undo(&mut self, _now: Time) {
+        self.restart();
+    }
+}
