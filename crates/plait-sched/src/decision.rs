@@ -135,6 +135,12 @@ pub enum Reason {
     Opportunistic,
     /// Assigned ahead of sending.
     Planned,
+    /// The first subflow in the order of ranks that has room.
+    Priority,
+    /// Its RTT is below the threshold.
+    BelowThreshold,
+    /// No RTT is below the threshold; this one is the lowest.
+    NoneBelowThreshold,
     /// No live subflow.
     NoSubflow,
     /// Every candidate's window is full, or it is held back otherwise.
@@ -149,11 +155,13 @@ pub enum Reason {
     FastFinishesSooner,
     /// The slow subflow would block the send window for the fast one.
     SlowBlocksWindow,
+    /// Those that have room are above the threshold.
+    AboveThreshold,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 18] = [
+    pub const ALL: &'static [Reason] = &[
         Reason::OnlySubflow,
         Reason::LowestRtt,
         Reason::Turn,
@@ -165,6 +173,9 @@ impl Reason {
         Reason::ReinjectionAgain,
         Reason::Opportunistic,
         Reason::Planned,
+        Reason::Priority,
+        Reason::BelowThreshold,
+        Reason::NoneBelowThreshold,
         Reason::NoSubflow,
         Reason::AllBusy,
         Reason::TurnBusy,
@@ -172,6 +183,7 @@ impl Reason {
         Reason::SendWindow,
         Reason::FastFinishesSooner,
         Reason::SlowBlocksWindow,
+        Reason::AboveThreshold,
     ];
 
     /// The word, as in reports.
@@ -189,6 +201,9 @@ impl Reason {
             Reason::ReinjectionAgain => "reinjection-again",
             Reason::Opportunistic => "opportunistic",
             Reason::Planned => "planned",
+            Reason::Priority => "priority",
+            Reason::BelowThreshold => "below-threshold",
+            Reason::NoneBelowThreshold => "none-below-threshold",
             Reason::NoSubflow => "no-subflow",
             Reason::AllBusy => "all-busy",
             Reason::TurnBusy => "turn-busy",
@@ -196,6 +211,7 @@ impl Reason {
             Reason::SendWindow => "send-window",
             Reason::FastFinishesSooner => "fast-finishes-sooner",
             Reason::SlowBlocksWindow => "slow-blocks-window",
+            Reason::AboveThreshold => "above-threshold",
         }
     }
 }

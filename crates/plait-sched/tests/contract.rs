@@ -451,7 +451,7 @@ fn random_connections_meet_every_reason() {
             }));
         }
     }
-    let missed: Vec<Reason> = Reason::ALL.into_iter().filter(|it| !met.contains(it)).collect();
+    let missed: Vec<Reason> = Reason::ALL.iter().copied().filter(|it| !met.contains(it)).collect();
     assert_eq!(missed, [Reason::Planned]);
 }
 

@@ -371,8 +371,7 @@ fn twice(given: &Given, name: &str) -> ScenarioError {
 }
 
 /// Schedulers that the grammar knows and that arrive in later versions.
-const LATER_SCHEDULERS: &[&str] =
-    &["daps", "otias", "sttf", "stms", "stms-c", "stms-a", "linux", "strict", "rtt-threshold"];
+const LATER_SCHEDULERS: &[&str] = &["daps", "otias", "sttf", "stms", "stms-c", "stms-a", "linux"];
 /// Decorators likewise.
 const LATER_DECORATORS: &[&str] = &["bm"];
 

@@ -6,11 +6,20 @@ mod ecf;
 mod minrtt;
 mod redundant;
 mod roundrobin;
+mod rtt_threshold;
+mod strict;
 
 use crate::Entry;
 
 pub use ecf::{WindowChange, rec_cwnd_after};
 
 /// Every scheduler.
-pub static SCHEDULERS: &[Entry] =
-    &[minrtt::ENTRY, roundrobin::ENTRY, redundant::ENTRY, blest::ENTRY, ecf::ENTRY];
+pub static SCHEDULERS: &[Entry] = &[
+    minrtt::ENTRY,
+    roundrobin::ENTRY,
+    redundant::ENTRY,
+    blest::ENTRY,
+    ecf::ENTRY,
+    strict::ENTRY,
+    rtt_threshold::ENTRY,
+];

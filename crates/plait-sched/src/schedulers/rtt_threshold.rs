@@ -1,0 +1,90 @@
+//! RTT threshold: subflows below a limit of delay, in order.
+
+use crate::rules::{self, Task};
+use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use alloc::boxed::Box;
+use plait_base::Span;
+
+const THRESHOLD: Param = Param {
+    name: "threshold",
+    kind: Kind::Real { min: 0.0, max: 60_000.0, default: 100.0 },
+    unit: "ms",
+    help: "subflows are used whose smoothed RTT is below this",
+    clause: "draft-bonaventure-iccrg-schedulers-02 (the value is left open there)",
+};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "rtt-threshold",
+    aliases: &[],
+    idea: "use the first subflow whose RTT is below a threshold, and none above it",
+    page: "\
+Each segment goes to the first candidate, by id, whose smoothed RTT is below the threshold and that
+has room. While at least one candidate is below, those above are left idle, also where all below
+are full. Where none is below, or no RTT is known, the one with the lowest RTT alone is used, so
+that data flows.
+
+    low     = candidates with srtt < threshold; if there is none, the one with the least srtt
+    choose  the lowest id in low with  inflight + queued + len <= cwnd
+    wait    if none has room, or if the segment ends beyond the send window
+
+Numbers  srtt_ms (of the chosen one, or of the one waited for), threshold_ms.
+Paper    draft-bonaventure-iccrg-schedulers-02, RTT threshold. It does not say what happens where
+         no path is below; to stop for ever is of no use, so the fastest is taken.
+Good at  delay that must stay below a known bound.
+Bad at   throughput: a path just above the threshold carries nothing, and one whose own queue lifts
+         it above goes idle until its RTT is measured again.
+",
+    params: &[THRESHOLD],
+    state: &[],
+    queues_ahead: false,
+    build: |params| Box::new(RttThreshold::new(params)),
+};
+
+/// The scheduler; it remembers nothing.
+#[derive(Debug)]
+struct RttThreshold {
+    threshold: Span,
+}
+
+impl RttThreshold {
+    fn new(params: &Params) -> RttThreshold {
+        // Millionths of a millisecond are nanoseconds.
+        RttThreshold { threshold: Span::from_nanos(params.millionths(&THRESHOLD)) }
+    }
+}
+
+impl Scheduler for RttThreshold {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let segment = match rules::task(view) {
+            Task::Settled(decision) => return decision,
+            Task::Place(segment) => segment,
+        };
+        let candidates = view.candidates();
+        let all = || view.subflows.iter().filter(|it| candidates.contains(it.id));
+        let low = |it: &&SubflowView| it.srtt.is_some_and(|srtt| srtt < self.threshold);
+        out.note("threshold_ms", None, self.threshold.as_millis_f64());
+        let (first, chosen, reason) = match all().find(low) {
+            Some(first) => {
+                let chosen = all().filter(low).find(|it| it.usable(segment.len(), view.tsq));
+                (Some(first), chosen, Reason::BelowThreshold)
+            }
+            None => {
+                let least = rules::fastest(all());
+                let chosen = least.filter(|it| it.usable(segment.len(), view.tsq));
+                (least, chosen, Reason::NoneBelowThreshold)
+            }
+        };
+        if let Some(chosen) = chosen {
+            out.note("srtt_ms", Some(chosen.id), chosen.srtt_or_max().as_millis_f64());
+            return rules::new_on(view, chosen.id, segment, reason);
+        }
+        match first {
+            Some(first) if all().any(|it| it.usable(segment.len(), view.tsq)) => {
+                out.note("srtt_ms", Some(first.id), first.srtt_or_max().as_millis_f64());
+                Decision::Wait { on: Some(first.id), reason: Reason::AboveThreshold }
+            }
+            _ => rules::none_usable(view),
+        }
+    }
+}

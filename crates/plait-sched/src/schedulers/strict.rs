@@ -1,0 +1,51 @@
+//! Strict priority: one list of subflows, first come first used.
+
+use crate::rules::{self, Task};
+use crate::{Decision, Entry, Outcome, Reason, Scheduler, View};
+use alloc::boxed::Box;
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "strict",
+    aliases: &["strict-priority"],
+    idea: "use the first subflow of the list while it has room, the next one only beyond that",
+    page: "\
+Subflows have a rank: their id, which follows the order of the paths, so that the first path is the
+preferred one. Each segment goes to the candidate of the highest rank that has room.
+
+    choose  the lowest id among the candidates with  inflight + queued + len <= cwnd
+    wait    if none has room, or if the segment ends beyond the send window
+
+RTTs play no part: a preferred path that is slow stays preferred. Backup subflows are used only when
+no other is alive, whatever their rank.
+
+Numbers  rank.ID, the place of the chosen one in the list, from 0.
+Paper    draft-bonaventure-iccrg-schedulers-02, strict priority.
+Good at  paths of unlike cost: what is cheap is filled first, what is dear takes the rest.
+Bad at   short transfers where the preferred path is the slow one; its tail goes wherever there is
+         room, as with minrtt.
+",
+    params: &[],
+    state: &[],
+    queues_ahead: false,
+    build: |_| Box::new(Strict),
+};
+
+/// The scheduler; it remembers nothing.
+#[derive(Debug)]
+struct Strict;
+
+impl Scheduler for Strict {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let segment = match rules::task(view) {
+            Task::Settled(decision) => return decision,
+            Task::Place(segment) => segment,
+        };
+        let candidates = view.candidates();
+        let ranked = view.subflows.iter().filter(|it| candidates.contains(it.id)).enumerate();
+        let mut free = ranked.filter(|(_, it)| it.usable(segment.len(), view.tsq));
+        let Some((rank, subflow)) = free.next() else { return rules::none_usable(view) };
+        out.note("rank", Some(subflow.id), rank as f64);
+        rules::new_on(view, subflow.id, segment, Reason::Priority)
+    }
+}
