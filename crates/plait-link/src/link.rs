@@ -158,7 +158,7 @@ impl Link {
         };
         Link {
             service: Service::new(&config.rate),
-            backlog: Backlog::default(),
+            backlog: Backlog::new(),
             limit,
             managed,
             outages: Outages::new(&config.outages),

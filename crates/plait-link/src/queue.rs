@@ -6,13 +6,20 @@ use crate::{QueueLimit, RateSource};
 
 /// The packets that have not departed yet. Their departures are known, so nothing needs to happen
 /// when they leave: whoever looks next removes them.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Backlog {
     ring: VecDeque<(Time, u32)>,
     bytes: u64,
 }
 
 impl Backlog {
+    /// Room for most queues, so that one that fills late allocates nothing.
+    const ROOM: usize = 64;
+
+    pub(crate) fn new() -> Backlog {
+        Backlog { ring: VecDeque::with_capacity(Backlog::ROOM), bytes: 0 }
+    }
+
     /// Removes what has departed by `now`.
     #[inline]
     pub(crate) fn drain(&mut self, now: Time) {

@@ -2,7 +2,7 @@
 
 use crate::middlebox::{Meddled, Meddler, Middlebox};
 use crate::queue::{EventQueue, Stamp};
-use crate::way::{Packet, Sources, Way};
+use crate::way::{Copied, Packet, Sources, Way};
 use plait_base::{PathId, Rate, Time};
 use plait_link::{Aqm, DropCause, HostLink, Link, LinkConfig, LinkCounters};
 use plait_wire::Segment;
@@ -69,6 +69,8 @@ pub(crate) struct Arrival {
     pub(crate) path: PathId,
     pub(crate) direction: Direction,
     pub(crate) segment: Box<Segment>,
+    /// The way that made this copy, where it is one: the segment goes back there.
+    pub(crate) copier: Option<usize>,
 }
 
 /// What a source in the event queue stands for.
@@ -178,7 +180,8 @@ impl Network {
         let size = segment.ip_len();
         let enters = way.host_links[pair].offer(now, size);
         let stamp = Stamp { at: enters, order: queue.order() };
-        let packet = Packet { stamp, pair, path, corrupt: false, size, segment };
+        let packet =
+            Packet { stamp, pair, path, corrupt: false, copied: Copied::Not, size, segment };
         way.enter(queue, packet).map(|(packet, cause)| (packet.segment, cause))
     }
 
@@ -225,6 +228,12 @@ impl Network {
     pub(crate) fn poll_dropped(&mut self, source: usize) -> Option<(Arrival, DropCause)> {
         let (packet, cause) = self.dropped.pop_front()?;
         Some((arrival(packet, self.sources[source].0), cause))
+    }
+
+    /// Takes back the segment of a copy that was made by the way `copier`.
+    #[inline(never)]
+    pub(crate) fn keep(&mut self, copier: usize, segment: Box<Segment>) {
+        self.ways[copier].keep(segment);
     }
 
     /// When the last packet that a host handed over leaves the host's own link.
@@ -278,5 +287,10 @@ const fn way_direction(way: usize) -> Direction {
 /// A packet at the end of a way.
 fn arrival(packet: Packet, way: usize) -> Arrival {
     let direction = way_direction(way);
-    Arrival { pair: packet.pair, path: packet.path, direction, segment: packet.segment }
+    let copier = match packet.copied {
+        Copied::Not => None,
+        Copied::ByPath => Some(Network::index(packet.path, direction)),
+        Copied::ByShared => Some(way),
+    };
+    Arrival { pair: packet.pair, path: packet.path, direction, segment: packet.segment, copier }
 }

@@ -4,11 +4,25 @@
 use crate::queue::{EventQueue, Stamp};
 use plait_base::{PathId, Time};
 use plait_link::{DropCause, Fate, HostLink, Link};
-use plait_wire::Segment;
+use plait_wire::{Payload, Segment};
 use std::collections::VecDeque;
 
+/// Segments for copies that are made at first.
+const FIRST_SPARES: usize = 64;
+
+/// Whose segment a packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Copied {
+    /// The sender's own.
+    Not,
+    /// A copy that the path's own link made.
+    ByPath,
+    /// A copy that the shared link made.
+    ByShared,
+}
+
 /// A segment on its way.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Packet {
     /// When it enters or leaves the link that it is at.
     pub(crate) stamp: Stamp,
@@ -16,6 +30,7 @@ pub(crate) struct Packet {
     pub(crate) path: PathId,
     /// It was damaged.
     pub(crate) corrupt: bool,
+    pub(crate) copied: Copied,
     /// Bytes of the IP packet.
     pub(crate) size: u32,
     pub(crate) segment: Box<Segment>,
@@ -33,6 +48,7 @@ pub(crate) struct Sources {
 
 /// One direction of a path or of a shared link.
 #[derive(Debug)]
+#[expect(clippy::vec_box, reason = "the boxes are what is kept")]
 pub(crate) struct Way {
     pub(crate) link: Link,
     /// The hosts' own links before it, one for each pair of hosts; a shared link has none.
@@ -50,6 +66,10 @@ pub(crate) struct Way {
     held_back: VecDeque<Packet>,
     /// What a managed queue tells; empty between calls.
     fates: Vec<Fate>,
+    /// Segments for packets that arrive twice.
+    spare: Vec<Box<Segment>>,
+    /// How many of them were made.
+    made: usize,
 }
 
 impl Way {
@@ -69,7 +89,32 @@ impl Way {
             under_way: VecDeque::with_capacity(64),
             held_back: VecDeque::new(),
             fates: Vec::new(),
+            spare: Vec::new(),
+            made: 0,
         }
+    }
+
+    /// A packet like this one that arrives at `at`. Copies come back ([`Way::keep`]), so the steady
+    /// state makes none: where none is left, as many are made as there are already.
+    #[inline(never)]
+    fn copy(&mut self, packet: &Packet, at: Time) -> Packet {
+        if self.spare.is_empty() {
+            let more = self.made.max(FIRST_SPARES);
+            self.made += more;
+            self.spare.reserve_exact(self.made);
+            self.spare.extend((0..more).map(|_| Box::default()));
+        }
+        let mut segment = self.spare.pop().unwrap_or_default();
+        segment.clone_from(&packet.segment);
+        let copied = if self.host_links.is_empty() { Copied::ByShared } else { Copied::ByPath };
+        Packet { stamp: Stamp { at, ..packet.stamp }, copied, segment, ..*packet }
+    }
+
+    /// Takes back the segment of a copy that this way made; what it refers to is let go.
+    pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
+        segment.payload = Payload::Empty;
+        segment.options.clear();
+        self.spare.push(segment);
     }
 
     /// Takes a packet that leaves a host at its stamp. Hands it back with the cause if it is known
@@ -153,10 +198,7 @@ impl Way {
             Fate::Deliver { arrives, held_back, twin, corrupt, .. } => {
                 packet.corrupt |= corrupt;
                 packet.stamp.at = arrives;
-                let copy = twin.map(|at| {
-                    let stamp = Stamp { at, ..packet.stamp };
-                    Packet { stamp, ..packet.clone() }
-                });
+                let copy = twin.map(|at| self.copy(&packet, at));
                 self.push(queue, packet, held_back);
                 if let Some(copy) = copy {
                     self.push(queue, copy, held_back);
@@ -170,6 +212,9 @@ impl Way {
     fn push(&mut self, queue: &mut EventQueue, packet: Packet, held_back: bool) {
         let arrivals = self.sources.arrivals;
         let (ring, other) = if held_back {
+            if self.held_back.capacity() == 0 {
+                self.held_back.reserve(64);
+            }
             (&mut self.held_back, &self.under_way)
         } else {
             (&mut self.under_way, &self.held_back)

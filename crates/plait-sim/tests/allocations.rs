@@ -1,13 +1,15 @@
 //! The steady state allocates nothing: over two lossy paths, with measures and without, what grows
-//! with the windows has grown after a few seconds, and segments are used again.
+//! with the windows has grown after a few seconds, and segments are used again, those of packets
+//! that arrive twice too.
 
 mod common;
 
 use common::{at, limited, ms, setup, spec, with_loss};
 use libtest_mimic::{Arguments, Failed, Trial};
-use plait_base::{PathId, Time};
+use plait_base::{Chance, PathId, Time};
 use plait_core::{Config, Detail};
-use plait_sim::{Direction, Hop, Watch, run_watched};
+use plait_link::Reorder;
+use plait_sim::{Direction, Hop, PathSetup, Setup, Watch, run_watched};
 use plait_wire::Segment;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -54,22 +56,64 @@ impl Watch for Count {
     }
 }
 
-/// Data packets after the warm-up, and allocations among them.
-fn steady(
-    scheduler: &str,
-    controller: &str,
+/// What paths do besides losing packets.
+#[derive(Clone, Copy, Default)]
+struct Faults {
+    duplicate: bool,
+    reorder: bool,
+}
+
+/// One of a hundred.
+const RARELY: u32 = 10_000_000;
+
+/// A path that loses packets and does more to them.
+fn bad(name: &str, mbit: u64, rtt: u64, faults: Faults) -> PathSetup {
+    let mut path = with_loss(limited(name, mbit, ms(rtt)), RARELY);
+    for link in [&mut path.down, &mut path.up] {
+        if faults.duplicate {
+            link.duplicate = Chance::from_ppb(2 * RARELY);
+        }
+        if faults.reorder {
+            link.reorder = Reorder { chance: Chance::from_ppb(2 * RARELY), by: ms(20) };
+        }
+    }
+    path
+}
+
+/// A run to count in.
+#[derive(Clone, Copy)]
+struct Case {
+    scheduler: &'static str,
+    controller: &'static str,
     detail: Detail,
     careless: Option<u64>,
-) -> (u64, usize) {
-    let lossy = |name, mbit, rtt| with_loss(limited(name, mbit, ms(rtt)), 10_000_000);
-    let paths = vec![lossy("wifi", 25, 25), lossy("lte", 4, 75)];
+    faults: Faults,
+    seed: u64,
+}
+
+const CASE: Case = Case {
+    scheduler: "minrtt",
+    controller: "cubic",
+    detail: Detail::Measures,
+    careless: None,
+    faults: Faults { duplicate: false, reorder: false },
+    seed: 1,
+};
+
+/// Data packets after the warm-up, and allocations among them.
+fn steady(case: Case) -> (u64, usize) {
+    let Case { scheduler, controller, detail, careless, faults, seed } = case;
+    let paths = vec![bad("wifi", 25, 25, faults), bad("lte", 4, 75, faults)];
     let spec = spec(scheduler, controller, 2, Config::default());
-    let mut setup = setup(paths, &spec, &format!("bulk:{SECONDS}s"));
+    let mut setup = Setup { seed, ..setup(paths, &spec, &format!("bulk:{SECONDS}s")) };
     // The invariants put together what they compare.
     setup.check = false;
     let mut count = Count { detail, careless, packets: 0, at_start: None, at_end: 0 };
     let outcome = run_watched(&setup, &mut count);
     assert!(outcome.complete());
+    let links = || outcome.links.iter().flat_map(|(down, up)| [down, up]);
+    assert!(!faults.duplicate || links().all(|link| link.duplicated_packets > 10));
+    assert!(!faults.reorder || links().all(|link| link.reordered_packets > 10));
     (count.packets, count.at_end - count.at_start.unwrap_or(0))
 }
 
@@ -84,20 +128,51 @@ fn expect(seen: (u64, usize), expected: usize) -> Result<(), Failed> {
     Ok(())
 }
 
+const SCHEDULERS: [&str; 5] = ["minrtt", "ecf", "blest", "roundrobin", "redundant"];
+const CONTROLLERS: [&str; 2] = ["cubic", "lia"];
+
+/// Seeds for each kind of faults; each has another scheduler or controller than the one before.
+fn seeds() -> u64 {
+    if std::env::var_os("PLAIT_SOAK").is_some() { 200 } else { 20 }
+}
+
+fn every_seed(faults: Faults) -> Result<(), Failed> {
+    for seed in 1..=seeds() {
+        let scheduler = SCHEDULERS[(seed % 5) as usize];
+        let controller = CONTROLLERS[(seed / 5 % 2) as usize];
+        let case = Case { scheduler, controller, faults, seed, ..CASE };
+        expect(steady(case), 0).map_err(|wrong| {
+            let text = wrong.message().unwrap_or_default();
+            Failed::from(format!("seed {seed}, {scheduler} over {controller}: {text}"))
+        })?;
+    }
+    Ok(())
+}
+
 fn main() {
     let mut trials = Vec::new();
-    for scheduler in ["minrtt", "ecf", "blest", "roundrobin", "redundant"] {
-        for controller in ["cubic", "lia"] {
+    for scheduler in SCHEDULERS {
+        for controller in CONTROLLERS {
             for (detail, name) in [(Detail::Measures, "measures"), (Detail::Nothing, "nothing")] {
                 let name =
                     format!("{scheduler}_over_{controller}_telling_{name}_allocates_nothing");
-                let check = move || expect(steady(scheduler, controller, detail, None), 0);
-                trials.push(Trial::test(name, check));
+                let case = Case { scheduler, controller, detail, ..CASE };
+                trials.push(Trial::test(name, move || expect(steady(case), 0)));
             }
         }
     }
+    for (name, duplicate, reorder) in [
+        ("losses", false, false),
+        ("duplicates", true, false),
+        ("reordering", false, true),
+        ("duplicates_and_reordering", true, true),
+    ] {
+        let faults = Faults { duplicate, reorder };
+        let name = format!("no_seed_allocates_with_{name}");
+        trials.push(Trial::test(name, move || every_seed(faults)));
+    }
     trials.push(Trial::test("an_allocation_now_and_then_is_counted", || {
-        let seen = steady("minrtt", "cubic", Detail::Measures, Some(1_000));
+        let seen = steady(Case { careless: Some(1_000), ..CASE });
         // What the last packet allocates comes after the count.
         expect(seen, (seen.0 - 1) as usize / 1_000)
     }));

@@ -27,8 +27,9 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Room for what happens at one instant, nearly always.
-    const STRIDE: usize = 256;
+    /// Room for what happens at one instant, nearly always: a hole that is filled lets hundreds of
+    /// runs go.
+    const STRIDE: usize = 1_024;
 
     pub(crate) fn emit(&mut self, event: Event) {
         let wanted = match self.detail {
@@ -115,6 +116,9 @@ impl SpareSegments {
     /// Windows of this many segments turn over without an allocation.
     const MOST: usize = 4_096;
 
+    /// How many are made at least for a driver that gives them back.
+    const BATCH: usize = 64;
+
     /// Room for the segments of a window or two.
     const STRIDE: usize = 256;
 
@@ -131,16 +135,20 @@ impl SpareSegments {
         }
     }
 
-    /// A segment that was kept. Where there is none, as many are made as there are already: a
-    /// window that grows a little later on finds some. A driver that gives none back gets one.
+    /// A segment that was kept. Where there is none, three times as many are made as there are
+    /// already: a window that grows a little later on finds some. A driver that gives none back
+    /// gets one.
     fn take(&mut self) -> Box<Segment> {
         self.spare.pop().unwrap_or_else(|| self.make())
     }
 
     #[cold]
     fn make(&mut self) -> Box<Segment> {
-        let more = self.made.min(self.kept).clamp(1, SpareSegments::MOST);
-        self.made += more;
+        let fewest = if self.kept == 0 { 1 } else { SpareSegments::BATCH };
+        let more = (3 * self.made.min(self.kept)).clamp(fewest, SpareSegments::MOST);
+        self.made = self.made.saturating_add(more);
+        // All of them may come back before one is asked for, and those of handshakes besides.
+        self.spare.reserve((self.made + SpareSegments::BATCH).min(SpareSegments::MOST));
         self.spare.extend((1..more).map(|_| Box::default()));
         Box::default()
     }

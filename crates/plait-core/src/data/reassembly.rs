@@ -218,7 +218,7 @@ impl Reassembly {
     /// Holds the parts of `range` that are not held yet.
     fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
-            reserve_ahead(&mut self.held, 256);
+            reserve_ahead(&mut self.held, 512);
             self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
             return range.len();
         }
@@ -230,7 +230,7 @@ impl Reassembly {
             if start < gap_end {
                 let gap = ByteRange::new(start, gap_end);
                 let piece = payload.slice((start - range.start) as u32, gap.len() as u32);
-                reserve_ahead(&mut self.held, 256);
+                reserve_ahead(&mut self.held, 512);
                 self.held.insert(index, Held { range: gap, at, subflow, payload: piece });
                 new += gap.len();
                 index += 1;

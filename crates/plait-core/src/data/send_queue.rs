@@ -30,10 +30,9 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
-    /// A queue of nothing. A reinjection may be the first after a long time, so there is room for
-    /// a few.
+    /// A queue of nothing.
     pub(crate) fn new() -> SendQueue {
-        SendQueue { reinject: RangeSet::with_capacity(4), ..SendQueue::default() }
+        SendQueue::default()
     }
 
     pub(crate) const fn una(&self) -> u64 {
@@ -193,13 +192,30 @@ impl SendQueue {
         let entry = SentRange { range, carried: SubflowSet::one(subflow), first: subflow };
         if range.start >= self.nxt {
             self.nxt = range.end;
-            reserve_ahead(&mut self.sent, 64);
+            self.make_room();
             self.sent.push_back(entry);
         } else {
             let at = self.sent.partition_point(|sent| sent.range.start < range.start);
-            reserve_ahead(&mut self.sent, 64);
+            self.make_room();
             self.sent.insert(at, entry);
         }
+    }
+
+    /// Room for one more entry, and once there are several for what a timeout may put back at once,
+    /// which may be long after.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.sent.len() == self.sent.capacity() {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        if !self.sent.is_empty() {
+            self.reinject.reserve(64);
+        }
+        reserve_ahead(&mut self.sent, 512);
     }
 
     /// Nothing has been sent: the connection begins again.
@@ -237,7 +253,7 @@ impl SendQueue {
         };
         let tail = SentRange { range: ByteRange::new(dsn, sent.range.end), ..*sent };
         sent.range.end = dsn;
-        reserve_ahead(&mut self.sent, 64);
+        self.make_room();
         self.sent.insert(at + 1, tail);
     }
 

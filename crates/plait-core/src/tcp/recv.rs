@@ -27,6 +27,9 @@ pub(crate) enum AckDue {
 /// again.
 const MOST_RANGES: usize = 4_096;
 
+/// More separate ranges than a window of some hundred segments gets.
+const MOST_HOLES: usize = 64;
+
 /// How many SACK blocks are remembered in order of recency.
 const RECENT: usize = 4;
 
@@ -163,9 +166,20 @@ impl Receiver {
             }
             _ => self.held.len(),
         };
-        reserve_ahead(&mut self.held, 64);
+        if self.held.len() == self.held.capacity() {
+            self.make_room();
+        }
         self.held.insert(at, Held { seq: range.start, dsn, at: now, payload });
         self.note_recent(range.start);
+    }
+
+    /// Room for what a hole holds up, and for more holes.
+    #[cold]
+    fn make_room(&mut self) {
+        if !self.held.is_empty() {
+            self.ranges.reserve(MOST_HOLES);
+        }
+        reserve_ahead(&mut self.held, 256);
     }
 
     /// The block of `seq` is the most recent one; the others keep their order, so that each is told

@@ -56,6 +56,9 @@ pub(crate) struct AckOutcome {
 /// some are acknowledged.
 const MOST_RANGES: usize = 4_096;
 
+/// More separate ranges than a window of some hundred segments gets.
+const MOST_HOLES: usize = 64;
+
 #[derive(Debug, Default)]
 pub(crate) struct TxRing {
     ring: VecDeque<Sent>,
@@ -129,12 +132,23 @@ impl TxRing {
         self.highest_delivered = self.una;
     }
 
+    /// Room for a window, and for the holes that it may get.
+    #[cold]
+    fn make_room(&mut self) {
+        if !self.ring.is_empty() {
+            self.sacked.reserve(MOST_HOLES);
+        }
+        reserve_ahead(&mut self.ring, 256);
+    }
+
     /// Notes a new segment at the right edge and returns its sequence number.
     pub(crate) fn push(&mut self, now: Time, dsn: u64, len: u32, fin: bool) -> u64 {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.inflight += u64::from(len);
-        reserve_ahead(&mut self.ring, 64);
+        if self.ring.len() == self.ring.capacity() {
+            self.make_room();
+        }
         self.ring.push_back(Sent {
             seq,
             dsn,

@@ -68,7 +68,7 @@ pub(crate) struct Evidence {
 }
 
 /// Ranges that are sent again in an episode, nearly always.
-const ROOM: usize = 16;
+const ROOM: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Undo {

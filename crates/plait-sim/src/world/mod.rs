@@ -219,19 +219,28 @@ impl<'a> World<'a> {
 
     fn on_network(&mut self, source: usize) {
         if let Some(arrival) = self.network.due(&mut self.queue, self.now, source) {
-            let Arrival { pair, path, direction, segment } = arrival;
+            let Arrival { pair, path, direction, segment, copier } = arrival;
             self.digest.push(self.now, true, path, direction, &segment);
             self.show(Hop::Delivered, pair, path, direction, &segment);
             let (from, to) = ends_of(pair, direction);
             self.hosts[to].endpoint.handle(self.now, path, &segment);
-            self.hosts[from].endpoint.recycle(segment);
+            self.recycle(from, copier, segment);
             self.serve(to);
             return;
         }
         while let Some((arrival, cause)) = self.network.poll_dropped(source) {
-            let Arrival { pair, path, direction, segment } = arrival;
+            let Arrival { pair, path, direction, segment, copier } = arrival;
             self.show(Hop::Dropped(cause), pair, path, direction, &segment);
-            self.hosts[ends_of(pair, direction).0].endpoint.recycle(segment);
+            self.recycle(ends_of(pair, direction).0, copier, segment);
+        }
+    }
+
+    /// Gives a segment back to the host that sent it, or to the link that made the copy.
+    #[inline]
+    fn recycle(&mut self, from: usize, copier: Option<usize>, segment: Box<Segment>) {
+        match copier {
+            None => self.hosts[from].endpoint.recycle(segment),
+            Some(copier) => self.network.keep(copier, segment),
         }
     }
 
