@@ -81,6 +81,22 @@ pub trait Algorithm: core::fmt::Debug + Send {
         let _ = now;
     }
 
+    /// Writes the state that later answers depend on, one call for each named value.
+    fn save_state(&self, write: &mut dyn FnMut(&'static str, f64)) {
+        let _ = write;
+    }
+
+    /// Takes over one value of a saved state; false where the name is unknown.
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        let _ = (name, value);
+        false
+    }
+
+    /// The numbers of the formula at `now`, one call for each, under the names of its page.
+    fn numbers(&self, now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
+        let _ = (now, view, write);
+    }
+
     /// A window that never moves, in bytes, where the algorithm has one.
     fn fixed_window(&self, mss: u32) -> Option<u64> {
         let _ = mss;

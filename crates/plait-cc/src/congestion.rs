@@ -2,82 +2,12 @@
 
 use crate::hystart::{Growth, HyStart};
 use crate::idle::IdlePeriod;
-use crate::{Ack, Algorithm, Flow, Flows, IdleReset, IdleRestart, Restarted, View};
+use crate::{
+    Ack, Algorithm, Books, Flow, Flows, IdleReset, IdleRestart, LossIntervals, Phase, Restarted,
+    Settings, View,
+};
 use alloc::boxed::Box;
 use plait_base::{Span, Time};
-
-/// Settings that every algorithm shares.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// Payload bytes of a full segment; zero counts as one.
-    pub mss: u32,
-    /// Initial window in segments (RFC 6928); zero counts as one.
-    pub initial_window: u32,
-    /// Initial slow start threshold in bytes; `None` is infinite. Rounded down to whole segments,
-    /// but not below one.
-    pub ssthresh: Option<u64>,
-    /// L of RFC 3465: slow start grows by at most this many segments per ACK. [`u32::MAX`] is no
-    /// limit.
-    pub slow_start_limit: u32,
-    /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
-    pub hystart: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            mss: 1448,
-            initial_window: 10,
-            ssthresh: None,
-            slow_start_limit: 2,
-            hystart: false,
-        }
-    }
-}
-
-impl Settings {
-    /// Bytes of a full segment, at least one.
-    pub(crate) fn segment(&self) -> u64 {
-        u64::from(self.mss.max(1))
-    }
-
-    /// Initial window in bytes.
-    pub(crate) fn initial_bytes(&self) -> u64 {
-        u64::from(self.initial_window.max(1)) * self.segment()
-    }
-}
-
-/// Where the window stands in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    /// Below the threshold. After a timeout it grows by one segment per ACK only.
-    SlowStart { after_timeout: bool },
-    /// The algorithm moves the window.
-    Avoidance,
-    /// A loss is being repaired; the window stands still.
-    Recovery,
-}
-
-/// Bytes acknowledged between losses (draft-khalili-mptcp-congestion-control-05 section 3.1).
-#[derive(Clone, Copy, Default, Debug)]
-struct LossIntervals {
-    since_last: u64,
-    between_last_two: u64,
-}
-
-impl LossIntervals {
-    /// Starts a new interval, unless nothing was acknowledged in the present one.
-    fn on_loss(&mut self) {
-        if self.since_last > 0 {
-            self.between_last_two = self.since_last;
-            self.since_last = 0;
-        }
-    }
-
-    fn longer(&self) -> u64 {
-        self.since_last.max(self.between_last_two)
-    }
-}
 
 /// What a reduction changed, kept until it can no longer be taken back.
 #[derive(Clone, Copy, Debug)]
@@ -148,16 +78,47 @@ impl Congestion {
     /// of `flow`; what else an algorithm remembers starts anew.
     #[must_use]
     pub fn resumed(settings: Settings, algorithm: Box<dyn Algorithm>, flow: &Flow) -> Congestion {
+        let phase = match flow.in_recovery {
+            true => Phase::Recovery,
+            false => Phase::SlowStart { after_timeout: false },
+        };
+        let intervals = LossIntervals { since_last: flow.loss_interval, between_last_two: 0 };
+        let Flow { cwnd, ssthresh, .. } = *flow;
+        let books = Books { cwnd, fraction: 0.0, ssthresh, phase, intervals };
+        Congestion::continued(settings, algorithm, &books)
+    }
+
+    /// A subflow whose books were written down; `algorithm` has taken over its own state. A window
+    /// below one segment counts as one.
+    #[must_use]
+    pub fn continued(
+        settings: Settings,
+        algorithm: Box<dyn Algorithm>,
+        books: &Books,
+    ) -> Congestion {
         let mut congestion = Congestion::new(settings, algorithm);
-        congestion.intervals.since_last = flow.loss_interval;
+        congestion.intervals = books.intervals;
         if congestion.fixed().is_none() {
-            congestion.cwnd = flow.cwnd.max(settings.segment());
-            congestion.ssthresh = flow.ssthresh;
-            if flow.in_recovery {
-                congestion.phase = Phase::Recovery;
-            }
+            congestion.cwnd = books.cwnd.max(settings.segment());
+            congestion.fraction =
+                if (0.0..1.0).contains(&books.fraction) { books.fraction } else { 0.0 };
+            congestion.ssthresh = books.ssthresh;
+            congestion.phase = books.phase;
         }
         congestion
+    }
+
+    /// The books as they stand.
+    #[must_use]
+    pub fn books(&self) -> Books {
+        let Congestion { cwnd, fraction, ssthresh, phase, intervals, .. } = *self;
+        Books { cwnd, fraction, ssthresh, phase, intervals }
+    }
+
+    /// The algorithm, for its state and its numbers.
+    #[must_use]
+    pub fn algorithm(&self) -> &dyn Algorithm {
+        self.algorithm.as_ref()
     }
 
     /// Congestion window in bytes, at least one segment.

@@ -27,6 +27,7 @@ extern crate alloc;
 
 mod algorithm;
 mod algorithms;
+mod books;
 mod congestion;
 mod hystart;
 mod idle;
@@ -44,7 +45,8 @@ pub use algorithms::lia::{self, Lia};
 pub use algorithms::olia::{self, Olia};
 pub use algorithms::reno::{self, Reno};
 pub use algorithms::wvegas::{self, Wvegas};
-pub use congestion::{Congestion, Settings};
+pub use books::{Books, LossIntervals, Phase, Settings};
+pub use congestion::Congestion;
 pub use idle::{IdleReset, IdleRestart, Restarted, restart};
 pub use params::{FixedWindow, Kind, Param, Value};
 pub use registry::{CONTROLLERS, Entry};

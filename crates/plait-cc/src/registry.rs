@@ -20,6 +20,8 @@ pub struct Entry {
     pub clause: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
+    /// Names and meanings of what [`Algorithm::save_state`] writes.
+    pub state: &'static [(&'static str, &'static str)],
     /// Builds the algorithm that a spec of this entry describes.
     pub make: fn(&Spec) -> Box<dyn Algorithm>,
 }

@@ -197,9 +197,18 @@ fn json_has_the_promised_shape() {
 
 #[test]
 fn every_schema_is_printed() {
-    for command in
-        ["compare", "run", "decide", "decide-question", "list", "swarm", "swarm-replay", "trace"]
-    {
+    for command in [
+        "compare",
+        "run",
+        "decide",
+        "decide-question",
+        "decide-cc",
+        "decide-cc-question",
+        "list",
+        "swarm",
+        "swarm-replay",
+        "trace",
+    ] {
         let schema: Value = serde_json::from_str(&stdout(&plait(&["schema", command]))).unwrap();
         assert!(schema["$schema"].as_str().unwrap().contains("2020-12"), "{command}");
     }

@@ -319,3 +319,61 @@ fn ecf_weighs_the_finish_times() {
         assert!(close(&answer["state"]["waiting"], &expect["waiting"]), "{name}: {answer}");
     }
 }
+
+/// Families of vectors that concern a scheduler or decorator, by the beginning of their names.
+const FAMILIES: [(&str, &str); 14] = [
+    ("lrf/", "minrtt"),
+    ("rr/", "roundrobin"),
+    ("rp/", "+rp"),
+    ("bm/", "+bm"),
+    ("red/", "redundant"),
+    ("daps/", "daps"),
+    ("otias/", "otias"),
+    ("blest/", "blest"),
+    ("ecf/", "ecf"),
+    ("sttf/", "sttf"),
+    ("stms/gapC", "stms-c"),
+    ("stms/pick", "stms-c"),
+    ("stms/A", "stms-a"),
+    ("up/", "linux"),
+];
+
+/// Vectors without a question: docs/decide.md says why.
+const NO_QUESTION: [&str; 2] = ["ecf/rec_snd_cwnd", "stms/buffers"];
+
+/// Whoever registers a scheduler that the file has vectors of maps them here: a test that takes them
+/// with `in vectors("FAMILY")`, and the rows of docs/decide.md.
+#[test]
+fn every_vector_of_a_registered_scheduler_is_asked() {
+    let output = Command::new(env!("CARGO_BIN_EXE_plait"))
+        .args(["list", "schedulers", "--json"])
+        .output()
+        .unwrap();
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let registered: Vec<&str> = listed["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    let asked: Vec<&str> = include_str!("decide.rs")
+        .split("in vectors(\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let all: Vec<Value> = serde_json::from_str(VECTORS).unwrap();
+    let first_of_a_controller =
+        all.iter().position(|vector| vector["name"].as_str().unwrap().starts_with("lia/")).unwrap();
+    for (index, vector) in all[..first_of_a_controller].iter().enumerate() {
+        let name = vector["name"].as_str().unwrap();
+        if NO_QUESTION.contains(&name) {
+            continue;
+        }
+        let family = FAMILIES.iter().find(|(family, _)| name.starts_with(family));
+        let (_, scheduler) = family.unwrap_or_else(|| panic!("{name}#{index} is nobody's"));
+        if registered.contains(scheduler) {
+            let mapped = asked.iter().any(|family| name.starts_with(family));
+            assert!(mapped, "`{scheduler}` is registered, and {name}#{index} is not asked");
+        }
+    }
+}

@@ -21,6 +21,7 @@ quarters, down to one segment. With one subflow left it is reno.\n\
 The kernel takes a as a whole number in the reduction; here it is the real one.",
     clause: "draft-walid-mptcp-congestion-control-04",
     params: &[],
+    state: &[],
     make: |_| Box::new(Balia),
 };
 
@@ -78,6 +79,10 @@ pub fn reduced(window: u64, view: &View<'_>) -> u64 {
 impl Algorithm for Balia {
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
         increase(bytes, view)
+    }
+
+    fn numbers(&self, _now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
+        write("alpha", alpha(view));
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {

@@ -1,5 +1,6 @@
 //! CUBIC (RFC 9438), uncoupled. Windows are in segments with fraction, as in the RFC.
 
+use super::millis;
 use crate::{Ack, Algorithm, Entry, Flow, View};
 use alloc::boxed::Box;
 use plait_base::{Span, Time};
@@ -24,6 +25,17 @@ to cwnd (1 + beta) / 2 (fast convergence). When slow start ends without a loss, 
 timeout, K is 0 and Wmax the window at hand. Idle time does not count into t. Uncoupled.",
     clause: "RFC 9438 section 4",
     params: &[],
+    state: &[
+        ("w_max", "Wmax for the next curve, in segments"),
+        ("prior", "window before the last reduction, in segments"),
+        (
+            "epoch_ms",
+            "when this congestion avoidance began; absent until the first ACK after an upset",
+        ),
+        ("plateau", "Wmax of this curve, in segments"),
+        ("k_s", "K of this curve, in seconds"),
+        ("w_est", "W_est, in segments"),
+    ],
     make: |_| Box::new(Cubic::default()),
 };
 
@@ -147,6 +159,44 @@ impl Algorithm for Cubic {
         self.state.prior = cwnd;
         self.state.epoch = None;
         threshold(inflight, mss)
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&'static str, f64)) {
+        let State { w_max, prior, epoch, curve, estimate } = self.state;
+        write("w_max", w_max);
+        write("prior", prior);
+        if let Some(epoch) = epoch {
+            write("epoch_ms", epoch.since(Time::ZERO).as_millis_f64());
+            write("plateau", curve.w_max);
+            write("k_s", curve.k);
+            write("w_est", estimate);
+        }
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        let state = &mut self.state;
+        match name {
+            "w_max" => state.w_max = value,
+            "prior" => state.prior = value,
+            "epoch_ms" => state.epoch = Some(Time::ZERO + millis(value)),
+            "plateau" => state.curve.w_max = value,
+            "k_s" => state.curve.k = value,
+            "w_est" => state.estimate = value,
+            _ => return false,
+        }
+        true
+    }
+
+    fn numbers(&self, now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
+        let state = &self.state;
+        let (Some(epoch), Some(srtt)) = (state.epoch, view.own().srtt) else { return };
+        let (secs, rtt) = (now.since(epoch).as_secs_f64(), srtt.as_secs_f64());
+        let cwnd = view.own().cwnd.max(1) as f64 / view.own().mss() as f64;
+        write("k_s", state.curve.k);
+        write("w", state.curve.at(secs));
+        write("target", state.curve.target(secs, rtt, cwnd));
+        write("w_est", state.estimate);
+        write("alpha", if state.estimate >= state.prior { 1.0 } else { ALPHA });
     }
 
     fn on_avoidance(&mut self, now: Time, own: &Flow) {

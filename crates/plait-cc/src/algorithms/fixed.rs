@@ -23,6 +23,7 @@ For hand calculations and for telling what a scheduler does from what congestion
 for a network that others use.",
     clause: "none",
     params: &[CWND],
+    state: &[],
     make: |spec| {
         let window = match spec.value(CWND.name) {
             Some(Value::Window(window)) => window,

@@ -21,6 +21,7 @@ left it is reno.\n\
 The increase is shared by window, so LIA keeps traffic on congested paths that OLIA would leave.",
     clause: "RFC 6356 section 3",
     params: &[],
+    state: &[],
     make: |_| Box::new(Lia),
 };
 
@@ -76,6 +77,10 @@ pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
 impl Algorithm for Lia {
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
         increase(bytes, view)
+    }
+
+    fn numbers(&self, _now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
+        write("alpha", alpha(view));
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {

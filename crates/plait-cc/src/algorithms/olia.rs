@@ -31,6 +31,7 @@ A loss halves, as in reno, down to one segment while there are siblings. With on
 is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3",
     params: &[QUALITY],
+    state: &[],
     make: |spec| {
         let draft = spec.value(QUALITY.name) == Some(Value::Word("l2/r"));
         Box::new(Olia::new(if draft { Quality::Draft } else { Quality::Paper }))
@@ -152,6 +153,14 @@ pub fn increase(bytes: u64, view: &View<'_>, quality: Quality) -> f64 {
 impl Algorithm for Olia {
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
         increase(bytes, view, self.quality)
+    }
+
+    fn numbers(&self, _now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
+        if view.has_siblings() {
+            let Terms { a, linked } = terms(view, self.quality);
+            write("alpha", a);
+            write("linked", linked);
+        }
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {

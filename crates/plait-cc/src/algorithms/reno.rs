@@ -15,6 +15,7 @@ Uncoupled: two subflows through one bottleneck take twice the share of a single-
 as the measure of what coupling costs, and for paths that share nothing.",
     clause: "RFC 5681 section 3.1, equations 3 and 4",
     params: &[],
+    state: &[],
     make: |_| Box::new(Reno),
 };
 

@@ -1,6 +1,6 @@
 //! wVegas, weighted Vegas (Cao, Xu and Fu, ICNP 2012; draft-xu-mptcp-congestion-control).
 
-use super::reno;
+use super::{millis, reno};
 use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
 use alloc::boxed::Box;
 use plait_base::{Span, Time};
@@ -39,6 +39,16 @@ subflows alone on 10 Mbit/s with 50 ms leave half of it empty, each as large as 
 drain=off they fill it, and two of one connection take the share of one (fairness.rs in plait-lab).",
     clause: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control",
     params: &[DRAIN],
+    state: &[
+        ("base_ms", "least RTT; absent before the first sample"),
+        ("samples", "samples of this round trip"),
+        ("sum_ms", "their sum"),
+        ("round_bytes", "bytes acknowledged in this round trip"),
+        ("alpha", "segments to keep queued"),
+        ("weight", "part of all rates, when alpha was found"),
+        ("diff", "segments that the last round trip found queued"),
+        ("q_ms", "least queueing delay since the last drain; absent where there was none"),
+    ],
     make: |spec| {
         let drains = spec.value(DRAIN.name) != Some(Value::Word("off"));
         Box::new(Wvegas { drains, ..Wvegas::default() })
@@ -219,6 +229,36 @@ impl Algorithm for Wvegas {
             _ if slow_start => None,
             _ => Some(reno::increase(round.bytes, view)),
         }
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(base) = self.base {
+            write("base_ms", base.as_millis_f64());
+        }
+        write("samples", f64::from(self.round.samples));
+        write("sum_ms", self.round.sum.as_millis_f64());
+        write("round_bytes", self.round.bytes as f64);
+        write("alpha", self.alpha);
+        write("weight", self.weight);
+        write("diff", self.diff);
+        if let Some(least) = self.least_queueing {
+            write("q_ms", least.as_millis_f64());
+        }
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "base_ms" => self.base = Some(millis(value)),
+            "samples" => self.round.samples = value as u32,
+            "sum_ms" => self.round.sum = millis(value),
+            "round_bytes" => self.round.bytes = value as u64,
+            "alpha" => self.alpha = value,
+            "weight" => self.weight = value,
+            "diff" => self.diff = value,
+            "q_ms" => self.least_queueing = Some(millis(value)),
+            _ => return false,
+        }
+        true
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {

@@ -1,31 +1,45 @@
 //! `plait decide`: states in, decisions out, one JSON object a line.
 
-use crate::decide::Session;
+use crate::decide::{Refusal, Session, controller};
 use crate::failure::Failure;
 use std::io::{self, BufRead, ErrorKind, Write};
 
 const EXAMPLES: &str = r#"Examples:
   echo '{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}' | plait decide
-  plait schema decide-question
-  plait schema decide"#;
+  echo '{"cc":"lia","flows":[{"cwnd":20,"srtt_ms":9}],"event":{"ack":1460}}' | plait decide --cc
+  plait schema decide-question"#;
 
 /// Ask schedulers for decisions: JSON lines on stdin, JSON lines on stdout
 ///
 /// Counts are in segments and times in milliseconds; what is left out has a neutral value. The
-/// `state` of an answer, fed back in, continues a run. Every key is described in docs/decide.md.
+/// `state` of an answer, fed back in, continues a run. With --cc it is a congestion controller that
+/// is asked: the flows of a connection and an event in, the flows after it out. Every key is
+/// described in docs/decide.md.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES, verbatim_doc_comment)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Ask congestion controllers
+    #[arg(long)]
+    cc: bool,
+}
 
-pub(crate) fn run(_args: &Args) -> Result<(), Failure> {
-    converse(io::stdin().lock(), io::stdout().lock())
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (questions, answers) = (io::stdin().lock(), io::stdout().lock());
+    if args.cc {
+        return converse(questions, answers, controller::answer);
+    }
+    let mut session = Session::default();
+    converse(questions, answers, |line| session.answer(line))
 }
 
 /// Answers line by line, so that another program can hold a dialogue. Stops at the first line that
 /// cannot be understood.
-fn converse(mut questions: impl BufRead, mut answers: impl Write) -> Result<(), Failure> {
+fn converse(
+    mut questions: impl BufRead,
+    mut answers: impl Write,
+    mut asked: impl FnMut(&str) -> Result<String, Refusal>,
+) -> Result<(), Failure> {
     let mut line = Vec::new();
-    let mut session = Session::default();
     for number in 1_u64.. {
         line.clear();
         let length = questions.read_until(b'\n', &mut line).map_err(|error| {
@@ -42,9 +56,8 @@ fn converse(mut questions: impl BufRead, mut answers: impl Write) -> Result<(), 
         if text.trim().is_empty() {
             continue;
         }
-        let answer = session
-            .answer(text)
-            .map_err(|refusal| Failure::Usage(format!("stdin:{number}: {refusal}")))?;
+        let answer =
+            asked(text).map_err(|refusal| Failure::Usage(format!("stdin:{number}: {refusal}")))?;
         match writeln!(answers, "{answer}").and_then(|()| answers.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
             Err(error) => return Err(Failure::stdout(&error)),
@@ -60,7 +73,8 @@ mod tests {
 
     fn ask(text: &str) -> (String, Result<(), Failure>) {
         let mut answers = Vec::new();
-        let end = converse(text.as_bytes(), &mut answers);
+        let mut session = Session::default();
+        let end = converse(text.as_bytes(), &mut answers, |line| session.answer(line));
         (String::from_utf8(answers).unwrap(), end)
     }
 
@@ -94,7 +108,35 @@ mod tests {
             let text = ask(&format!("{line}\n")).1.unwrap_err().to_string();
             assert!(text.contains(words), "{line}: {text}");
         }
-        let failure = converse(&b"\xff\n"[..], Vec::new()).unwrap_err().to_string();
+        for (line, words) in [
+            ("[1]", r#"such as {"cc":"lia","#),
+            (r#"{"cc":"lai","flows":[],"event":{}}"#, "did you mean `lia`?"),
+            (r#"{"cc":"lia","flows":[],"event":{"ack":1}}"#, "stdin:1: flows: there must be one"),
+            (r#"{"cc":"lia","flows":[{"srtt":9}],"event":{"ack":1}}"#, "did you mean `srtt_ms`?"),
+            (r#"{"cc":"lia","flows":[{}],"event":{"akc":1}}"#, "did you mean `ack`?"),
+            (r#"{"cc":"lia","flows":[{}],"event":{"ack":1,"flow":1}}"#, "there is no such flow"),
+            (r#"{"cc":"lia","flows":[{}],"event":{}}"#, "one of `ack`, `loss`,"),
+            (
+                r#"{"cc":"lia","flows":[{}],"event":{"ack":1,"again":true}}"#,
+                "event.again: belongs to",
+            ),
+            (r#"{"cc":"olia:qualty=x","flows":[{}],"event":{"ack":1}}"#, "did you mean `quality`?"),
+            (
+                r#"{"cc":"cubic","flows":[{"state":{"wmax":1}}],"event":{"ack":1}}"#,
+                "did you mean `w_max`?",
+            ),
+            (
+                r#"{"cc":"lia","flows":[{"cwnd":1,"cwnd_bytes":1}],"event":{"ack":1}}"#,
+                "flows[0].cwnd: given beside `cwnd_bytes`",
+            ),
+        ] {
+            let end = converse(format!("{line}\n").as_bytes(), Vec::new(), controller::answer);
+            let failure = end.unwrap_err();
+            assert_eq!(failure.code(), 2);
+            assert!(failure.to_string().contains(words), "{line}: {failure}");
+        }
+        let failure =
+            converse(&b"\xff\n"[..], Vec::new(), controller::answer).unwrap_err().to_string();
         assert!(failure.contains("stdin:1: byte 1 is not text"), "{failure}");
     }
 }

@@ -290,6 +290,7 @@ fn controllers() -> Vec<Item> {
         summary: entry.idea.to_owned(),
         page: format!("{}\n\nFollows {}", entry.page.trim_end(), entry.clause),
         params: entry.params.iter().map(setting).collect(),
+        state: entry.state.iter().map(|(name, meaning)| StateValue { name, meaning }).collect(),
         ..Item::default()
     };
     plait_cc::CONTROLLERS.iter().map(item).collect()

@@ -26,6 +26,10 @@ enum Reporting {
     Decide,
     /// A question for `plait decide`
     DecideQuestion,
+    /// An answer of `plait decide --cc`
+    DecideCc,
+    /// A question for `plait decide --cc`
+    DecideCcQuestion,
     /// `plait run --json`
     Run,
     /// A line of `plait run --trace-events`
@@ -46,6 +50,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         // What is read; everything else is written.
         Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
         Reporting::Decide => written::<crate::decide::Answer>(),
+        Reporting::DecideCcQuestion => {
+            schemars::schema_for!(crate::decide::controller::Question)
+        }
+        Reporting::DecideCc => written::<crate::decide::controller::Answer>(),
         Reporting::Run => written::<crate::commands::run::Document>(),
         Reporting::Events => written::<crate::export::events::Line<'static>>(),
         Reporting::List => written::<crate::commands::list::Document>(),

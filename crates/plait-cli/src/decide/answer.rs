@@ -120,7 +120,12 @@ fn named(entry: &Number) -> (String, Value) {
         Some(id) => format!("{}.{}", entry.name, id.0),
         None => entry.name.to_owned(),
     };
-    (name, number(rounded(entry.value)))
+    (name, rounded_number(entry.value))
+}
+
+/// A number that was weighed.
+pub(super) fn rounded_number(value: f64) -> Value {
+    number(rounded(value))
 }
 
 /// Twelve significant digits: what floats add beyond them is no information. The state is never
@@ -130,7 +135,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// A JSON number, whole where the value is whole; what JSON cannot hold is null.
-fn number(value: f64) -> Value {
+pub(super) fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         Value::from(value as i64)
     } else {

@@ -1,12 +1,18 @@
-//! Asking a scheduler outside any connection. The names and units of the JSON form are those of
+//! Asking a scheduler, or a congestion controller, outside any connection. The names and units of the JSON form are those of
 //! docs/decide.md; this module is that page in code.
 
 mod answer;
+pub(crate) mod controller;
+#[cfg(test)]
+mod fuzz;
 mod question;
 mod words;
 
 use plait_sched::{Outcome, Scheduler, Spec};
 pub(crate) use question::Question;
+use question::{GREATEST_COUNT, INFINITE_SSTHRESH, MSS, span};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt;
 
 pub(crate) use answer::Answer;
@@ -37,7 +43,7 @@ pub(crate) struct Session {
 impl Session {
     /// One question, one answer, both JSON text on one line.
     pub(crate) fn answer(&mut self, line: &str) -> Result<String, Refusal> {
-        let question = parse(line)?;
+        let question: Question = parse(line, SAMPLE, known_scheduler)?;
         let mut scheduler = build(&question)?;
         let situation = question.situation()?;
         self.outcome.clear();
@@ -51,14 +57,19 @@ impl Session {
 /// A question, to show where it says nothing of the kind.
 const SAMPLE: &str = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
 
-fn parse(line: &str) -> Result<Question, Refusal> {
+/// Reads a question. `known` fails where one that cannot be read names what there is not.
+fn parse<T: DeserializeOwned>(
+    line: &str,
+    sample: &str,
+    known: fn(&Value) -> Result<(), Refusal>,
+) -> Result<T, Refusal> {
     let text = line.trim();
     if !text.starts_with('{') {
-        let problem = format!("a question is a JSON object on one line\n  such as {SAMPLE}");
+        let problem = format!("a question is a JSON object on one line\n  such as {sample}");
         return Err(Refusal::new("", &problem));
     }
     let mut json = serde_json::Deserializer::from_str(line);
-    let question: Question = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let question: T = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = match error.path().to_string() {
             // Nothing yet, or a name that is not even text.
             path if path == "." || path == "?" => String::new(),
@@ -76,7 +87,7 @@ fn parse(line: &str) -> Result<Question, Refusal> {
             );
         }
         // A name that nothing has is worth more than what is missing beside it.
-        if let Err(unknown) = known_scheduler(line) {
+        if let Err(unknown) = known(&serde_json::from_str(line).unwrap_or_default()) {
             return unknown;
         }
         Refusal::new(&field, &words::plain(&inner.to_string()))
@@ -86,8 +97,7 @@ fn parse(line: &str) -> Result<Question, Refusal> {
 }
 
 /// Fails where a line that is no question names a scheduler that there is not.
-fn known_scheduler(line: &str) -> Result<(), Refusal> {
-    let value: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+fn known_scheduler(value: &Value) -> Result<(), Refusal> {
     let Some(name) = value["scheduler"].as_str() else { return Ok(()) };
     let refused = |error| Refusal::new("scheduler", &crate::commands::list::spec_problem(&error));
     Spec::parse(name).map(drop).map_err(refused)

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use std::fmt::Write;
 
 /// Payload bytes of a segment where nothing is said: that of the vectors.
-const MSS: u32 = 1460;
+pub(super) const MSS: u32 = 1460;
 /// A threshold of this many segments and above is infinite, as the vectors write it.
-const INFINITE_SSTHRESH: f64 = 1e9;
+pub(super) const INFINITE_SSTHRESH: f64 = 1e9;
 /// Counts above this many bytes would not stay exact in JSON.
-const GREATEST_COUNT: f64 = 9_007_199_254_740_992.0;
+pub(super) const GREATEST_COUNT: f64 = 9_007_199_254_740_992.0;
 /// Room without a limit, far from the end of the numbers.
 const UNLIMITED: u64 = 1 << 62;
 
@@ -219,12 +219,8 @@ impl Question {
         let mut parts: Vec<String> = self.scheduler.split('+').map(str::to_owned).collect();
         for (key, value) in &self.params {
             let place = format!("params.{key}");
-            let text = match value {
-                Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
-                Value::Number(number) => number.to_string(),
-                Value::String(word) => word.clone(),
-                _ => return Err(Refusal::new(&place, "expected a number, a word, true or false")),
-            };
+            let text = param_text(value)
+                .ok_or_else(|| Refusal::new(&place, "expected a number, a word, true or false"))?;
             let (owner, name) =
                 key.split_once('.').map_or((None, key.as_str()), |(o, n)| (Some(o), n));
             let of = |part: &String| part.split(':').next().unwrap_or("").trim().to_owned();
@@ -397,6 +393,16 @@ impl Subflow {
     }
 }
 
+/// The value of a parameter in the grammar of the command line.
+pub(super) fn param_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(on) => Some(if *on { "on" } else { "off" }.to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(word) => Some(word.clone()),
+        _ => None,
+    }
+}
+
 /// Segments, perhaps with a fraction, in bytes.
 fn count(segments: f64, mss: u32, place: &str) -> Result<u64, Refusal> {
     let bytes = (segments * f64::from(mss)).round();
@@ -413,7 +419,7 @@ fn bytes_of(segments: u64, mss: u32, place: &str) -> Result<u64, Refusal> {
 }
 
 /// Milliseconds as a span, to the nanosecond.
-fn span(ms: f64, place: &str) -> Result<Span, Refusal> {
+pub(super) fn span(ms: f64, place: &str) -> Result<Span, Refusal> {
     let nanos = (ms * 1e6).round();
     if (0.0..=GREATEST_COUNT).contains(&nanos) {
         Ok(Span::from_nanos(nanos as u64))

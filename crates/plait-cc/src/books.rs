@@ -1,0 +1,98 @@
+//! What is kept of one subflow's window: the settings it began with, where it stands, and the part
+//! that can be written down.
+
+/// Settings that every algorithm shares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Payload bytes of a full segment; zero counts as one.
+    pub mss: u32,
+    /// Initial window in segments (RFC 6928); zero counts as one.
+    pub initial_window: u32,
+    /// Initial slow start threshold in bytes; `None` is infinite. Rounded down to whole segments,
+    /// but not below one.
+    pub ssthresh: Option<u64>,
+    /// L of RFC 3465: slow start grows by at most this many segments per ACK. [`u32::MAX`] is no
+    /// limit.
+    pub slow_start_limit: u32,
+    /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
+    pub hystart: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            mss: 1448,
+            initial_window: 10,
+            ssthresh: None,
+            slow_start_limit: 2,
+            hystart: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Bytes of a full segment, at least one.
+    pub(crate) fn segment(&self) -> u64 {
+        u64::from(self.mss.max(1))
+    }
+
+    /// Initial window in bytes.
+    pub(crate) fn initial_bytes(&self) -> u64 {
+        u64::from(self.initial_window.max(1)) * self.segment()
+    }
+}
+
+/// Where the window stands in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Below the threshold. After a timeout it grows by one segment per ACK only.
+    SlowStart {
+        /// It began with a timeout.
+        after_timeout: bool,
+    },
+    /// The algorithm moves the window.
+    Avoidance,
+    /// A loss is being repaired; the window stands still.
+    Recovery,
+}
+
+/// Bytes acknowledged between losses (draft-khalili-mptcp-congestion-control-05 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LossIntervals {
+    /// Since the last loss, or the start.
+    pub since_last: u64,
+    /// Between the last two losses.
+    pub between_last_two: u64,
+}
+
+impl LossIntervals {
+    /// Starts a new interval, unless nothing was acknowledged in the present one.
+    pub(crate) fn on_loss(&mut self) {
+        if self.since_last > 0 {
+            self.between_last_two = self.since_last;
+            self.since_last = 0;
+        }
+    }
+
+    /// The longer of the two, in bytes.
+    #[must_use]
+    pub fn longer(&self) -> u64 {
+        self.since_last.max(self.between_last_two)
+    }
+}
+
+/// What is written down of a subflow's window, so that a run can be taken up again. An idle time that
+/// is under way, HyStart++ and what a reduction can take back are not among it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Books {
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Fraction of a byte that belongs to the window, from 0 to below 1.
+    pub fraction: f64,
+    /// Slow start threshold in bytes; `None` is infinite.
+    pub ssthresh: Option<u64>,
+    /// Where the window stands.
+    pub phase: Phase,
+    /// Bytes acknowledged between losses.
+    pub intervals: LossIntervals,
+}
