@@ -141,7 +141,10 @@ fn wrong_input_is_refused_with_place_and_choice() {
     let one = "--path a:rate=1mbit,rtt=20ms";
     let cases: Vec<(String, &[&str])> = vec![
         ("--path a:rate=25,rtt=20ms".into(), &["--path a:rate", "`25` has no unit", "mbit"]),
-        (format!("{PAIR} --schedulers blets"), &["--schedulers", "`blest`?", "allowed: minrtt"]),
+        (
+            format!("{PAIR} --schedulers blets"),
+            &["--schedulers", "`blest`?", "allowed: all, minrtt"],
+        ),
         (format!("--path a:trace={letter},rtt=9ms"), &["letter.down:7", "7x", "milliseconds"]),
         (format!("--path a:trace={letter_csv},rtt=9ms"), &["letter.csv:7", "1a0", "bytes per"]),
         (format!("{one} {one}"), &["--path", "`a`", "two paths", "allowed: a name of its own"]),

@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+pub mod buffers;
 mod config;
 mod conn;
 mod data;

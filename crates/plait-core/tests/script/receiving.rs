@@ -54,7 +54,7 @@ fn what_cannot_wait() {
     s.expect(want(0, ACK).ack(nxt + 200).dack(dsn + 201));
 }
 
-/// R73: disorder of the data alone, with each subflow in order, forces no acknowledgement.
+/// R73, stms-u11: disorder of the data alone, with each subflow in order, forces no acknowledgement.
 #[test]
 fn disorder_of_the_data_forces_nothing() {
     let mut s = Script::open_server(multipath(), 2);
