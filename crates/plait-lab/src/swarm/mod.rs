@@ -14,7 +14,7 @@ pub use case::{
     Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings, Way,
 };
 pub use draw::draw;
-pub use fault::{Fault, KINDS, Kind, StripFrom};
+pub use fault::{Fault, KINDS, Kind, Share, StripFrom};
 pub use report::{
     Count, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, Smaller, case_line, seed_line,
 };

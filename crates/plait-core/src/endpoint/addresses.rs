@@ -1,0 +1,41 @@
+//! Addresses that come and go while connections are open.
+
+use super::Endpoint;
+use crate::conn::{Connection, Context};
+use core::net::IpAddr;
+use plait_base::{ConnId, PathId, Time};
+
+impl Endpoint {
+    /// Tells the client of a connection of a further address of this end: it may join it. False
+    /// where it cannot be told: the connection is plain TCP or over, or this end is the client.
+    pub fn announce(&mut self, now: Time, id: ConnId, address: IpAddr, port: Option<u16>) -> bool {
+        self.with(now, id, |conn, ctx| conn.announce(ctx, address, port)).unwrap_or(false)
+    }
+
+    /// One of the addresses that this end announced to the client of a connection is gone: the
+    /// client is told (REMOVE_ADDR), and the subflows there are closed. False where it was not
+    /// announced.
+    pub fn withdraw(&mut self, now: Time, id: ConnId, address: IpAddr) -> bool {
+        self.with(now, id, |conn, ctx| conn.withdraw(ctx, address)).unwrap_or(false)
+    }
+
+    /// This host's own address on `path` is gone: its connections as a client close their subflows
+    /// there and tell their peers (REMOVE_ADDR) on others.
+    pub fn lose_address(&mut self, now: Time, path: PathId) {
+        self.with_all(now, |conn, ctx| conn.lose_address(ctx, path));
+    }
+
+    /// This host has an address on `path` again: its connections as a client open their subflows
+    /// there anew.
+    pub fn regain_address(&mut self, now: Time, path: PathId) {
+        self.with_all(now, |conn, ctx| conn.regain_address(ctx, path));
+    }
+
+    fn with_all(&mut self, now: Time, mut f: impl FnMut(&mut Connection, &mut Context<'_>)) {
+        let mut last = None;
+        while let Some(id) = self.connections.after(last, |_| true) {
+            self.with(now, id, &mut f);
+            last = Some(id);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What an application asks of its connections: data in and out, their state, their end.
+
+use super::Endpoint;
+use crate::conn::{Connection, ConnectionState};
+use crate::stats::ConnectionStats;
+use alloc::vec::Vec;
+use plait_base::{ConnId, PathId, Time};
+
+impl Endpoint {
+    /// Path, local port and remote port of every open subflow of a connection.
+    #[must_use]
+    pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
+        let addresses = self.connection(id)?.open_addresses();
+        Some(addresses.map(|at| (at.path, at.local_port, at.remote_port)).collect())
+    }
+
+    /// The port at which a connection's server listens.
+    #[must_use]
+    pub fn service_port(&self, id: ConnId) -> Option<u16> {
+        self.connection(id)?.service_port()
+    }
+
+    /// State of a connection; one that does not exist, or not any more, has failed.
+    #[must_use]
+    pub fn state(&self, id: ConnId) -> ConnectionState {
+        self.connection(id).map_or(ConnectionState::Failed, Connection::state)
+    }
+
+    /// Bytes in order that wait for the reader.
+    #[must_use]
+    pub fn readable(&self, id: ConnId) -> u64 {
+        self.connection(id).map_or(0, Connection::readable)
+    }
+
+    /// Bytes written and not DATA_ACKed.
+    #[must_use]
+    pub fn unacked(&self, id: ConnId) -> u64 {
+        self.connection(id).map_or(0, Connection::unacked)
+    }
+
+    /// Payload bytes of a full segment.
+    #[must_use]
+    pub fn segment_payload(&self, id: ConnId) -> u64 {
+        self.connection(id).map_or(0, Connection::mss)
+    }
+
+    /// How far a connection's data has come: the first DSN of ours that the peer has not
+    /// DATA_ACKed, and the first of the peer's that has not arrived in order. A peer's first
+    /// number is never above the other end's second.
+    #[must_use]
+    pub fn progress(&self, id: ConnId) -> Option<(u64, u64)> {
+        self.connection(id).map(Connection::progress)
+    }
+
+    /// Whether every connection has taken leave on all its subflows (those in TIME-WAIT count as
+    /// gone).
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.connections.iter().all(|(_, conn)| conn.is_over())
+    }
+
+    /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
+    /// n of the pattern). Returns how many the send buffer took.
+    pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> u64 {
+        self.with(now, id, |conn, _| conn.write_pattern(len)).unwrap_or(0)
+    }
+
+    /// Writes real bytes. Returns how many the send buffer took.
+    pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> usize {
+        self.with(now, id, |conn, _| conn.write_bytes(bytes)).unwrap_or(0)
+    }
+
+    /// Reads up to `max` bytes without looking at them. Returns how many there were.
+    pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> u64 {
+        self.with(now, id, |conn, _| conn.skip(max)).unwrap_or(0)
+    }
+
+    /// Reads real bytes into `buffer`. Returns how many there were.
+    pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> usize {
+        self.with(now, id, |conn, _| conn.read_bytes(buffer)).unwrap_or(0)
+    }
+
+    /// No more data from this end; what was written is still delivered.
+    pub fn finish(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, _| conn.finish());
+    }
+
+    /// Ends the connection at once: what was not delivered is lost at both ends. The peer is told
+    /// by MP_FASTCLOSE (RFC 8684 section 3.5), by a RST in plain TCP.
+    pub fn abort(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, ctx| conn.abort(ctx));
+    }
+
+    /// The user is done with a connection, and will not name it again. It is let go as soon as it is
+    /// over on all its subflows, TIME-WAIT included; until then it goes on by itself, without news:
+    /// this end finishes, what the peer sends is thrown away, and where nothing of ours is
+    /// acknowledged for [`Config::close_timeout`](crate::Config::close_timeout) while the peer does
+    /// not finish, it is aborted. What nobody releases is kept, so that its state can be asked for.
+    ///
+    /// One that has been let go is like one that never was: [`Endpoint::state`] says `Failed`,
+    /// [`Endpoint::stats`] `None`, and nothing can be written or read. Identifiers are counted on:
+    /// one comes back after 2^32 connections, unless it is still in use.
+    pub fn release(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, ctx| conn.release(ctx));
+    }
+
+    /// How many connections are kept: those in use, those that are not released, half-open ones and
+    /// those in TIME-WAIT.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// State and counters of a connection.
+    #[must_use]
+    pub fn stats(&self, id: ConnId) -> Option<ConnectionStats> {
+        self.connection(id).map(Connection::stats)
+    }
+
+    /// While `on`, segments go to the subflows in strict turn; off, a fresh scheduler takes over.
+    pub fn warm_up(&mut self, now: Time, id: ConnId, on: bool) {
+        self.with(now, id, |conn, _| conn.set_warm_up(on));
+    }
+
+    /// Sets every congestion window of a connection to its initial value; thresholds stay.
+    pub fn reset_windows(&mut self, now: Time, id: ConnId) {
+        self.with(now, id, |conn, ctx| conn.reset_windows(ctx));
+    }
+}

@@ -1,0 +1,167 @@
+//! The run that a case stands for.
+
+use super::{Case, CaseError, End, EndCase, GRACE, Idle, Join, PathCase, Reduce, Rto};
+use crate::swarm::fault::Reading;
+use crate::swarm::party::{Content, Plan};
+use plait_base::{PathId, Rate, Span, Time};
+use plait_cc::IdleRestart;
+use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing, PathConfig, ReduceFrom, RtoMode};
+use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
+use plait_sim::{ConnectionSetup, Middlebox, PairSetup, PathSetup, Setup, SharedLink};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// The server's second address.
+const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+impl Case {
+    /// The run.
+    ///
+    /// # Errors
+    /// Where its scheduler or controller is unknown; those of a parsed or drawn case are not.
+    pub(in crate::swarm) fn setup(&self) -> Result<Setup, CaseError> {
+        let heals = self.heals();
+        let mut paths: Vec<PathSetup> =
+            self.paths.iter().enumerate().map(|(index, path)| path.setup(index, heals)).collect();
+        for fault in &self.faults {
+            fault.apply(heals, &mut paths);
+        }
+        let shared = self.paths.iter().any(|path| path.shared).then(|| {
+            let link = || LinkConfig::new(rate(self.shared_kbps), Span::from_millis(1));
+            SharedLink { name: "shared".to_owned(), down: link(), up: link() }
+        });
+        let connection = |index: u32| -> Result<ConnectionSetup, CaseError> {
+            Ok(ConnectionSetup {
+                client: self.spec(&self.client)?,
+                server: self.spec(&self.server)?,
+                // The parties do the work; with this nothing is measured beside them.
+                workload: plait_app::Workload::Bulk { duration: Span::from_nanos(1) },
+                start: Time::ZERO + Span::from_millis(100 * u64::from(index)),
+            })
+        };
+        let connections = (0..self.connections).map(connection).collect::<Result<_, _>>()?;
+        Ok(Setup {
+            seed: self.seed,
+            paths,
+            shared: shared.into_iter().collect(),
+            pairs: vec![PairSetup { connections, background: false }; self.pairs as usize],
+            until: heals + GRACE,
+            check: true,
+            linger: true,
+        })
+    }
+
+    fn spec(&self, end: &EndCase) -> Result<ConnectionSpec, CaseError> {
+        let scheduler =
+            plait_sched::Spec::parse(&self.scheduler).map_err(|error| CaseError::new(&error))?;
+        let controller =
+            plait_cc::Spec::parse(&self.controller).map_err(|error| CaseError::new(&error))?;
+        let path = |(index, path): (usize, &PathCase)| PathConfig {
+            path: PathId(index as u16),
+            backup: path.backup,
+        };
+        Ok(ConnectionSpec {
+            config: self.config(end),
+            paths: self.paths.iter().enumerate().map(path).collect(),
+            addresses: self.settings.second_address.then_some(SECOND_ADDRESS).into_iter().collect(),
+            scheduler: Arc::new(move || scheduler.build()),
+            controller: Arc::new(move |_| controller.build()),
+        })
+    }
+
+    fn config(&self, end: &EndCase) -> Config {
+        let settings = &self.settings;
+        Config {
+            multipath: end.multipath,
+            mtu: end.mtu_bytes,
+            rcvbuf: end.rcvbuf_bytes,
+            sndbuf: end.sndbuf_bytes,
+            initial_window: settings.initial_window,
+            ssthresh: (settings.ssthresh_bytes > 0).then_some(settings.ssthresh_bytes),
+            hystart: settings.hystart,
+            join: match settings.join {
+                Join::AfterData => JoinTiming::AfterData,
+                Join::AfterSynack => JoinTiming::AfterSynAck,
+                Join::Simultaneous => JoinTiming::Simultaneous,
+            },
+            rto: match settings.rto {
+                Rto::Linux => RtoMode::Linux,
+                Rto::Rfc => RtoMode::Rfc,
+                Rto::Rfc200 => RtoMode::Rfc200,
+            },
+            idle_restart: match settings.idle_restart {
+                Idle::Linux => IdleRestart::Linux,
+                Idle::Rfc5681 => IdleRestart::Rfc5681,
+                Idle::Off => IdleRestart::Off,
+            },
+            delayed_ack: end.delayed_ack,
+            checksum: end.checksum,
+            tsq: settings.tsq,
+            reduce_from: match settings.reduce_from {
+                Reduce::Window => ReduceFrom::Window,
+                Reduce::Flight => ReduceFrom::Flight,
+            },
+            probe: settings.probes.then_some(Config::PROBE),
+            subflows: settings.subflows,
+            pacing: settings.pacing.then(Pacing::default),
+            undo: settings.undo,
+            ..Config::default()
+        }
+    }
+
+    /// What the app at `end` does.
+    pub(in crate::swarm) fn plan(&self, end: End) -> Plan {
+        let (own, peer) = (self.end(end), self.end(end.other()));
+        let mut reading = Reading { heals: self.heals(), ..Reading::default() };
+        for fault in &self.faults {
+            fault.hold_reader(end, &mut reading);
+        }
+        let content = |sender: End| {
+            let salt = self.seed ^ u64::from(sender == End::Server);
+            self.end(sender).real_bytes.then(|| Content::new(salt))
+        };
+        Plan {
+            send: own.send_bytes,
+            expect: peer.send_bytes,
+            finish: own.finish,
+            write: own.write_bytes,
+            every: Span::from_millis(own.write_every_ms),
+            reading,
+            own: content(end),
+            peer: content(end.other()),
+        }
+    }
+}
+
+fn rate(kbps: u64) -> RateSource {
+    RateSource::Fixed(Rate::from_bps(kbps * 1_000))
+}
+
+impl PathCase {
+    fn setup(&self, index: usize, heals: Time) -> PathSetup {
+        let rtt = Span::from_micros(self.rtt_us);
+        let link = |delay| {
+            let plain = LinkConfig::new(rate(self.rate_kbps), delay);
+            LinkConfig {
+                queue: match self.queue_packets {
+                    0 => plain.queue,
+                    packets => QueueLimit::Packets(packets),
+                },
+                aqm: if self.codel { Aqm::CODEL } else { Aqm::DropTail },
+                jitter: Span::from_micros(self.jitter_us),
+                heals,
+                ..plain
+            }
+        };
+        PathSetup {
+            name: format!("p{index}"),
+            down: link(rtt.over(2)),
+            up: link(rtt.minus(rtt.over(2))),
+            nic_down: Rate::from_bps(1_000_000_000),
+            nic_up: Rate::from_bps(1_000_000_000),
+            via: self.shared.then_some(0),
+            middlebox: Middlebox::default(),
+            removed: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What a fault does to the links or to a reader, and how a run shows that it was met.
+
+use super::{Fault, Share};
+use crate::swarm::case::{End, Way};
+use plait_base::{Chance, Span, Time};
+use plait_link::{GilbertElliott, LinkConfig, LinkCounters, LossModel, Reorder};
+use plait_sim::{Cut, Meddled, PathSetup, Strip};
+
+/// How an end reads while faults last.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(in crate::swarm) struct Reading {
+    /// From then on it reads all there is.
+    pub(in crate::swarm) heals: Time,
+    /// It stops after so many bytes, for so long.
+    pub(in crate::swarm) stop: Option<(u64, Span)>,
+    /// It reads so many bytes at a time, so often.
+    pub(in crate::swarm) pace: Option<(u64, Span)>,
+}
+
+/// What a run shows of the faults in it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::swarm) struct Traces {
+    /// Counters of each path, down and up.
+    pub(in crate::swarm) links: Vec<(LinkCounters, LinkCounters)>,
+    /// The client, the server told a window of zero.
+    pub(in crate::swarm) zero_window: [bool; 2],
+    /// When the run ended.
+    pub(in crate::swarm) ended: Time,
+    /// What the middleboxes of each path did.
+    pub(in crate::swarm) meddled: Vec<Meddled>,
+    /// The client's, the server's app left something unread.
+    pub(in crate::swarm) held_back: [bool; 2],
+}
+
+impl Fault {
+    /// Puts it on the links that it concerns. It is gone at `heals`.
+    pub(in crate::swarm) fn apply(&self, heals: Time, paths: &mut [PathSetup]) {
+        let outage = |from_ms: u64, to_ms: u64| {
+            let at = |ms| (Time::ZERO + Span::from_millis(ms)).min(heals);
+            (at(from_ms), at(to_ms))
+        };
+        match *self {
+            Fault::Loss(Share { path, way, ppm }) => {
+                on_links(paths, path, way, |link| link.loss = chance(ppm).into());
+            }
+            Fault::Burst { path, way, enter_ppm, leave_ppm, bad_ppm } => {
+                let (p, r, bad) = (chance(enter_ppm), chance(leave_ppm), chance(bad_ppm));
+                on_links(paths, path, way, |link| {
+                    // Beside random loss it comes on top.
+                    let good = match link.loss {
+                        LossModel::Random(chance) => chance,
+                        LossModel::GilbertElliott(model) => model.good,
+                    };
+                    link.loss = LossModel::GilbertElliott(GilbertElliott { p, r, bad, good });
+                });
+            }
+            Fault::Reorder { path, way, ppm, by_us } => {
+                let reorder = Reorder { chance: chance(ppm), by: Span::from_micros(by_us) };
+                on_links(paths, path, way, |link| link.reorder = reorder);
+            }
+            Fault::Duplicate(Share { path, way, ppm }) => {
+                on_links(paths, path, way, |link| link.duplicate = chance(ppm));
+            }
+            Fault::Corrupt(Share { path, way, ppm }) => {
+                on_links(paths, path, way, |link| link.corrupt = chance(ppm));
+            }
+            Fault::Outage { path, way, from_ms, to_ms } => {
+                on_links(paths, path, way, |link| link.outages.push(outage(from_ms, to_ms)));
+            }
+            Fault::Cut { path, ppm } => {
+                if let Some(path) = paths.get_mut(path) {
+                    path.middlebox.cut = Some(Cut { chance: chance(ppm), until: heals });
+                }
+            }
+            Fault::Strip { path, at, from_ms, to_ms } => {
+                let (from, until) = outage(from_ms, to_ms);
+                if let Some(path) = paths.get_mut(path) {
+                    path.middlebox.strip = Some(Strip { at: at.at(), from, until });
+                }
+            }
+            Fault::AddressRemoved { path, from_ms, to_ms } => {
+                if let Some(path) = paths.get_mut(path) {
+                    path.removed.push(outage(from_ms, to_ms));
+                }
+            }
+            Fault::OutageOfAll { from_ms, to_ms } => {
+                for path in 0..paths.len() {
+                    on_links(paths, path, Way::Both, |link| {
+                        link.outages.push(outage(from_ms, to_ms));
+                    });
+                }
+            }
+            Fault::LateJoin { path, to_ms } => {
+                on_links(paths, path, Way::Both, |link| link.outages.push(outage(0, to_ms)));
+            }
+            Fault::ZeroWindow { .. } | Fault::SlowReader { .. } => {}
+        }
+    }
+
+    /// Holds the reader at `end` back, where it is that kind of fault.
+    pub(in crate::swarm) fn hold_reader(&self, at: End, reading: &mut Reading) {
+        match *self {
+            Fault::ZeroWindow { end, after_bytes, for_ms } if end == at => {
+                reading.stop = Some((after_bytes, Span::from_millis(for_ms)));
+            }
+            Fault::SlowReader { end, chunk_bytes, every_ms } if end == at => {
+                reading.pace = Some((chunk_bytes.max(1), Span::from_millis(every_ms)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the run met it.
+    pub(in crate::swarm) fn was_met(&self, traces: &Traces) -> bool {
+        let count = |of: fn(&LinkCounters) -> u64| {
+            let links = traces.links.iter().enumerate();
+            let concerned =
+                links.filter(|(index, _)| self.path().is_none_or(|path| path == *index));
+            concerned.map(|(_, (down, up))| of(down) + of(up)).sum::<u64>() > 0
+        };
+        let side = |end: End| usize::from(end == End::Server);
+        match self {
+            Fault::Loss(_) | Fault::Burst { .. } => count(|link| link.dropped_loss),
+            Fault::Reorder { .. } => count(|link| link.reordered_packets),
+            Fault::Duplicate(_) => count(|link| link.duplicated_packets),
+            Fault::Corrupt(_) => count(|link| link.corrupted_packets),
+            Fault::Outage { .. } | Fault::OutageOfAll { .. } | Fault::LateJoin { .. } => {
+                count(|link| link.dropped_outage)
+            }
+            Fault::Cut { path, .. } => traces.meddled.get(*path).is_some_and(|it| it.cut > 0),
+            Fault::Strip { path, .. } => {
+                traces.meddled.get(*path).is_some_and(|it| it.stripped > 0)
+            }
+            Fault::AddressRemoved { from_ms, .. } => {
+                traces.ended > Time::ZERO + Span::from_millis(*from_ms)
+            }
+            Fault::ZeroWindow { end, .. } => traces.zero_window[side(*end)],
+            Fault::SlowReader { end, .. } => traces.held_back[side(*end)],
+        }
+    }
+}
+
+fn chance(ppm: u32) -> Chance {
+    Chance::from_ppb(ppm.saturating_mul(1_000))
+}
+
+fn on_links(
+    paths: &mut [PathSetup],
+    path: usize,
+    way: Way,
+    mut change: impl FnMut(&mut LinkConfig),
+) {
+    let Some(path) = paths.get_mut(path) else { return };
+    if way != Way::Up {
+        change(&mut path.down);
+    }
+    if way != Way::Down {
+        change(&mut path.up);
+    }
+}

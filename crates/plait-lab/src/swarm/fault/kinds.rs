@@ -1,0 +1,177 @@
+//! The kinds of faults, and how each is drawn.
+
+use super::{Fault, Share, StripFrom};
+use crate::swarm::case::Way;
+use crate::swarm::draw::Shape;
+use plait_base::Stream;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name, as in the `kind` of a [`Fault`].
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub summary: &'static str,
+    /// In how many seeds of a hundred it is drawn.
+    pub per_cent: u64,
+    draw: fn(&mut Stream, &Shape) -> Fault,
+}
+
+/// Every kind of fault. The draw, the census and the tests read this list.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "loss",
+        summary: "packets of a path are lost at random",
+        per_cent: 28,
+        draw: |stream, shape| Fault::Loss(share(stream, shape, 1_000, 200_000)),
+    },
+    Kind {
+        name: "burst",
+        summary: "packets of a path are lost in bursts",
+        per_cent: 24,
+        draw: |stream, shape| Fault::Burst {
+            path: shape.any_path(stream),
+            way: any_way(stream),
+            enter_ppm: log_within(stream, 2_000, 50_000) as u32,
+            leave_ppm: stream.within(100_000, 900_000) as u32,
+            bad_ppm: stream.within(200_000, 1_000_000) as u32,
+        },
+    },
+    Kind {
+        name: "reorder",
+        summary: "packets are held back and overtaken",
+        per_cent: 24,
+        draw: |stream, shape| Fault::Reorder {
+            path: shape.any_path(stream),
+            way: any_way(stream),
+            ppm: log_within(stream, 2_000, 300_000) as u32,
+            by_us: log_within(stream, 100, 400_000),
+        },
+    },
+    Kind {
+        name: "duplicate",
+        summary: "packets arrive twice",
+        per_cent: 24,
+        draw: |stream, shape| Fault::Duplicate(share(stream, shape, 2_000, 500_000)),
+    },
+    Kind {
+        name: "corrupt",
+        summary: "packets arrive damaged",
+        per_cent: 24,
+        draw: |stream, shape| Fault::Corrupt(share(stream, shape, 2_000, 100_000)),
+    },
+    Kind {
+        name: "outage",
+        summary: "one path is silent for a time",
+        per_cent: 24,
+        draw: |stream, shape| {
+            let from_ms = shape.moment(stream);
+            let to_ms = from_ms + log_within(stream, 20, 8_000);
+            Fault::Outage { path: shape.any_path(stream), way: any_way(stream), from_ms, to_ms }
+        },
+    },
+    Kind {
+        name: "cut",
+        summary: "segments are cut in two, and one half is lost",
+        per_cent: 24,
+        draw: |stream, shape| Fault::Cut {
+            path: shape.any_path(stream),
+            ppm: log_within(stream, 2_000, 200_000) as u32,
+        },
+    },
+    Kind {
+        name: "strip",
+        summary: "MPTCP options are taken off on a path",
+        per_cent: 24,
+        draw: |stream, shape| {
+            let at = StripFrom::ALL[stream.below(6) as usize].0;
+            // From the start, or in the middle.
+            let from_ms = if stream.below(2) == 0 { 0 } else { shape.moment(stream) };
+            let to_ms = from_ms + log_within(stream, 100, 8_000);
+            Fault::Strip { path: shape.any_path(stream), at, from_ms, to_ms }
+        },
+    },
+    Kind {
+        name: "outage-of-all",
+        summary: "all paths are silent at the same time",
+        per_cent: 18,
+        draw: |stream, shape| {
+            let from_ms = shape.moment(stream);
+            Fault::OutageOfAll { from_ms, to_ms: from_ms + log_within(stream, 20, 8_000) }
+        },
+    },
+    Kind {
+        name: "zero-window",
+        summary: "an end stops reading until its window has closed",
+        per_cent: 26,
+        draw: |stream, shape| {
+            let end = shape.reader(stream);
+            let after_bytes = stream.below(shape.expects(end) / 2 + 1);
+            Fault::ZeroWindow { end, after_bytes, for_ms: log_within(stream, 100, 8_000) }
+        },
+    },
+    Kind {
+        name: "slow-reader",
+        summary: "an end reads little at a time",
+        per_cent: 18,
+        draw: |stream, shape| Fault::SlowReader {
+            end: shape.reader(stream),
+            chunk_bytes: log_within(stream, 1, 40_000),
+            every_ms: log_within(stream, 1, 200),
+        },
+    },
+    Kind {
+        name: "address-removed",
+        summary: "the client loses an address and gets it again",
+        per_cent: 20,
+        draw: |stream, shape| {
+            let from_ms = shape.moment(stream);
+            let to_ms = from_ms + log_within(stream, 20, 8_000);
+            Fault::AddressRemoved { path: shape.any_path(stream), from_ms, to_ms }
+        },
+    },
+    Kind {
+        name: "late-join",
+        summary: "a further path is silent at first",
+        per_cent: 18,
+        draw: |stream, shape| Fault::LateJoin {
+            path: 1 + stream.below(shape.paths as u64 - 1) as usize,
+            to_ms: log_within(stream, 50, 8_000),
+        },
+    },
+];
+
+impl Kind {
+    /// The kind's place in [`KINDS`].
+    pub(in crate::swarm) fn index(name: &str) -> usize {
+        KINDS.iter().position(|kind| kind.name == name).unwrap_or_default()
+    }
+
+    pub(in crate::swarm) fn draw(&self, stream: &mut Stream, shape: &Shape) -> Fault {
+        (self.draw)(stream, shape)
+    }
+}
+
+/// A share of the packets of any path.
+fn share(stream: &mut Stream, shape: &Shape, low: u64, high: u64) -> Share {
+    Share {
+        path: shape.any_path(stream),
+        way: any_way(stream),
+        ppm: log_within(stream, low, high) as u32,
+    }
+}
+
+fn any_way(stream: &mut Stream) -> Way {
+    match stream.below(4) {
+        0 => Way::Down,
+        1 => Way::Up,
+        _ => Way::Both,
+    }
+}
+
+/// A number whose size is as likely small as large: each doubling as often as the next.
+pub(in crate::swarm) fn log_within(stream: &mut Stream, low: u64, high: u64) -> u64 {
+    let doublings = u64::from((high / low.max(1)).max(1).ilog2());
+    let base = low.max(1) << stream.within(0, doublings);
+    stream.within(base, (2 * base - 1).min(high)).clamp(low, high)
+}
