@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{checked, limited, ms, setup, spec, with_loss};
+use common::{checked, ideal, limited, ms, setup, spec, with_loss};
 use plait_core::{Config, StartOffsets};
 use plait_sim::Setup;
 
@@ -52,5 +52,17 @@ fn a_transfer_does_not_notice_the_ends_of_its_numbers() {
                 assert_eq!(outcome.links, plain.links, "{offsets:?}, seed {seed}");
             }
         }
+    }
+}
+
+/// R29, R30: numbers of 4 bytes are extended around what is expected, also beyond 2^32 bytes.
+#[test]
+fn a_transfer_goes_on_beyond_four_gigabytes() {
+    for workload in ["download:4400MB", "upload:4400MB"] {
+        let config = Config { mtu: 65_535, ..Config::default() };
+        let paths = vec![ideal("a", ms(2)), ideal("b", ms(3))];
+        let mut setup = setup(paths, &spec("minrtt", "cubic", 2, config), workload);
+        setup.check = false;
+        assert!(checked(&setup).complete(), "{workload}");
     }
 }

@@ -26,6 +26,11 @@ fn no_timestamps_unless_offered() {
     syn.stamps = None;
     s.send(syn);
     s.expect(want(0, SYN.with(ACK)).set("echo", "-"));
+    s.after(20);
+    s.send(crate::segment::Seg { stamps: None, ..s.tx(0) });
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.write(100);
+    s.expect(want(0, PSH).len(100).set("echo", "-"));
 }
 
 /// R66 (RFC 2018 section 2): no blocks for a peer that does not permit them.
@@ -133,6 +138,21 @@ fn a_client_falls_back_on_plain_data() {
     s.send(data);
     s.expect(want(0, ACK).ack(101).plain());
     assert_eq!(s.endpoint.readable(s.id), 100);
+}
+
+/// R51: the same is told by an acknowledgement of our first data that has no DSS.
+#[test]
+fn a_client_falls_back_on_a_plain_acknowledgement() {
+    let mut s = Script::client(spec(multipath(), 1, None));
+    s.after(20);
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    s.write(100);
+    s.expect(want(0, PSH).len(100).mptcp("capable2 100"));
+    s.send(s.tx(0).ack(101).stripped());
+    assert_eq!(s.endpoint.unacked(s.id), 0);
+    s.write(100);
+    s.expect(want(0, PSH).seq(101).plain());
 }
 
 /// R32: a segment without a DSS that an earlier mapping covers (a middlebox has cut it).

@@ -4,7 +4,7 @@
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::ByteRange;
-use plait_core::{Config, ConnectionState};
+use plait_core::{Config, ConnectionState, FallbackCause};
 use plait_wire::{MpCapable, Mptcp};
 
 fn summing() -> Config {
@@ -62,6 +62,22 @@ fn the_server_asks() {
     s.finish();
     s.ack(0, 5_001, 5_000);
     s.lose_all();
+}
+
+/// R12: a client verifies what the server sends, though only the server asked.
+#[test]
+fn a_client_verifies_too() {
+    let mut s = Script::client(spec(multipath(), 1, None));
+    s.after(20);
+    s.sums = true;
+    s.send(s.syn_ack(0));
+    s.lose_all();
+    s.send(s.tx(0).data(0, 500));
+    s.expect(want(0, ACK).ack(501).dack(500));
+    s.send(s.tx(0).data(500, 500).edited());
+    assert_eq!(s.endpoint.readable(s.id), 500);
+    let cause = s.endpoint.stats(s.id).unwrap().fallback;
+    assert_eq!(cause, Some(FallbackCause::Checksum));
 }
 
 trait Lengths {

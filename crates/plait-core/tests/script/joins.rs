@@ -45,7 +45,11 @@ fn the_client_waits_for_the_fourth_ack() {
     s.expect(want(1, SYN));
     s.after(20);
     s.send(s.syn_ack(1));
-    s.expect(want(1, ACK).seq(1).ack(1).mptcp("join proof"));
+    let proof = s.expect(want(1, ACK).seq(1).ack(1).mptcp("join proof"));
+    let Some(Mptcp::JoinAck(JoinAck { hmac })) = proof.mptcp else { panic!() };
+    let peer = &s.peers[&1];
+    let (own, nonces) = (s.remote_key.unwrap(), (peer.remote_nonce, peer.nonce));
+    assert_eq!(hmac, plait_wire::join_hmac(own, s.key, nonces.0, nonces.1).left160());
     assert!(!up(&s, 1));
     // SRTT 20 ms and a variance of 10: RTO 220, 440, 880 ms.
     s.until(s.endpoint.poll_timeout());

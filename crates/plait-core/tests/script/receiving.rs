@@ -169,6 +169,18 @@ fn long_numbers() {
     s.expect(want(0, ACK).dack(101));
 }
 
+/// R29: all 8 bytes count. A number that is 2^32 away is not the one with the same low half.
+#[test]
+fn long_numbers_are_long() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.send(s.tx(0).data(1 << 32, 100).long());
+    assert_eq!(s.endpoint.readable(s.id), 0);
+    s.write(100);
+    s.lose_all();
+    s.send(s.tx(0).ack(101).dack((1 << 32) + 100).long());
+    assert_eq!(s.endpoint.unacked(s.id), 100);
+}
+
 /// R31: one mapping on several segments, each at its place in it.
 #[test]
 fn a_mapping_that_spans_segments() {
