@@ -11,8 +11,8 @@ pub struct Settings {
     /// Initial slow start threshold in bytes; `None` is infinite. Rounded down to whole segments,
     /// but not below one.
     pub ssthresh: Option<u64>,
-    /// L of RFC 3465: slow start grows by at most this many segments per ACK. [`u32::MAX`] is no
-    /// limit.
+    /// L of RFC 3465: slow start grows by at most this many segments per ACK, and by one after a
+    /// timeout. [`u32::MAX`] is no limit, then neither.
     pub slow_start_limit: u32,
     /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
     pub hystart: bool,

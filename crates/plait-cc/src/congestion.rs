@@ -378,7 +378,11 @@ impl Congestion {
     fn slow_start(&mut self, acked: u64, start: Growth) -> u64 {
         let after_timeout = self.phase == Phase::SlowStart { after_timeout: true };
         self.phase = Phase::SlowStart { after_timeout };
-        let limit = if after_timeout { 1 } else { self.settings.slow_start_limit.max(1) };
+        let limit = match self.settings.slow_start_limit {
+            // RFC 3465 section 2.3: conservative after a timeout. Linux is not.
+            limit if after_timeout && limit != u32::MAX => 1,
+            limit => limit.max(1),
+        };
         let most = acked.min(u64::from(limit) * self.settings.segment());
         let growth = match start {
             Growth::Part(of) => most / of,

@@ -288,7 +288,8 @@ mod tests {
             assert_eq!(spec.name(), entry.name);
             let fixed = spec.build().fixed_window(1460).is_some();
             assert_eq!(fixed, entry.name == "fixed");
-            assert!(!entry.idea.contains('\n') && !entry.page.is_empty());
+            assert!(!entry.idea.contains('\n') && !entry.clause.is_empty());
+            assert!(entry.page.contains("\nGood at: ") && entry.page.contains("\nBad at: "));
             // Formulas stand indented, on lines of their own.
             let formulas = entry.page.lines().filter(|line| line.starts_with("  ")).count();
             assert_eq!(formulas > 0, !fixed && entry.name != "reno", "{}", entry.name);

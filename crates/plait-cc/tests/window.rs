@@ -84,6 +84,9 @@ fn unlimited_slow_start_takes_all() {
     let mut congestion = Congestion::new(unlimited, Spec::default().build());
     alone(&mut congestion, Time::ZERO, 40 * MSS);
     assert_eq!(congestion.cwnd(), 50 * MSS);
+    expire(&mut congestion, 50 * MSS, true);
+    alone(&mut congestion, Time::ZERO, 9 * MSS);
+    assert_eq!(congestion.cwnd(), 10 * MSS);
 }
 
 #[test]

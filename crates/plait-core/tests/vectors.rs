@@ -1,10 +1,11 @@
 //! The vectors of the specification that concern the transport, one test each: timeouts, loss
-//! detection by time, tail probes, small queues.
+//! detection by time, tail probes, small queues, buffers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use plait_base::{Span, Time};
+use plait_base::{Rate, Span, Time};
 use plait_core::RtoMode;
+use plait_core::buffers::{self, Way};
 use plait_core::formulas::{lost_at, probe_timeout, reorder_window, round_trips, tsq_limit};
 use serde_json::{Value, json};
 
@@ -18,6 +19,7 @@ fn main() {
         .filter_map(|(index, vector)| {
             let name = vector["name"].as_str().unwrap().to_owned();
             let check = match name.split('/').next() {
+                _ if name == "stms/buffers" => buffers,
                 Some("rto") if name.contains("linux") => rto_linux,
                 Some("rto") => rto_rfc200,
                 Some("tlp") => tlp,
@@ -35,7 +37,7 @@ fn main() {
             }))
         })
         .collect();
-    assert_eq!(trials.len(), 7, "the file has two rto vectors, rack, tlp and three tsq ones");
+    assert_eq!(trials.len(), 8, "two rto vectors, rack, tlp, three of tsq and one of buffers");
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -95,6 +97,20 @@ fn rack(inputs: &Value) -> Value {
     json!({
         "reo_wnd": window.as_millis_f64(),
         "lost_at": lost.since(Time::ZERO).as_millis_f64(),
+    })
+}
+
+/// The equations of STMS; one-way delays are half of the round trips.
+fn buffers(inputs: &Value) -> Value {
+    let way = |rate: &str, rtt: &str| Way {
+        rate: Rate::from_bps(inputs[rate].as_u64().unwrap() * 1_000_000),
+        rtt: millis(&inputs[rtt]),
+    };
+    let (fast, slow) = (way("Bf_Mbps", "RTTf"), way("Bs_Mbps", "RTTs"));
+    json!({
+        "default_B": buffers::in_order(&[fast, slow]),
+        "stms_B": buffers::out_of_order(fast, slow),
+        "fallback_B": buffers::fallback(fast, slow),
     })
 }
 

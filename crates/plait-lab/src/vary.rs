@@ -45,6 +45,7 @@ const OPTIONS: &[&str] = &[
     "checksum",
     "ssthresh",
     "initial-window",
+    "slow-start",
     "tsq",
     "pacing",
     "hystart",

@@ -185,3 +185,19 @@ fn after_a_loss_the_window_follows_the_cubic() {
     assert!(next > k + 7.0 && worst < 0.005 * seen.before, "{table}");
     insta::assert_snapshot!(table);
 }
+
+/// R68: with an ACK for two segments, slow start grows by half as much under RFC 5681 as under RFC
+/// 3465; with one for more, only Linux takes all.
+#[test]
+fn slow_start_has_three_limits() {
+    let rounds = |mode: &str| {
+        let line = format!(
+            "--path a:rtt=100ms,rate=inf,queue=inf,nic=inf --workload download:4MB --cc reno \
+             --schedulers minrtt --slow-start {mode}"
+        );
+        common::runs(&line).remove(0).1.measures.completion_ms.unwrap_or(f64::NAN)
+    };
+    let [rfc5681, rfc3465, linux] = ["rfc5681", "rfc3465", "linux"].map(rounds);
+    assert!(rfc5681 >= rfc3465 + 200.0, "{rfc5681} {rfc3465}");
+    assert!(linux <= rfc3465, "{linux} {rfc3465}");
+}

@@ -18,7 +18,11 @@ a = (largest x) / x:\n\
 The fastest subflow has a = 1 and halves as in reno; the others grow faster and lose up to three \
 quarters, down to one segment. With one subflow left it is reno.\n\
 \n\
-The kernel takes a as a whole number in the reduction; here it is the real one.",
+The kernel takes a as a whole number in the reduction; here it is the real one.\n\
+\n\
+Good at: the middle between LIA and OLIA: it leaves congested paths, and is quick where one gets \
+better.\n\
+Bad at: slow subflows under loss: each of them takes up to three quarters of the window.",
     clause: "draft-walid-mptcp-congestion-control-04",
     params: &[],
     state: &[],

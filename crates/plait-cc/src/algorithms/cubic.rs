@@ -22,7 +22,10 @@ cwnd, alpha = 3 (1 - beta) / (1 + beta) until it is back at the window before th
 \n\
 A loss sets the threshold to max(beta * inflight, 2 mss). A loss below the previous Wmax sets Wmax \
 to cwnd (1 + beta) / 2 (fast convergence). When slow start ends without a loss, and after a \
-timeout, K is 0 and Wmax the window at hand. Idle time does not count into t. Uncoupled.",
+timeout, K is 0 and Wmax the window at hand. Idle time does not count into t. Uncoupled.\n\
+\n\
+Good at: long fat paths; it is what stock kernels run.\n\
+Bad at: shared bottlenecks, where it takes a share for each subflow; deep queues, which it fills.",
     clause: "RFC 9438 section 4",
     params: &[],
     state: &[

@@ -19,8 +19,8 @@ pub(crate) const ENTRY: Entry = Entry {
     page: "The window is what `cwnd` says, from the first segment on. Acknowledgements, losses, \
 timeouts, idle times and penalties leave it alone, and it is never in slow start.\n\
 \n\
-For hand calculations and for telling what a scheduler does from what congestion control does. Not \
-for a network that others use.",
+Good at: hand calculations, and telling what a scheduler does from what congestion control does.\n\
+Bad at: any network that others use.",
     clause: "none",
     params: &[CWND],
     state: &[],

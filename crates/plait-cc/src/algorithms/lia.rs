@@ -18,7 +18,10 @@ alpha is worked out anew for each ACK. A subflow in fast recovery counts with it
 that is dead, or has no RTT sample, does not count. A loss halves, as in reno. With one subflow \
 left it is reno.\n\
 \n\
-The increase is shared by window, so LIA keeps traffic on congested paths that OLIA would leave.",
+Good at: taking no more than one flow where subflows share a bottleneck, and still as much as the \
+best path alone would give.\n\
+Bad at: leaving congested paths: the increase is shared by window, so traffic stays on paths that \
+OLIA would leave.",
     clause: "RFC 6356 section 3",
     params: &[],
     state: &[],

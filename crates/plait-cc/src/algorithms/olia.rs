@@ -28,7 +28,10 @@ M. a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise: 
 to the best. So the window may shrink without a loss, down to one segment.\n\
 \n\
 A loss halves, as in reno, down to one segment while there are siblings. With one subflow left it \
-is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.",
+is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.\n\
+\n\
+Good at: leaving congested paths, and fairness to single-path flows beside it.\n\
+Bad at: paths that change: a window that was moved away comes back slowly.",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3",
     params: &[QUALITY],
     state: &[],

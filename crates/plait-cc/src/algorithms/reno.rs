@@ -11,8 +11,11 @@ pub(crate) const ENTRY: Entry = Entry {
     page: "Congestion avoidance adds mss * acked / cwnd bytes for each ACK, which is one segment a \
 round trip. A loss sets the threshold to max(inflight / 2, 2 mss).\n\
 \n\
-Uncoupled: two subflows through one bottleneck take twice the share of a single-path flow. Take it \
-as the measure of what coupling costs, and for paths that share nothing.",
+Uncoupled: two subflows through one bottleneck take twice the share of a single-path flow.\n\
+\n\
+Good at: being the measure of what coupling costs; paths that share nothing.\n\
+Bad at: shared bottlenecks, where it takes a share for each subflow; long fat paths, where a loss \
+costs many round trips.",
     clause: "RFC 5681 section 3.1, equations 3 and 4",
     params: &[],
     state: &[],

@@ -30,6 +30,9 @@ pub(super) const JOINS: &[(&str, JoinTiming)] = &[
     ("after-synack", JoinTiming::AfterSynAck),
     ("simultaneous", JoinTiming::Simultaneous),
 ];
+/// L of RFC 3465: segments that slow start grows by for an ACK, at most.
+pub(super) const SLOW_STARTS: &[(&str, u32)] =
+    &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
 pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
     &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
 pub(super) const RTOS: &[(&str, RtoMode)] =
@@ -212,6 +215,7 @@ impl Draft {
             checksum: self.switch("checksum")?,
             ssthresh,
             initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
+            slow_start: self.choice("slow-start", SLOW_STARTS)?,
             tsq: self.switch("tsq")?,
             pacing: self.switch("pacing")?,
             hystart: self.switch("hystart")?,

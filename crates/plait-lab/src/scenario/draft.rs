@@ -58,6 +58,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("checksum", "on or off", "off", "DSS checksums: data that was changed on its way is noticed"),
     setting("ssthresh", "inf, or a size such as 64KiB or 45seg", "inf", "initial slow start threshold"),
     setting("initial-window", "segments, from 1 to 1000", "10", "initial congestion window"),
+    setting("slow-start", "rfc3465, rfc5681 or linux", "rfc3465", "growth for each ACK, at most: two segments (one after a timeout), one, or all it covers"),
     setting("tsq", "on or off", "off", "TCP small queues: hold data back while the host's own link has enough"),
     setting("pacing", "on or off", "off", "spread the segments of a window over the round trip"),
     setting("hystart", "on or off", "off", "end the first slow start when the RTT grows (HyStart++)"),

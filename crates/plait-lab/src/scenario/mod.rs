@@ -82,6 +82,8 @@ pub struct Transport {
     pub tsq: bool,
     /// Pacing; none in an ideal scenario.
     pub pacing: bool,
+    /// Segments that slow start grows by for an ACK, at most.
+    pub slow_start: u32,
     /// HyStart++; none in an ideal scenario.
     pub hystart: bool,
     /// Reductions of the window are taken back when what counted as lost proves late.
@@ -183,6 +185,7 @@ impl Scenario {
             Subflows::Mesh4 => 1,
         };
         config.rto = transport.rto;
+        config.slow_start_limit = transport.slow_start;
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
         config.tsq = transport.tsq && !self.ideal;
@@ -235,6 +238,7 @@ impl Scenario {
             ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
             ("initial-window", transport.initial_window.to_string()),
+            ("slow-start", word(build::SLOW_STARTS, transport.slow_start)),
             ("tsq", switch(transport.tsq)),
             ("pacing", switch(transport.pacing)),
             ("hystart", switch(transport.hystart)),

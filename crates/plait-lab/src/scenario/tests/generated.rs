@@ -71,6 +71,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("initial-window", "3"),
             ("delayed-ack", "off"),
             ("idle-restart", "rfc5681"),
+            ("slow-start", "linux"),
             ("rto", "rfc200"),
             ("mtu", "1280"),
             ("rcvbuf", "6seg"),
@@ -83,7 +84,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("vary", "p0.loss=0%..1%:3"),
             ("expect", "tcp:p0/lia.completion_ms.p95 < 1e3 * 1.05"),
         ],
-        0..20,
+        0..21,
     )
     .prop_map(|mut list| {
         if list.iter().any(|(name, _)| *name == "ideal") {

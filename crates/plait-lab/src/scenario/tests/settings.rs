@@ -14,6 +14,7 @@ fn settings_become_a_connection() {
         ("join", "simultaneous"),
         ("rto", "rfc"),
         ("idle-restart", "off"),
+        ("slow-start", "rfc5681"),
         ("delayed-ack", "off"),
         ("runs", "7"),
     ])
@@ -22,6 +23,7 @@ fn settings_become_a_connection() {
     assert_eq!((multipath.rcvbuf, multipath.sndbuf), (6 * 1428, 65_536));
     assert_eq!(it.connection(false).ssthresh, Some(65_160));
     assert_eq!((multipath.join, multipath.rto), (JoinTiming::Simultaneous, RtoMode::Rfc));
+    assert_eq!(multipath.slow_start_limit, 1);
     assert!(!multipath.delayed_ack && multipath.initial_window == 4);
     assert_eq!((it.effective_runs(), it.deadline()), (7, Span::from_secs(3_600)));
 }
