@@ -141,6 +141,8 @@ pub enum Reason {
     BelowThreshold,
     /// No RTT is below the threshold; this one is the lowest.
     NoneBelowThreshold,
+    /// Data that the fast subflow will have overtaken when it arrives.
+    AheadByGap,
     /// No live subflow.
     NoSubflow,
     /// Every candidate's window is full, or it is held back otherwise.
@@ -157,6 +159,8 @@ pub enum Reason {
     SlowBlocksWindow,
     /// Those that have room are above the threshold.
     AboveThreshold,
+    /// What is unsent, or within the window, is reserved for the fast subflow.
+    GapReserved,
 }
 
 impl Reason {
@@ -176,6 +180,7 @@ impl Reason {
         Reason::Priority,
         Reason::BelowThreshold,
         Reason::NoneBelowThreshold,
+        Reason::AheadByGap,
         Reason::NoSubflow,
         Reason::AllBusy,
         Reason::TurnBusy,
@@ -184,6 +189,7 @@ impl Reason {
         Reason::FastFinishesSooner,
         Reason::SlowBlocksWindow,
         Reason::AboveThreshold,
+        Reason::GapReserved,
     ];
 
     /// The word, as in reports.
@@ -204,6 +210,7 @@ impl Reason {
             Reason::Priority => "priority",
             Reason::BelowThreshold => "below-threshold",
             Reason::NoneBelowThreshold => "none-below-threshold",
+            Reason::AheadByGap => "ahead-by-gap",
             Reason::NoSubflow => "no-subflow",
             Reason::AllBusy => "all-busy",
             Reason::TurnBusy => "turn-busy",
@@ -212,6 +219,7 @@ impl Reason {
             Reason::FastFinishesSooner => "fast-finishes-sooner",
             Reason::SlowBlocksWindow => "slow-blocks-window",
             Reason::AboveThreshold => "above-threshold",
+            Reason::GapReserved => "gap-reserved",
         }
     }
 }

@@ -7,6 +7,8 @@ extern crate alloc;
 mod decision;
 mod decorators;
 mod exact;
+pub mod formulas;
+mod gap;
 mod params;
 mod queue;
 mod registry;
@@ -24,7 +26,7 @@ pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::{Spec, SpecError, split_list};
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
 
-use plait_base::SubflowSet;
+use plait_base::{SubflowId, SubflowSet};
 
 /// Something happened that a scheduler may want to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,8 @@ pub enum Notice {
         old: u64,
         /// New left edge.
         new: u64,
+        /// The segment that began at the old one.
+        edge: Option<LeftEdge>,
     },
     /// There was data and a usable subflow, but no send window or no send buffer.
     WindowLimited,
@@ -43,6 +47,16 @@ pub enum Notice {
         /// The live ones.
         live: SubflowSet,
     },
+}
+
+/// The segment at the left edge of the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftEdge {
+    /// The subflow that carried it first.
+    pub first: SubflowId,
+    /// It has been sent again, on that subflow or another (copies of a redundant scheduler do not
+    /// count).
+    pub again: bool,
 }
 
 /// A packet scheduler.

@@ -5,6 +5,9 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
+/// The word for a value that is left to the scheduler.
+const AUTO: &str = "auto";
+
 /// The value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
@@ -38,6 +41,13 @@ pub enum Kind {
         max: u64,
         /// Value where nothing is said.
         default: u64,
+    },
+    /// A whole number from `min` to `max`, or `auto`, which is the default.
+    Auto {
+        /// Least value.
+        min: u64,
+        /// Greatest value.
+        max: u64,
     },
     /// `on` or `off`.
     Switch {
@@ -118,6 +128,7 @@ impl fmt::Display for Kind {
         match self {
             Kind::Real { min, max, .. } => write!(f, "a number from {min} to {max}"),
             Kind::Whole { min, max, .. } => write!(f, "a whole number from {min} to {max}"),
+            Kind::Auto { min, max } => write!(f, "a whole number from {min} to {max}, or auto"),
             Kind::Switch { .. } => f.write_str("on or off"),
             Kind::Word { words, .. } => separated(f, words.iter().copied(), "|"),
         }
@@ -167,6 +178,7 @@ impl Kind {
         match *self {
             Kind::Real { default, .. } => Value::Real(default),
             Kind::Whole { default, .. } => Value::Whole(default),
+            Kind::Auto { .. } => Value::Word(AUTO),
             Kind::Switch { default } => Value::Switch(default),
             Kind::Word { default, .. } => Value::Word(default),
         }
@@ -182,6 +194,10 @@ impl Kind {
                 Some(Value::Real(exact::nearest(value * MILLION as f64) as f64 / MILLION as f64))
             }
             Kind::Whole { min, max, .. } => {
+                text.parse().ok().filter(|value| (min..=max).contains(value)).map(Value::Whole)
+            }
+            Kind::Auto { .. } if text == AUTO => Some(Value::Word(AUTO)),
+            Kind::Auto { min, max } => {
                 text.parse().ok().filter(|value| (min..=max).contains(value)).map(Value::Whole)
             }
             Kind::Switch { .. } => match text {
@@ -279,6 +295,16 @@ impl Params {
         }
     }
 
+    /// A whole parameter that may be left open; `None` for `auto`, and if `param` is of another
+    /// kind.
+    #[must_use]
+    pub fn whole_or_auto(&self, param: &Param) -> Option<u64> {
+        match self.value(param) {
+            Value::Whole(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// Whether a switch is on; off if `param` is of another kind.
     #[must_use]
     pub fn switch(&self, param: &Param) -> bool {
@@ -323,7 +349,8 @@ mod tests {
         kind: Kind::Word { words: &["code", "paper"], default: "code" },
         ..RATIO
     };
-    static KNOWN: &[Param] = &[RATIO, COUNT, EXACT, MODE];
+    const GAP: Param = Param { name: "gap", kind: Kind::Auto { min: 0, max: 9 }, ..RATIO };
+    static KNOWN: &[Param] = &[RATIO, COUNT, EXACT, MODE, GAP];
 
     fn parse(text: &str) -> Result<Params, ParamError> {
         Params::parse("x", KNOWN, text)
@@ -337,7 +364,9 @@ mod tests {
         assert!(!params.switch(&EXACT));
         assert_eq!(params.word(&MODE), "paper");
         assert_eq!(params.whole(&MODE), 0);
-        assert_eq!(parse("ratio=0.25,exact=on").unwrap(), Params::default());
+        assert_eq!(parse("ratio=0.25,exact=on,gap=auto").unwrap(), Params::default());
+        assert_eq!(params.whole_or_auto(&GAP), None);
+        assert_eq!(parse("gap=0").unwrap().whole_or_auto(&GAP), Some(0));
     }
 
     #[test]
@@ -347,11 +376,22 @@ mod tests {
             message("mode=fast"),
             "x: parameter `mode` cannot be `fast`; allowed: code|paper"
         );
-        assert_eq!(message("rat=1"), "x: no parameter `rat`; known: ratio, count, exact, mode");
+        assert_eq!(
+            message("rat=1"),
+            "x: no parameter `rat`; known: ratio, count, exact, mode, gap"
+        );
         assert_eq!(message("count=3,count=3"), "x: parameter `count` is given twice");
         assert_eq!(message("exact"), "x: parameter `exact` cannot be ``; allowed: on or off");
-        for wrong in ["ratio=nan", "ratio=-0.5", "ratio=2.01", "ratio=inf", "count=0", "count=1.5"]
-        {
+        for wrong in [
+            "ratio=nan",
+            "ratio=-0.5",
+            "ratio=2.01",
+            "ratio=inf",
+            "count=0",
+            "count=1.5",
+            "gap=10",
+            "gap=on",
+        ] {
             assert_eq!(parse(wrong).unwrap_err().fault, ParamFault::NotAllowed, "{wrong}");
         }
     }

@@ -205,6 +205,9 @@ impl SpecError {
                 (crate::ParamFault::NotAllowed, Some(crate::Kind::Word { words, .. })) => {
                     words.to_vec()
                 }
+                (crate::ParamFault::NotAllowed, Some(crate::Kind::Auto { .. })) => {
+                    ["auto"].to_vec()
+                }
                 (crate::ParamFault::NotAllowed, Some(crate::Kind::Switch { .. })) => {
                     ["on", "off"].to_vec()
                 }
@@ -270,7 +273,7 @@ mod tests {
         assert!(known.starts_with("no scheduler `blesst`; known: minrtt, roundrobin, redundant,"));
         assert_eq!(error("blesst").given(), "blesst");
         assert!(error("").allowed().contains(&"lrf"));
-        assert_eq!(error("minrtt+bn").allowed(), ["rp"]);
+        assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm"]);
         assert_eq!(error("minrtt+rp+rp"), SpecError::RepeatedDecorator("rp"));
         assert_eq!(error("blest:mod=paper").allowed(), ["mode", "lambda", "step"]);
         assert_eq!(error("blest:mode=papr").allowed(), ["code", "paper"]);
@@ -307,6 +310,8 @@ mod tests {
                     crate::Kind::Whole { min, max, .. } => {
                         (min + seed % (max - min + 1)).to_string()
                     }
+                    crate::Kind::Auto { .. } if *seed % 2 == 0 => "auto".to_string(),
+                    crate::Kind::Auto { min, max } => (min + seed % (max - min + 1)).to_string(),
                     crate::Kind::Switch { .. } => ["on", "off"][(*seed % 2) as usize].to_string(),
                     crate::Kind::Word { words, .. } => {
                         words[*seed as usize % words.len()].to_string()

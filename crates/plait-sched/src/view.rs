@@ -31,12 +31,18 @@ pub struct SubflowView {
     pub ca: CaState,
     /// Payload bytes of a full segment, options deducted.
     pub mss: u32,
-    /// Congestion window, after any cap that an effect set.
+    /// Congestion window.
     pub cwnd: u64,
+    /// Most bytes in flight that an effect allows, whatever the window; `u64::MAX` where there is no
+    /// such cap.
+    pub cap: u64,
     /// Slow start threshold; `None` is infinite.
     pub ssthresh: Option<u64>,
     /// Sent and not acknowledged, selectively acknowledged or marked lost.
     pub inflight: u64,
+    /// Sent and not cumulatively acknowledged, what was lost included: this and `queued` is what the
+    /// subflow's send buffer holds.
+    pub outstanding: u64,
     /// Assigned to the subflow, not yet sent.
     pub queued: u64,
     /// Smoothed RTT at full precision; `None` before the first sample.
@@ -54,8 +60,13 @@ pub struct SubflowView {
     /// Window recorded just before the last idle reset, zero once exceeded (ECF, section 5.2 of
     /// its paper).
     pub rec_cwnd: u64,
-    /// Pacing rate in bytes per second.
+    /// Pacing rate in bytes per second; zero before the first RTT sample.
     pub pacing_rate: u64,
+    /// Rate of delivery in bytes per second: bytes in flight when a segment was sent over its RTT;
+    /// zero where none is known.
+    pub delivery_rate: u64,
+    /// Timeouts in a row since anything was received on it.
+    pub timeouts: u32,
     /// When data was last sent.
     pub last_send: Time,
 }
@@ -130,10 +141,11 @@ impl SubflowView {
         !self.hard_down() && self.ca != CaState::Loss
     }
 
-    /// Bytes that the congestion window still takes.
+    /// Bytes that the congestion window, and the cap, still take.
     #[must_use]
     pub const fn room(&self) -> u64 {
-        self.cwnd.saturating_sub(self.inflight).saturating_sub(self.queued)
+        let window = if self.cwnd < self.cap { self.cwnd } else { self.cap };
+        window.saturating_sub(self.inflight).saturating_sub(self.queued)
     }
 
     /// `len` more bytes do not fit now.

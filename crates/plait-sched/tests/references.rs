@@ -5,8 +5,11 @@
 mod model;
 
 use model::{MSS, Model, subflow};
-use plait_base::{Span, SubflowId};
-use plait_sched::{CaState, Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
+use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_sched::{
+    CaState, Decision, Effect, LeftEdge, Notice, Outcome, Reason, Scheduler, Spec, SubflowView,
+    What,
+};
 use proptest::prelude::*;
 
 fn build(spec: &str) -> Box<dyn Scheduler> {
@@ -100,6 +103,45 @@ fn expect_front(model: &Model, decision: Decision, chosen: Option<SubflowId>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
+    /// csws-u3 and thousands of other states: 3 * min/srtt * cwnd, whole segments, two at least.
+    #[test]
+    fn bm_caps_as_the_formula_says(
+        model in any_model(),
+        min_us in 500..200_000_u64,
+        lambda_milli in 0..8_000_u64,
+        (rate, by_rate) in (0..20_000_000_u64, any::<bool>()),
+    ) {
+        let mut model = model;
+        model.subflows[0].delivery_rate = rate;
+        let lambda = lambda_milli as f64 / 1e3;
+        let estimate = if by_rate { "rate" } else { "formula" };
+        let mut scheduler = build(&format!("minrtt+bm:lambda={lambda},estimate={estimate}"));
+        scheduler.load_state("bm_min_srtt.0_ms", min_us as f64 / 1e3);
+        let mut out = Outcome::default();
+        let decision = model.ask(&mut *scheduler, &mut out);
+        let first = model.subflows[0];
+        let wanted = first.srtt.filter(|_| !by_rate || rate > 0).map(|srtt| {
+            let (min_us, srtt_us) = (min_us.min(srtt.as_micros()), srtt.as_micros());
+            // Thousandths of lambda, millionths of a second.
+            let (above, below) = if by_rate {
+                (lambda_milli * min_us * rate, 1_000 * 1_000_000)
+            } else {
+                (lambda_milli * min_us * first.cwnd, 1_000 * srtt_us)
+            };
+            let segments = above / below / MSS;
+            (segments * MSS).min(first.cwnd).max(2 * MSS)
+        });
+        let cap = out.effects.iter().find_map(|effect| match *effect {
+            Effect::Cap { subflow: SubflowId(0), bytes } => bytes,
+            _ => None,
+        });
+        prop_assert_eq!(cap, wanted.filter(|cap| *cap < first.cwnd));
+        // What is sent stays below it.
+        if let Decision::Send { subflow: SubflowId(0), .. } = decision {
+            prop_assert!(first.inflight + first.queued + MSS <= cap.unwrap_or(u64::MAX));
+        }
+    }
+
     #[test]
     fn strict_takes_the_first_that_has_room(model in any_model()) {
         let chosen = rule::candidates(&model).into_iter().find(|s| rule::usable(&model, s));
@@ -122,5 +164,104 @@ proptest! {
         let spec = format!("rtt-threshold:threshold={threshold}");
         let decision = model.ask(&mut *build(&spec), &mut Outcome::default());
         expect_front(&model, decision, chosen.map(|s| s.id));
+    }
+
+    /// stms-u6, stms-u9 and other states: equation 2, and the pick from a list of segments.
+    #[test]
+    fn stms_leaves_the_gap_to_the_fast_one(
+        model in any_model(),
+        taken in prop::collection::vec(0..400_u64, 0..30),
+        (a, tail) in (any::<bool>(), any::<bool>()),
+    ) {
+        let mut model = model;
+        for segment in taken {
+            model.queue.unsent.remove(ByteRange::with_len(segment * MSS, MSS));
+        }
+        model.connection.unsent = model.queue.unsent.len();
+        let unsent: Vec<u64> =
+            model.queue.unsent.iter().flat_map(|it| it.start / MSS..it.end / MSS).collect();
+        if unsent.is_empty() {
+            return Ok(());
+        }
+        let spec = format!("stms-{}:tail_use_slow={tail}", if a { "a" } else { "c" });
+        let decision = model.ask(&mut *build(&spec), &mut Outcome::default());
+        let mut lanes = rule::candidates(&model);
+        lanes.sort_by_key(|s| (rule::srtt(s), s.id));
+        let gap = |slow: &SubflowView| {
+            let mut bytes = 0;
+            for faster in lanes.iter().take_while(|it| it.id != slow.id) {
+                let (Some(f), Some(s)) = (faster.srtt, slow.srtt) else { return 0 };
+                let (f, s) = (u128::from(f.as_nanos()), u128::from(s.as_nanos()));
+                bytes += u128::from(faster.cwnd) * (s - f) / (2 * f);
+            }
+            (bytes / u128::from(MSS)) as usize
+        };
+        let in_window = |segment: u64| (segment + 1) * MSS <= model.connection.wnd_end;
+        let mut wanted = None;
+        for (at, lane) in lanes.iter().enumerate().filter(|(_, it)| rule::usable(&model, it)) {
+            let index = if at == 0 { 0 } else { gap(lane) };
+            let index = if tail { index.min(unsent.len() - 1) } else { index };
+            let segment = unsent.get(index).copied().filter(|it| in_window(*it));
+            if segment.is_some() || at == 0 {
+                wanted = segment.map(|it| (lane.id, it));
+                break;
+            }
+        }
+        let got = match decision {
+            Decision::Send { subflow, what, .. } => {
+                Some((subflow, model.range(what).unwrap().start / MSS))
+            }
+            Decision::Wait { .. } => None,
+            other => panic!("{other:?}"),
+        };
+        prop_assert_eq!(got, wanted);
+        let ahead = matches!(decision, Decision::Send { what: What::New { offset }, .. } if offset > 0);
+        prop_assert!(!ahead || got.is_some_and(|(id, _)| id != lanes[0].id));
+    }
+
+    /// stms-u8 on random DATA_ACKs, in floats.
+    #[test]
+    fn stms_a_learns_as_algorithm_2_says(
+        (fast_ms, more_ms) in (5..100_u64, 1..300_u64),
+        gap0 in 0..500_u64,
+        window in prop_oneof![Just(1_000_000_u64), 1..600_u64],
+        events in prop::collection::vec((0..200_u64, 1..60_u64, any::<bool>(), prop::bool::weighted(0.1)), 1..40),
+    ) {
+        let slow_ms = fast_ms + more_ms;
+        let paths = [(0, fast_ms), (1, slow_ms)];
+        let subflows = paths.map(|(id, rtt)| subflow(id, Span::from_millis(rtt), 10 * MSS));
+        let mut model = Model::new(subflows.to_vec(), MSS);
+        let mut scheduler = build(&format!("stms-a:gap0={gap0}"));
+        let interval = (fast_ms + slow_ms) as f64 / 2.0;
+        let (mut ewma, mut gap, mut now, mut applied) = (0.0_f64, gap0 as i64, 0, 0);
+        let mut sampled: Option<u64> = None;
+        for (pause, covered, on_slow, again) in events {
+            now += pause;
+            model.now = Time::ZERO + Span::from_millis(now);
+            let old = model.connection.snd_una;
+            model.connection.snd_una += covered * MSS;
+            model.connection.wnd_end = model.connection.snd_una + window * MSS;
+            let edge = Some(LeftEdge { first: SubflowId(u8::from(on_slow)), again });
+            let new = model.connection.snd_una;
+            scheduler.on_notice(&model.view(), Notice::DataAck { old, new, edge });
+            if covered > 2 && !again {
+                let delta = if on_slow { covered as f64 } else { -(covered as f64) };
+                let a = sampled.map_or(1.0, |last| (((now - last) as f64) / interval).min(1.0));
+                ewma = (1.0 - a) * ewma + a * delta;
+                sampled = Some(now);
+            }
+            if (now - applied) as f64 >= interval && ewma.abs() > 1e-9 {
+                // A half that floats do not hit exactly proves nothing.
+                prop_assume!((ewma.abs().fract() - 0.5).abs() > 1e-6 || ewma.fract().abs() == 0.5);
+                gap = (gap + ewma.round() as i64).clamp(0, window as i64);
+                (ewma, applied) = (0.0, now);
+            }
+            let mut state = std::collections::BTreeMap::new();
+            scheduler.save_state(&mut |name, value| {
+                state.insert(name.to_owned(), value);
+            });
+            prop_assert_eq!(state["gap.1"], gap as f64);
+            prop_assert!((state.get("ewma.1").copied().unwrap_or(0.0) - ewma).abs() < 1e-6);
+        }
     }
 }

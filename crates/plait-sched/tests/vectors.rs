@@ -27,6 +27,11 @@ fn main() {
             ("rr", _) => rr,
             ("rp", _) => rp,
             ("red", _) => red,
+            ("bm", _) => bm,
+            ("stms", "stms/gapC") => stms_gap,
+            ("stms", "stms/A") => stms_learns,
+            ("stms", "stms/buffers") => stms_buffers,
+            ("stms", _) => stms_pick,
             ("blest", "blest/paper") => blest_paper,
             ("blest", "blest/lambda") => blest_lambda,
             ("blest", _) => blest_code,
@@ -243,6 +248,125 @@ fn rp(inputs: &Value, _: &Value) -> Value {
         }
     );
     json!({ "penalised": penalised, "retransmit": retransmit })
+}
+
+fn bm(inputs: &Value, _: &Value) -> Value {
+    let cwnd = number(inputs, "cwnd", 0);
+    let only = subflow(0, millis(inputs, "srtt"), cwnd * MSS);
+    let mut model = Model::new(vec![only], 1000 * MSS);
+    let mut scheduler = build(&format!("minrtt+bm:lambda={}", inputs["lam"]));
+    assert!(scheduler.load_state("bm_min_srtt.0_ms", inputs["srtt_min"].as_f64().unwrap()));
+    let mut out = Outcome::default();
+    let decision = model.ask(&mut *scheduler, &mut out);
+    let noted = |name| out.numbers.iter().find(|number| number.name == name).unwrap().value;
+    let (limit, cap) = (noted("limit_segments"), noted("cap_segments"));
+    // So many segments go out and no more, and congestion control is told of the cap.
+    model.apply(decision, &out.effects);
+    let told = if model.subflows[0].cap == u64::MAX { cwnd } else { model.subflows[0].cap / MSS };
+    let log = run(&mut model, &mut *scheduler, |_, _| json!(1));
+    let sent = log.as_array().unwrap().len();
+    assert_eq!((sent as f64, told as f64), (cap, cap));
+    json!({ "limit_raw": limit, "effective": cap })
+}
+
+/// A named value of a scheduler's state.
+fn saved(scheduler: &dyn Scheduler, wanted: &str) -> Option<f64> {
+    let mut found = None;
+    scheduler.save_state(&mut |name, value| {
+        if name == wanted {
+            found = Some(value);
+        }
+    });
+    found
+}
+
+fn stms_gap(inputs: &Value, _: &Value) -> Value {
+    let fast = subflow(0, millis(inputs, "srtt_f"), number(inputs, "cwnd_f", 0) * MSS);
+    let model = pair(fast, subflow(1, millis(inputs, "srtt_s"), 10 * MSS), 1000);
+    // At the start both variants take the calculated gap.
+    for spec in ["stms-a", "stms-c"] {
+        let mut scheduler = build(spec);
+        let mut out = Outcome::default();
+        let decision = model.ask(&mut *scheduler, &mut out);
+        let gap = saved(&*scheduler, "gap.1").unwrap();
+        let Decision::Send { what: What::New { offset }, subflow: SubflowId(1), .. } = decision
+        else {
+            panic!("{decision:?}");
+        };
+        assert_eq!(offset, gap as u64 * MSS);
+        if let Some(number) = out.numbers.iter().find(|number| number.name == "calculated") {
+            return json!({ "gap": (number.value * 1e4).round() / 1e4, "gap_int": gap });
+        }
+    }
+    panic!("stms-c notes the calculated gap");
+}
+
+fn stms_pick(inputs: &Value, _: &Value) -> Value {
+    let fast_ok = switch(inputs, "fast_ok", false);
+    let window = |usable: bool| if usable { 10 * MSS } else { 0 };
+    let fast = subflow(0, Span::from_millis(20), window(fast_ok));
+    let slow = subflow(1, Span::from_millis(200), window(switch(inputs, "slow_ok", true)));
+    let mut model = Model::new(vec![fast, slow], 0);
+    for run in inputs["unsent"].as_str().unwrap().split(',') {
+        let (first, last) = run.split_once("..").unwrap();
+        let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
+        model.queue.unsent.insert(segments(first, last + 1));
+    }
+    model.connection.unsent = model.queue.unsent.len();
+    if let Some(end) = inputs.get("win_end") {
+        model.connection.wnd_end = end.as_u64().unwrap() * MSS;
+    }
+    let picks = ["stms-a", "stms-c"].map(|spec| {
+        let mut scheduler = build(spec);
+        assert!(scheduler.load_state("gap.1", inputs["gap"].as_f64().unwrap()));
+        let decision = model.ask(&mut *scheduler, &mut Outcome::default());
+        match decision {
+            Decision::Send { subflow, what, .. } => {
+                let range = model.range(what).unwrap();
+                let lane = ["FAST", "SLOW"][usize::from(subflow.0)];
+                json!([lane, range.start / MSS])
+            }
+            Decision::Wait { on: Some(SubflowId(0)), reason: Reason::GapReserved } => json!("WAIT"),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!(picks[0], picks[1]);
+    picks[0].clone()
+}
+
+fn stms_learns(inputs: &Value, _: &Value) -> Value {
+    // The interval is the mean of the RTTs.
+    let tau = number(inputs, "tau", 0);
+    let fast = subflow(0, Span::from_millis(20), 10 * MSS);
+    let mut model = pair(fast, subflow(1, Span::from_millis(2 * tau - 20), 10 * MSS), 1000);
+    let mut scheduler = build(&format!("stms-a:gap0={}", inputs["gap0"]));
+    let events = inputs["events"].as_array().unwrap().iter();
+    let log = events.map(|event| {
+        let (at, segments) = (event[0].as_u64().unwrap(), event[1].as_u64().unwrap());
+        model.now = Time::ZERO + Span::from_millis(at);
+        let old = model.connection.snd_una;
+        model.connection.snd_una += segments * MSS;
+        let first = SubflowId(u8::from(event[2] == json!("slow")));
+        let edge = Some(plait_sched::LeftEdge { first, again: false });
+        let new = model.connection.snd_una;
+        scheduler.on_notice(&model.view(), Notice::DataAck { old, new, edge });
+        let ewma = saved(&*scheduler, "ewma.1").unwrap_or(0.0);
+        json!([at, (ewma * 1e3).round() / 1e3, saved(&*scheduler, "gap.1").unwrap()])
+    });
+    Value::Array(log.collect())
+}
+
+fn stms_buffers(inputs: &Value, _: &Value) -> Value {
+    use plait_sched::formulas::{default_buffer, fallback_buffer, stms_buffer};
+    let rate = |key| number(inputs, key, 0) * 1_000_000 / 8;
+    let (fast, slow) = (rate("Bf_Mbps"), rate("Bs_Mbps"));
+    let (fast_rtt, slow_rtt) = (millis(inputs, "RTTf"), millis(inputs, "RTTs"));
+    let (fast_delay, slow_delay) = (fast_rtt.over(2), slow_rtt.over(2));
+    json!({
+        "default_B": default_buffer(fast, slow, slow_rtt),
+        "stms_B": stms_buffer(fast, slow, fast_delay, slow_delay),
+        "fallback_B": fallback_buffer(fast, fast_rtt, fast_delay, slow_delay),
+    })
 }
 
 /// The numbers that the decision was made on, under the vector's names, with the decision.

@@ -46,6 +46,9 @@ impl Session {
         let question: Question = parse(line, SAMPLE, known_scheduler)?;
         let mut scheduler = build(&question)?;
         let situation = question.situation()?;
+        if let Some(notice) = question.notice()? {
+            scheduler.on_notice(&situation.view(), notice);
+        }
         self.outcome.clear();
         self.outcome.explain = true;
         let decision = scheduler.schedule(&situation.view(), &mut self.outcome);

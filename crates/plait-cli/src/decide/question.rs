@@ -2,7 +2,9 @@
 
 use super::Refusal;
 use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
-use plait_sched::{CaState, ConnectionView, SentRange, StaticQueue, SubflowView, View};
+use plait_sched::{
+    CaState, ConnectionView, LeftEdge, Notice, SentRange, StaticQueue, SubflowView, View,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,11 +31,27 @@ pub(crate) struct Question {
     /// State of an earlier answer.
     #[serde(default)]
     state: Map<String, Value>,
+    /// What has just happened: the scheduler is told before it is asked.
+    #[serde(default)]
+    event: Option<Happening>,
     /// The connection.
     #[serde(default)]
     connection: Connection,
     /// The live subflows, ids ascending.
     subflows: Vec<Subflow>,
+}
+
+/// A DATA_ACK that moved the left edge; `connection` is what it left behind.
+#[derive(Deserialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(deny_unknown_fields)]
+struct Happening {
+    /// Segments that it covers, more than none.
+    data_ack: u64,
+    /// The subflow that first carried the segment at the left edge before it.
+    edge: u8,
+    /// That segment had been sent again.
+    #[serde(default)]
+    again: bool,
 }
 
 /// The connection; counts are in segments.
@@ -136,12 +154,18 @@ struct Subflow {
     /// Congestion window.
     #[serde(default = "ten")]
     cwnd: f64,
+    /// Most that a cap lets fly, whatever the window; null is no cap.
+    #[serde(default)]
+    cap: Option<f64>,
     /// Slow start threshold; null is infinite.
     #[serde(default)]
     ssthresh: Option<f64>,
     /// Sent and not acknowledged.
     #[serde(default)]
     inflight: f64,
+    /// Sent and not cumulatively acknowledged; `inflight` where nothing is said.
+    #[serde(default)]
+    outstanding: Option<f64>,
     /// Assigned and not sent.
     #[serde(default)]
     queued: f64,
@@ -172,6 +196,12 @@ struct Subflow {
     /// Pacing rate.
     #[serde(default)]
     pacing_rate_bps: u64,
+    /// Rate of delivery.
+    #[serde(default)]
+    delivery_rate_bps: u64,
+    /// Timeouts in a row since anything was received.
+    #[serde(default)]
+    timeouts: u32,
     /// When it last sent data.
     #[serde(default)]
     last_send_ms: f64,
@@ -236,6 +266,22 @@ impl Question {
                 .map_err(|e| Refusal::new(&place, &e.to_string()))?;
         }
         Ok(parts.join("+"))
+    }
+
+    /// What the scheduler is to be told before it is asked.
+    pub(crate) fn notice(&self) -> Result<Option<Notice>, Refusal> {
+        let Some(Happening { data_ack, edge, again }) = self.event else { return Ok(None) };
+        if data_ack == 0 {
+            return Err(Refusal::new("event.data_ack", "must be at least 1"));
+        }
+        if edge > 7 {
+            return Err(Refusal::new("event.edge", "ids are 0 to 7"));
+        }
+        let mss = self.connection.mss;
+        let covered = bytes_of(data_ack, mss, "event.data_ack")?;
+        let new = bytes_of(self.connection.snd_una, mss, "connection.snd_una")?.max(covered);
+        let edge = Some(LeftEdge { first: SubflowId(edge), again });
+        Ok(Some(Notice::DataAck { old: new - covered, new, edge }))
     }
 
     /// The state's names and values; switches count as 0 and 1.
@@ -377,8 +423,10 @@ impl Subflow {
             },
             mss,
             cwnd: size(self.cwnd, "cwnd")?,
+            cap: self.cap.map_or(Ok(u64::MAX), |cap| size(cap, "cap"))?,
             ssthresh: ssthresh.map(|segments| size(segments, "ssthresh")).transpose()?,
             inflight: size(self.inflight, "inflight")?,
+            outstanding: size(self.outstanding.unwrap_or(self.inflight), "outstanding")?,
             queued: size(self.queued, "queued")?,
             srtt,
             rttvar,
@@ -388,6 +436,8 @@ impl Subflow {
             tsq_blocked: self.tsq_blocked,
             rec_cwnd: size(self.rec_cwnd, "rec_cwnd")?,
             pacing_rate: self.pacing_rate_bps / 8,
+            delivery_rate: self.delivery_rate_bps / 8,
+            timeouts: self.timeouts,
             last_send: time(self.last_send_ms, &field("last_send_ms"))?,
         })
     }

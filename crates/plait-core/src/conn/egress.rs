@@ -169,6 +169,7 @@ impl Connection {
         }
         let dsn = if planted(Planted::WrongMapping) { self.queue.una() } else { dsn };
         let data = ByteRange::with_len(dsn, u64::from(len));
+        self.queue.note_again(data);
         self.emit_data(ctx, index, seq, data, carry)
     }
 
@@ -235,6 +236,9 @@ impl Connection {
         }
         if carry != Carry::New {
             self.queue.mark_carried(range, subflow);
+        }
+        if matches!(carry, Carry::Reinjection | Carry::Opportunistic) {
+            self.queue.note_again(range);
         }
         Some(self.send_range(ctx, index, range, carry))
     }

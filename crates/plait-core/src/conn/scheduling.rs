@@ -159,9 +159,11 @@ impl Connection {
             pf: subflow.standing.pf,
             ca,
             mss: self.segment_size() as u32,
-            cwnd: subflow.cwnd(),
+            cwnd: subflow.uncapped_cwnd(),
+            cap: subflow.standing.cap.unwrap_or(u64::MAX),
             ssthresh: subflow.cc.ssthresh(),
             inflight: subflow.tx.inflight(),
+            outstanding: subflow.tx.outstanding(),
             queued: self.queue.assigned(subflow.id),
             srtt: subflow.rtt.srtt(),
             rttvar: subflow.rtt.rttvar(),
@@ -171,6 +173,8 @@ impl Connection {
             tsq_blocked: self.held_back(subflow),
             rec_cwnd: subflow.standing.rec_cwnd,
             pacing_rate: subflow.pacing_rate(),
+            delivery_rate: subflow.delivery.bytes_per_second(),
+            timeouts: if subflow.standing.pf { subflow.rtt.backoff() } else { 0 },
             last_send: subflow.last_send,
         }
     }
@@ -218,8 +222,9 @@ impl Connection {
             } else if stale.sent.contains(id) {
                 let subflow = &self.subflows[id.index()];
                 let view = &mut self.scheduling.views[at];
-                view.cwnd = subflow.cwnd();
+                view.cwnd = subflow.uncapped_cwnd();
                 view.inflight = subflow.tx.inflight();
+                view.outstanding = subflow.tx.outstanding();
                 view.queued = self.queue.assigned(id);
                 view.last_send = subflow.last_send;
                 view.tsq_blocked = subflow.pacer.is_held();

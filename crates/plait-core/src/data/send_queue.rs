@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet, reserve_ahead};
-use plait_sched::{QueueView, SentRange};
+use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
 
 #[derive(Debug, Default)]
@@ -19,6 +19,10 @@ pub(crate) struct SendQueue {
     unsent: RangeSet,
     sent: VecDeque<SentRange>,
     reinject: RangeSet,
+    /// What was sent again and is not DATA_ACKed.
+    again: RangeSet,
+    /// The segment at the left edge before the last DATA_ACK that moved it.
+    edge: Option<LeftEdge>,
     /// Ranges assigned to a subflow ahead of sending, by subflow.
     assigned: Vec<RangeSet>,
     /// Bytes assigned and not sent, over all subflows.
@@ -214,6 +218,7 @@ impl SendQueue {
     fn grow(&mut self) {
         if !self.sent.is_empty() {
             self.reinject.reserve(64);
+            self.again.reserve(64);
         }
         reserve_ahead(&mut self.sent, 512);
     }
@@ -223,6 +228,7 @@ impl SendQueue {
         self.nxt = self.una;
         self.sent.clear();
         self.reinject.clear();
+        self.again.clear();
         self.assigned.clear();
         self.planned = 0;
         self.unsent.clear();
@@ -244,6 +250,16 @@ impl SendQueue {
             at += 1;
         }
         self.reinject.remove(range);
+    }
+
+    /// `range` is sent again, and its acknowledgement says nothing of the order of sending.
+    pub(crate) fn note_again(&mut self, range: ByteRange) {
+        self.again.insert(range.intersect(ByteRange::new(self.una, self.nxt)));
+    }
+
+    /// The segment at the left edge before the last DATA_ACK that moved it.
+    pub(crate) const fn last_edge(&self) -> Option<LeftEdge> {
+        self.edge
     }
 
     fn cut(&mut self, dsn: u64) {
@@ -310,6 +326,8 @@ impl SendQueue {
             return 0;
         }
         let freed = dsn - self.una;
+        let again = !self.again.is_empty() && self.again.containing(self.una).is_some();
+        self.edge = self.sent.front().map(|sent| LeftEdge { first: sent.first, again });
         self.una = dsn;
         while let Some(front) = self.sent.front_mut() {
             if front.range.end > dsn {
@@ -319,6 +337,7 @@ impl SendQueue {
             self.sent.pop_front();
         }
         self.reinject.remove_below(dsn);
+        self.again.remove_below(dsn);
         while let Some((start, chunk)) = self.store.front() {
             let end = start + u64::from(chunk.len());
             if end > dsn {

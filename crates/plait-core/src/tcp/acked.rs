@@ -184,8 +184,13 @@ impl Subflow {
         let Some(srtt) = self.rtt.srtt().filter(|_| outcome.delivered > 0) else { return };
         let cwnd = self.cc.cwnd();
         let round = self.tx.una() >= self.round_end;
+        let capped = self.is_capped();
         if round {
             self.round_end = self.tx.nxt();
+            // The last segment went out before this acknowledgement moved the left edge.
+            let flight = self.tx.outstanding() + outcome.advanced;
+            let limited = capped || self.usage.limited(false, cwnd);
+            self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
         }
         let ack = Ack {
             now,
@@ -194,7 +199,9 @@ impl Subflow {
             srtt,
             min_rtt: self.rtt.min().unwrap_or(srtt),
             // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
-            cwnd_limited: outcome.advanced > 0 && self.usage.limited(self.cc.in_slow_start(), cwnd),
+            cwnd_limited: outcome.advanced > 0
+                && !capped
+                && self.usage.limited(self.cc.in_slow_start(), cwnd),
             round,
         };
         self.cc.on_ack(&ack, flows);

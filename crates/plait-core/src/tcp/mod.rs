@@ -3,6 +3,7 @@
 
 pub(crate) mod acked;
 pub(crate) mod clock;
+pub(crate) mod delivery;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
 pub(crate) mod owes;

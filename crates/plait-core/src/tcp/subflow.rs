@@ -4,6 +4,7 @@
 use crate::config::{Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
+use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, probe_timeout};
 use crate::tcp::owes::Owes;
@@ -133,6 +134,7 @@ pub(crate) struct Subflow {
     pub(crate) phase: Phase,
     pub(crate) cc: Congestion,
     pub(crate) usage: WindowUsage,
+    pub(crate) delivery: DeliveryRate,
     pub(crate) undo: Undo,
     pub(crate) clock: StampClock,
     pub(crate) pacer: Pacer,
@@ -181,6 +183,7 @@ impl Subflow {
             phase: Phase::Open,
             cc: Congestion::new(settings, algorithm),
             usage: WindowUsage::default(),
+            delivery: DeliveryRate::default(),
             undo: Undo::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
             pacer: Pacer::new(config.pacing),
@@ -208,11 +211,22 @@ impl Subflow {
 
     /// The congestion window in force: recovery's own, and what an effect allows.
     pub(crate) fn cwnd(&self) -> u64 {
-        let cwnd = match &self.phase {
+        let cwnd = self.uncapped_cwnd();
+        self.standing.cap.map_or(cwnd, |cap| cwnd.min(cap))
+    }
+
+    /// The same without what an effect allows.
+    pub(crate) fn uncapped_cwnd(&self) -> u64 {
+        match &self.phase {
             Phase::Recovery { prr, .. } => prr.cwnd(),
             _ => self.cc.cwnd(),
-        };
-        self.standing.cap.map_or(cwnd, |cap| cwnd.min(cap))
+        }
+    }
+
+    /// Whether a cap holds the sender, and not the congestion window (schedulers 3.4: no growth
+    /// while capped).
+    pub(crate) fn is_capped(&self) -> bool {
+        self.standing.cap.is_some_and(|cap| cap < self.cc.cwnd())
     }
 
     /// Remembers a mapping for segments that a middlebox has cut from the one that told it (RFC
@@ -294,9 +308,7 @@ impl Subflow {
             self.pace(now, len, settings);
         }
         let room = self.tx.inflight() + mss <= self.cwnd();
-        // A cap holds the sender, not the congestion window (schedulers 3.4: no growth while
-        // capped).
-        let capped = self.standing.cap.is_some_and(|cap| cap < self.cc.cwnd());
+        let capped = self.is_capped();
         self.usage.on_sent(self.tx.una(), self.tx.nxt(), self.tx.inflight(), room || capped);
         if !self.timers.is_set(Timer::Rto) {
             self.timers.set(Timer::Rto, now + self.rtt.rto());

@@ -375,9 +375,9 @@ fn twice(given: &Given, name: &str) -> ScenarioError {
 }
 
 /// Schedulers that the grammar knows and that arrive in later versions.
-const LATER_SCHEDULERS: &[&str] = &["daps", "otias", "sttf", "stms", "stms-c", "stms-a", "linux"];
+const LATER_SCHEDULERS: &[&str] = &["daps", "otias", "sttf", "linux"];
 /// Decorators likewise.
-const LATER_DECORATORS: &[&str] = &["bm"];
+const LATER_DECORATORS: &[&str] = &[];
 
 fn scheduler_error(given: &Given, piece: &str, error: &SpecError) -> ScenarioError {
     let (what, later) = match error {

@@ -122,6 +122,9 @@ fn draw_scheduler(stream: &mut Stream) -> String {
     if one_in(stream, 3) {
         name.push_str("+rp");
     }
+    if one_in(stream, 6) {
+        name.push_str(pick(stream, &["+bm", "+bm:estimate=rate"]));
+    }
     name
 }
 
@@ -258,6 +261,7 @@ mod tests {
         for entry in plait_sched::SCHEDULERS {
             assert!(seen.contains_key(entry.name), "{}", entry.name);
             assert!(seen.contains_key(&format!("{}+rp", entry.name)), "{}", entry.name);
+            assert!(seen.contains_key(&format!("{}+bm", entry.name)), "{}", entry.name);
         }
         for entry in plait_cc::CONTROLLERS {
             assert!(seen.contains_key(entry.name), "{}", entry.name);

@@ -145,7 +145,7 @@ pub(super) struct Census {
 impl Census {
     pub(super) fn new() -> Census {
         let schedulers = plait_sched::SCHEDULERS.iter().map(|entry| (entry.name.to_owned(), 0));
-        let decorated = std::iter::once(("+rp".to_owned(), 0));
+        let decorated = plait_sched::DECORATORS.iter().map(|it| (format!("+{}", it.name), 0));
         let controllers = plait_cc::CONTROLLERS.iter().map(|entry| (entry.name.to_owned(), 0));
         Census {
             seeds: 0,
@@ -168,7 +168,7 @@ impl Census {
         let bare = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_owned();
         let (scheduler, controller) = (bare(&case.scheduler, '+'), bare(&case.controller, ':'));
         for (name, count) in &mut self.schedulers {
-            let decorated = name == "+rp" && case.scheduler.ends_with("+rp");
+            let decorated = name.starts_with('+') && case.scheduler.contains(name.as_str());
             *count += u64::from(*name == scheduler || decorated);
         }
         for (name, count) in &mut self.controllers {

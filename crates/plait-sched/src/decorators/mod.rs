@@ -1,8 +1,9 @@
 //! The decorators, one file each, listed here: each wraps any scheduler (`minrtt+rp`).
 
+mod bm;
 mod rp;
 
 use crate::Decorator;
 
 /// Every decorator.
-pub static DECORATORS: &[Decorator] = &[rp::ENTRY];
+pub static DECORATORS: &[Decorator] = &[rp::ENTRY, bm::ENTRY];

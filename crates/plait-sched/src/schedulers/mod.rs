@@ -7,6 +7,8 @@ mod minrtt;
 mod redundant;
 mod roundrobin;
 mod rtt_threshold;
+mod stms_a;
+mod stms_c;
 mod strict;
 
 use crate::Entry;
@@ -20,6 +22,8 @@ pub static SCHEDULERS: &[Entry] = &[
     redundant::ENTRY,
     blest::ENTRY,
     ecf::ENTRY,
+    stms_c::ENTRY,
+    stms_a::ENTRY,
     strict::ENTRY,
     rtt_threshold::ENTRY,
 ];

@@ -32,8 +32,10 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
         ca: CaState::Open,
         mss: MSS as u32,
         cwnd,
+        cap: u64::MAX,
         ssthresh: None,
         inflight: 0,
+        outstanding: 0,
         queued: 0,
         srtt: Some(srtt),
         rttvar: Span::ZERO,
@@ -43,6 +45,8 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
         tsq_blocked: false,
         rec_cwnd: 0,
         pacing_rate: 0,
+        delivery_rate: 0,
+        timeouts: 0,
         last_send: Time::ZERO,
     }
 }
@@ -96,12 +100,7 @@ impl Model {
         decision: Decision,
         effects: &[Effect],
     ) -> Option<(SubflowId, ByteRange)> {
-        for effect in effects {
-            if let Effect::Penalise { subflow, cwnd, ssthresh } = *effect {
-                let it = self.subflow_mut(subflow);
-                (it.cwnd, it.ssthresh) = (cwnd, ssthresh);
-            }
-        }
+        self.apply_effects(effects);
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let range = self.range(what).expect("there is something to send");
         self.queue.record(range, subflow);
@@ -112,6 +111,21 @@ impl Model {
         self.connection.snd_nxt = self.connection.snd_nxt.max(range.end);
         self.subflow_mut(subflow).inflight += range.len();
         Some((subflow, range))
+    }
+
+    /// Applies what goes with a decision, which comes before the decision itself.
+    pub(crate) fn apply_effects(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            match *effect {
+                Effect::Penalise { subflow, cwnd, ssthresh } => {
+                    let it = self.subflow_mut(subflow);
+                    (it.cwnd, it.ssthresh) = (cwnd, ssthresh);
+                }
+                Effect::Cap { subflow, bytes } => {
+                    self.subflow_mut(subflow).cap = bytes.unwrap_or(u64::MAX);
+                }
+            }
+        }
     }
 
     /// Moves the left edge and, with it, the window.

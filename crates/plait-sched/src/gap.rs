@@ -1,0 +1,116 @@
+//! What the variants of STMS share: the slow subflow takes data that lies a gap ahead, so that it
+//! arrives when the fast one has brought what comes before (STMS, ATC 2018, section 3).
+
+use crate::exact;
+use crate::rules;
+use crate::{Decision, Outcome, Reason, SubflowView, View, What};
+use plait_base::{ByteRange, SubflowSet};
+
+/// The fast subflow and the candidates, at a decision.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes<'a> {
+    pub(crate) fast: &'a SubflowView,
+    candidates: SubflowSet,
+    all: &'a [SubflowView],
+}
+
+impl<'a> Lanes<'a> {
+    /// The candidates by their RTTs; `None` where nobody is alive.
+    pub(crate) fn of(view: &View<'a>) -> Option<Lanes<'a>> {
+        let candidates = view.candidates();
+        let living = view.subflows.iter().filter(|it| candidates.contains(it.id));
+        Some(Lanes { fast: rules::fastest(living)?, candidates, all: view.subflows })
+    }
+
+    /// The candidates other than the fast one.
+    pub(crate) fn slow(self) -> impl Iterator<Item = &'a SubflowView> {
+        let (fast, candidates) = (self.fast.id, self.candidates);
+        self.all.iter().filter(move |it| it.id != fast && candidates.contains(it.id))
+    }
+
+    /// The slow one that comes after `last` in the order of RTTs.
+    fn slow_after(self, last: &SubflowView) -> Option<&'a SubflowView> {
+        let key = |it: &SubflowView| (it.srtt_or_max(), it.id);
+        rules::fastest(self.slow().filter(|it| key(it) > key(last)))
+    }
+
+    /// Whether `other` is faster than `slow`.
+    pub(crate) fn is_faster(other: &SubflowView, slow: &SubflowView) -> bool {
+        (other.srtt_or_max(), other.id) < (slow.srtt_or_max(), slow.id)
+    }
+
+    /// The gap of `slow` by calculation, in bytes: what each faster candidate delivers within the
+    /// difference of the one-way delays, which are taken for half the RTTs. `None` before all RTTs
+    /// are known. With two candidates this is the paper's equation 2.
+    pub(crate) fn calculated_bytes(self, slow: &SubflowView) -> Option<u128> {
+        let srtt = exact::nanos(slow.srtt?);
+        let living = self.all.iter().filter(|it| self.candidates.contains(it.id));
+        let mut sum = 0;
+        for faster in living.filter(|it| it.id != slow.id && Lanes::is_faster(it, slow)) {
+            let own = exact::nanos(faster.srtt?);
+            sum += exact::bytes(faster.cwnd) * srtt.saturating_sub(own) / (2 * own);
+        }
+        Some(sum)
+    }
+
+    /// The same in segments and not rounded, for explanation.
+    pub(crate) fn calculated_real(self, view: &View<'_>, slow: &SubflowView) -> f64 {
+        let srtt = exact::nanos(slow.srtt_or_max());
+        let living = self.all.iter().filter(|it| self.candidates.contains(it.id));
+        let mut sum = 0.0;
+        for faster in living.filter(|it| it.id != slow.id && Lanes::is_faster(it, slow)) {
+            let own = exact::nanos(faster.srtt_or_max());
+            sum += faster.cwnd as f64 * srtt.saturating_sub(own) as f64 / (2 * own) as f64;
+        }
+        sum / rules::segment_len(view) as f64
+    }
+
+    /// The same in whole segments.
+    pub(crate) fn calculated(self, view: &View<'_>, slow: &SubflowView) -> Option<u64> {
+        let segments = self.calculated_bytes(slow)? / u128::from(rules::segment_len(view));
+        Some(u64::try_from(segments).unwrap_or(u64::MAX))
+    }
+}
+
+/// Algorithm 1: the fast subflow takes the first of the unsent data; while it has no room, the
+/// others take what lies `gap` segments behind that, in the order of their RTTs.
+/// With `tail` they take the last segment where less than that is unsent.
+pub(crate) fn pick(
+    view: &View<'_>,
+    lanes: Lanes<'_>,
+    segment: ByteRange,
+    tail: bool,
+    gap: impl Fn(&SubflowView) -> u64,
+    out: &mut Outcome,
+) -> Decision {
+    let fast = lanes.fast;
+    if fast.usable(segment.len(), view.tsq) {
+        return rules::new_on(view, fast.id, segment, Reason::FastHasRoom);
+    }
+    let len = rules::segment_len(view);
+    let (mut last, mut reserved) = (fast, false);
+    while let Some(slow) = lanes.slow_after(last) {
+        last = slow;
+        if !slow.usable(segment.len(), view.tsq) {
+            continue;
+        }
+        let gap = gap(slow);
+        out.note("gap", Some(slow.id), gap as f64);
+        reserved = true;
+        let wanted = gap.saturating_mul(len);
+        let offset = match view.queue.unsent_at(wanted, len) {
+            None if tail => view.connection.unsent.saturating_sub(len).min(wanted),
+            _ => wanted,
+        };
+        let Some(ahead) = view.queue.unsent_at(offset, len) else { continue };
+        if ahead.end <= view.connection.wnd_end && slow.usable(ahead.len(), view.tsq) {
+            let (subflow, what, grant) = (slow.id, What::New { offset }, len);
+            return Decision::Send { subflow, what, grant, reason: Reason::AheadByGap };
+        }
+    }
+    if reserved {
+        Decision::Wait { on: Some(fast.id), reason: Reason::GapReserved }
+    } else {
+        rules::none_usable(view)
+    }
+}
