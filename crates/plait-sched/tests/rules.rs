@@ -341,6 +341,24 @@ fn rp_penalises_the_first_holder_and_only_one_that_is_slower_and_not_in_recovery
 }
 
 #[test]
+fn rp_penalises_every_holder_where_it_is_asked_to() {
+    let mut model =
+        stalled(vec![path(0, 10, 20), path(1, 100, 40), path(2, 200, 40)], &[C, B], MSS);
+    let penalised = |spec: &str, model: &Model| -> Vec<SubflowId> {
+        let of = |effect: &Effect| match *effect {
+            Effect::Penalise { subflow, .. } => subflow,
+            other => panic!("{other:?}"),
+        };
+        ask(spec, model).1.iter().map(of).collect()
+    };
+    assert_eq!(penalised("minrtt+rp", &model), [B]);
+    assert_eq!(penalised("minrtt+rp:holders=every", &model), [B, C]);
+    model.subflows[1].ca = CaState::Recovery;
+    assert_eq!(penalised("minrtt+rp", &model), []);
+    assert_eq!(penalised("minrtt+rp:holders=every", &model), [C]);
+}
+
+#[test]
 fn rp_leaves_at_least_a_segment_of_window_and_two_of_threshold() {
     let mut model = stalled(vec![path(0, 10, 20), path(1, 100, 1)], &[B], MSS);
     model.subflows[1].ssthresh = Some(MSS);

@@ -23,6 +23,13 @@ const STRICT: Param = Param {
     help: "retransmit only past a 4 times slower holder or one with 4 segments or less (kernel)",
     clause: "CSWS 2014, section 3.3 has no such limit",
 };
+const HOLDERS: Param = Param {
+    name: "holders",
+    kind: Kind::Word { words: &["first", "every"], default: "first" },
+    unit: "",
+    help: "penalise the first subflow that holds the head, or every one of them",
+    clause: "CSWS 2014, section 3.3 speaks of one; BLEST's kernel v0.95 takes every one",
+};
 
 /// What the registry says of it.
 pub(crate) const ENTRY: Decorator = Decorator {
@@ -33,7 +40,8 @@ When a subflow s has room, but the next segment lies beyond the send window, the
 is not acknowledged blocks everybody. Then
 
     penalise    the first other subflow that carried H, if it is slower than s and not in recovery:
-                cwnd = cwnd / 2, and ssthresh / 2 if it was reached; once per srtt_s
+                cwnd = cwnd / 2, and ssthresh / 2 if it was reached; once per srtt_s; with
+                `holders=every` each of them that is slower and not in recovery
     retransmit  H on s, unless s has carried it; with `strict`, only if 4 * srtt_s < srtt of the
                 holder, or the holder's window is 4 segments or less
 
@@ -47,7 +55,7 @@ Good at  small receive windows over unlike paths.
 Bad at   it acts when the harm is done; a penalised path stays slow long after. Part of minrtt and
          ECF as their authors ran them; BLEST goes with mode=retransmit.
 ",
-    params: &[MODE, STRICT],
+    params: &[MODE, STRICT, HOLDERS],
     state: &[("last_pen.ID_ms", "when the free subflow ID last had a holder penalised")],
     wrap: |base, params| Box::new(Rp::new(base, params)),
 };
@@ -59,6 +67,7 @@ struct Rp {
     retransmit: bool,
     penalise: bool,
     strict: bool,
+    every: bool,
     /// The last penalty that each free subflow brought about, by its id.
     last_pen: [Option<Time>; SubflowId::MAX],
 }
@@ -77,6 +86,7 @@ impl Rp {
             retransmit: mode != "off",
             penalise: mode == "both",
             strict: params.switch(&STRICT),
+            every: params.word(&HOLDERS) == "every",
             last_pen: [None; SubflowId::MAX],
         }
     }
@@ -90,21 +100,24 @@ impl Rp {
         out: &mut Outcome,
     ) -> Option<Decision> {
         let head = head(view)?;
-        let mut cut = None;
+        let mut cut = SubflowSet::EMPTY;
         if self.penalise
             && (penal || view.connection.sndbuf_free == 0)
             && self.may_penalise(view, s)
         {
-            let first = holders(view, s, &head).next();
-            cut = first.filter(|t| s.srtt_or_max() < t.srtt_or_max() && t.ca == CaState::Open);
+            for holder in holders(view, s, &head).take(if self.every { usize::MAX } else { 1 }) {
+                if s.srtt_or_max() < holder.srtt_or_max() && holder.ca == CaState::Open {
+                    out.effects.push(penalty(holder));
+                    cut.insert(holder.id);
+                }
+            }
         }
-        if let (Some(holder), Some(last)) = (cut, self.last_pen.get_mut(s.id.index())) {
-            out.effects.push(penalty(holder));
+        if let (false, Some(last)) = (cut.is_empty(), self.last_pen.get_mut(s.id.index())) {
             *last = Some(view.now);
         }
         if head.carried.contains(s.id)
             || !s.usable(head.range.len(), view.tsq)
-            || !self.worth(view, s, &head, cut.map(|holder| holder.id), out)
+            || !self.worth(view, s, &head, cut, out)
         {
             return None;
         }
@@ -113,18 +126,18 @@ impl Rp {
     }
 
     /// Whether the holders of the head are slow enough, or their windows small enough, for a
-    /// retransmission on `s`; the window of `penalised` is what the penalty leaves of it.
+    /// retransmission on `s`; the windows of `penalised` are what the penalty leaves of them.
     fn worth(
         &self,
         view: &View<'_>,
         s: &SubflowView,
         head: &Head,
-        penalised: Option<SubflowId>,
+        penalised: SubflowSet,
         out: &mut Outcome,
     ) -> bool {
         let mut any = false;
         for holder in holders(view, s, head) {
-            let cwnd = if penalised == Some(holder.id) { halved(holder) } else { holder.cwnd };
+            let cwnd = if penalised.contains(holder.id) { halved(holder) } else { holder.cwnd };
             if !self.strict || cwnd <= 4 * u64::from(holder.mss) {
                 return true;
             }

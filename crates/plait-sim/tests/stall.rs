@@ -1,0 +1,82 @@
+//! A window stall, and what opportunistic retransmission and penalisation do about it: the slow
+//! path holds the head of a small receive window, and the fast one has nothing that it may send
+//! (schedulers 3.3).
+
+mod common;
+
+use common::{limited, ms, setup, spec};
+use plait_base::{Span, Time};
+use plait_core::{Block, Carry, Config, Event};
+use plait_link::QueueLimit;
+use plait_sim::{Who, run_watched};
+
+/// How long the sender was held back by the receive window, and what went out for it.
+#[derive(Default)]
+struct Stalls {
+    since: Option<Time>,
+    total: Span,
+    longest: Span,
+    opportunistic: u64,
+    penalties: u64,
+}
+
+impl plait_sim::Watch for Stalls {
+    fn on_core(&mut self, now: Time, _: Who, event: &Event) {
+        match event {
+            Event::Blocked(Some(Block::ReceiveWindow)) => self.since = Some(now),
+            Event::Blocked(_) => {
+                if let Some(since) = self.since.take() {
+                    let stall = now.since(since);
+                    self.total += stall;
+                    self.longest = self.longest.max(stall);
+                }
+            }
+            Event::DataSent { carry: Carry::Opportunistic, .. } => self.opportunistic += 1,
+            Event::Effect(plait_sched::Effect::Penalise { .. }) => self.penalties += 1,
+            _ => {}
+        }
+    }
+}
+
+/// The stalls of a transfer, and how long it took.
+fn transfer(scheduler: &str) -> (Stalls, f64) {
+    let mut fast = limited("fast", 20, ms(20));
+    // Its window stays below the receive window, so that the slow path is used.
+    fast.down.queue = QueueLimit::Packets(20);
+    let paths = vec![fast, limited("slow", 1, ms(300))];
+    let config = Config { rcvbuf: 128_000, ..Config::default() };
+    let mut stalls = Stalls::default();
+    let setup = setup(paths, &spec(scheduler, "cubic", 2, config), "download:4MB");
+    let outcome = run_watched(&setup, &mut stalls);
+    assert_eq!(outcome.violation, None);
+    assert!(outcome.complete());
+    (stalls, outcome.pairs[0][0].measures.completion_ms.expect("it completed"))
+}
+
+#[test]
+fn rp_clears_a_stall_that_minrtt_suffers() {
+    let (plain, plain_ms) = transfer("minrtt");
+    let (relieved, relieved_ms) = transfer("minrtt+rp");
+    let (resent, resent_ms) = transfer("minrtt+rp:mode=retransmit");
+    let told = |name: &str, it: &Stalls, took: f64| {
+        format!(
+            "{name}: {took} ms, stalled {:?}, longest {:?}, {} resent, {} penalties",
+            it.total, it.longest, it.opportunistic, it.penalties
+        )
+    };
+    let all = [
+        told("minrtt", &plain, plain_ms),
+        told("minrtt+rp", &relieved, relieved_ms),
+        told("minrtt+rp:mode=retransmit", &resent, resent_ms),
+    ]
+    .join("\n");
+    assert!(plain.opportunistic == 0 && plain.penalties == 0, "{all}");
+    // A stall of minrtt lasts for more than a round trip of the slow path.
+    assert!(plain.longest > ms(300), "{all}");
+    assert!(relieved.opportunistic > 0 && relieved.penalties > 0, "{all}");
+    assert!(resent.opportunistic > 0 && resent.penalties == 0, "{all}");
+    for (it, took) in [(&relieved, relieved_ms), (&resent, resent_ms)] {
+        assert!(2 * it.longest.as_nanos() < plain.longest.as_nanos(), "{all}");
+        assert!(4 * it.total.as_nanos() < 3 * plain.total.as_nanos() && took < plain_ms, "{all}");
+    }
+}
