@@ -128,10 +128,23 @@ fn expect(seen: (u64, usize), expected: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-const SCHEDULERS: [&str; 5] = ["minrtt", "ecf", "blest", "roundrobin", "redundant"];
+const SCHEDULERS: &[&str] = &[
+    "minrtt",
+    "ecf",
+    "blest",
+    "roundrobin",
+    "redundant",
+    "strict",
+    "rtt-threshold",
+    "stms-c",
+    "stms-a",
+    "minrtt+rp",
+    "minrtt+bm",
+    "stms-a+bm:estimate=rate",
+];
 const CONTROLLERS: [&str; 2] = ["cubic", "lia"];
 
-/// Seeds for each kind of faults; each has another scheduler or controller than the one before.
+/// Seeds for each kind of faults; each has, of the first five, another scheduler or controller than the one before.
 fn seeds() -> u64 {
     if std::env::var_os("PLAIT_SOAK").is_some() { 200 } else { 20 }
 }
@@ -151,7 +164,7 @@ fn every_seed(faults: Faults) -> Result<(), Failed> {
 
 fn main() {
     let mut trials = Vec::new();
-    for scheduler in SCHEDULERS {
+    for &scheduler in SCHEDULERS {
         for controller in CONTROLLERS {
             for (detail, name) in [(Detail::Measures, "measures"), (Detail::Nothing, "nothing")] {
                 let name =
