@@ -7,6 +7,7 @@ mod decide;
 mod export;
 mod failure;
 mod flags;
+mod output;
 mod progress;
 mod recorder;
 mod render;

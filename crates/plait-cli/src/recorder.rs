@@ -221,11 +221,7 @@ impl Watch for Recorder {
     }
 
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
-        let queued = match self.sender {
-            Host::Server => &snapshot.queued_down,
-            Host::Client => &snapshot.queued_up,
-        };
-        for (path, bytes) in queued.iter().enumerate() {
+        for (path, bytes) in snapshot.queued_from(self.sender).iter().enumerate() {
             if let Some((bin, series)) = self.at(at, PathId(path as u16)) {
                 series.queue_bytes[bin] = series.queue_bytes[bin].max(*bytes);
             }

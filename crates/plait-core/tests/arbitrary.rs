@@ -338,17 +338,7 @@ impl Bench {
 
     /// The peer's first SYN.
     fn begin(&mut self) {
-        self.syn(
-            PathId(0),
-            Mptcp::Capable(MpCapable {
-                checksum_required: false,
-                joins_denied: false,
-                sender_key: None,
-                receiver_key: None,
-                data_len: None,
-                checksum: None,
-            }),
-        );
+        self.syn(PathId(0), Mptcp::Capable(MpCapable::default()));
     }
 
     fn syn(&mut self, path: PathId, option: Mptcp) {

@@ -210,14 +210,7 @@ fn syn(port: u16, mptcp: Option<Mptcp>) -> Segment {
 }
 
 fn capable() -> Mptcp {
-    Mptcp::Capable(MpCapable {
-        checksum_required: false,
-        joins_denied: false,
-        sender_key: None,
-        receiver_key: None,
-        data_len: None,
-        checksum: None,
-    })
+    Mptcp::Capable(MpCapable::default())
 }
 
 /// R80: SYNs whose third ACK does not come, with MP_CAPABLE and without: the table holds 4,096, and

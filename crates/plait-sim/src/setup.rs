@@ -71,6 +71,17 @@ pub struct Snapshot {
     pub queued_up: Vec<u64>,
 }
 
+impl Snapshot {
+    /// Bytes in each path's queue in the direction in which `sender` sends.
+    #[must_use]
+    pub fn queued_from(&self, sender: Side) -> &[u64] {
+        match sender {
+            Side::Server => &self.queued_down,
+            Side::Client => &self.queued_up,
+        }
+    }
+}
+
 /// Somebody who watches a run. Watching changes nothing.
 pub trait Watch {
     /// The core of an end said something.

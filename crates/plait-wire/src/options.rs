@@ -104,7 +104,7 @@ pub struct Dss {
 }
 
 /// MP_CAPABLE (RFC 8684 section 3.1).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MpCapable {
     /// Flag A: the DSS checksum is required.
     pub checksum_required: bool,

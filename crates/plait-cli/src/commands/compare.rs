@@ -1,9 +1,9 @@
 //! `plait compare`: one workload, the given paths, all schedulers, many seeds.
 
-use super::list::TableFormat;
-use crate::console::{Console, check_writable, deliver, json, write};
+use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
+use crate::output::{Output, TableFormat};
 use crate::progress;
 use crate::render::comparison;
 use plait_app::Host;
@@ -30,20 +30,13 @@ pub(crate) struct Args {
     /// Write the scenario to this file as well
     #[arg(long, value_name = "FILE")]
     save_scenario: Option<PathBuf>,
-    /// Write one JSON document (`plait schema compare`)
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// Write the table in another format
-    #[arg(long, value_enum)]
-    format: Option<TableFormat>,
-    /// Write to this file in place of stdout
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let scenario = args.scenario()?;
-    check_writable("--output", args.output.as_deref())?;
+    args.output.check()?;
     save(&scenario, args.save_scenario.as_deref())?;
     let cancelled = progress::on_interrupt()?;
     let bar = progress::bar(console);
@@ -58,7 +51,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))?;
     bar.finish_and_clear();
 
-    deliver(&args.text(&document, console)?, args.output.as_deref())?;
+    args.output.deliver(&args.text(&document, console)?)?;
     for row in document.reports().iter().flat_map(|report| &report.rows) {
         for failure in &row.failures {
             let text = format!("{}, seed {}: {}", row.scheduler, failure.seed, failure.reason);
@@ -86,9 +79,8 @@ impl Args {
     }
 
     fn text(&self, document: &Document, console: Console) -> Result<String, Failure> {
-        let to_file = self.output.as_deref().is_some_and(|file| file != Path::new("/dev/stdout"));
-        let console = if to_file { console.plain() } else { console };
-        match (self.json, self.format) {
+        let console = self.output.reader(console);
+        match (self.output.json, self.output.format) {
             (true, _) => json(document),
             (_, Some(TableFormat::Csv)) => Ok(comparison::csv(document)),
             (_, Some(TableFormat::Markdown)) => Ok(comparison::markdown(document)),

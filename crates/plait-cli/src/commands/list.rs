@@ -1,13 +1,13 @@
 //! `plait list`: what there is, read from the registries.
 
-use crate::console::{Console, deliver, json};
+use crate::console::{Console, json};
 use crate::failure::{Failure, unknown};
+use crate::output::{Output, TableFormat};
 use crate::render::{Align, Column, Emphasis, Table, csv, wrap};
 use plait_app::measure::Better;
 use plait_sched::SpecError;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
   plait list schedulers
@@ -26,24 +26,8 @@ pub(crate) struct Args {
     kind: Kind,
     /// Print this one's page
     name: Option<String>,
-    /// Write one JSON document (`plait schema list`)
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// Write the table in another format
-    #[arg(long, value_enum)]
-    format: Option<TableFormat>,
-    /// Write to this file in place of stdout
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-/// Formats of tables.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TableFormat {
-    /// Comma-separated values with a header
-    Csv,
-    /// A Markdown table
-    Markdown,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,7 +136,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         entries = vec![wanted.ok_or_else(missing)?];
     }
     let document = Document { schema: "plait.list/1", kind: args.kind.plural(), entries };
-    let text = match (args.json, args.format, &args.name) {
+    let text = match (args.output.json, args.output.format, &args.name) {
         (true, _, _) => json(&document)?,
         (_, Some(TableFormat::Csv), _) => {
             let row =
@@ -163,11 +147,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         (_, Some(TableFormat::Markdown), _) => table(&document).to_markdown(),
         (_, None, Some(_)) => document.entries.iter().map(Item::full_page).collect(),
         (_, None, None) => {
-            let console = if args.output.is_some() { console.plain() } else { console };
+            let console = args.output.reader(console);
             table(&document).to_text(console.width, console.colour)
         }
     };
-    deliver(&text, args.output.as_deref())
+    args.output.deliver(&text)
 }
 
 fn table(document: &Document) -> Table {

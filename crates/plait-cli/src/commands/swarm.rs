@@ -1,9 +1,9 @@
 //! `plait swarm`: random networks and faults against the invariants.
 
-use super::list::TableFormat;
-use crate::console::{Console, check_writable, deliver, json};
+use crate::console::{Console, json};
 use crate::failure::Failure;
 use crate::flags::whole;
+use crate::output::{Output, TableFormat};
 use crate::progress;
 use crate::render::{Align, Column, Emphasis, Table, csv, percent};
 use plait_lab::Control;
@@ -56,19 +56,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL as u64)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     last: u64,
-    /// Write one JSON document (`plait schema swarm`)
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// Write the table of faults in another format
-    #[arg(long, value_enum)]
-    format: Option<TableFormat>,
-    /// Write to this file in place of stdout
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    check_writable("--output", args.output.as_deref())?;
+    args.output.check()?;
     match args.case()? {
         Some(case) => run_case(args, &case),
         None => run_seeds(args, console),
@@ -121,13 +114,13 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     let report = swarm(&options, &Control { progress: &advance, cancelled });
     std::panic::set_hook(usual);
     bar.finish_and_clear();
-    let text = match (args.json, args.format) {
+    let text = match (args.output.json, args.output.format) {
         (true, _) => json(&report)?,
         (_, Some(TableFormat::Csv)) => table_csv(&report),
         (_, Some(TableFormat::Markdown)) => faults(&report).to_markdown(),
-        (_, None) => report_text(&report, console),
+        (_, None) => report_text(&report, args.output.reader(console)),
     };
-    deliver(&text, args.output.as_deref())?;
+    args.output.deliver(&text)?;
     if report.broken > 0 {
         let what = format!("{} of {} seeds broke something", report.broken, report.seeds);
         return Err(Failure::Internal(what));
@@ -147,8 +140,8 @@ fn run_case(args: &Args, case: &Case) -> Result<(), Failure> {
         ended_ns: verdict.ended.as_nanos(),
         digest: format!("{:016x}", verdict.hash),
     };
-    let text = if args.json { json(&document)? } else { replay_text(&document) };
-    deliver(&text, args.output.as_deref())?;
+    let text = if args.output.json { json(&document)? } else { replay_text(&document) };
+    args.output.deliver(&text)?;
     match &verdict.violation {
         Some(violation) => Err(Failure::Internal(sentence(violation))),
         None => Ok(()),

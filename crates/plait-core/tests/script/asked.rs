@@ -2,7 +2,7 @@
 //! fallback, floods.
 
 use crate::harness::{Script, capable_syn, multipath, plain, spec};
-use crate::segment::{ACK, PSH, RST, SYN, want};
+use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::PathId;
 use plait_core::ConnectionState;
 use plait_wire::{Flags, Mptcp};
@@ -21,14 +21,8 @@ fn no_scale_unless_offered() {
 /// R65 (RFC 7323 section 3.2): no timestamps in the answer to a SYN that has none, nor later.
 #[test]
 fn no_timestamps_unless_offered() {
-    let mut s = Script::server(spec(plain(), 1, None));
-    let mut syn = s.syn(0);
-    syn.stamps = None;
-    s.send(syn);
+    let mut s = Script::plain_server(|syn| Seg { stamps: None, ..syn });
     s.expect(want(0, SYN.with(ACK)).set("echo", "-"));
-    s.after(20);
-    s.send(crate::segment::Seg { stamps: None, ..s.tx(0) });
-    s.id = s.endpoint.poll_accept().unwrap();
     s.write(100);
     s.expect(want(0, PSH).len(100).set("echo", "-"));
 }
@@ -36,12 +30,8 @@ fn no_timestamps_unless_offered() {
 /// R66 (RFC 2018 section 2): no blocks for a peer that does not permit them.
 #[test]
 fn no_sack_unless_permitted() {
-    let mut s = Script::server(spec(plain(), 1, None));
-    let mut syn = s.syn(0);
-    syn.sack_permitted = false;
-    s.send(syn);
+    let mut s = Script::plain_server(|syn| Seg { sack_permitted: false, ..syn });
     s.lose_all();
-    s.send(s.tx(0));
     let mut late = s.tx(0).seq(101);
     late.len = 100;
     s.send(late);
@@ -51,14 +41,8 @@ fn no_sack_unless_permitted() {
 /// R62 (RFC 9293 section 3.7.1): segments are no larger than the peer's MSS allows.
 #[test]
 fn the_peers_mss_is_respected() {
-    let mut s = Script::server(spec(plain(), 1, None));
-    let mut syn = s.syn(0);
-    syn.mss = Some(536);
-    s.send(syn);
+    let mut s = Script::plain_server(|syn| Seg { mss: Some(536), ..syn });
     s.lose_all();
-    s.after(20);
-    s.send(s.tx(0));
-    s.id = s.endpoint.poll_accept().unwrap();
     s.write(5_000);
     // The MSS counts no options (RFC 6691): 12 bytes of it go to timestamps.
     s.expect(want(0, PSH).len(524));
@@ -67,14 +51,8 @@ fn the_peers_mss_is_respected() {
 /// R62 (RFC 9293 section 3.7.1): a SYN without an MSS leaves 536 bytes.
 #[test]
 fn a_peer_that_tells_no_mss() {
-    let mut s = Script::server(spec(plain(), 1, None));
-    let mut syn = s.syn(0);
-    syn.mss = None;
-    s.send(syn);
+    let mut s = Script::plain_server(|syn| Seg { mss: None, ..syn });
     s.lose_all();
-    s.after(20);
-    s.send(s.tx(0));
-    s.id = s.endpoint.poll_accept().unwrap();
     s.write(5_000);
     s.expect(want(0, PSH).len(524));
 }
@@ -86,7 +64,7 @@ fn a_reset_is_exempt_from_timestamps() {
     for stamps in [None, Some((1, 1))] {
         let mut s = Script::open_server(plain(), 1);
         let reset = s.tx(0).flags(Flags::RST);
-        s.send(crate::segment::Seg { stamps, ..reset });
+        s.send(Seg { stamps, ..reset });
         assert_eq!(s.state(), ConnectionState::Failed);
     }
 }

@@ -153,6 +153,20 @@ impl Script {
         s
     }
 
+    /// A server of plain TCP with one established subflow of 20 ms, whose peer's SYN is `changed`.
+    pub(crate) fn plain_server(changed: impl FnOnce(Seg) -> Seg) -> Script {
+        let mut s = Script::server(spec(plain(), 1, None));
+        let syn = s.syn(0);
+        let syn = changed(syn);
+        let stamps = syn.stamps.is_some();
+        s.send(syn);
+        s.after(20);
+        let ack = s.tx(0);
+        s.send(Seg { stamps: ack.stamps.filter(|_| stamps), ..ack });
+        s.id = s.endpoint.poll_accept().unwrap_or_else(|| s.fail("nothing to accept"));
+        s
+    }
+
     /// The handshakes of a server script: each path takes one round trip of `rtt` ms.
     pub(crate) fn establish(&mut self, paths: u16, rtt: u64) {
         let capable = self.config.multipath;
@@ -496,14 +510,7 @@ impl Peer {
 }
 
 pub(crate) fn capable_syn() -> Mptcp {
-    Mptcp::Capable(MpCapable {
-        checksum_required: false,
-        joins_denied: false,
-        sender_key: None,
-        receiver_key: None,
-        data_len: None,
-        checksum: None,
-    })
+    Mptcp::Capable(MpCapable::default())
 }
 
 fn carries_first_data(option: &Mptcp) -> bool {

@@ -11,17 +11,23 @@ fn paced() -> Option<Pacing> {
     Some(Pacing::default())
 }
 
-/// R69: the initial window goes at once. Then, with SRTT 20 ms and a window of w segments, a segment
-/// goes each 20 / 2w ms; the fraction of a nanosecond is cut.
-#[test]
-fn a_window_is_spread_over_half_the_round_trip() {
-    let mut s = Script::open_server(Config { pacing: paced(), ..plain() }, 1);
+/// A plain server whose initial window of ten segments was acknowledged after 20 ms, 20 ms ago.
+fn pacing(config: Config) -> Script {
+    let mut s = Script::open_server(Config { pacing: paced(), ..config }, 1);
     s.write(100 * u64::from(FULL));
     assert_eq!(s.lose_all(), 10);
     s.after(20);
     s.ack(0, 1 + 10 * FULL, 0);
-    // 12 segments in 10 ms.
     s.after(20);
+    s
+}
+
+/// R69: the initial window goes at once. Then, with SRTT 20 ms and a window of w segments, a segment
+/// goes each 20 / 2w ms; the fraction of a nanosecond is cut.
+#[test]
+fn a_window_is_spread_over_half_the_round_trip() {
+    let mut s = pacing(plain());
+    // 12 segments in 10 ms.
     for index in 0..12_u64 {
         let nanos = 40_000_000 + index * 833_333;
         s.expect(want(0, PSH).at(nanos as f64 / 1e6));
@@ -32,13 +38,7 @@ fn a_window_is_spread_over_half_the_round_trip() {
 /// Half the threshold and above: 120 %.
 #[test]
 fn beyond_half_the_threshold_a_window_takes_five_sixths_of_the_round_trip() {
-    let config = Config { pacing: paced(), ssthresh: Some(20 * u64::from(FULL)), ..plain() };
-    let mut s = Script::open_server(config, 1);
-    s.write(100 * u64::from(FULL));
-    assert_eq!(s.lose_all(), 10);
-    s.after(20);
-    s.ack(0, 1 + 10 * FULL, 0);
-    s.after(20);
+    let mut s = pacing(Config { ssthresh: Some(20 * u64::from(FULL)), ..plain() });
     for index in 0..12_u64 {
         let nanos = 40_000_000 + index * 1_388_888;
         s.expect(want(0, PSH).at(nanos as f64 / 1e6));

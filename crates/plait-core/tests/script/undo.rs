@@ -1,6 +1,6 @@
 //! Reductions that prove unfounded are taken back, and what was to be sent again is not.
 
-use crate::harness::{MSS, Script, multipath, plain, spec};
+use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{PSH, Seg, want};
 use plait_core::{Config, SubflowStats};
 
@@ -38,6 +38,19 @@ fn fast_retransmission(config: Config) -> Script {
     s.expect(want(0, PSH).seq(seq(0)).at(40.0));
     assert!(stats(&s).ssthresh.is_some());
     s
+}
+
+/// Nothing is heard until the first timeout, 240 ms after the first segment was sent, which sends it
+/// again.
+fn time_out(s: &mut Script) {
+    s.after(219);
+    s.lose_all();
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(0, PSH).seq(seq(0)));
+}
+
+fn unstamped(seg: Seg) -> Seg {
+    Seg { stamps: None, ..seg }
 }
 
 /// R66, R69 (RFC 2883, RFC 3708): both copies arrived, which the second's D-SACK tells: the window
@@ -98,10 +111,7 @@ fn nothing_is_taken_back_when_off() {
 #[test]
 fn a_timeout_that_the_echo_shows_too_soon() {
     let mut s = sending(plain());
-    s.after(219);
-    s.lose_all();
-    s.until(s.endpoint.poll_timeout());
-    s.expect(want(0, PSH).seq(seq(0)));
+    time_out(&mut s);
     assert_eq!(stats(&s).cwnd, u64::from(FULL));
     s.after(30);
     echoing(&mut s, 1, 20);
@@ -125,10 +135,7 @@ fn a_timeout_that_the_echo_shows_too_soon() {
 #[test]
 fn a_timeout_after_lost_acknowledgements() {
     let mut s = sending(plain());
-    s.after(219);
-    s.lose_all();
-    s.until(s.endpoint.poll_timeout());
-    s.expect(want(0, PSH).seq(seq(0)));
+    time_out(&mut s);
     s.after(20);
     s.peers.get_mut(&0).unwrap().rcv = seq(10);
     s.send(s.tx(0).sack(&[(seq(0), seq(1))]));
@@ -140,35 +147,25 @@ fn a_timeout_after_lost_acknowledgements() {
 #[test]
 fn new_data_shows_what_a_timeout_was() {
     for spurious in [true, false] {
-        let mut s = Script::server(spec(plain(), 1, None));
-        let mut syn = s.syn(0);
-        syn.stamps = None;
-        s.send(syn);
+        let mut s = Script::plain_server(unstamped);
         s.lose_all();
-        s.after(20);
-        let unstamped = |s: &Script| Seg { stamps: None, ..s.tx(0) };
-        s.send(unstamped(&s));
-        s.id = s.endpoint.poll_accept().unwrap();
         // The MSS counts no options, but plait's segments leave room for timestamps.
         s.write(20 * u64::from(FULL));
         assert_eq!(s.lose_all(), 10);
-        s.after(219);
-        s.lose_all();
-        s.until(s.endpoint.poll_timeout());
-        s.expect(want(0, PSH).seq(seq(0)));
+        time_out(&mut s);
         s.after(10);
         s.peers.get_mut(&0).unwrap().rcv = seq(1);
-        s.send(unstamped(&s));
+        s.send(unstamped(s.tx(0)));
         s.expect(want(0, PSH).seq(seq(10)));
         s.expect(want(0, PSH).seq(seq(11)));
         s.expect_nothing();
         if spurious {
             s.peers.get_mut(&0).unwrap().rcv = seq(2);
-            s.send(unstamped(&s));
+            s.send(unstamped(s.tx(0)));
             assert_eq!((stats(&s).ssthresh, stats(&s).undone), (None, 1));
             assert!(s.out.iter().all(|(_, seg, _)| seg.seq >= seq(12)));
         } else {
-            s.send(Seg { sack: vec![(seq(10), seq(11))], ..unstamped(&s) });
+            s.send(Seg { sack: vec![(seq(10), seq(11))], ..unstamped(s.tx(0)) });
             assert_eq!(stats(&s).undone, 0);
             s.expect(want(0, PSH).seq(seq(1)));
         }
@@ -178,21 +175,11 @@ fn new_data_shows_what_a_timeout_was() {
 /// R69: with nothing new to send, retransmissions go on.
 #[test]
 fn without_new_data_retransmissions_go_on() {
-    let mut s = Script::server(spec(plain(), 1, None));
-    let mut syn = s.syn(0);
-    syn.stamps = None;
-    s.send(syn);
-    s.lose_all();
-    s.after(20);
-    s.send(Seg { stamps: None, ..s.tx(0) });
-    s.id = s.endpoint.poll_accept().unwrap();
+    let mut s = Script::plain_server(unstamped);
     s.write(5 * u64::from(FULL));
-    s.after(219);
-    s.lose_all();
-    s.until(s.endpoint.poll_timeout());
-    s.expect(want(0, PSH).seq(seq(0)));
+    time_out(&mut s);
     s.peers.get_mut(&0).unwrap().rcv = seq(1);
-    s.send(Seg { stamps: None, ..s.tx(0) });
+    s.send(unstamped(s.tx(0)));
     s.expect(want(0, PSH).seq(seq(1)));
 }
 

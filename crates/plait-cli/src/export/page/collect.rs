@@ -468,11 +468,7 @@ impl Watch for Collector {
     }
 
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
-        let queued = match self.sender {
-            Host::Server => &snapshot.queued_down,
-            Host::Client => &snapshot.queued_up,
-        };
-        for (path, bytes) in queued.iter().enumerate() {
+        for (path, bytes) in snapshot.queued_from(self.sender).iter().enumerate() {
             let Some(bin) = self.bin(at) else { return };
             if let Some(tracks) = self.paths.get_mut(path) {
                 tracks.queue.note(bin, *bytes);

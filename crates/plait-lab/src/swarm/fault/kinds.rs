@@ -65,8 +65,7 @@ pub const KINDS: &[Kind] = &[
         summary: "one path is silent for a time",
         per_cent: 24,
         draw: |stream, shape| {
-            let from_ms = shape.moment(stream);
-            let to_ms = from_ms + log_within(stream, 20, 8_000);
+            let (from_ms, to_ms) = silence(stream, shape);
             Fault::Outage { path: shape.any_path(stream), way: any_way(stream), from_ms, to_ms }
         },
     },
@@ -96,8 +95,8 @@ pub const KINDS: &[Kind] = &[
         summary: "all paths are silent at the same time",
         per_cent: 18,
         draw: |stream, shape| {
-            let from_ms = shape.moment(stream);
-            Fault::OutageOfAll { from_ms, to_ms: from_ms + log_within(stream, 20, 8_000) }
+            let (from_ms, to_ms) = silence(stream, shape);
+            Fault::OutageOfAll { from_ms, to_ms }
         },
     },
     Kind {
@@ -125,8 +124,7 @@ pub const KINDS: &[Kind] = &[
         summary: "the client loses an address and gets it again",
         per_cent: 20,
         draw: |stream, shape| {
-            let from_ms = shape.moment(stream);
-            let to_ms = from_ms + log_within(stream, 20, 8_000);
+            let (from_ms, to_ms) = silence(stream, shape);
             Fault::AddressRemoved { path: shape.any_path(stream), from_ms, to_ms }
         },
     },
@@ -159,6 +157,12 @@ fn share(stream: &mut Stream, shape: &Shape, low: u64, high: u64) -> Share {
         way: any_way(stream),
         ppm: log_within(stream, low, high) as u32,
     }
+}
+
+/// A time without packets, in milliseconds.
+fn silence(stream: &mut Stream, shape: &Shape) -> (u64, u64) {
+    let from = shape.moment(stream);
+    (from, from + log_within(stream, 20, 8_000))
 }
 
 fn any_way(stream: &mut Stream) -> Way {
