@@ -51,7 +51,10 @@ impl Subflow {
         if dsack.is_some() {
             self.rack.on_dsack(self.tx.una(), self.tx.nxt());
         }
-        if let Some(sent_at) = outcome.sample {
+        // Where a retransmission came last, it brought about this acknowledgement, and what is older
+        // may have arrived long ago (Karn's rule, RFC 6298 section 3).
+        let told_late = outcome.newest.is_some_and(|newest| newest.retransmitted);
+        if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
             let rtt = now.since(sent_at);
             self.rtt.sample(now, rtt);
             acked.rtt = Some(rtt);
