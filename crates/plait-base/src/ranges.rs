@@ -132,6 +132,12 @@ impl RangeSet {
         (range.start <= position).then_some(range)
     }
 
+    /// The lowest range that ends above `position`.
+    #[must_use]
+    pub fn next_above(&self, position: u64) -> Option<ByteRange> {
+        self.ranges.get(self.seek(position)).copied()
+    }
+
     /// Whether every byte of `range` is in the set.
     #[must_use]
     pub fn covers(&self, range: ByteRange) -> bool {
@@ -316,6 +322,8 @@ mod tests {
                 prop_assert!(ends.all(|(low, high)| low.end < high.start));
                 for probe in [0, start, start + len] {
                     prop_assert_eq!(set.containing(probe).is_some(), model.contains(&probe));
+                    let above = set.next_above(probe).map(|range| range.start.max(probe));
+                    prop_assert_eq!(above, model.range(probe..).next().copied());
                     let nth = model.iter().nth(probe as usize).copied();
                     prop_assert_eq!(set.nth(probe, 1).map(|r| r.start), nth);
                 }

@@ -474,3 +474,164 @@ fn every_vector_of_a_registered_scheduler_is_asked() {
         }
     }
 }
+
+/// Where all `unsent` segments go, in runs: each answer is applied as docs/decide.md says, with
+/// nothing acknowledged in between, and its state fed back.
+fn assign_all(mut question: Value, mut unsent: u64) -> (Vec<(u64, u64)>, Vec<Value>) {
+    let (mut runs, mut answers) = (Vec::<(u64, u64)>::new(), Vec::new());
+    while unsent > 0 {
+        question["connection"]["unsent"] = json!(unsent);
+        let answer = ask(&question);
+        let id = answer["subflow"].as_u64().unwrap_or_else(|| panic!("{answer}"));
+        let counter = match answer["decision"].as_str() {
+            Some("send") => "inflight",
+            Some("assign") => {
+                assert_eq!(answer["plan"].as_array().map(Vec::len), Some(1), "{answer}");
+                assert_eq!(answer["plan"][0]["len"], 1, "{answer}");
+                "queued"
+            }
+            _ => panic!("{answer}"),
+        };
+        let subflow = &mut question["subflows"][id as usize];
+        subflow[counter] = json!(subflow[counter].as_u64().unwrap_or(0) + 1);
+        question["state"] = answer["state"].clone();
+        match runs.last_mut() {
+            Some((last, count)) if *last == id => *count += 1,
+            _ => runs.push((id, 1)),
+        }
+        answers.push(answer);
+        unsent -= 1;
+    }
+    (runs, answers)
+}
+
+#[test]
+fn otias_and_sttf_predict_arrivals() {
+    for (name, inputs, expect) in vectors("otias/metric") {
+        let path = subflows(&json!([inputs]), &Value::Null).remove(0);
+        let mut list = vec![path, json!({"id": 1, "srtt_ms": 100_000})];
+        list[0]["id"] = json!(0);
+        let answer = ask(&json!({"scheduler": "otias", "subflows": list}));
+        assert!(close(&answer["numbers"]["arrival_ms.0"], &expect), "{name}: {answer}");
+    }
+    for (name, inputs, expect) in vectors("sttf/tt") {
+        let [q, free, cwnd] = ["q", "free", "cwnd"].map(|key| inputs[key].as_u64().unwrap());
+        let path = json!({
+            "id": 0, "srtt_ms": inputs["rtt"], "cwnd": cwnd, "ssthresh": inputs["ssthresh"],
+            "inflight": cwnd - free, "queued": q - 1,
+        });
+        let list = [path, json!({"id": 1, "srtt_ms": 100_000})];
+        let answer = ask(&json!({"scheduler": "sttf", "subflows": list}));
+        assert!(close(&answer["numbers"]["arrival_ms.0"], &expect), "{name}: {answer}");
+    }
+}
+
+#[test]
+fn otias_and_sttf_assign_bursts() {
+    for (name, inputs, expect) in vectors("otias/run") {
+        let list = json!([{"id": 0, "srtt_ms": 10}, {"id": 1, "srtt_ms": 100}]);
+        let question = json!({"scheduler": "otias", "connection": {}, "subflows": list});
+        let (runs, _) = assign_all(question, inputs["n"].as_u64().unwrap());
+        assert_eq!(json!(runs), expect["rle"], "{name}");
+    }
+    for (name, inputs, expect) in vectors("sttf/burst") {
+        let path = |id: usize| {
+            json!({
+                "id": id, "srtt_ms": inputs["rtt"][id], "cwnd": inputs["cwnd"],
+                "ssthresh": inputs["ssthresh"],
+            })
+        };
+        let list = [path(0), path(1)];
+        let question = json!({"scheduler": "sttf", "connection": {}, "subflows": list});
+        let (runs, _) = assign_all(question, inputs["n"].as_u64().unwrap());
+        assert_eq!(json!(runs), expect, "{name}");
+    }
+}
+
+#[test]
+fn daps_runs_when_its_state_is_fed_back() {
+    for (name, inputs, expect) in vectors("daps/") {
+        let list = match inputs.get("flows") {
+            Some(flows) => subflows(flows, &Value::Null),
+            None => (0..2).map(|id| json!({"id": id, "srtt_ms": inputs["srtt"][id]})).collect(),
+        };
+        let question = json!({
+            "scheduler": "daps", "params": {"round": inputs["round"]}, "connection": {},
+            "subflows": list,
+        });
+        let total = expect["total"].as_u64().unwrap();
+        let (_, answers) = assign_all(question, total + 1);
+        // Each plan tells its delays and its length when it is made.
+        let made: Vec<usize> = (0..answers.len())
+            .filter(|at| answers[*at]["numbers"]["plan_ms"].is_number())
+            .collect();
+        assert_eq!(made, [0, total as usize], "{name}");
+        let numbers = &answers[0]["numbers"];
+        assert_eq!(numbers["plan_ms"], expect["lcm"], "{name}");
+        for id in 0..2 {
+            assert_eq!(numbers[format!("delay_ms.{id}")], expect["delays"][id], "{name}");
+        }
+        let due = |answer: &Value| answer["state"][format!("due.{}_ms", answer["subflow"])].clone();
+        let mut runs: Vec<Value> = Vec::new();
+        for (at, answer) in answers.iter().take(total as usize).enumerate() {
+            let (time, id) = (due(answer), &answer["subflow"]);
+            match runs.last_mut() {
+                Some(run) if run[0] == time && run[1] == *id => run[3] = json!(at),
+                _ => runs.push(json!([time, id, at, at])),
+            }
+        }
+        let of = |id: u64| runs.iter().filter(move |run| run[1] == id);
+        for (key, value) in [
+            ("schedule", json!(runs)),
+            ("first_slow", json!(of(1).next())),
+            ("runs_fast", json!(of(0).count())),
+            ("runs_slow", json!(of(1).count())),
+        ] {
+            assert!(expect.get(key).is_none_or(|expected| *expected == value), "{name}: {key}");
+        }
+    }
+}
+
+#[test]
+fn what_sttf_assigned_is_assigned_anew_when_an_acknowledgement_frees_a_path() {
+    let question = |free: u64, held: u64| {
+        json!({
+            "scheduler": "sttf",
+            "connection": {"unsent": 0, "assigned": [{"dsn": 12, "len": held, "subflow": 1}]},
+            "subflows": [{"id": 0, "srtt_ms": 10, "inflight": 10 - free},
+                         {"id": 1, "srtt_ms": 100, "inflight": 10}],
+        })
+    };
+    let moved = ask(&question(3, 2));
+    assert_eq!(moved["decision"], "assign", "{moved}");
+    assert_eq!(moved["plan"], json!([{"subflow": 0, "dsn": 12, "len": 2}]));
+    assert_eq!(moved["reason"], "rescheduled");
+    assert_eq!(moved["numbers"]["then_segments.0"], 2);
+    let kept = ask(&question(3, 1));
+    assert_eq!((&kept["decision"], &kept["subflow"]), (&json!("wait"), &json!(1)), "{kept}");
+    assert_eq!(kept["reason"], "assigned-busy");
+}
+
+#[test]
+fn assigned_data_is_refused_where_it_makes_no_sense() {
+    let refuse = |assigned: Value| {
+        let question = json!({
+            "scheduler": "sttf", "connection": {"assigned": assigned}, "subflows": [{"id": 0}],
+        });
+        let mut child = Command::new(env!("CARGO_BIN_EXE_plait"))
+            .arg("decide")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(format!("{question}\n").as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let unknown = refuse(json!([{"dsn": 0, "subflow": 3}]));
+    assert!(unknown.contains("connection.assigned[0].subflow: there is no subflow 3"), "{unknown}");
+    let overlap = json!([{"dsn": 0, "len": 2, "subflow": 0}, {"dsn": 1, "subflow": 0}]);
+    let overlap = refuse(overlap);
+    assert!(overlap.contains("connection.assigned[1]: ranges"), "{overlap}");
+}

@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// The scheduler decided.
     Decision {
-        /// Its choice; `None` for wait and idle.
+        /// Its choice, to send or to assign first; `None` for wait and idle.
         chosen: Option<SubflowId>,
         /// The subflow that is waited for.
         waits_for: Option<SubflowId>,

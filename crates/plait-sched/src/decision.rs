@@ -32,7 +32,8 @@ pub enum Decision {
         /// Why.
         reason: Reason,
     },
-    /// The ranges in [`Outcome::plan`] now belong to their subflows; nothing is sent by this.
+    /// The ranges in [`Outcome::plan`], unsent or assigned before, now belong to their subflows;
+    /// nothing is sent by this.
     Assign {
         /// Why.
         reason: Reason,
@@ -143,6 +144,10 @@ pub enum Reason {
     NoneBelowThreshold,
     /// Data that the fast subflow will have overtaken when it arrives.
     AheadByGap,
+    /// It would arrive first on this subflow.
+    EarliestArrival,
+    /// What was assigned is assigned anew, for conditions have changed.
+    Rescheduled,
     /// No live subflow.
     NoSubflow,
     /// Every candidate's window is full, or it is held back otherwise.
@@ -161,6 +166,8 @@ pub enum Reason {
     AboveThreshold,
     /// What is unsent, or within the window, is reserved for the fast subflow.
     GapReserved,
+    /// All there is to send is assigned, and the subflow that has the first of it has no room.
+    AssignedBusy,
 }
 
 impl Reason {
@@ -181,6 +188,8 @@ impl Reason {
         Reason::BelowThreshold,
         Reason::NoneBelowThreshold,
         Reason::AheadByGap,
+        Reason::EarliestArrival,
+        Reason::Rescheduled,
         Reason::NoSubflow,
         Reason::AllBusy,
         Reason::TurnBusy,
@@ -190,6 +199,7 @@ impl Reason {
         Reason::SlowBlocksWindow,
         Reason::AboveThreshold,
         Reason::GapReserved,
+        Reason::AssignedBusy,
     ];
 
     /// The word, as in reports.
@@ -211,6 +221,8 @@ impl Reason {
             Reason::BelowThreshold => "below-threshold",
             Reason::NoneBelowThreshold => "none-below-threshold",
             Reason::AheadByGap => "ahead-by-gap",
+            Reason::EarliestArrival => "earliest-arrival",
+            Reason::Rescheduled => "rescheduled",
             Reason::NoSubflow => "no-subflow",
             Reason::AllBusy => "all-busy",
             Reason::TurnBusy => "turn-busy",
@@ -220,6 +232,7 @@ impl Reason {
             Reason::SlowBlocksWindow => "slow-blocks-window",
             Reason::AboveThreshold => "above-threshold",
             Reason::GapReserved => "gap-reserved",
+            Reason::AssignedBusy => "assigned-busy",
         }
     }
 }

@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod ahead;
 mod decision;
 mod decorators;
 mod exact;

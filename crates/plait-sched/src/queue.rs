@@ -10,6 +10,8 @@ pub struct StaticQueue {
     pub sent: Vec<SentRange>,
     /// Data that no subflow has been given.
     pub unsent: RangeSet,
+    /// Ranges given to a subflow and not sent, in ascending order, without overlap.
+    pub assigned: Vec<(ByteRange, SubflowId)>,
 }
 
 impl StaticQueue {
@@ -21,13 +23,39 @@ impl StaticQueue {
         queue
     }
 
-    /// Takes the segment `range` from the unsent data, or marks the segments that lie within it as
-    /// carried by one subflow more.
+    /// Gives `range`, unsent or assigned, to a subflow that will send it.
+    pub fn assign(&mut self, range: ByteRange, subflow: SubflowId) {
+        if range.is_empty() {
+            return;
+        }
+        self.unsent.remove(range);
+        self.take_assigned(range);
+        let at = self.assigned.partition_point(|(held, _)| held.start < range.start);
+        self.assigned.insert(at, (range, subflow));
+    }
+
+    /// Takes `range` out of what is assigned; tells whether there was any of it.
+    fn take_assigned(&mut self, range: ByteRange) -> bool {
+        let first = self.assigned.partition_point(|(held, _)| held.end <= range.start);
+        let last = self.assigned.partition_point(|(held, _)| held.start < range.end);
+        let held = self.assigned.get(first..last).and_then(|held| held.first().zip(held.last()));
+        let Some(((low, below), (high, above))) = held else { return false };
+        let rests = [
+            (ByteRange::new(low.start, range.start), *below),
+            (ByteRange::new(range.end, high.end), *above),
+        ];
+        let rests = rests.into_iter().filter(|(rest, _)| !rest.is_empty());
+        self.assigned.splice(first..last, rests);
+        true
+    }
+
+    /// Takes the segment `range` from what is unsent or assigned, or marks the segments that lie
+    /// within it as carried by one subflow more.
     pub fn record(&mut self, range: ByteRange, subflow: SubflowId) {
         if range.is_empty() {
             return;
         }
-        if self.unsent.remove(range) > 0 {
+        if self.unsent.remove(range) > 0 || self.take_assigned(range) {
             let at = self.sent.partition_point(|sent| sent.range.start < range.start);
             let carried = SubflowSet::one(subflow);
             self.sent.insert(at, SentRange { range, carried, first: subflow });
@@ -55,6 +83,10 @@ impl QueueView for StaticQueue {
     fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange> {
         self.unsent.nth(offset, len)
     }
+
+    fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)> {
+        self.assigned.get(self.assigned.partition_point(|(range, _)| range.end <= dsn)).copied()
+    }
 }
 
 #[cfg(test)]
@@ -75,5 +107,21 @@ mod tests {
         assert_eq!(queue.unsent_at(4, 100), Some(ByteRange::new(24, 30)));
         queue.ack(15);
         assert_eq!(queue.sent_from(0).map(|sent| sent.range), Some(ByteRange::new(15, 20)));
+    }
+
+    #[test]
+    fn what_is_assigned_is_cut_where_a_part_of_it_goes_elsewhere_or_out() {
+        let (a, b) = (SubflowId(0), SubflowId(1));
+        let mut queue = StaticQueue::fresh(ByteRange::new(0, 30));
+        queue.assign(ByteRange::new(0, 20), a);
+        queue.assign(ByteRange::new(5, 10), b);
+        queue.record(ByteRange::new(10, 15), a);
+        let ranges = [(0, 5, a), (5, 10, b), (15, 20, a)];
+        assert_eq!(queue.assigned, ranges.map(|(start, end, id)| (ByteRange::new(start, end), id)));
+        assert_eq!(queue.assigned_from(10), Some((ByteRange::new(15, 20), a)));
+        assert_eq!((queue.unsent.len(), queue.sent.len()), (10, 1));
+        queue.assign(ByteRange::new(3, 17), b);
+        let ranges = [(0, 3, a), (3, 17, b), (17, 20, a)];
+        assert_eq!(queue.assigned, ranges.map(|(start, end, id)| (ByteRange::new(start, end), id)));
     }
 }

@@ -53,6 +53,8 @@ pub struct SubflowView {
     pub last_rtt: Option<Span>,
     /// Least RTT sample.
     pub min_rtt: Option<Span>,
+    /// When the latest RTT sample was taken.
+    pub rtt_at: Time,
     /// Retransmission timeout.
     pub rto: Span,
     /// The host's own queue holds enough of this subflow's data (TSQ).
@@ -111,6 +113,9 @@ pub trait QueueView {
     fn sent_from(&self, dsn: u64) -> Option<SentRange>;
     /// The contiguous range, at most `len` bytes, that starts `offset` bytes into the unsent data.
     fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange>;
+    /// The first range that ends above `dsn` among those assigned to a subflow and not sent, with
+    /// that subflow. Two neighbours may have the same one.
+    fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)>;
 }
 
 /// Everything a scheduler may know.

@@ -140,6 +140,7 @@ struct Run {
     received: RangeSet,
     written: u64,
     log: Vec<Decision>,
+    plans: Vec<(ByteRange, SubflowId)>,
 }
 
 impl Run {
@@ -156,6 +157,7 @@ impl Run {
             received: RangeSet::new(),
             written: 0,
             log: Vec::new(),
+            plans: Vec::new(),
         }
     }
 
@@ -178,19 +180,29 @@ impl Run {
                 }
             }
             Step::Rtt(at, rtt) => {
-                let subflow = &mut self.model.subflows[at % count];
-                subflow.srtt = Some(Span::from_millis(rtt));
-                subflow.delivery_rate = subflow.inflight * 1_000 / (rtt + 1);
+                let (subflow, rtt) = (&mut self.model.subflows[at % count], Span::from_millis(rtt));
+                (subflow.srtt, subflow.last_rtt) = (Some(rtt), Some(rtt + rtt.over(3)));
+                subflow.min_rtt = Some(subflow.min_rtt.map_or(rtt, |least| least.min(rtt)));
+                subflow.rtt_at = self.model.now;
+                subflow.delivery_rate = subflow.inflight * 1_000 / (rtt.as_nanos() / 1_000_000 + 1);
             }
             Step::Cwnd(at, cwnd) => self.model.subflows[at % count].cwnd = cwnd,
             Step::Threshold(at, ssthresh) => self.model.subflows[at % count].ssthresh = ssthresh,
-            Step::Health(at, health) => set_health(&mut self.model.subflows[at % count], health),
-            Step::Backup(at, on) => self.model.subflows[at % count].backup = on,
+            Step::Health(at, health) => {
+                set_health(&mut self.model.subflows[at % count], health);
+                self.subflows_changed();
+            }
+            Step::Backup(at, on) => {
+                self.model.subflows[at % count].backup = on;
+                self.subflows_changed();
+            }
             Step::Tsq(at, on) => self.model.subflows[at % count].tsq_blocked = on,
             Step::Window(len) => {
-                // A window never moves back over what has been sent.
+                // A window never moves back over what has been sent or assigned.
+                let assigned = self.model.queue.assigned.last().map_or(0, |(range, _)| range.end);
                 let connection = &mut self.model.connection;
-                connection.wnd_end = connection.snd_nxt.max(connection.snd_una + len);
+                let least = connection.snd_nxt.max(assigned);
+                connection.wnd_end = least.max(connection.snd_una + len);
             }
             Step::AppBlocked(on) => {
                 self.model.connection.app_blocked = on;
@@ -207,6 +219,13 @@ impl Run {
             Step::Restore => {}
         }
         self.decide();
+    }
+
+    /// As the core does it: what was assigned ahead was planned for other subflows.
+    fn subflows_changed(&mut self) {
+        self.model.unassign();
+        let live = self.model.subflows.iter().filter(|it| it.alive()).map(|it| it.id).collect();
+        self.scheduler.on_notice(&self.model.view(), Notice::SubflowsChanged { live });
     }
 
     /// The oldest segment in flight on a subflow arrives and is acknowledged.
@@ -243,11 +262,20 @@ impl Run {
 
     fn decide(&mut self) {
         for _ in 0..10_000 {
+            while let Some((id, range)) = self.model.send_assigned() {
+                self.flight[id.index()].push_back(range);
+            }
             self.offer_reinjection();
             let decision = self.model.ask(&mut *self.scheduler, &mut self.out);
             self.model.apply_effects(&self.out.effects);
             check(&self.model, decision);
             self.log.push(decision);
+            if let Decision::Assign { .. } = decision {
+                check_plan(&self.model, &self.out.plan);
+                self.plans.extend_from_slice(&self.out.plan);
+                self.model.assign(&self.out.plan);
+                continue;
+            }
             match self.model.apply(decision, &[]) {
                 Some((id, range)) => self.flight[id.index()].push_back(range),
                 None => {
@@ -268,6 +296,7 @@ impl Run {
             subflow.tsq_blocked = false;
             subflow.cwnd = subflow.cwnd.max(10 * MSS);
         }
+        self.subflows_changed();
         self.model.connection.wnd_end = 1 << 40;
         for _ in 0..100_000 {
             self.decide();
@@ -321,9 +350,32 @@ fn check(model: &Model, decision: Decision) {
         }
         Decision::Idle => {
             assert!(model.connection.unsent == 0 && model.connection.reinject.is_none());
+            assert!(model.queue.assigned.is_empty());
         }
-        Decision::Assign { .. } => panic!("no scheduler here queues ahead"),
+        Decision::Assign { .. } => {}
     }
+}
+
+/// What must hold of any plan: data that is to be sent, within the window, on candidates.
+fn check_plan(model: &Model, plan: &[(ByteRange, SubflowId)]) {
+    assert!(!plan.is_empty());
+    let candidates = model.view().candidates();
+    let mut end = 0;
+    for (range, subflow) in plan {
+        assert!(candidates.contains(*subflow), "{subflow:?} is no candidate");
+        assert!(!range.is_empty() && range.start >= end && range.end <= model.connection.wnd_end);
+        end = range.end;
+        let mut waiting = model.queue.unsent.clone();
+        for (held, _) in &model.queue.assigned {
+            waiting.insert(*held);
+        }
+        assert!(waiting.covers(*range), "{range:?} is not there to be assigned");
+    }
+}
+
+/// Whether a scheduler declares that it assigns data ahead of sending.
+fn queues_ahead(spec: &str) -> bool {
+    Spec::parse(spec).unwrap().entry().queues_ahead
 }
 
 fn carried(queue: &StaticQueue, range: ByteRange) -> Option<SubflowSet> {
@@ -347,6 +399,8 @@ proptest! {
                 run
             });
             prop_assert_eq!(&runs[0].log, &runs[1].log, "{}", spec);
+            prop_assert_eq!(&runs[0].plans, &runs[1].plans, "{}", spec);
+            prop_assert!(runs[0].plans.is_empty() || queues_ahead(&spec), "{}", spec);
             runs[0].finish();
         }
     }
@@ -416,6 +470,7 @@ proptest! {
             .collect();
         let mut queue = StaticQueue::default();
         queue.unsent.insert(ByteRange::new(unsent.0, unsent.1));
+        queue.assigned.push((ByteRange::new(unsent.1, unsent.1.saturating_add(unsent.0)), SubflowId(1)));
         let mut above = 0;
         for (start, end, mask) in sent {
             let range = ByteRange::new(start.max(above), end);
@@ -434,7 +489,8 @@ proptest! {
             for (name, value) in &states {
                 scheduler.load_state(&names[name % names.len()], *value);
             }
-            for notice in [None, Some(Notice::WindowLimited), Some(Notice::DataAck { old: 0, new: u64::MAX, edge })] {
+            let gone = Notice::SubflowsChanged { live: SubflowSet::EMPTY };
+            for notice in [None, Some(Notice::WindowLimited), Some(Notice::DataAck { old: 0, new: u64::MAX, edge }), Some(gone)] {
                 if let Some(notice) = notice {
                     scheduler.on_notice(&view, notice);
                 }
@@ -462,13 +518,15 @@ fn random_connections_meet_every_reason() {
                 run.step(step, &spec, false);
             }
             met.extend(run.log.iter().filter_map(|decision| match *decision {
-                Decision::Send { reason, .. } | Decision::Wait { reason, .. } => Some(reason),
-                _ => None,
+                Decision::Send { reason, .. }
+                | Decision::Assign { reason }
+                | Decision::Wait { reason, .. } => Some(reason),
+                Decision::Idle => None,
             }));
         }
     }
     let missed: Vec<Reason> = Reason::ALL.iter().copied().filter(|it| !met.contains(it)).collect();
-    assert_eq!(missed, [Reason::Planned]);
+    assert_eq!(missed, []);
 }
 
 /// Every name that a state may hold, and some that none does.
@@ -515,15 +573,17 @@ prop_compose! {
         mss in prop::sample::select(vec![0, 1, 1460, u32::MAX]),
         (cwnd, inflight, queued, rec_cwnd) in (any_number(), any_number(), any_number(), any_number()),
         ssthresh in prop::option::of(any_number()),
-        srtt in prop::option::of(any_span()),
-        rttvar in any_span(),
+        (srtt, last_rtt, min_rtt) in
+            (prop::option::of(any_span()), prop::option::of(any_span()), prop::option::of(any_span())),
+        (rttvar, rto, rtt_at) in (any_span(), any_span(), any_number().prop_map(Time::from_nanos)),
         cap in any_number(),
         (outstanding, pacing_rate, delivery_rate) in (any_number(), any_number(), any_number()),
         timeouts in prop_oneof![3 => Just(0), 1 => 1..8_u32, 1 => any::<u32>()],
     ) -> SubflowView {
         SubflowView {
             open, joined, pf, backup, tsq_blocked, mss, cwnd, inflight, queued, rec_cwnd, ssthresh,
-            srtt, rttvar, cap, outstanding, pacing_rate, delivery_rate, timeouts,
+            srtt, last_rtt, min_rtt, rttvar, rto, rtt_at, cap, outstanding, pacing_rate,
+            delivery_rate, timeouts,
             ca: if loss { CaState::Loss } else { CaState::Open },
             ..subflow(0, Span::ZERO, 0)
         }

@@ -4,7 +4,7 @@
 mod model;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use model::{MSS, Model, subflow};
+use model::{MSS, Model, noted, subflow};
 use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     Decision, Effect, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What, WindowChange,
@@ -37,6 +37,11 @@ fn main() {
             ("blest", _) => blest_code,
             ("ecf", "ecf/rec_snd_cwnd") => ecf_record,
             ("ecf", _) => ecf,
+            ("otias", "otias/metric") => otias_metric,
+            ("otias", _) => otias_run,
+            ("sttf", "sttf/tt") => sttf_transfer,
+            ("sttf", _) => sttf_run,
+            ("daps", _) => daps,
             _ => return None,
         };
         Some(Trial::test(format!("{name}#{index}"), move || {
@@ -494,6 +499,138 @@ fn ecf(inputs: &Value, _: &Value) -> Value {
     let mut result = weighed(decision, &out, &names);
     scheduler.save_state(&mut |name, value| result[name] = json!(value));
     result
+}
+
+/// Asks until everything unsent has a subflow, and tells how many segments in a row went to each;
+/// nothing is acknowledged in between.
+fn assign_all(model: &mut Model, scheduler: &mut dyn Scheduler) -> Vec<(u8, u64)> {
+    let (mut out, mut runs) = (Outcome::default(), Vec::<(u8, u64)>::new());
+    while model.connection.unsent > 0 {
+        let before = model.connection.unsent;
+        let id = match model.ask(scheduler, &mut out) {
+            decision @ Decision::Send { subflow, .. } => {
+                model.apply(decision, &[]);
+                subflow
+            }
+            Decision::Assign { .. } => {
+                model.assign(&out.plan);
+                out.plan[0].1
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(before - model.connection.unsent, MSS);
+        match runs.last_mut() {
+            Some((last, count)) if *last == id.0 => *count += 1,
+            _ => runs.push((id.0, 1)),
+        }
+    }
+    runs
+}
+
+/// The path of the vector beside one that is a minute away, with a segment to place.
+fn beside_a_far_path(path: SubflowView) -> Model {
+    Model::new(vec![path, subflow(1, Span::from_secs(120), 10 * MSS)], MSS)
+}
+
+fn otias_metric(inputs: &Value, _: &Value) -> Value {
+    let queued = number(inputs, "queued", 0) * MSS;
+    let model = beside_a_far_path(SubflowView { queued, ..read_subflow(inputs) });
+    let mut out = Outcome::default();
+    model.ask(&mut *build("otias"), &mut out);
+    json!(noted(&out, "arrival_ms", 0).unwrap())
+}
+
+fn otias_run(inputs: &Value, _: &Value) -> Value {
+    let paths = [10, 100].into_iter().zip(0..);
+    let paths = paths.map(|(rtt, id)| subflow(id, Span::from_millis(rtt), 10 * MSS)).collect();
+    let mut model = Model::new(paths, number(inputs, "n", 0) * MSS);
+    let runs = assign_all(&mut model, &mut *build("otias"));
+    let after = |it: &SubflowView| {
+        let srtt = it.srtt.unwrap().as_millis_f64();
+        let [cwnd, inflight, queued] = [it.cwnd, it.inflight, it.queued].map(|bytes| bytes / MSS);
+        json!({ "id": it.id.0, "srtt": srtt, "cwnd": cwnd, "inflight": inflight, "queued": queued })
+    };
+    json!({ "rle": runs, "final": model.subflows.iter().map(after).collect::<Vec<_>>() })
+}
+
+fn sttf_transfer(inputs: &Value, _: &Value) -> Value {
+    let [cwnd, free, q] = ["cwnd", "free", "q"].map(|key| number(inputs, key, 0));
+    let path = SubflowView {
+        inflight: (cwnd - free) * MSS,
+        queued: (q - 1) * MSS,
+        ssthresh: threshold(inputs, "ssthresh"),
+        ..subflow(0, millis(inputs, "rtt"), cwnd * MSS)
+    };
+    let mut out = Outcome::default();
+    beside_a_far_path(path).ask(&mut *build("sttf"), &mut out);
+    json!(noted(&out, "arrival_ms", 0).unwrap())
+}
+
+fn sttf_run(inputs: &Value, _: &Value) -> Value {
+    let path = |(rtt, id): (&Value, u8)| SubflowView {
+        ssthresh: threshold(inputs, "ssthresh"),
+        ..subflow(id, Span::from_millis(rtt.as_u64().unwrap()), number(inputs, "cwnd", 0) * MSS)
+    };
+    let paths = inputs["rtt"].as_array().unwrap().iter().zip(0..).map(path).collect();
+    let mut model = Model::new(paths, number(inputs, "n", 0) * MSS);
+    json!(assign_all(&mut model, &mut *build("sttf")))
+}
+
+/// A whole plan, in the terms in which the vector speaks of it.
+fn daps(inputs: &Value, expect: &Value) -> Value {
+    let paths = match inputs.get("flows") {
+        Some(flows) => read_subflows(flows),
+        None => {
+            let srtts = inputs["srtt"].as_array().unwrap().iter().zip(0..);
+            let path = |(srtt, id): (&Value, u8)| {
+                subflow(id, Span::from_millis(srtt.as_u64().unwrap()), 10 * MSS)
+            };
+            srtts.map(path).collect()
+        }
+    };
+    let mut model = Model::new(paths, 10_000 * MSS);
+    let mut scheduler = build(&format!("daps:round={}", inputs["round"]));
+    let (mut out, mut total, mut plan) = (Outcome::default(), 0, json!({}));
+    // Runs: time within the plan, subflow, first and last segment.
+    let mut runs: Vec<(u64, u8, u64, u64)> = Vec::new();
+    loop {
+        let decision = model.ask(&mut *scheduler, &mut out);
+        if let Some(length) = out.numbers.iter().find(|number| number.name == "plan_ms") {
+            if total > 0 {
+                break;
+            }
+            let delays = [0, 1].map(|id| noted(&out, "delay_ms", id).unwrap());
+            plan = json!({ "delays": delays, "lcm": length.value });
+        }
+        let id = match decision {
+            Decision::Send { subflow, reason: Reason::Planned, .. } => subflow,
+            Decision::Assign { reason: Reason::Planned } => out.plan[0].1,
+            other => panic!("{other:?}"),
+        };
+        let mut due = 0.0;
+        scheduler.save_state(&mut |name, value| {
+            due = if name == format!("due.{id}_ms") { value } else { due };
+        });
+        model.apply(decision, &[]);
+        model.assign(&out.plan);
+        match runs.last_mut() {
+            Some((at, last, _, end)) if (*at, *last) == (due as u64, id.0) => *end = total,
+            _ => runs.push((due as u64, id.0, total, total)),
+        }
+        total += 1;
+    }
+    plan["total"] = json!(total);
+    let of = |id: u8| runs.iter().filter(move |run| run.1 == id);
+    let told = [
+        ("schedule", json!(runs)),
+        ("first_slow", json!(of(1).next())),
+        ("runs_fast", json!(of(0).count())),
+        ("runs_slow", json!(of(1).count())),
+    ];
+    for (name, value) in told.into_iter().filter(|(name, _)| expect.get(name).is_some()) {
+        plan[name] = value;
+    }
+    plan
 }
 
 /// The congestion window, the record, and the one that the decision uses.

@@ -68,7 +68,8 @@ fn watched(setup: &Setup) -> Seen {
 /// the address is back its path carries data after two round trips.
 #[test]
 fn an_address_goes_and_comes_back() {
-    for scheduler in ["minrtt", "blest", "ecf", "roundrobin", "redundant"] {
+    for scheduler in ["minrtt", "blest", "ecf", "roundrobin", "redundant", "otias", "sttf", "daps"]
+    {
         let mut setup = two_paths("download:8MB", Config::default());
         let spec = spec(scheduler, "cubic", 2, Config::default());
         setup.pairs[0].connections[0].client = spec.clone();

@@ -142,6 +142,7 @@ const SCHEDULERS: &[&str] = &[
     "minrtt+bm",
     "stms-a+bm:estimate=rate",
 ];
+const AHEAD: [&str; 3] = ["otias", "sttf", "daps"];
 const CONTROLLERS: [&str; 2] = ["cubic", "lia"];
 
 /// Seeds for each kind of faults; each has, of the first five, another scheduler or controller than the one before.
@@ -162,8 +163,25 @@ fn every_seed(faults: Faults) -> Result<(), Failed> {
     Ok(())
 }
 
+/// What assigns ahead fills windows and buffers of megabytes behind a lost segment, and now and then
+/// further than before: then a list doubles. That is a few times in a connection.
+const PEAKS: usize = 8;
+
+fn for_peaks_only(scheduler: &'static str) -> Result<(), Failed> {
+    for seed in 1..=seeds() {
+        let controller = CONTROLLERS[(seed % 2) as usize];
+        let seen = steady(Case { scheduler, controller, seed, ..CASE });
+        expect((seen.0, seen.1.saturating_sub(PEAKS)), 0)?;
+    }
+    Ok(())
+}
+
 fn main() {
     let mut trials = Vec::new();
+    for scheduler in AHEAD {
+        let name = format!("{scheduler}_allocates_for_peaks_only");
+        trials.push(Trial::test(name, move || for_peaks_only(scheduler)));
+    }
     for &scheduler in SCHEDULERS {
         for controller in CONTROLLERS {
             for (detail, name) in [(Detail::Measures, "measures"), (Detail::Nothing, "nothing")] {

@@ -31,7 +31,7 @@ fn bulk_over_one_path_fills_it() {
 
 #[test]
 fn bulk_over_two_paths_fills_both() {
-    for scheduler in ["minrtt", "roundrobin", "ecf", "blest"] {
+    for scheduler in ["minrtt", "roundrobin", "ecf", "blest", "otias", "sttf", "daps"] {
         let paths = vec![limited("wifi", 25, ms(25)), limited("lte", 4, ms(75))];
         let spec = spec(scheduler, "cubic", 2, Config::default());
         let outcome = checked(&setup(paths, &spec, "bulk:60s"));

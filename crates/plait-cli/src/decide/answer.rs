@@ -1,6 +1,7 @@
 //! What is answered: the decision with its effects, its reason, its numbers and the state after it.
 
 use super::question::Situation;
+use plait_base::SubflowId;
 use plait_sched::{Decision, Effect, Number, Outcome, Scheduler, What};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 pub(crate) struct Answer {
     /// send, wait, idle or assign.
     decision: &'static str,
-    /// The subflow to send on, or the one waited for.
+    /// The subflow to send on, the one waited for, or the one that all of a plan is assigned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     subflow: Option<u8>,
     /// Of send: new, reinject, redundant or opportunistic.
@@ -68,7 +69,7 @@ impl Answer {
             Decision::Send { subflow, what, reason, .. } => {
                 ("send", Some(subflow), Some(reason), Some(what))
             }
-            Decision::Assign { reason } => ("assign", None, Some(reason), None),
+            Decision::Assign { reason } => ("assign", sole(outcome), Some(reason), None),
             Decision::Wait { on, reason } => ("wait", on, Some(reason), None),
             Decision::Idle => ("idle", None, None, None),
         };
@@ -113,6 +114,12 @@ impl Answer {
             state,
         }
     }
+}
+
+/// The subflow that a plan assigns everything to, if it is one.
+fn sole(outcome: &Outcome) -> Option<SubflowId> {
+    let (_, first) = outcome.plan.first()?;
+    outcome.plan.iter().all(|(_, subflow)| subflow == first).then_some(*first)
 }
 
 fn named(entry: &Number) -> (String, Value) {

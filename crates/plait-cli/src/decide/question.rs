@@ -3,7 +3,7 @@
 use super::Refusal;
 use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, LeftEdge, Notice, SentRange, StaticQueue, SubflowView, View,
+    CaState, ConnectionView, LeftEdge, Notice, SentRange, Spec, StaticQueue, SubflowView, View,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,6 +70,8 @@ struct Connection {
     outstanding: Option<u64>,
     /// What has been sent and not DATA_ACKed, in order, in place of `outstanding`.
     sent: Vec<Sent>,
+    /// What has been assigned and not sent, in order, in place of `queued`.
+    assigned: Vec<Assigned>,
     /// The first segment sent waits for reinjection.
     reinject: Option<bool>,
     /// The application has more to write than the send buffer takes.
@@ -93,6 +95,7 @@ impl Default for Connection {
             snd_una: 0,
             outstanding: None,
             sent: Vec::new(),
+            assigned: Vec::new(),
             reinject: None,
             app_blocked: false,
             sndbuf_free: None,
@@ -114,6 +117,19 @@ struct Sent {
     len: u64,
     /// The subflows that have carried it, first carrier first.
     carried: Vec<u8>,
+}
+
+/// Data that a subflow has been given and has not sent, in segments.
+#[derive(Deserialize, JsonSchema, Debug)]
+#[serde(deny_unknown_fields)]
+struct Assigned {
+    /// Its first segment.
+    dsn: u64,
+    /// How many segments.
+    #[serde(default = "one")]
+    len: u64,
+    /// The subflow.
+    subflow: u8,
 }
 
 fn one() -> u64 {
@@ -148,6 +164,9 @@ struct Subflow {
     /// Least RTT sample; `srtt_ms` where nothing is said.
     #[serde(default)]
     min_rtt_ms: Option<f64>,
+    /// When the latest RTT sample was taken; now where nothing is said.
+    #[serde(default)]
+    last_rtt_at_ms: Option<f64>,
     /// Retransmission timeout.
     #[serde(default)]
     rto_ms: Option<f64>,
@@ -311,7 +330,15 @@ impl Question {
             subflows.push(subflow.view(mss, &place)?);
         }
         let connection = &self.connection;
+        let now = time(connection.now_ms, "connection.now_ms")?;
+        for (view, given) in subflows.iter_mut().zip(&self.subflows) {
+            view.rtt_at = match given.last_rtt_at_ms {
+                Some(at) => time(at, &format!("subflows[{}].last_rtt_at_ms", view.id))?,
+                None => now,
+            };
+        }
         let sent = self.sent()?;
+        let assigned = self.assigned(&mut subflows)?;
         let snd_una = bytes_of(connection.snd_una, mss, "connection.snd_una")?;
         let snd_nxt = sent.last().map_or(snd_una, |sent| sent.range.end);
         let mut view = ConnectionView {
@@ -328,10 +355,10 @@ impl Question {
         if self.reinjects(&view) {
             view.reinject = sent.first().copied();
         }
-        let now = time(connection.now_ms, "connection.now_ms")?;
-        let end = snd_nxt.saturating_add(view.unsent);
-        let mut queue = StaticQueue::fresh(ByteRange { start: snd_nxt, end });
-        queue.sent = sent;
+        let start = snd_nxt.saturating_add(self.assigned_after(snd_nxt, &assigned, &subflows));
+        let end = start.saturating_add(view.unsent);
+        let mut queue = StaticQueue::fresh(ByteRange { start, end });
+        (queue.sent, queue.assigned) = (sent, assigned);
         Ok(Situation { now, tsq: connection.tsq, connection: view, subflows, queue })
     }
 
@@ -374,6 +401,50 @@ impl Question {
             sent.push(SentRange { range, carried: carriers, first });
         }
         Ok(sent)
+    }
+
+    /// What has been assigned and not sent, where it is given; counts it for its subflows.
+    fn assigned(
+        &self,
+        subflows: &mut [SubflowView],
+    ) -> Result<Vec<(ByteRange, SubflowId)>, Refusal> {
+        let (mss, mut floor) = (self.connection.mss, 0);
+        let mut assigned = Vec::with_capacity(self.connection.assigned.len());
+        if !self.connection.assigned.is_empty() {
+            subflows.iter_mut().for_each(|subflow| subflow.queued = 0);
+        }
+        for (nth, given) in self.connection.assigned.iter().enumerate() {
+            let place = format!("connection.assigned[{nth}]");
+            let start = bytes_of(given.dsn, mss, &place)?;
+            let end = start.saturating_add(bytes_of(given.len, mss, &place)?);
+            if start >= end || start < floor {
+                return Err(Refusal::new(&place, "ranges hold at least one segment and ascend"));
+            }
+            floor = end;
+            let Some(owner) = subflows.iter_mut().find(|it| it.id.0 == given.subflow) else {
+                let problem = format!("there is no subflow {}", given.subflow);
+                return Err(Refusal::new(&format!("{place}.subflow"), &problem));
+            };
+            owner.queued = owner.queued.saturating_add(end - start);
+            assigned.push((ByteRange { start, end }, owner.id));
+        }
+        Ok(assigned)
+    }
+
+    /// How far the unsent data lies above `snd_nxt`: behind what is assigned, as it is given or, for
+    /// a scheduler that assigns ahead, as the subflows' counts imply.
+    fn assigned_after(
+        &self,
+        snd_nxt: u64,
+        assigned: &[(ByteRange, SubflowId)],
+        subflows: &[SubflowView],
+    ) -> u64 {
+        if let Some((last, _)) = assigned.last() {
+            return last.end.saturating_sub(snd_nxt);
+        }
+        let ahead = Spec::parse(&self.scheduler).is_ok_and(|spec| spec.entry().queues_ahead);
+        let queued = subflows.iter().map(|subflow| subflow.queued);
+        if ahead { queued.fold(0, u64::saturating_add) } else { 0 }
     }
 
     fn sent_as_given(&self) -> Result<Vec<SentRange>, Refusal> {
@@ -432,6 +503,7 @@ impl Subflow {
             rttvar,
             last_rtt: optional(self.last_rtt_ms, "last_rtt_ms")?.or(srtt),
             min_rtt: optional(self.min_rtt_ms, "min_rtt_ms")?.or(srtt),
+            rtt_at: Time::ZERO,
             rto: optional(self.rto_ms, "rto_ms")?.unwrap_or(rto),
             tsq_blocked: self.tsq_blocked,
             rec_cwnd: size(self.rec_cwnd, "rec_cwnd")?,

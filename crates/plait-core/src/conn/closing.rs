@@ -69,7 +69,7 @@ impl Connection {
 
     /// Everything written has been sent at least once, and the end is to be told.
     pub(crate) fn at_end(&self) -> bool {
-        self.closing.asked && self.queue.unsent() == 0 && self.queue.nxt() == self.queue.written()
+        self.closing.asked && self.queue.is_all_sent()
     }
 
     /// The DSN after our last byte and DATA_FIN, once the DATA_FIN was sent.

@@ -9,7 +9,7 @@ use crate::planted::{Planted, planted};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, SubflowId};
-use plait_sched::{Decision, What};
+use plait_sched::{CaState, Decision, What};
 use plait_wire::{Flags, Payload};
 
 /// Which kinds of segments may be found; one look at every subflow tells, and sending changes
@@ -201,14 +201,18 @@ impl Connection {
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let mss = self.segment_size();
         for index in 0..self.subflows.len() {
+            let id = self.subflows[index].id;
+            let Some(range) = self.queue.next_assigned(id, mss) else { continue };
+            if self.spec.config.tsq {
+                self.subflows[index].host_queue.drain(ctx.now);
+            }
             let subflow = &self.subflows[index];
-            let Some(range) = self.queue.next_assigned(subflow.id, mss) else { continue };
-            let room =
-                subflow.tx.inflight() + range.len() <= subflow.cwnd() && !subflow.pacer.is_held();
+            let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
             let live =
                 subflow.state.sends_data() && subflow.standing.joined && !subflow.standing.pf;
-            if live && room && range.end <= self.window.end() {
-                self.queue.take_assigned(range, subflow.id);
+            let held = self.held_back(subflow) || self.ca(subflow) == CaState::Loss;
+            if live && room && !held && range.end <= self.window.end() {
+                self.queue.take_assigned(range, id);
                 return Some(self.send_range(ctx, index, range, Carry::New));
             }
         }

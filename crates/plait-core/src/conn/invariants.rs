@@ -116,6 +116,11 @@ impl Connection {
                 return Some(format!("subflow {}: {inflight} in flight, {told} told", subflow.id));
             }
         }
+        let waits = |s: &&Subflow| self.queue.assigned(s.id) > 0;
+        let live = self.live();
+        if let Some(dead) = self.subflows.iter().filter(waits).find(|s| !live.contains(s.id)) {
+            return Some(format!("data is assigned to subflow {}, which is not live", dead.id));
+        }
         let sent: u64 = self.queue.sent().map(|sent| sent.range.len()).sum();
         let assigned: u64 = self.subflows.iter().map(|s| self.queue.assigned(s.id)).sum();
         let all = sent + self.queue.unsent() + assigned;

@@ -27,6 +27,8 @@ pub(crate) struct Scheduling {
     stale: Stale,
     /// What all views have in common: the size of a segment, and whether this is plain TCP.
     common: (u64, bool),
+    /// The candidates among which the last assignment chose.
+    assigned_among: SubflowSet,
     /// Something happened that can change the answer.
     due: bool,
     pub(crate) app_blocked: bool,
@@ -74,6 +76,7 @@ impl Scheduling {
             views: Vec::with_capacity(SubflowId::MAX),
             stale: Stale::ALL,
             common: (0, false),
+            assigned_among: SubflowSet::EMPTY,
             due: false,
             app_blocked: false,
             small_segments: false,
@@ -143,21 +146,25 @@ impl Connection {
         self.scheduling.wake();
     }
 
-    fn subflow_view(&self, index: usize) -> SubflowView {
-        let subflow = &self.subflows[index];
-        let ca = match subflow.phase.ca() {
+    /// State of a subflow's loss recovery, as a scheduler sees it.
+    pub(super) fn ca(&self, subflow: &Subflow) -> CaState {
+        match subflow.phase.ca() {
             // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
             // its window allows (RFC 5681 section 3.1).
             CaState::Loss if self.sends_plain() => CaState::Recovery,
             ca => ca,
-        };
+        }
+    }
+
+    fn subflow_view(&self, index: usize) -> SubflowView {
+        let subflow = &self.subflows[index];
         SubflowView {
             id: subflow.id,
             open: subflow.state.sends_data(),
             joined: subflow.standing.joined,
             backup: subflow.is_backup(),
             pf: subflow.standing.pf,
-            ca,
+            ca: self.ca(subflow),
             mss: self.segment_size() as u32,
             cwnd: subflow.uncapped_cwnd(),
             cap: subflow.standing.cap.unwrap_or(u64::MAX),
@@ -169,6 +176,7 @@ impl Connection {
             rttvar: subflow.rtt.rttvar(),
             last_rtt: subflow.rtt.latest(),
             min_rtt: subflow.rtt.min(),
+            rtt_at: subflow.rtt.sampled_at(),
             rto: subflow.rtt.rto(),
             tsq_blocked: self.held_back(subflow),
             rec_cwnd: subflow.standing.rec_cwnd,
@@ -200,7 +208,7 @@ impl Connection {
     }
 
     /// Whether `subflow` waits for the host's queue or for its release time.
-    fn held_back(&self, subflow: &Subflow) -> bool {
+    pub(super) fn held_back(&self, subflow: &Subflow) -> bool {
         subflow.pacer.is_held() || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
     }
 
@@ -318,6 +326,13 @@ impl Connection {
                 self.scheduling.due = false;
                 break;
             }
+            if self.queue.has_plan() && self.candidates(ctx.now) != self.scheduling.assigned_among {
+                // A subflow recovered from a timeout, or lost its rank: what was assigned ahead was
+                // planned for others.
+                self.queue.unassign_all();
+                self.scheduling.stale.all = true;
+                self.refresh_views(ctx.now);
+            }
             let decision = self.ask(ctx.now);
             self.apply_effects(ctx);
             self.log_decision(ctx, decision);
@@ -326,7 +341,7 @@ impl Connection {
                     self.note_block(ctx, None);
                     return Todo::Send(decision);
                 }
-                Decision::Assign { .. } => self.take_plan(),
+                Decision::Assign { .. } => self.take_plan(ctx.now),
                 Decision::Wait { on, reason } => self.on_wait(ctx, on, reason),
                 Decision::Idle => self.on_idle(ctx),
             }
@@ -344,16 +359,21 @@ impl Connection {
         })
     }
 
-    #[cold]
-    fn take_plan(&mut self) {
-        let plan = core::mem::take(&mut self.scheduling.outcome.plan);
-        for (range, subflow) in &plan {
-            self.queue.assign(*range, *subflow);
+    fn candidates(&mut self, now: Time) -> SubflowSet {
+        self.with_view(now, |_, view| view.candidates())
+    }
+
+    #[inline(never)]
+    fn take_plan(&mut self, now: Time) {
+        self.scheduling.assigned_among = self.candidates(now);
+        let Connection { scheduling, queue, .. } = self;
+        let mut touched = SubflowSet::EMPTY;
+        for (range, subflow) in &scheduling.outcome.plan {
+            touched.0 |= queue.assign(*range, *subflow).0;
         }
+        scheduling.stale.sent.0 |= touched.0;
         // A plan that assigns nothing would be asked for for ever.
-        self.scheduling.due = !plan.is_empty();
-        self.scheduling.stale = Stale::ALL;
-        self.scheduling.outcome.plan = plan;
+        scheduling.due = !touched.is_empty();
     }
 
     fn usable(&self) -> SubflowSet {
@@ -432,7 +452,10 @@ impl Connection {
         }
         let (chosen, waits_for, reason) = match decision {
             Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
-            Decision::Assign { reason } => (None, None, reason),
+            Decision::Assign { reason } => {
+                let first = self.scheduling.outcome.plan.first();
+                (first.map(|(_, subflow)| *subflow), None, reason)
+            }
             Decision::Wait { on, reason } => (None, on, reason),
             Decision::Idle => return,
         };
@@ -441,7 +464,7 @@ impl Connection {
             return;
         }
         self.scheduling.last_wait = wait;
-        let candidates = self.with_view(ctx.now, |_, view| view.candidates());
+        let candidates = self.candidates(ctx.now);
         let usable = self.usable();
         ctx.emit(Event::Decision { chosen, waits_for, candidates, usable, reason });
     }

@@ -66,6 +66,11 @@ impl SendQueue {
         self.assigned.get(subflow.index()).map_or(0, RangeSet::len)
     }
 
+    /// Everything written was sent at least once.
+    pub(crate) const fn is_all_sent(&self) -> bool {
+        self.unsent.is_empty() && self.planned == 0
+    }
+
     /// Everything written was DATA_ACKed.
     pub(crate) const fn is_drained(&self) -> bool {
         self.una == self.written
@@ -150,17 +155,47 @@ impl SendQueue {
         Some(range)
     }
 
-    /// Gives `range` of the unsent data to `subflow`, which sends it when it can.
-    pub(crate) fn assign(&mut self, range: ByteRange, subflow: SubflowId) {
-        let range = match self.unsent.containing(range.start) {
-            Some(held) => held.intersect(range),
-            None => return,
-        };
-        self.unsent.remove(range);
+    /// Gives `range`, unsent or assigned before, to `subflow`, which sends it when it can. Returns
+    /// the subflows whose share of what is assigned changed.
+    pub(crate) fn assign(&mut self, range: ByteRange, subflow: SubflowId) -> SubflowSet {
         if self.assigned.len() <= subflow.index() {
             self.assigned.resize_with(subflow.index() + 1, RangeSet::new);
         }
-        self.planned += self.assigned[subflow.index()].insert(range);
+        let (mut touched, mut at) = (SubflowSet::EMPTY, range.start);
+        while at < range.end {
+            let rest = ByteRange::new(at, range.end);
+            let part = match self.unsent.containing(at) {
+                Some(held) => {
+                    let part = held.intersect(rest);
+                    self.planned += self.unsent.remove(part);
+                    part
+                }
+                None => match self.take_back(rest) {
+                    Some((part, owner)) => {
+                        touched.insert(owner);
+                        part
+                    }
+                    // Sent already, or never written.
+                    None => break,
+                },
+            };
+            self.assigned[subflow.index()].insert(part);
+            touched.insert(subflow);
+            at = part.end;
+        }
+        touched
+    }
+
+    /// Takes what is assigned at the start of `range` from its subflow.
+    fn take_back(&mut self, range: ByteRange) -> Option<(ByteRange, SubflowId)> {
+        for (id, set) in (0..).zip(&mut self.assigned) {
+            if let Some(held) = set.containing(range.start) {
+                let part = held.intersect(range);
+                set.remove(part);
+                return Some((part, SubflowId(id)));
+            }
+        }
+        None
     }
 
     /// Takes back everything assigned and not sent.
@@ -358,6 +393,14 @@ impl QueueView for SendQueue {
     fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange> {
         self.unsent.nth(offset, len)
     }
+
+    fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)> {
+        if self.planned == 0 {
+            return None;
+        }
+        let above = |(set, id): (&RangeSet, u8)| Some((set.next_above(dsn)?, SubflowId(id)));
+        self.assigned.iter().zip(0..).filter_map(above).min()
+    }
 }
 
 #[cfg(test)]
@@ -409,6 +452,28 @@ mod tests {
         queue.take_assigned(ByteRange::new(100, 160), SLOW);
         queue.unassign_all();
         assert_eq!((queue.unsent(), queue.assigned(SLOW)), (240, 0));
+    }
+
+    #[test]
+    fn a_plan_is_changed_in_place() {
+        let range = ByteRange::new;
+        let mut queue = SendQueue::default();
+        queue.write_pattern(400);
+        assert_eq!(queue.assign(range(0, 300), FAST), SubflowSet::one(FAST));
+        let both: SubflowSet = [FAST, SLOW].into_iter().collect();
+        assert_eq!(queue.assign(range(100, 200), SLOW), both);
+        assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (200, 100, 100));
+        assert_eq!(queue.assigned_from(50), Some((range(0, 100), FAST)));
+        assert_eq!(queue.assigned_from(100), Some((range(100, 200), SLOW)));
+        assert_eq!(queue.assigned_from(200), Some((range(200, 300), FAST)));
+        assert_eq!(queue.assigned_from(300), None);
+        // Over everything there is, and beyond it.
+        assert_eq!(queue.assign(range(0, 1_000), SLOW), both);
+        assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (0, 400, 0));
+        queue.take_assigned(range(0, 400), SLOW);
+        assert!(!queue.has_plan());
+        // What is sent is not assigned any more.
+        assert_eq!(queue.assign(range(0, 100), FAST), SubflowSet::EMPTY);
     }
 
     #[test]

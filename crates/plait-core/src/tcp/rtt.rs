@@ -23,6 +23,7 @@ pub(crate) struct Rtt {
     min: WindowedMin,
     initial: Span,
     backoff: u32,
+    sampled_at: Time,
 }
 
 impl Rtt {
@@ -35,12 +36,14 @@ impl Rtt {
             min: WindowedMin::new(MIN_RTT_WINDOW),
             initial: INITIAL,
             backoff: 0,
+            sampled_at: Time::ZERO,
         }
     }
 
     /// Takes in a sample (RFC 6298 sections 2.2 and 2.3).
     pub(crate) fn sample(&mut self, now: Time, rtt: Span) {
         self.latest = Some(rtt);
+        self.sampled_at = now;
         self.min.update(now, rtt);
         match self.srtt {
             None => {
@@ -64,6 +67,11 @@ impl Rtt {
 
     pub(crate) const fn latest(&self) -> Option<Span> {
         self.latest
+    }
+
+    /// When the latest sample was taken.
+    pub(crate) const fn sampled_at(&self) -> Time {
+        self.sampled_at
     }
 
     pub(crate) fn min(&self) -> Option<Span> {

@@ -2,14 +2,17 @@
 //! list: help, validation, `plait list`, the documentation and the contract tests read the list.
 
 mod blest;
+mod daps;
 mod ecf;
 mod minrtt;
+mod otias;
 mod redundant;
 mod roundrobin;
 mod rtt_threshold;
 mod stms_a;
 mod stms_c;
 mod strict;
+mod sttf;
 
 use crate::Entry;
 
@@ -20,8 +23,11 @@ pub static SCHEDULERS: &[Entry] = &[
     minrtt::ENTRY,
     roundrobin::ENTRY,
     redundant::ENTRY,
+    daps::ENTRY,
+    otias::ENTRY,
     blest::ENTRY,
     ecf::ENTRY,
+    sttf::ENTRY,
     stms_c::ENTRY,
     stms_a::ENTRY,
     strict::ENTRY,

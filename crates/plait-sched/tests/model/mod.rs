@@ -2,9 +2,11 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod states;
+
 use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, Decision, Effect, Outcome, Scheduler, SentRange, StaticQueue,
+    CaState, ConnectionView, Decision, Effect, Number, Outcome, Scheduler, SentRange, StaticQueue,
     SubflowView, View, What,
 };
 
@@ -41,6 +43,7 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
         rttvar: Span::ZERO,
         last_rtt: None,
         min_rtt: None,
+        rtt_at: Time::ZERO,
         rto: Span::from_secs(1),
         tsq_blocked: false,
         rec_cwnd: 0,
@@ -103,14 +106,58 @@ impl Model {
         self.apply_effects(effects);
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let range = self.range(what).expect("there is something to send");
-        self.queue.record(range, subflow);
         if what == What::Reinject {
             self.connection.reinject = None;
         }
-        self.connection.unsent = self.queue.unsent.len();
+        Some(self.send(range, subflow))
+    }
+
+    fn send(&mut self, range: ByteRange, subflow: SubflowId) -> (SubflowId, ByteRange) {
+        self.queue.record(range, subflow);
+        self.count();
         self.connection.snd_nxt = self.connection.snd_nxt.max(range.end);
         self.subflow_mut(subflow).inflight += range.len();
-        Some((subflow, range))
+        (subflow, range)
+    }
+
+    /// Gives ranges to subflows ahead of sending, as an assignment asks for.
+    pub(crate) fn assign(&mut self, plan: &[(ByteRange, SubflowId)]) {
+        for (range, subflow) in plan {
+            self.queue.assign(*range, *subflow);
+        }
+        self.count();
+    }
+
+    /// Takes back all that is assigned, as the core does where the set of subflows changes.
+    pub(crate) fn unassign(&mut self) {
+        for (range, _) in core::mem::take(&mut self.queue.assigned) {
+            self.queue.unsent.insert(range);
+        }
+        self.count();
+    }
+
+    /// Sends the next of what is assigned, on the first subflow that has some and room for it.
+    pub(crate) fn send_assigned(&mut self) -> Option<(SubflowId, ByteRange)> {
+        let mss = u64::from(self.connection.mss);
+        let ready = self.subflows.iter().find_map(|subflow| {
+            let mut own = self.queue.assigned.iter().filter(|(_, id)| *id == subflow.id);
+            let (range, _) = own.next()?;
+            let segment = ByteRange::with_len(range.start, range.len().min(mss));
+            let idle = SubflowView { queued: 0, ..*subflow };
+            let fits = segment.end <= self.connection.wnd_end;
+            (fits && idle.usable(segment.len(), self.tsq)).then_some((segment, subflow.id))
+        });
+        let (segment, subflow) = ready?;
+        Some(self.send(segment, subflow))
+    }
+
+    /// Brings the counts of a view in line with the queues.
+    fn count(&mut self) {
+        self.connection.unsent = self.queue.unsent.len();
+        for subflow in &mut self.subflows {
+            let own = self.queue.assigned.iter().filter(|(_, id)| *id == subflow.id);
+            subflow.queued = own.map(|(range, _)| range.len()).sum();
+        }
     }
 
     /// Applies what goes with a decision, which comes before the decision itself.
@@ -147,4 +194,52 @@ impl Model {
         let first = carried.iter().next().unwrap_or_default();
         self.connection.reinject = Some(SentRange { range, carried, first });
     }
+}
+
+/// An idle subflow.
+pub(crate) fn path(id: u8, rtt_ms: u64, segments: u64) -> SubflowView {
+    subflow(id, Span::from_millis(rtt_ms), segments * MSS)
+}
+
+/// Two idle subflows with windows of ten segments, and so many segments to send.
+pub(crate) fn pair(rtts_ms: [u64; 2], segments: u64) -> Model {
+    let [first, second] = rtts_ms;
+    Model::new(vec![path(0, first, 10), path(1, second, 10)], segments * MSS)
+}
+
+/// The number of that name that speaks of the subflow.
+pub(crate) fn noted(out: &Outcome, name: &str, id: u8) -> Option<f64> {
+    let of = |number: &&Number| number.name == name && number.subflow == Some(SubflowId(id));
+    out.numbers.iter().find(of).map(|number| number.value)
+}
+
+/// Applies a decision, and tells which subflow got a segment by it.
+pub(crate) fn given(model: &mut Model, decision: Decision, out: &Outcome) -> Option<SubflowId> {
+    match decision {
+        Decision::Send { subflow, what: What::New { .. }, .. } => {
+            model.apply(decision, &[]);
+            Some(subflow)
+        }
+        Decision::Assign { .. } => {
+            assert_eq!(out.plan.len(), 1);
+            model.assign(&out.plan);
+            Some(out.plan[0].1)
+        }
+        _ => None,
+    }
+}
+
+/// Where the next `segments` go, one after the other, with nothing acknowledged.
+pub(crate) fn places(model: &mut Model, scheduler: &mut dyn Scheduler, segments: usize) -> Vec<u8> {
+    let mut out = Outcome::default();
+    let mut next = || {
+        let decision = model.ask(scheduler, &mut out);
+        given(model, decision, &out).unwrap_or_else(|| panic!("{decision:?}")).0
+    };
+    (0..segments).map(|_| next()).collect()
+}
+
+/// Which subflow, and how often in a row.
+pub(crate) fn runs(places: &[u8]) -> Vec<(u8, usize)> {
+    places.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
 }

@@ -1,0 +1,105 @@
+//! What the schedulers share that give data to a subflow before it can send it.
+
+use crate::rules::{self, Place};
+use crate::{Decision, Outcome, Reason, SubflowView, View};
+use plait_base::{ByteRange, SubflowId, SubflowSet};
+
+/// What there is to decide.
+pub(crate) enum Task {
+    /// Nothing: the shared rules have settled it.
+    Settled(Decision),
+    /// A subflow for this segment, the first one of the unsent data.
+    Place(ByteRange),
+}
+
+/// As [`rules::task`], but data that is assigned and not sent is waited for.
+pub(crate) fn task(view: &View<'_>) -> Task {
+    match rules::task(view) {
+        rules::Task::Settled(Decision::Idle) => match owner(view) {
+            Some(_) => Task::Settled(waits(view)),
+            None => Task::Settled(Decision::Idle),
+        },
+        rules::Task::Settled(decision) => Task::Settled(decision),
+        rules::Task::Place(segment) => Task::Place(segment),
+    }
+}
+
+/// Gives `segment` to `subflow`: it leaves at once where it fits and nothing assigned waits before
+/// it, and is assigned otherwise.
+pub(crate) fn place(
+    view: &View<'_>,
+    subflow: &SubflowView,
+    segment: ByteRange,
+    reason: Reason,
+    out: &mut Outcome,
+) -> Decision {
+    if subflow.queued == 0 && subflow.usable(segment.len(), view.tsq) {
+        return rules::new_on(view, subflow.id, segment, reason);
+    }
+    out.plan.push((segment, subflow.id));
+    Decision::Assign { reason }
+}
+
+/// The answer where `segment` ends beyond the send window: nothing of it is assigned.
+pub(crate) fn beyond_window(view: &View<'_>, segment: ByteRange) -> Option<Decision> {
+    if segment.end <= view.connection.wnd_end {
+        return None;
+    }
+    Some(match rules::lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
+        Place::On(free) | Place::Again(free) => {
+            Decision::Wait { on: Some(free.id), reason: Reason::SendWindow }
+        }
+        Place::Untried(_) | Place::None => waits(view),
+    })
+}
+
+/// Waits for the subflow that has the next assigned data or, where it cannot be waited for, for
+/// any.
+pub(crate) fn waits(view: &View<'_>) -> Decision {
+    match owner(view).and_then(|id| view.subflow(id)).filter(|it| it.alive()) {
+        Some(subflow) => Decision::Wait { on: Some(subflow.id), reason: Reason::AssignedBusy },
+        None => rules::none_usable(view),
+    }
+}
+
+/// The subflow that has the first of what is assigned and not sent.
+fn owner(view: &View<'_>) -> Option<SubflowId> {
+    if view.subflows.iter().all(|subflow| subflow.queued == 0) {
+        return None;
+    }
+    let known = view.queue.assigned_from(view.connection.snd_una).map(|(_, owner)| owner);
+    known.or_else(|| view.subflows.iter().find(|it| it.queued > 0).map(|it| it.id))
+}
+
+/// The candidate with the lowest RTT that has room, for the cases that fall back on that rule.
+pub(crate) fn lowest_rtt_candidate(
+    view: &View<'_>,
+    candidates: SubflowSet,
+    segment: ByteRange,
+) -> Decision {
+    let usable = |s: &&SubflowView| candidates.contains(s.id) && s.usable(segment.len(), view.tsq);
+    match rules::fastest(view.subflows.iter().filter(usable)) {
+        Some(subflow) => rules::new_on(view, subflow.id, segment, Reason::LowestRtt),
+        None => waits(view),
+    }
+}
+
+/// Whole segments in a subflow's window, at least one.
+pub(crate) fn window_segments(subflow: &SubflowView) -> u64 {
+    (subflow.cwnd / mss(subflow)).max(1)
+}
+
+/// Whole segments that the window takes beside what is in flight.
+pub(crate) fn free_segments(subflow: &SubflowView) -> u64 {
+    subflow.cwnd.saturating_sub(subflow.inflight) / mss(subflow)
+}
+
+/// Segments assigned and not sent.
+pub(crate) fn queued_segments(subflow: &SubflowView) -> u64 {
+    subflow.queued.div_ceil(mss(subflow))
+}
+
+/// Bytes of a subflow's segment, never zero.
+pub(crate) fn mss(subflow: &SubflowView) -> u64 {
+    u64::from(subflow.mss.max(1))
+}

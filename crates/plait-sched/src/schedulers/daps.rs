@@ -1,0 +1,330 @@
+//! DAPS: delay-aware packet scheduling.
+
+mod plan;
+
+use crate::ahead::{self, Task};
+use crate::exact;
+use crate::rules;
+use crate::{
+    Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    What,
+};
+use alloc::boxed::Box;
+use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
+use plan::{Flow, Plan};
+
+const ROUND: Param = Param {
+    name: "round",
+    kind: Kind::Whole { min: 0, max: 1_000, default: 4 },
+    unit: "ms",
+    help: "forward delays are rounded to a multiple of this (kernel code); 0: not at all (paper)",
+    clause: "ToN, section III.A; Kuhn et al. 2014",
+};
+const CAP: Param = Param {
+    name: "cap_ms",
+    kind: Kind::Whole { min: 1, max: 3_600_000, default: 10_000 },
+    unit: "ms",
+    help: "longest plan: all delays are halved until their least common multiple is not above this",
+    clause: "none; with exact RTTs the paper's plan has no bound",
+};
+const PLANNED: Param = Param {
+    name: "planned_cwnd",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "runs have the windows of when the plan was made; off: those of when the run begins",
+    clause: "ToN, section III.A; off is an option of the kernel code",
+};
+const SMOOTH: Param = Param {
+    name: "smooth",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "runs have the smoothed window, 7/8 old and 1/8 new once per RTT; off: the window",
+    clause: "kernel code",
+};
+const SLOW_START: Param = Param {
+    name: "slow_start",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "plan subflows that are in slow start after a loss too; off: leave them out of the plan",
+    clause: "kernel code",
+};
+const RETRANSMIT: Param = Param {
+    name: "retransmit",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "where the send window is full, resend the oldest data that a free subflow has not had",
+    clause: "kernel code",
+};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "daps",
+    aliases: &[],
+    idea: "plan runs of data so that what the slow subflow carries is due when it arrives",
+    page: "\
+DAPS plans a period ahead. In the time that data needs on the slow path the fast one carries several
+windows; the slow path is given the data that comes after those, so that all arrives in order.
+
+    d_i   forward delay of subflow i: floor(srtt / 2) in ms, rounded to a multiple of `round`, >= 1
+    w_i   its congestion window in segments, smoothed, >= 1
+    E     the least common multiple of all d_i
+    plan  for t = 1 .. E, for i in the order of srtt:  if d_i divides t, the next w_i segments are
+          assigned to i
+
+Each subflow sends its runs in order as its window opens: full windows do not hold the plan up. The
+next plan is made when this one is used up, or when a subflow comes, fails or recovers; what it had
+assigned and was not sent is then planned anew. The plan is
+kept as the next run of each subflow: a run costs the logarithm of the number of subflows, whatever
+E is. Only what the send window takes is assigned; where it is full, `retransmit` resends old data.
+
+Paths of 20 and 60 ms have a plan of 30 ms; rounded to 4 ms (12 and 32) it has 96 ms. Rounding can
+lengthen a plan as well as shorten it.
+
+Numbers  delay_ms, window_segments of each planned subflow and plan_ms (E), when a plan is made;
+         left_segments of the run at hand, this segment included.
+Papers   Kuhn et al., \"DAPS: Intelligent Delay-Aware Packet Scheduling for Multipath Transport\"
+         (ICC 2014); \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section III.A.
+Good at  paths of very unlike, constant delay and large transfers, where receive buffers are small.
+Bad at   any change within a plan: it does not react until the plan is used up. Windows that differ
+         from the delays' ratio: the slow subflow gets a whole window for each of its turns.
+",
+    params: &[ROUND, CAP, PLANNED, SMOOTH, SLOW_START, RETRANSMIT],
+    state: &[
+        ("plan_ms", "length of the plan; absent: there is none"),
+        ("candidates", "the subflows for which it was made, as a sum of powers of two"),
+        ("delay.ID_ms", "forward delay of the subflow in the plan; 0: it is not in the plan"),
+        ("window.ID", "segments of each of its runs"),
+        ("rank.ID", "its place in the order of the smoothed RTTs"),
+        ("due.ID_ms", "time within the plan of its next run, or of the one at hand"),
+        ("left", "segments left of the run at hand; absent: it has not begun"),
+        ("smoothed.ID", "smoothed window of the subflow in eighths of a byte"),
+        ("sampled.ID_ms", "when it was last taken into account"),
+    ],
+    queues_ahead: true,
+    build: |params| Box::new(Daps::new(params)),
+};
+
+/// The scheduler.
+#[derive(Debug)]
+struct Daps {
+    round: u64,
+    cap: u64,
+    planned: bool,
+    smooth: bool,
+    slow_start: bool,
+    retransmit: bool,
+    plan: Plan,
+    /// Smoothed windows, by id.
+    smoothed: [Smoothed; SubflowId::MAX],
+    walked: Walked,
+}
+
+/// A congestion window, smoothed: an eighth of it new with each sample.
+#[derive(Clone, Copy, Default, Debug)]
+struct Smoothed {
+    /// In eighths of a byte; zero before the first sample.
+    eighths: u64,
+    at: Option<Time>,
+}
+
+impl Smoothed {
+    /// One sample in an RTT, for that is what a window of data takes.
+    fn observe(&mut self, now: Time, subflow: &SubflowView) {
+        if self.eighths == 0 {
+            self.eighths = subflow.cwnd.saturating_mul(8);
+        } else if self.at.is_none_or(|at| now.since(at) >= subflow.srtt_or_max()) {
+            self.eighths = (self.eighths - self.eighths / 8).saturating_add(subflow.cwnd);
+        } else {
+            return;
+        }
+        self.at = Some(now);
+    }
+}
+
+/// How far the search for old data to resend has come: each of these subflows has carried all that
+/// was sent below the DSN, and nothing there is still to be sent.
+#[derive(Clone, Copy, Default, Debug)]
+struct Walked {
+    by: SubflowSet,
+    below: u64,
+}
+
+impl Daps {
+    fn new(params: &Params) -> Daps {
+        Daps {
+            round: params.whole(&ROUND),
+            cap: params.whole(&CAP).max(1),
+            planned: params.switch(&PLANNED),
+            smooth: params.switch(&SMOOTH),
+            slow_start: params.switch(&SLOW_START),
+            retransmit: params.switch(&RETRANSMIT),
+            plan: Plan::default(),
+            smoothed: [Smoothed::default(); SubflowId::MAX],
+            walked: Walked::default(),
+        }
+    }
+
+    /// Forward delay in ms: half the RTT in whole ms, rounded.
+    fn delay(&self, subflow: &SubflowView) -> u64 {
+        let exact = exact::nanos(subflow.srtt_or_max()) / 2_000_000;
+        let exact = u64::try_from(exact).unwrap_or(u64::MAX);
+        let rounded = match self.round {
+            0 => exact,
+            round => exact.saturating_add(round / 2) / round * round,
+        };
+        rounded.max(1)
+    }
+
+    /// Segments of a run that begins now.
+    fn window(&self, subflow: &SubflowView) -> u64 {
+        let smoothed = self.smoothed.get(subflow.id.index()).filter(|_| self.smooth);
+        let bytes = smoothed.map_or(subflow.cwnd, |it| it.eighths / 8);
+        (bytes / ahead::mss(subflow)).max(1)
+    }
+
+    /// Makes a plan for the candidates that have an RTT sample.
+    fn begin(&mut self, view: &View<'_>, candidates: SubflowSet, out: &mut Outcome) {
+        let mut flows = [Flow::default(); SubflowId::MAX];
+        let mut srtts = [None; SubflowId::MAX];
+        let mut count = 0;
+        for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
+            let after_loss = subflow.ssthresh.is_some_and(|ssthresh| subflow.cwnd <= ssthresh);
+            if subflow.srtt.is_none() || after_loss && !self.slow_start {
+                continue;
+            }
+            // In the order of the smoothed RTTs; ids ascend, and equals stay in their order.
+            let at = srtts[..count].partition_point(|srtt| *srtt <= subflow.srtt);
+            srtts[at..=count].rotate_right(1);
+            flows[at..=count].rotate_right(1);
+            srtts[at] = subflow.srtt;
+            let (delay, window) = (self.delay(subflow), self.window(subflow));
+            flows[at] = Flow { id: subflow.id, delay, window, due: delay };
+            count += 1;
+        }
+        self.plan = Plan::new(candidates, &flows[..count], self.cap);
+        for flow in self.plan.flows() {
+            out.note("delay_ms", Some(flow.id), flow.delay as f64);
+            out.note("window_segments", Some(flow.id), flow.window as f64);
+        }
+        if !self.plan.is_empty() {
+            out.note("plan_ms", None, self.plan.length() as f64);
+        }
+    }
+
+    /// The subflow of the run at hand and what is left of it; a new plan where this one is used up
+    /// or was made for others.
+    fn next<'a>(
+        &mut self,
+        view: &View<'a>,
+        candidates: SubflowSet,
+        out: &mut Outcome,
+    ) -> Option<(&'a SubflowView, u64)> {
+        if !self.plan.serves(candidates) || self.plan.is_used_up() {
+            self.begin(view, candidates, out);
+        }
+        let subflow = view.subflow(self.plan.current()?.id)?;
+        let now = (!self.planned).then(|| self.window(subflow));
+        Some((subflow, self.plan.left(now)))
+    }
+
+    /// The oldest data under way that some subflow with room has not carried, on the fastest such.
+    fn resend(&mut self, view: &View<'_>, candidates: SubflowSet) -> Option<Decision> {
+        let len = rules::segment_len(view);
+        let mut usable: SubflowSet = SubflowSet::EMPTY;
+        for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
+            if subflow.usable(len, view.tsq) {
+                usable.insert(subflow.id);
+            }
+        }
+        if usable.is_empty() {
+            return None;
+        }
+        let known = self.walked.by.0 & usable.0 == usable.0;
+        let mut at = view.connection.snd_una.max(if known { self.walked.below } else { 0 });
+        let mut found = None;
+        while let Some(sent) = view.queue.sent_from(at) {
+            let free = SubflowSet(usable.0 & !sent.carried.0);
+            let on = view.subflows.iter().filter(|it| free.contains(it.id));
+            if let Some(subflow) = rules::fastest(on) {
+                let start = sent.range.start.max(at);
+                let range = ByteRange::new(start, sent.range.end.min(start.saturating_add(len)));
+                found = Some((subflow.id, range));
+                break;
+            }
+            at = sent.range.end.max(at.saturating_add(1));
+        }
+        let unsent = view.queue.unsent_at(0, 1).map_or(u64::MAX, |range| range.start);
+        let assigned = view.queue.assigned_from(0).map_or(u64::MAX, |(range, _)| range.start);
+        self.walked = Walked { by: usable, below: at.min(unsent).min(assigned) };
+        let (subflow, range) = found?;
+        let (what, grant, reason) = (What::OppRetx(range), range.len(), Reason::Opportunistic);
+        Some(Decision::Send { subflow, what, grant, reason })
+    }
+}
+
+impl Scheduler for Daps {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        if self.smooth {
+            for subflow in view.subflows {
+                if let Some(smoothed) = self.smoothed.get_mut(subflow.id.index()) {
+                    smoothed.observe(view.now, subflow);
+                }
+            }
+        }
+        let segment = match ahead::task(view) {
+            Task::Settled(decision) => {
+                if let Decision::Send { what: What::Reinject, .. } = decision {
+                    self.walked = Walked::default();
+                }
+                return decision;
+            }
+            Task::Place(segment) => segment,
+        };
+        let candidates = view.candidates();
+        let run = self.next(view, candidates, out);
+        if let Some(decision) = ahead::beyond_window(view, segment) {
+            let resent = if self.retransmit { self.resend(view, candidates) } else { None };
+            return resent.unwrap_or(decision);
+        }
+        let Some((subflow, left)) = run else {
+            return ahead::lowest_rtt_candidate(view, candidates, segment);
+        };
+        out.note("left_segments", Some(subflow.id), left as f64);
+        self.plan.take_one();
+        ahead::place(view, subflow, segment, Reason::Planned, out)
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        if let Notice::SubflowsChanged { .. } = notice {
+            self.walked = Walked::default();
+            for (smoothed, id) in self.smoothed.iter_mut().zip(0..) {
+                if view.subflow(SubflowId(id)).is_none() {
+                    *smoothed = Smoothed::default();
+                }
+            }
+        }
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        self.plan.save_state(write);
+        crate::state::save_each("smoothed.", "", &self.smoothed, write, |it| {
+            (it.eighths > 0).then_some(it.eighths as f64)
+        });
+        crate::state::save_each("sampled.", "_ms", &self.smoothed, write, |it| {
+            it.at.map(crate::state::millis)
+        });
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        if let Some(smoothed) = crate::state::slot("smoothed.", "", name, &mut self.smoothed) {
+            smoothed.eighths = exact::nearest(value);
+        } else if let Some(smoothed) =
+            crate::state::slot("sampled.", "_ms", name, &mut self.smoothed)
+        {
+            smoothed.at = crate::state::time(value);
+        } else {
+            return self.plan.load_state(name, value);
+        }
+        true
+    }
+}

@@ -1,0 +1,126 @@
+//! OTIAS: out-of-order transmission for in-order arrival.
+
+use crate::ahead::{self, Task};
+use crate::exact;
+use crate::rules;
+use crate::{Decision, Entry, Kind, Outcome, Param, Reason, Scheduler, SubflowView, View};
+use alloc::boxed::Box;
+use core::cmp::Ordering;
+
+const WAIT: Param = Param {
+    name: "wait",
+    kind: Kind::Word { words: &["code", "paper"], default: "code" },
+    unit: "",
+    help: "wait of a segment in whole RTTs (kernel code), or as a fraction of them (paper)",
+    clause: "Yang et al. 2014; the port in the kernel of the ToN paper",
+};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "otias",
+    aliases: &[],
+    idea: "each segment where it would arrive first, even if that window is full",
+    page: "\
+For each segment OTIAS predicts when it would arrive on every subflow, behind what is assigned there
+already, and assigns it to the one where that is soonest. A full subflow thus gets a queue of its
+own, which is sent in order as its window opens, and is not looked at again.
+
+    can   = max(0, cwnd - inflight)
+    wait  = 0                                    if queued < can
+          = ceil((queued - can + 1) / cwnd)      otherwise, in RTTs
+    T     = wait * srtt + srtt / 2
+    choose  argmin T  over the live subflows that small queues (TSQ) do not hold back
+
+Counts are in segments. Only what the send window takes is assigned. What is assigned is taken back
+when a subflow comes, fails or recovers, and at no other time. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
+paper of 2014 says no more than that.
+
+Numbers  arrival_ms of each subflow: T.
+Papers   \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section III.B, on Yang, Amer and
+         Ekiz, \"Out-of-Order Transmission for In-Order Arrival Scheduling for Multipath TCP\" (2014).
+Good at  unlike paths whose RTTs and windows hold still.
+Bad at   change: nothing takes a segment back from a queue that has become slow. Losses, and
+         windows in slow start, which it takes for constant.
+",
+    params: &[WAIT],
+    state: &[],
+    queues_ahead: true,
+    build: |params| Box::new(Otias { whole_rtts: params.word(&WAIT) == "code" }),
+};
+
+/// The scheduler; it remembers nothing: the queues are the connection's.
+#[derive(Debug)]
+struct Otias {
+    whole_rtts: bool,
+}
+
+/// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, never.
+#[derive(Clone, Copy)]
+struct Arrival {
+    srtt: Option<u128>,
+    halves: u128,
+    of: u128,
+}
+
+impl Arrival {
+    fn order(&self, other: &Arrival) -> Ordering {
+        match (self.srtt, other.srtt) {
+            (Some(a), Some(b)) => {
+                exact::compare(a * self.halves, other.of, b * other.halves, self.of)
+            }
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        }
+    }
+
+    fn millis(&self) -> Option<f64> {
+        self.srtt.map(|srtt| srtt as f64 * self.halves as f64 / self.of as f64 / 2e6)
+    }
+}
+
+impl Otias {
+    /// When the next segment would arrive over `subflow`.
+    fn arrival(&self, subflow: &SubflowView) -> Arrival {
+        let can = exact::bytes(ahead::free_segments(subflow));
+        let queued = exact::bytes(ahead::queued_segments(subflow));
+        let cwnd = exact::bytes(ahead::window_segments(subflow));
+        let (halves, of) = match queued.checked_sub(can) {
+            None => (1, 1),
+            Some(behind) if self.whole_rtts => (2 * (behind + 1).div_ceil(cwnd) + 1, 1),
+            Some(behind) => (2 * behind + cwnd, cwnd),
+        };
+        Arrival { srtt: subflow.srtt.map(exact::nanos), halves, of }
+    }
+}
+
+impl Scheduler for Otias {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let segment = match ahead::task(view) {
+            Task::Settled(decision) => return decision,
+            Task::Place(segment) => segment,
+        };
+        if let Some(decision) = ahead::beyond_window(view, segment) {
+            return decision;
+        }
+        let candidates = view.candidates();
+        let mut best: Option<(Arrival, &SubflowView)> = None;
+        for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
+            let arrival = self.arrival(subflow);
+            if let Some(millis) = arrival.millis().filter(|_| out.explain) {
+                out.note("arrival_ms", Some(subflow.id), millis);
+            }
+            if view.tsq && subflow.tsq_blocked {
+                continue;
+            }
+            // Ids ascend, so that the first of equals stands.
+            if best.is_none_or(|(least, _)| arrival.order(&least) == Ordering::Less) {
+                best = Some((arrival, subflow));
+            }
+        }
+        match best {
+            Some((_, subflow)) => {
+                ahead::place(view, subflow, segment, Reason::EarliestArrival, out)
+            }
+            None => rules::none_usable(view),
+        }
+    }
+}

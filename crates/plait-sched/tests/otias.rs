@@ -1,0 +1,82 @@
+//! OTIAS against a plain reference of its rule.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod model;
+
+use model::states::any_paths;
+use model::{MSS, Model, noted};
+use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
+use proptest::prelude::*;
+
+fn build(spec: &str) -> Box<dyn Scheduler> {
+    Spec::parse(spec).unwrap().build()
+}
+
+/// T of the specification, twice over, so that half an RTT is whole: rounds counted one by one.
+fn otias_twice(path: &SubflowView) -> u64 {
+    let can = (path.cwnd.max(path.inflight) - path.inflight) / MSS;
+    let mut behind = (path.queued / MSS + 1).saturating_sub(can);
+    let mut rounds = 0;
+    while behind > 0 {
+        behind = behind.saturating_sub(path.cwnd / MSS);
+        rounds += 1;
+    }
+    (2 * rounds + 1) * path.srtt.unwrap().as_nanos()
+}
+
+proptest! {
+    #[test]
+    fn otias_assigns_each_segment_where_it_arrives_first(paths in any_paths(), blocked in any::<u8>()) {
+        let mut model = Model::new(paths, 200 * MSS);
+        model.tsq = true;
+        for it in &mut model.subflows {
+            it.tsq_blocked = blocked >> it.id.0 & 1 == 1;
+        }
+        let (mut scheduler, mut out) = (build("otias"), Outcome::default());
+        for _ in 0..200 {
+            let decision = model.ask(&mut *scheduler, &mut out);
+            let free = model.subflows.iter().filter(|it| !it.tsq_blocked);
+            let Some(best) = free.min_by_key(|it| (otias_twice(it), it.id)).map(|it| it.id) else {
+                prop_assert_eq!(decision, Decision::Wait { on: None, reason: Reason::AllBusy });
+                break;
+            };
+            for it in &model.subflows {
+                let expected = otias_twice(it) as f64 / 2e6;
+                prop_assert!((noted(&out, "arrival_ms", it.id.0).unwrap() - expected).abs() < 1e-6);
+            }
+            let chosen = model.view().subflow(best).copied().unwrap();
+            let at_once = chosen.queued == 0 && chosen.inflight < chosen.cwnd;
+            prop_assert_eq!(matches!(decision, Decision::Send { .. }), at_once);
+            // The queues of the model are those that were given, and not only what is assigned.
+            match decision {
+                Decision::Send { subflow, .. } => prop_assert_eq!(subflow, best),
+                Decision::Assign { .. } => prop_assert_eq!(out.plan[0].1, best),
+                other => panic!("{other:?}"),
+            }
+            let it = model.subflow_mut(best);
+            if at_once { it.inflight += MSS } else { it.queued += MSS }
+            model.connection.unsent -= MSS;
+            let _ = model.queue.unsent.remove(model.queue.unsent.nth(0, MSS).unwrap());
+        }
+    }
+
+    /// The wait of the paper is compared as a ratio, exactly.
+    #[test]
+    fn otias_with_the_wait_of_the_paper_does_not_round(paths in any_paths()) {
+        let model = Model::new(paths, MSS);
+        let mut out = Outcome::default();
+        let decision = model.ask(&mut *build("otias:wait=paper"), &mut out);
+        let time = |it: &SubflowView| {
+            let can = (it.cwnd.max(it.inflight) - it.inflight) as f64;
+            let wait = (it.queued as f64 - can).max(0.0) / it.cwnd as f64;
+            (wait + 0.5) * it.srtt.unwrap().as_millis_f64()
+        };
+        let chosen = match decision {
+            Decision::Send { subflow, .. } => subflow,
+            _ => out.plan[0].1,
+        };
+        let least = model.subflows.iter().map(time).fold(f64::MAX, f64::min);
+        let chosen = time(model.view().subflow(chosen).unwrap());
+        prop_assert!(chosen <= least * (1.0 + 1e-12), "{} {}", chosen, least);
+    }
+}
