@@ -160,7 +160,7 @@ impl Connection {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         if carry == Carry::TailProbe {
-            subflow.rack.on_probe(subflow.tx.nxt());
+            subflow.rack.tail.on_sent(subflow.tx.nxt());
         }
         subflow.on_retransmitted(ctx.now, seq, len, mss);
         if fin {

@@ -156,6 +156,9 @@ impl Connection {
         let una = subflow.tx.una();
         let blocks = segment.options.sack.as_slice();
         if ack <= una && blocks.is_empty() {
+            if subflow.rack.tail.is_open() && segment.payload.is_empty() {
+                self.subflows[index].rack.tail.on_duplicate(ack);
+            }
             return;
         }
         let mut ranges = [ByteRange::default(); 4];
@@ -193,13 +196,19 @@ impl Connection {
         });
         let cause = match acked {
             Acked { undone: Some(_), entered_recovery: false, .. } => Some(WindowCause::Undone),
-            Acked { entered_recovery: true, .. } => Some(WindowCause::Loss),
+            Acked { entered_recovery: true, .. } | Acked { tail_repaired: true, .. } => {
+                Some(WindowCause::Loss)
+            }
             Acked { left_recovery: true, .. } => Some(WindowCause::Recovered),
             _ => None,
         };
         if let Some(cause) = cause {
             let ssthresh = subflow.cc.ssthresh();
             ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            if acked.tail_repaired {
+                let cause = WindowCause::Recovered;
+                ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            }
         }
         if acked.undone == Some(true) {
             self.withdraw_reinjections(index);

@@ -29,6 +29,8 @@ pub(crate) struct Acked {
     pub(crate) rtt: Option<Span>,
     pub(crate) entered_recovery: bool,
     pub(crate) left_recovery: bool,
+    /// A probe has repaired the loss of a tail: the window was reduced, and there is no recovery.
+    pub(crate) tail_repaired: bool,
     /// A reduction of the window was taken back; whether it was a timeout's.
     pub(crate) undone: Option<bool>,
     pub(crate) fin_acked: bool,
@@ -78,7 +80,12 @@ impl Subflow {
         }
         self.leave_recovery(now, &mut acked);
         self.detect_loss(now, flows, mss, &mut acked);
-        if !recovering {
+        if self.rack.tail.is_open() {
+            acked.tail_repaired = self.rack.tail.on_ack(ack, dsack);
+        }
+        if acked.tail_repaired {
+            self.answer_to_tail_loss(now, &outcome, acked.rtt, flows);
+        } else if !recovering {
             self.tell_controller(now, &outcome, acked.rtt, flows);
         } else if let Phase::Recovery { prr, .. } = &mut self.phase {
             prr.on_ack(outcome.delivered, self.tx.inflight(), mss);
@@ -174,7 +181,25 @@ impl Subflow {
         self.undo.begin(now, false, self.tx.nxt(), false);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
         self.phase = Phase::Recovery { point: self.tx.nxt(), prr };
+        self.rack.tail.forget();
         self.timers.clear(Timer::Tail);
+    }
+
+    /// The loss that a probe has repaired reduces the window as any other; nothing is left to be
+    /// sent again (RFC 8985 section 7.4.2).
+    #[cold]
+    fn answer_to_tail_loss(
+        &mut self,
+        now: Time,
+        outcome: &AckOutcome,
+        rtt: Option<Span>,
+        flows: Flows<'_>,
+    ) {
+        self.cc.on_loss(now, self.reduced_from(), flows);
+        // What reports an earlier episode as unfounded does not take this reduction back.
+        self.undo.begin(now, false, self.tx.nxt(), false);
+        self.tell_controller(now, outcome, rtt, flows);
+        self.cc.on_recovered(now);
     }
 
     fn tell_controller(
@@ -231,6 +256,7 @@ impl Subflow {
         self.tx.mark_lost(|_| Verdict::Lost);
         self.phase = Phase::Loss { point: self.tx.nxt() };
         self.standing.pf = true;
+        self.rack.tail.forget();
         self.rtt.back_off();
         if first_expiry || !planted(Planted::TimeoutOnce) {
             self.timers.set(Timer::Rto, now + self.rtt.rto());

@@ -3,6 +3,7 @@
 use crate::formulas::lost_at;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, Sent, TxRing, Verdict, Whereabouts};
+use crate::tcp::tail::TailProbe;
 use plait_base::{Span, Time};
 use plait_sched::CaState;
 
@@ -24,9 +25,8 @@ pub(crate) struct Rack {
     rounds_left: u8,
     /// D-SACKs widen the window once per round; the round ends when this is acknowledged.
     round_end: u64,
-    /// Right edge when a probe for a lost tail was sent: one is enough until it is acknowledged
-    /// (RFC 8985 section 7.3).
-    probed: Option<u64>,
+    /// The probe for a lost tail.
+    pub(crate) tail: TailProbe,
 }
 
 impl Rack {
@@ -38,18 +38,8 @@ impl Rack {
             multiplier: 1,
             rounds_left: 0,
             round_end: 0,
-            probed: None,
+            tail: TailProbe::new(),
         }
-    }
-
-    /// A probe goes out; the right edge is `nxt`.
-    pub(crate) fn on_probe(&mut self, nxt: u64) {
-        self.probed = Some(nxt);
-    }
-
-    /// Whether a probe went out for a tail above `una`.
-    pub(crate) fn is_probing(&self, una: u64) -> bool {
-        self.probed.is_some_and(|edge| una < edge)
     }
 
     /// Takes in what an acknowledgement delivered (RFC 8985 section 6.2 steps 1 to 3). `echoes`

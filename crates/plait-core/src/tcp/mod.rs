@@ -13,6 +13,7 @@ pub(crate) mod rtt;
 pub(crate) mod send;
 pub(crate) mod state;
 pub(crate) mod subflow;
+pub(crate) mod tail;
 pub(crate) mod timer;
 pub(crate) mod undo;
 pub(crate) mod usage;

@@ -331,7 +331,7 @@ impl Subflow {
     pub(super) fn arm_tail_probe(&mut self, now: Time) {
         let allowed = matches!(self.phase, Phase::Open)
             && self.tx.sacked_segments() == 0
-            && !self.rack.is_probing(self.tx.una())
+            && !self.rack.tail.is_open()
             && self.rtt.srtt().is_some()
             && !self.tx.is_empty();
         let at = now + probe_timeout(self.rtt.srtt(), self.tx.len());

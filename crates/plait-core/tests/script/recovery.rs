@@ -161,6 +161,85 @@ fn a_tail_probe_reveals_the_loss() {
     assert!(s.now.as_nanos() <= 105_000_000);
 }
 
+/// Four segments, the first three acknowledged, and the probe for the last.
+fn probed() -> Script {
+    let mut s = sending(4);
+    s.after(20);
+    s.ack(0, seq(2), 0);
+    s.after(40);
+    s.expect(want(0, PSH).seq(seq(3)).at(80.0));
+    s.after(20);
+    s
+}
+
+/// R69, RFC 8985 section 7.4: a probe that was the only copy to arrive has repaired a loss, which
+/// halves the window once new data is acknowledged without the report of a duplicate.
+#[test]
+fn a_loss_that_a_probe_repaired_reduces_the_window() {
+    let mut s = probed();
+    let before = cwnd(&s);
+    s.ack(0, seq(4), 0);
+    assert!(cwnd(&s) >= before, "it may have been late only");
+    s.write(2 * u64::from(FULL));
+    s.expect(want(0, PSH).seq(seq(4)).len(FULL));
+    s.expect(want(0, PSH).seq(seq(5)).len(FULL));
+    let before = cwnd(&s);
+    s.after(20);
+    s.ack(0, seq(6), 0);
+    let stats = s.endpoint.stats(s.id).unwrap().subflows[0];
+    assert_eq!(stats.ssthresh, Some(before / 2));
+    assert_eq!(stats.cwnd, before / 2);
+    s.expect_nothing();
+    // Once.
+    s.write(u64::from(FULL));
+    s.expect(want(0, PSH).seq(seq(6)).len(FULL));
+    s.after(20);
+    s.ack(0, seq(7), 0);
+    assert!(cwnd(&s) >= before / 2);
+}
+
+/// R69, RFC 8985 section 7.4: a probe beside which the original arrived has repaired nothing: the
+/// duplicate is reported, or acknowledged on its own.
+#[test]
+fn a_probe_that_was_not_needed_reduces_nothing() {
+    for told in [true, false] {
+        let mut s = probed();
+        s.ack(0, seq(4), 0);
+        if told {
+            let report = [(seq(3), seq(4))];
+            s.send(s.tx(0).sack(&report));
+        } else {
+            s.ack(0, seq(4), 0);
+        }
+        s.write(u64::from(FULL));
+        s.expect(want(0, PSH).seq(seq(4)).len(FULL));
+        let before = cwnd(&s);
+        s.after(20);
+        s.ack(0, seq(5), 0);
+        let stats = s.endpoint.stats(s.id).unwrap().subflows[0];
+        assert_eq!(stats.ssthresh, None, "{told}");
+        assert!(stats.cwnd >= before, "{told}");
+    }
+}
+
+/// R69, RFC 8985 section 7.3: there is no other probe until it is known what became of the last.
+#[test]
+fn a_probe_waits_until_the_last_one_is_explained() {
+    let mut s = probed();
+    s.ack(0, seq(4), 0);
+    s.write(4 * u64::from(FULL));
+    for index in 4..8 {
+        s.expect(want(0, PSH).seq(seq(index)).len(FULL));
+    }
+    // 40 ms later one would go out.
+    let timeout = rto(&s).as_millis_f64() as u64;
+    assert!(timeout > 4 * 40);
+    s.after(timeout - 1);
+    s.expect_nothing();
+    s.after(2);
+    s.expect(want(0, PSH).seq(seq(4)).len(FULL));
+}
+
 /// R67, R68: the timeout doubles with each expiry, sends one segment, and an acknowledgement of new
 /// data brings it back.
 #[test]
