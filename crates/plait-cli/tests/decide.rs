@@ -190,19 +190,25 @@ fn stms_calculates_the_gap() {
 #[test]
 fn stms_picks_what_lies_a_gap_ahead() {
     for (name, inputs, expect) in vectors("stms/pick") {
-        if name.starts_with("stms/pick 3") {
-            continue; // A hole in the unsent data has no form here.
-        }
-        let (first, last) = inputs["unsent"].as_str().unwrap().split_once("..").unwrap();
+        let text = inputs["unsent"].as_str().unwrap();
+        let (first, last) = (text.split("..").next().unwrap(), text.rsplit("..").next().unwrap());
         let (first, last): (u64, u64) = (first.parse().unwrap(), last.parse().unwrap());
+        // A hole is what went ahead of its turn.
+        let ahead: Vec<u64> = text
+            .split(',')
+            .skip(1)
+            .map(|run| run.split("..").next().unwrap().parse().unwrap())
+            .collect();
+        let sent: Vec<Value> =
+            ahead.iter().map(|next| json!({"dsn": next - 1, "carried": [1]})).collect();
         let full = |usable: bool| if usable { 0 } else { 10 };
         let window = inputs.get("win_end").map(|end| (end.as_u64().unwrap() - first) * MSS);
         for scheduler in ["stms-a", "stms-c"] {
             let answer = ask(&json!({
                 "scheduler": scheduler, "state": {"gap.1": inputs["gap"]},
                 "connection": {
-                    "unsent": last + 1 - first, "snd_una": first, "outstanding": 0,
-                    "send_window": window,
+                    "unsent": last + 1 - first - ahead.len() as u64, "snd_una": first,
+                    "outstanding": 0, "sent": sent, "send_window": window,
                 },
                 "subflows": [
                     {"id": 0, "srtt_ms": 20, "inflight": full(inputs["fast_ok"] == json!(true))},
@@ -212,7 +218,10 @@ fn stms_picks_what_lies_a_gap_ahead() {
             let lane = |id: &Value| if *id == json!(0) { "FAST" } else { "SLOW" };
             let picked = match answer["decision"].as_str() {
                 Some("send") => {
-                    json!([lane(&answer["subflow"]), first + answer["offset"].as_u64().unwrap()])
+                    // An offset counts unsent segments.
+                    let mut dsn = first + answer["offset"].as_u64().unwrap();
+                    dsn += ahead.iter().filter(|next| **next <= dsn + 1).count() as u64;
+                    json!([lane(&answer["subflow"]), dsn])
                 }
                 _ => place(&answer),
             };
@@ -244,6 +253,52 @@ fn stms_a_learns_from_data_acks() {
             let same = (0..3).all(|at| close(&line[at], &wanted[at]));
             assert!(same, "{name}: {line}, expected {wanted}");
         }
+    }
+}
+
+#[test]
+fn linux_gives_bursts_to_where_they_linger_least() {
+    for (name, inputs, expect) in vectors("up/") {
+        let list = inputs["subs"].as_array().unwrap();
+        let mut state = Map::new();
+        let subflow = |value: &Value| {
+            let id = &value["id"];
+            let avg = value["avg_pace"].as_u64().unwrap();
+            state.insert(format!("avg_pace.{id}"), json!(avg));
+            json!({
+                "id": id, "srtt_ms": 10, "backup": value["backup"] == json!(true),
+                "outstanding": value["wmem"].as_f64().unwrap() / MSS as f64,
+                "pacing_rate_bps": value["pace"].as_u64().unwrap() * 8,
+            })
+        };
+        let subflows: Vec<Value> = list.iter().map(subflow).collect();
+        let answer = ask(&json!({
+            "scheduler": "linux", "params": {"sndbuf": list[0]["sndbuf"]}, "state": state,
+            "connection": {"unsent": 1000, "send_window": inputs["wnd_left"]},
+            "subflows": subflows,
+        }));
+        if expect == json!("WAIT") {
+            assert_eq!(
+                (&answer["decision"], &answer["reason"]),
+                (&json!("wait"), &json!("send-memory"))
+            );
+            continue;
+        }
+        let id = &expect["id"];
+        assert_eq!((&answer["decision"], &answer["subflow"]), (&json!("assign"), id), "{name}");
+        let number = |key: &str, id: &str| answer["numbers"][format!("{key}.{id}")].as_f64();
+        for (id, wanted) in expect["linger_us"].as_object().unwrap() {
+            assert!(close(&json!(number("linger_us", id)), wanted), "{name}: {answer}");
+        }
+        let chosen = id.to_string();
+        assert!(
+            close(&json!(number("burst_bytes", &chosen)), &expect["burst"]),
+            "{name}: {answer}"
+        );
+        let avg = number("avg_pace", &chosen).unwrap();
+        assert!(close(&json!(avg), &expect["new_avg_pace"]), "{name}: {answer}");
+        let state = answer["state"][format!("avg_pace.{chosen}")].as_f64().unwrap();
+        assert!(close(&json!(state), &expect["new_avg_pace"]), "{name}: {answer}");
     }
 }
 

@@ -148,6 +148,8 @@ pub enum Reason {
     EarliestArrival,
     /// What was assigned is assigned anew, for conditions have changed.
     Rescheduled,
+    /// What this subflow holds leaves soonest.
+    LeastLinger,
     /// No live subflow.
     NoSubflow,
     /// Every candidate's window is full, or it is held back otherwise.
@@ -166,6 +168,8 @@ pub enum Reason {
     AboveThreshold,
     /// What is unsent, or within the window, is reserved for the fast subflow.
     GapReserved,
+    /// The subflow whose data leaves soonest holds all that its send buffer takes.
+    SendMemory,
     /// All there is to send is assigned, and the subflow that has the first of it has no room.
     AssignedBusy,
 }
@@ -190,6 +194,7 @@ impl Reason {
         Reason::AheadByGap,
         Reason::EarliestArrival,
         Reason::Rescheduled,
+        Reason::LeastLinger,
         Reason::NoSubflow,
         Reason::AllBusy,
         Reason::TurnBusy,
@@ -199,6 +204,7 @@ impl Reason {
         Reason::SlowBlocksWindow,
         Reason::AboveThreshold,
         Reason::GapReserved,
+        Reason::SendMemory,
         Reason::AssignedBusy,
     ];
 
@@ -223,6 +229,7 @@ impl Reason {
             Reason::AheadByGap => "ahead-by-gap",
             Reason::EarliestArrival => "earliest-arrival",
             Reason::Rescheduled => "rescheduled",
+            Reason::LeastLinger => "least-linger",
             Reason::NoSubflow => "no-subflow",
             Reason::AllBusy => "all-busy",
             Reason::TurnBusy => "turn-busy",
@@ -232,6 +239,7 @@ impl Reason {
             Reason::SlowBlocksWindow => "slow-blocks-window",
             Reason::AboveThreshold => "above-threshold",
             Reason::GapReserved => "gap-reserved",
+            Reason::SendMemory => "send-memory",
             Reason::AssignedBusy => "assigned-busy",
         }
     }

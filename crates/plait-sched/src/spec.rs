@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(error("blest:mod=paper").allowed(), ["mode", "lambda", "step"]);
         assert_eq!(error("blest:mode=papr").allowed(), ["code", "paper"]);
         assert_eq!(error("blest:mode=papr").given(), "papr");
-        assert_eq!(error("minrtt:x=1").to_string(), "minrtt: no parameter `x`; it has none");
+        assert_eq!(error("strict:x=1").to_string(), "strict: no parameter `x`; it has none");
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub struct SubflowView {
     /// Window recorded just before the last idle reset, zero once exceeded (ECF, section 5.2 of
     /// its paper).
     pub rec_cwnd: u64,
-    /// Pacing rate in bytes per second; zero before the first RTT sample.
+    /// Pacing rate in bytes per second.
     pub pacing_rate: u64,
     /// Rate of delivery in bytes per second: bytes in flight when a segment was sent over its RTT;
     /// zero where none is known.
@@ -94,6 +94,8 @@ pub struct ConnectionView {
     pub app_blocked: bool,
     /// Free bytes of the send buffer.
     pub sndbuf_free: u64,
+    /// Bytes that the send buffer holds in all.
+    pub sndbuf: u64,
 }
 
 /// A range of data that has been sent at least once.

@@ -264,4 +264,66 @@ proptest! {
             prop_assert!((state.get("ewma.1").copied().unwrap_or(0.0) - ewma).abs() < 1e-6);
         }
     }
+
+    /// Section 3.13: least linger, bursts, averages.
+    #[test]
+    fn linux_weighs_lingers(
+        model in any_model(),
+        loads in prop::collection::vec((0..300_000_u64, prop_oneof![1 => Just(0), 6 => 1_000..20_000_000_u64], prop_oneof![1 => Just(0), 4 => 1_000..20_000_000_u64], 0..6_u32), 5),
+        (sndbuf, percent) in (1..250_000_u64, prop::sample::select(vec![100_u64, 160])),
+    ) {
+        let mut model = model;
+        let truesize = percent as f64 / 100.0;
+        let mut scheduler = build(&format!("linux:sndbuf={sndbuf},truesize={truesize}"));
+        let mut looked = Vec::new();
+        for (subflow, (wmem, avg, pace, timeouts)) in model.subflows.iter_mut().zip(&loads) {
+            subflow.outstanding = *wmem;
+            (subflow.pacing_rate, subflow.timeouts) = (*pace, *timeouts);
+            if *avg > 0 {
+                scheduler.load_state(&format!("avg_pace.{}", subflow.id), *avg as f64);
+            }
+            if subflow.open && subflow.joined && *timeouts < 4 {
+                let held = (*wmem + subflow.queued) * percent / 100;
+                looked.push((*subflow, held, if *avg > 0 { *avg } else { *pace }));
+            }
+        }
+        let regular = looked.iter().any(|(it, ..)| !it.backup);
+        let mut group: Vec<_> =
+            looked.into_iter().filter(|(it, _, avg)| it.backup != regular && *avg > 0).collect();
+        // The first of those whose linger nobody undercuts.
+        group.sort_by(|a, b| (u128::from(a.1) * u128::from(b.2)).cmp(&(u128::from(b.1) * u128::from(a.2))));
+        let window = model.connection.wnd_end;
+        let mut out = Outcome::default();
+        let decision = model.ask(&mut *scheduler, &mut out);
+        match group.first() {
+            None => prop_assert!(matches!(decision, Decision::Wait { .. }), "{:?}", decision),
+            Some((_, held, _)) if *held >= sndbuf => {
+                prop_assert!(matches!(decision, Decision::Wait { reason: Reason::SendMemory, .. }), "{:?}", decision);
+            }
+            Some(_) if window == 0 => {
+                prop_assert!(matches!(decision, Decision::Wait { reason: Reason::SendWindow, .. }), "{:?}", decision);
+            }
+            Some((best, held, avg)) => {
+                prop_assert!(matches!(decision, Decision::Assign { reason: Reason::LeastLinger }), "{:?}", decision);
+                prop_assert_eq!(out.plan.len(), 1);
+                let (range, subflow) = out.plan[0];
+                prop_assert_eq!((subflow, range.start), (best.id, 0));
+                let burst = window.min(65_428);
+                // Not beyond the burst, what is written, or the buffer and a segment.
+                let memory = (sndbuf - held) * 100 / percent;
+                let most = burst.min(model.connection.unsent);
+                prop_assert!(range.len() == most.min(memory.div_ceil(MSS).max(1) * MSS));
+                let pace = best.pacing_rate;
+                let mean = (u128::from(*avg) * u128::from(*held) + u128::from(pace) * u128::from(burst))
+                    / u128::from(held + burst);
+                let mut saved = None;
+                scheduler.save_state(&mut |name, value| {
+                    if name == format!("avg_pace.{subflow}") {
+                        saved = Some(value);
+                    }
+                });
+                prop_assert_eq!(saved.unwrap_or(0.0), mean as f64);
+            }
+        }
+    }
 }

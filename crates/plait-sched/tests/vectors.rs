@@ -28,6 +28,7 @@ fn main() {
             ("rp", _) => rp,
             ("red", _) => red,
             ("bm", _) => bm,
+            ("up", _) => linux,
             ("stms", "stms/gapC") => stms_gap,
             ("stms", "stms/A") => stms_learns,
             ("stms", "stms/buffers") => stms_buffers,
@@ -272,6 +273,46 @@ fn bm(inputs: &Value, _: &Value) -> Value {
     let sent = log.as_array().unwrap().len();
     assert_eq!((sent as f64, told as f64), (cap, cap));
     json!({ "limit_raw": limit, "effective": cap })
+}
+
+fn linux(inputs: &Value, _: &Value) -> Value {
+    let list = inputs["subs"].as_array().unwrap();
+    let sndbuf = &list[0]["sndbuf"];
+    let mut scheduler = build(&format!("linux:sndbuf={sndbuf}"));
+    let subflows = list.iter().map(|value| {
+        assert_eq!(&value["sndbuf"], sndbuf);
+        let id = number(value, "id", 0) as u8;
+        let avg = number(value, "avg_pace", 0);
+        assert!(scheduler.load_state(&format!("avg_pace.{id}"), avg as f64));
+        SubflowView {
+            outstanding: number(value, "wmem", 0),
+            pacing_rate: number(value, "pace", 0),
+            backup: switch(value, "backup", false),
+            ..subflow(id, Span::from_millis(10), 10 * MSS)
+        }
+    });
+    let mut model = Model::new(subflows.collect(), 1_000 * MSS);
+    model.connection.wnd_end = number(inputs, "wnd_left", 0);
+    let mut out = Outcome::default();
+    let decision = model.ask(&mut *scheduler, &mut out);
+    if let Decision::Wait { reason: Reason::SendMemory, .. } = decision {
+        return json!("WAIT");
+    }
+    assert!(matches!(decision, Decision::Assign { .. }), "{decision:?}");
+    let [(range, SubflowId(id))] = out.plan[..] else { panic!("{:?}", out.plan) };
+    let noted = |name: &str, id: u8| {
+        let of = |it: &&plait_sched::Number| it.name == name && it.subflow == Some(SubflowId(id));
+        out.numbers.iter().find(of).unwrap().value
+    };
+    let lingers: serde_json::Map<String, Value> =
+        (0..list.len()).map(|id| (id.to_string(), json!(noted("linger_us", id as u8)))).collect();
+    assert_eq!(range.len() as f64, noted("burst_bytes", id));
+    json!({
+        "id": id,
+        "linger_us": lingers,
+        "burst": range.len(),
+        "new_avg_pace": noted("avg_pace", id),
+    })
 }
 
 /// A named value of a scheduler's state.

@@ -78,6 +78,8 @@ struct Connection {
     app_blocked: bool,
     /// Free bytes of the send buffer; null is no limit.
     sndbuf_free: Option<u64>,
+    /// What the send buffer holds in all, in bytes; null is no limit.
+    sndbuf: Option<u64>,
     /// The time.
     now_ms: f64,
     /// When the connection started.
@@ -99,6 +101,7 @@ impl Default for Connection {
             reinject: None,
             app_blocked: false,
             sndbuf_free: None,
+            sndbuf: None,
             now_ms: 0.0,
             start_ms: 0.0,
             tsq: true,
@@ -351,15 +354,33 @@ impl Question {
             reinject: None,
             app_blocked: connection.app_blocked,
             sndbuf_free: connection.sndbuf_free.unwrap_or(UNLIMITED),
+            sndbuf: connection.sndbuf.unwrap_or(UNLIMITED),
         };
         if self.reinjects(&view) {
             view.reinject = sent.first().copied();
         }
         let start = snd_nxt.saturating_add(self.assigned_after(snd_nxt, &assigned, &subflows));
-        let end = start.saturating_add(view.unsent);
-        let mut queue = StaticQueue::fresh(ByteRange { start, end });
-        (queue.sent, queue.assigned) = (sent, assigned);
+        let mut queue = StaticQueue { sent, assigned, ..StaticQueue::default() };
+        self.fill(&mut queue, &view, start);
         Ok(Situation { now, tsq: connection.tsq, connection: view, subflows, queue })
+    }
+
+    /// Puts the unsent data into its place: into the holes of what `connection.sent` lists, where a
+    /// segment went ahead of its turn, and the rest from `start` on.
+    fn fill(&self, queue: &mut StaticQueue, view: &ConnectionView, start: u64) {
+        let (mut at, mut left) = (view.snd_una, view.unsent);
+        let mut taken: Vec<ByteRange> = Vec::new();
+        if !self.connection.sent.is_empty() {
+            taken.extend(queue.sent.iter().map(|sent| sent.range));
+            taken.extend(queue.assigned.iter().map(|(range, _)| *range));
+            taken.sort_unstable();
+        }
+        for range in taken {
+            let hole = ByteRange::new(at, range.start.min(at.saturating_add(left)));
+            left -= queue.unsent.insert(hole);
+            at = at.max(range.end);
+        }
+        queue.unsent.insert(ByteRange::new(start, start.saturating_add(left)));
     }
 
     /// Whether the first segment sent waits for reinjection. Where nothing is said, data that a

@@ -180,7 +180,11 @@ impl Connection {
             rto: subflow.rtt.rto(),
             tsq_blocked: self.held_back(subflow),
             rec_cwnd: subflow.standing.rec_cwnd,
-            pacing_rate: subflow.pacing_rate(),
+            pacing_rate: match subflow.rtt.srtt() {
+                Some(_) => subflow.pacing_rate(),
+                // RFC 6298 section 2.1 takes an unknown RTT for a second.
+                None => subflow.cwnd(),
+            },
             delivery_rate: subflow.delivery.bytes_per_second(),
             timeouts: if subflow.standing.pf { subflow.rtt.backoff() } else { 0 },
             last_send: subflow.last_send,
@@ -282,6 +286,7 @@ impl Connection {
                 reinject: queue.next_reinjection(),
                 app_blocked: *app_blocked,
                 sndbuf_free: spec.config.sndbuf.saturating_sub(queue.occupied()),
+                sndbuf: spec.config.sndbuf,
             },
             subflows: views,
             queue: &*queue,

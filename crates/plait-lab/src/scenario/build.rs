@@ -375,7 +375,7 @@ fn twice(given: &Given, name: &str) -> ScenarioError {
 }
 
 /// Schedulers that the grammar knows and that arrive in later versions.
-const LATER_SCHEDULERS: &[&str] = &["linux"];
+const LATER_SCHEDULERS: &[&str] = &[];
 /// Decorators likewise.
 const LATER_DECORATORS: &[&str] = &[];
 

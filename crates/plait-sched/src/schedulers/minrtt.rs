@@ -1,9 +1,18 @@
 //! The rule of the lowest RTT.
 
+use crate::ahead;
 use crate::rules::{self, Place, Task};
-use crate::{Decision, Entry, Outcome, Reason, Scheduler, View};
+use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, View};
 use alloc::boxed::Box;
 use plait_base::SubflowSet;
+
+const TSQ: Param = Param {
+    name: "tsq",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "pass over a subflow whose data fills the host's own queue; off: data waits for it there",
+    clause: "ToN, section V: on up to about kernel v0.91, off later",
+};
 
 /// What the registry says of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -26,18 +35,29 @@ Good at  bulk transfers over ample windows; paths that resemble each other.
 Bad at   short transfers over unlike paths: the tail of a burst leaves on the slow path as soon as
          the fast window is full, and everybody waits for it. Small receive windows.
 ",
-    params: &[],
+    params: &[TSQ],
     state: &[],
     queues_ahead: false,
-    build: |_| Box::new(MinRtt),
+    build: |params| Box::new(MinRtt::new(params)),
 };
 
 /// The scheduler; it remembers nothing.
 #[derive(Debug)]
-struct MinRtt;
+struct MinRtt {
+    tsq: bool,
+}
+
+impl MinRtt {
+    fn new(params: &Params) -> MinRtt {
+        MinRtt { tsq: params.switch(&TSQ) }
+    }
+}
 
 impl Scheduler for MinRtt {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        if !self.tsq {
+            return place_anyway(view, out);
+        }
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,
             Task::Place(segment) => segment,
@@ -49,5 +69,24 @@ impl Scheduler for MinRtt {
             }
             Place::Untried(_) | Place::None => rules::none_usable(view),
         }
+    }
+}
+
+/// Without a look at the host's queue: what cannot leave at once is the subflow's, and waits there.
+fn place_anyway(view: &View<'_>, out: &mut Outcome) -> Decision {
+    let segment = match ahead::task(view) {
+        ahead::Task::Settled(decision) => return decision,
+        ahead::Task::Place(segment) => segment,
+    };
+    if let Some(decision) = ahead::beyond_window(view, segment) {
+        return decision;
+    }
+    let looked = View { tsq: false, ..*view };
+    match rules::lowest_rtt(&looked, segment.len(), SubflowSet::EMPTY) {
+        Place::On(subflow) | Place::Again(subflow) => {
+            out.note("srtt_ms", Some(subflow.id), subflow.srtt_or_max().as_millis_f64());
+            ahead::place(view, subflow, segment, Reason::LowestRtt, out)
+        }
+        Place::Untried(_) | Place::None => ahead::waits(view),
     }
 }

@@ -4,6 +4,7 @@
 mod blest;
 mod daps;
 mod ecf;
+mod linux;
 mod minrtt;
 mod otias;
 mod redundant;
@@ -30,6 +31,7 @@ pub static SCHEDULERS: &[Entry] = &[
     sttf::ENTRY,
     stms_c::ENTRY,
     stms_a::ENTRY,
+    linux::ENTRY,
     strict::ENTRY,
     rtt_threshold::ENTRY,
 ];

@@ -47,7 +47,7 @@ pub(crate) fn subflow(id: u8, srtt: Span, cwnd: u64) -> SubflowView {
         rto: Span::from_secs(1),
         tsq_blocked: false,
         rec_cwnd: 0,
-        pacing_rate: 0,
+        pacing_rate: cwnd.saturating_mul(1_000_000_000) / srtt.as_nanos().max(1),
         delivery_rate: 0,
         timeouts: 0,
         last_send: Time::ZERO,
@@ -62,6 +62,7 @@ impl Model {
             wnd_end: u64::MAX,
             unsent,
             sndbuf_free: 1 << 20,
+            sndbuf: 4 << 20,
             ..ConnectionView::default()
         };
         let queue = StaticQueue::fresh(ByteRange::new(0, unsent));
@@ -116,7 +117,9 @@ impl Model {
         self.queue.record(range, subflow);
         self.count();
         self.connection.snd_nxt = self.connection.snd_nxt.max(range.end);
-        self.subflow_mut(subflow).inflight += range.len();
+        let it = self.subflow_mut(subflow);
+        it.inflight += range.len();
+        it.outstanding += range.len();
         (subflow, range)
     }
 

@@ -1,0 +1,323 @@
+//! The default of the upstream Linux kernel: by bursts, to where they linger least.
+
+use crate::ahead;
+use crate::exact::{self, MILLION};
+use crate::rules;
+use crate::state;
+use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use alloc::boxed::Box;
+use plait_base::{ByteRange, SubflowId};
+
+const BURST: Param = Param {
+    name: "burst",
+    kind: Kind::Whole { min: 1_000, max: 1 << 24, default: 65_428 },
+    unit: "bytes",
+    help: "most that goes to a subflow before it is chosen anew",
+    clause: "Linux, net/mptcp/protocol.c: 64 KiB less the headers",
+};
+const SNDBUF: Param = Param {
+    name: "sndbuf",
+    kind: Kind::Auto { min: 1, max: 1 << 40 },
+    unit: "bytes",
+    help: "send buffer of a subflow; auto: 2 cwnd, at least 64 KiB, at most the connection's",
+    clause: "Linux, sk_stream_memory_free; its autotuning is not modelled",
+};
+const TRUESIZE: Param = Param {
+    name: "truesize",
+    kind: Kind::Real { min: 1.0, max: 10.0, default: 1.0 },
+    unit: "",
+    help: "memory that a byte of payload takes in the send buffer; 1.6 is about what Linux counts",
+    clause: "Linux, skb truesize",
+};
+const STALE: Param = Param {
+    name: "stale",
+    kind: Kind::Whole { min: 1, max: 100, default: 4 },
+    unit: "timeouts",
+    help: "in a row after which a subflow is left out until something is received on it",
+    clause: "Linux, net.mptcp.stale_loss_cnt",
+};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "linux",
+    aliases: &["upstream"],
+    idea: "give bursts of 64 KB to the subflow whose send buffer drains first",
+    page: "\
+What the upstream Linux kernel does (net/mptcp/protocol.c, 6.6 to 6.10). Once a burst, not once a
+segment, each subflow that is open, joined and not stale is asked how long what it holds takes to leave:
+
+    linger   wmem / avg,  wmem = bytes sent and not acknowledged, and queued;  avg = its pace
+    choose   least linger among the non-backup ones; among the backup ones where there is no other
+    wait     if it holds sndbuf bytes or more (the second best is not tried)
+    burst    min(65428, what the send window takes)
+    avg      (avg * wmem + pacing rate * burst) / (wmem + burst), of the chosen one
+
+The congestion window is not tested: the burst waits in the subflow's own queue until that opens, so
+segments are assigned and not sent by this. A subflow is stale after four timeouts in a row without
+anything received; one that has had fewer gets bursts as before, which is why a silent path stalls
+everything for seconds (`stale=1` leaves it out at once).
+
+What is sent again goes, a burst at a time, to a non-backup subflow that holds nothing at all; to a
+backup that holds nothing where all others have had more than one timeout; and else waits, while new
+data goes on. Its first pace is the rate at the first look, as in the kernel.
+
+Numbers  linger_us.ID, wmem_bytes.ID; burst_bytes.ID and avg_pace.ID (bytes
+         per second) of the chosen one.
+Paper    none; the source says it follows BLEST, which is only loosely true.
+Good at  bulk over paths that resemble each other, at little cost.
+Bad at   short transfers and messages over unlike paths: a burst on the slow path holds up all that
+         follows it on the fast one.
+",
+    params: &[BURST, SNDBUF, TRUESIZE, STALE],
+    state: &[
+        ("last", "the subflow that the present burst goes to"),
+        ("burst_left_bytes", "what is left of the burst"),
+        ("again", "the subflow that got what was last sent again"),
+        ("again_left_bytes", "what is left of the burst of what is sent again"),
+        ("avg_pace.ID", "average of the pace of the subflow, in bytes per second"),
+    ],
+    queues_ahead: true,
+    build: |params| Box::new(Linux::new(params)),
+};
+
+/// Least send buffer of a subflow where none is given.
+const LEAST_SNDBUF: u64 = 64 << 10;
+
+/// Where a burst goes and what is left of it.
+#[derive(Clone, Copy, Default, Debug)]
+struct Burst {
+    on: SubflowId,
+    left: u64,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+struct Linux {
+    burst: u64,
+    sndbuf: Option<u64>,
+    /// In millionths.
+    truesize: u64,
+    stale: u32,
+    /// Of new data.
+    fresh: Burst,
+    /// Of what is sent again.
+    again: Burst,
+    /// Average pace of each subflow in bytes per second, by its id; zero before the first look.
+    avg: [u64; SubflowId::MAX],
+}
+
+impl Linux {
+    fn new(params: &Params) -> Linux {
+        Linux {
+            burst: params.whole(&BURST),
+            sndbuf: params.whole_or_auto(&SNDBUF),
+            truesize: params.millionths(&TRUESIZE),
+            stale: params.whole(&STALE) as u32,
+            fresh: Burst::default(),
+            again: Burst::default(),
+            avg: [0; SubflowId::MAX],
+        }
+    }
+
+    /// The kernel's own test: the window and the state of loss recovery play no part.
+    fn is_active(&self, subflow: &SubflowView) -> bool {
+        subflow.open && subflow.joined && subflow.timeouts < self.stale
+    }
+
+    /// Memory that the subflow's data takes in its send buffer, in bytes.
+    fn wmem(&self, subflow: &SubflowView) -> u64 {
+        let held = exact::bytes(holds(subflow)) * u128::from(self.truesize) / u128::from(MILLION);
+        u64::try_from(held).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of memory that the subflow's send buffer has left.
+    fn memory(&self, view: &View<'_>, subflow: &SubflowView) -> u64 {
+        let most = self.sndbuf.unwrap_or_else(|| {
+            let own = subflow.cwnd.saturating_mul(2).max(LEAST_SNDBUF);
+            own.min(view.connection.sndbuf)
+        });
+        most.saturating_sub(self.wmem(subflow))
+    }
+
+    /// The average pace; the first look sets it.
+    fn avg(&mut self, subflow: &SubflowView) -> u64 {
+        let Some(avg) = self.avg.get_mut(subflow.id.index()) else { return 0 };
+        if *avg == 0 {
+            *avg = subflow.pacing_rate;
+        }
+        *avg
+    }
+
+    /// The subflow whose data leaves first.
+    fn least_linger<'a>(&mut self, view: &View<'a>, out: &mut Outcome) -> Option<&'a SubflowView> {
+        let mut best: [Option<(&SubflowView, u64, u64)>; 2] = [None; 2];
+        let mut regular = false;
+        for subflow in view.subflows {
+            if !self.is_active(subflow) {
+                continue;
+            }
+            regular |= !subflow.backup;
+            let (wmem, avg) = (self.wmem(subflow), self.avg(subflow));
+            if avg == 0 {
+                continue;
+            }
+            out.note("wmem_bytes", Some(subflow.id), wmem as f64);
+            out.note("linger_us", Some(subflow.id), wmem as f64 * 1e6 / avg as f64);
+            let least = &mut best[usize::from(subflow.backup)];
+            // Ids ascend, so that the first of equals stands.
+            let shorter = least.is_none_or(|(_, held, pace)| {
+                u128::from(wmem) * u128::from(pace) < u128::from(held) * u128::from(avg)
+            });
+            if shorter {
+                *least = Some((subflow, wmem, avg));
+            }
+        }
+        best[usize::from(!regular)].map(|(subflow, ..)| subflow)
+    }
+
+    /// Where the present burst goes on.
+    fn continued<'a>(&self, view: &View<'a>) -> Option<&'a SubflowView> {
+        let last = view.subflow(self.fresh.on).filter(|_| self.fresh.left > 0)?;
+        (self.is_active(last) && self.memory(view, last) > 0).then_some(last)
+    }
+
+    /// A burst for the subflow whose data leaves first, or why there is none.
+    fn begin<'a>(
+        &mut self,
+        view: &View<'a>,
+        segment: ByteRange,
+        out: &mut Outcome,
+    ) -> Result<&'a SubflowView, Decision> {
+        let Some(chosen) = self.least_linger(view, out) else {
+            return Err(rules::none_usable(view));
+        };
+        let on = Some(chosen.id).filter(|_| chosen.alive());
+        if self.memory(view, chosen) == 0 {
+            return Err(Decision::Wait { on, reason: Reason::SendMemory });
+        }
+        let burst = self.burst.min(view.connection.wnd_end.saturating_sub(segment.start));
+        if burst == 0 {
+            return Err(Decision::Wait { on, reason: Reason::SendWindow });
+        }
+        let (avg, wmem) = (u128::from(self.avg(chosen)), u128::from(self.wmem(chosen)));
+        let (pace, weight) = (u128::from(chosen.pacing_rate), u128::from(burst));
+        let sum = (avg * wmem).saturating_add(pace * weight);
+        let mean = u64::try_from(sum / (wmem + weight)).unwrap_or(u64::MAX);
+        if let Some(avg) = self.avg.get_mut(chosen.id.index()) {
+            *avg = mean;
+        }
+        out.note("burst_bytes", Some(chosen.id), burst as f64);
+        out.note("avg_pace", Some(chosen.id), mean as f64);
+        self.fresh = Burst { on: chosen.id, left: burst };
+        Ok(chosen)
+    }
+
+    /// Gives the subflow what is left of its burst, as far as its send buffer takes it.
+    fn assign(&mut self, view: &View<'_>, subflow: &SubflowView, out: &mut Outcome) -> Decision {
+        let memory = u128::from(self.memory(view, subflow)) * u128::from(MILLION);
+        let payload = u64::try_from(memory / u128::from(self.truesize.max(1))).unwrap_or(u64::MAX);
+        // The buffer is full once it holds its size: the last segment goes beyond.
+        let len = rules::segment_len(view);
+        let fits = payload.div_ceil(len).max(1).saturating_mul(len);
+        let most = self.fresh.left.min(fits).min(view.connection.unsent);
+        let range = view.queue.unsent_at(0, most).unwrap_or_default();
+        let end = range.end.min(view.connection.wnd_end);
+        if end <= range.start {
+            let on = Some(subflow.id).filter(|_| subflow.alive());
+            return Decision::Wait { on, reason: Reason::SendWindow };
+        }
+        let range = ByteRange::new(range.start, end);
+        self.fresh.left -= range.len();
+        out.plan.push((range, subflow.id));
+        Decision::Assign { reason: Reason::LeastLinger }
+    }
+
+    /// What is sent again goes to a subflow that holds nothing, a burst at a time.
+    fn resend(&mut self, view: &View<'_>) -> Option<Decision> {
+        let waiting = view.connection.reinject?;
+        let len = waiting.range.len().min(rules::segment_len(view));
+        let takes = |it: &SubflowView| it.usable(len, view.tsq);
+        let stays = |it: &SubflowView| !it.backup || self.backup_is_due(view, it);
+        let last = view.subflow(self.again.on).filter(|_| self.again.left > 0);
+        let going = last.filter(|it| takes(it) && stays(it));
+        let chosen = going.or_else(|| self.idle(view).filter(|it| takes(it)))?;
+        if going.is_none() {
+            self.again = Burst { on: chosen.id, left: self.burst };
+        }
+        self.again.left = self.again.left.saturating_sub(len);
+        let known = waiting.carried.contains(chosen.id);
+        let reason = if known { Reason::ReinjectionAgain } else { Reason::Reinjection };
+        Some(rules::reinject_on(view, chosen.id, reason))
+    }
+
+    /// The first non-backup subflow that holds nothing; a backup that holds nothing where it is due.
+    fn idle<'a>(&self, view: &View<'a>) -> Option<&'a SubflowView> {
+        let idle = || view.subflows.iter().filter(|it| self.is_active(it) && holds(it) == 0);
+        let backup = || idle().find(|it| self.backup_is_due(view, it));
+        idle().find(|it| !it.backup).or_else(backup)
+    }
+
+    /// Whether no other subflow than the backup `own` may send again: none that is not a backup holds
+    /// nothing, and all that hold something have had more than one timeout.
+    fn backup_is_due(&self, view: &View<'_>, own: &SubflowView) -> bool {
+        let others = view.subflows.iter().filter(|it| it.id != own.id && self.is_active(it));
+        others.into_iter().all(|it| if holds(it) > 0 { it.timeouts > 1 } else { it.backup })
+    }
+}
+
+/// Bytes of payload that the subflow has and has not seen acknowledged.
+fn holds(subflow: &SubflowView) -> u64 {
+    subflow.outstanding.saturating_add(subflow.queued)
+}
+
+impl Scheduler for Linux {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        if let [_] = view.subflows {
+            return match rules::task(view) {
+                rules::Task::Settled(decision) => decision,
+                rules::Task::Place(_) => rules::none_usable(view),
+            };
+        }
+        if let Some(decision) = self.resend(view) {
+            return decision;
+        }
+        let Some(segment) = rules::next_segment(view) else {
+            return match view.connection.reinject {
+                Some(_) => rules::none_usable(view),
+                None if view.subflows.iter().any(|it| it.queued > 0) => ahead::waits(view),
+                None => Decision::Idle,
+            };
+        };
+        if let Some(last) = self.continued(view) {
+            return self.assign(view, last, out);
+        }
+        match self.begin(view, segment, out) {
+            Ok(chosen) => self.assign(view, chosen, out),
+            Err(decision) => decision,
+        }
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        write("last", f64::from(self.fresh.on.0));
+        write("burst_left_bytes", self.fresh.left as f64);
+        write("again", f64::from(self.again.on.0));
+        write("again_left_bytes", self.again.left as f64);
+        state::save_each("avg_pace.", "", &self.avg, write, |avg| {
+            (*avg > 0).then_some(*avg as f64)
+        });
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "last" => self.fresh.on = state::subflow(value).unwrap_or_default(),
+            "burst_left_bytes" => self.fresh.left = exact::nearest(value),
+            "again" => self.again.on = state::subflow(value).unwrap_or_default(),
+            "again_left_bytes" => self.again.left = exact::nearest(value),
+            _ => match state::slot("avg_pace.", "", name, &mut self.avg) {
+                Some(avg) => *avg = exact::nearest(value),
+                None => return false,
+            },
+        }
+        true
+    }
+}
