@@ -293,7 +293,7 @@ impl Link {
     }
 
     /// What goes wrong on the way with a packet that would arrive at `arrives`.
-    #[cold]
+    #[inline(never)]
     fn tamper(&mut self, departs: Time, arrives: Time) -> Fate {
         let Some(faults) = self.faults.as_mut().filter(|_| departs < self.heals) else {
             return Fate::deliver(departs, arrives);

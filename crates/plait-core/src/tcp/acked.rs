@@ -105,7 +105,7 @@ impl Subflow {
 
     /// Takes the last reduction of the window back, where this acknowledgement shows that what
     /// counted as lost was late only. Tells whether that was a timeout.
-    #[cold]
+    #[inline(never)]
     fn look_for_undo(
         &mut self,
         now: Time,

@@ -318,7 +318,7 @@ impl Subflow {
 
     /// Sets the time before which the next segment may not go. As Linux has it, what is in flight
     /// beyond the window counts.
-    #[cold]
+    #[inline(never)]
     fn pace(&mut self, now: Time, len: u64, settings: Pacing) {
         let window = self.cwnd().max(self.tx.inflight());
         let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), settings);
