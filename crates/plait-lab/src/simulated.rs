@@ -81,6 +81,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         via: scenario.via(path),
         middlebox: path.middlebox,
         removed: path.gone.clone(),
+        resting: Vec::new(),
     });
     let spec = connection_spec(cell, seed);
     let shared = |link: &Path| {
@@ -135,6 +136,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
             up: whole(&like.up),
             middlebox: plait_sim::Middlebox::default(),
             removed: Vec::new(),
+            resting: Vec::new(),
             ..like.clone()
         });
     }

@@ -1,6 +1,6 @@
 //! One host: an endpoint and the apps that use its connections.
 
-use crate::addresses::AddressChanges;
+use crate::changes::PathChanges;
 use plait_app::{App, AppEvent, Host as Side, Stream, StreamState};
 use plait_base::{ConnId, Stream as Randomness, Time};
 use plait_core::{ConnectionState, Endpoint, Entropy};
@@ -30,7 +30,7 @@ pub(crate) struct Host {
     pub(crate) seats: Vec<Seat>,
     pub(crate) app_log: Vec<AppEvent>,
     /// Of a client.
-    pub(crate) changes: AddressChanges,
+    pub(crate) changes: PathChanges,
     /// When a client dials the next of its connections.
     pub(crate) next_dial: Time,
 }
@@ -45,7 +45,7 @@ impl Host {
             endpoint,
             seats: Vec::new(),
             app_log: Vec::new(),
-            changes: AddressChanges::default(),
+            changes: PathChanges::default(),
             next_dial: Time::NEVER,
         }
     }

@@ -5,7 +5,7 @@
 //! comes from a stream that is derived from the seed and a purpose, and events of the same instant
 //! happen in the order in which they were caused.
 
-mod addresses;
+mod changes;
 mod digest;
 mod host;
 mod middlebox;

@@ -49,6 +49,9 @@ pub struct PathSetup {
     /// Spans, apart from each other, in which the clients have no address on the path: their hosts
     /// know at once (REMOVE_ADDR), and nothing gets through.
     pub removed: Vec<(Time, Time)>,
+    /// Spans, apart from each other, for which the clients ask by MP_PRIO that subflows on the path
+    /// that are there as they begin be backups.
+    pub resting: Vec<(Time, Time)>,
 }
 
 /// A link that several paths go through. Its packets meet it after their path's own link, so its

@@ -45,6 +45,13 @@ struct Signal {
     on: Option<SubflowId>,
 }
 
+impl Signal {
+    /// Whether it says something of the subflow that carries it, so that no other may.
+    fn is_bound(&self) -> bool {
+        matches!(self.option, Mptcp::Prio { .. })
+    }
+}
+
 #[derive(Default, Debug)]
 pub(crate) struct Addresses {
     /// Those of the first subflow, whose identifiers are zero.
@@ -110,6 +117,17 @@ impl Addresses {
         if !known && self.signals.len() < MOST_SIGNALS {
             self.signals.push_back(Signal { option, on });
         }
+    }
+
+    /// Queues an option that concerns the subflow it is sent on.
+    pub(super) fn signal_on(&mut self, option: Mptcp, subflow: SubflowId) {
+        self.signals.push_back(Signal { option, on: Some(subflow) });
+    }
+
+    /// Takes back an MP_PRIO for a subflow.
+    pub(super) fn forget_priority(&mut self, subflow: SubflowId) {
+        let stale = |it: &Signal| it.on == Some(subflow) && it.is_bound();
+        self.signals.retain(|signal| !stale(signal));
     }
 
     /// When an announcement is to be repeated, or a subflow looked after.
@@ -284,12 +302,18 @@ impl Connection {
 
     /// The next signal, on a pure ACK: beside a mapping there is no room for most.
     pub(super) fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let wanted = self.addresses.signals.front()?.on;
         let open = |index: &usize| {
             let subflow = &self.subflows[*index];
             subflow.state.synchronised() && subflow.standing.joined
         };
-        let index = wanted.map(SubflowId::index).filter(open).or_else(|| self.best_for_signal())?;
+        let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
+        // The subflow is gone, and what was to be said of it with it.
+        while self.addresses.signals.front().is_some_and(|it| it.is_bound() && place(it).is_none())
+        {
+            self.addresses.signals.pop_front();
+        }
+        let wanted = place(self.addresses.signals.front()?);
+        let index = wanted.or_else(|| self.best_for_signal())?;
         // The keys or the proof of a handshake take the place for now.
         if self.mode != Mode::Multipath || self.ack_option(index, None, None).is_some() {
             return None;

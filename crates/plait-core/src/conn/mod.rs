@@ -17,6 +17,7 @@ mod handshake;
 mod ingress;
 mod invariants;
 mod joins;
+mod priority;
 mod probing;
 mod provisional;
 mod release;

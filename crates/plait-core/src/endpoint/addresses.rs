@@ -31,6 +31,16 @@ impl Endpoint {
         self.with_all(now, |conn, ctx| conn.regain_address(ctx, path));
     }
 
+    /// Asks the peer of a connection to send on the subflows of `path` only where no other works
+    /// (`backup`), or again as on others; this end does the same (MP_PRIO, RFC 8684 section 3.3.8).
+    /// A peer's own wish stands beside it: a subflow is a backup where either end asked for that. The
+    /// option goes out once, on an acknowledgement. False where there is no established subflow on
+    /// the path, or the connection is plain TCP; one that is opened later is what its path was
+    /// configured to be.
+    pub fn set_backup(&mut self, now: Time, id: ConnId, path: PathId, backup: bool) -> bool {
+        self.with(now, id, |conn, ctx| conn.set_backup(ctx, path, backup)).unwrap_or(false)
+    }
+
     fn with_all(&mut self, now: Time, mut f: impl FnMut(&mut Connection, &mut Context<'_>)) {
         let mut last = None;
         while let Some(id) = self.connections.after(last, |_| true) {

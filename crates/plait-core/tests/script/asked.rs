@@ -1,7 +1,7 @@
 //! What a peer offers, asks and attempts: options that it does not speak, addresses and priorities,
 //! fallback, floods.
 
-use crate::harness::{Script, capable_syn, multipath, plain, spec};
+use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::PathId;
 use plait_core::ConnectionState;
@@ -178,6 +178,54 @@ fn challenges_are_limited() {
         s.send(s.tx(0).flags(Flags::RST).seq(2));
     }
     assert!(s.lose_all() <= 100);
+}
+
+/// R47, R48: this end makes a subflow a backup: it says so once, on that subflow, and sends there
+/// no more until it takes it back.
+#[test]
+fn a_backup_is_asked_for() {
+    let mut s = Script::open_client(multipath(), 2);
+    let ask = |s: &mut Script, path: u16, backup: bool| {
+        let asked = s.endpoint.set_backup(s.now, s.id, PathId(path), backup);
+        s.drain();
+        asked
+    };
+    assert!(ask(&mut s, 1, true));
+    s.expect(want(1, ACK).mptcp("Prio { backup: true }").len(0).dack(0));
+    assert!(ask(&mut s, 1, true), "nothing new");
+    s.expect_nothing();
+    s.write(40 * u64::from(MSS));
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
+    assert_eq!(s.lose_all(), 10);
+    assert!(ask(&mut s, 1, false));
+    s.expect(want(1, ACK).mptcp("Prio { backup: false }"));
+    assert!(s.lose_all() > 0 && s.log_has_data_on(1));
+    // Two in one instant: each on its own, the last word of each.
+    for (path, backup) in [(0, true), (1, true), (0, false)] {
+        s.endpoint.set_backup(s.now, s.id, PathId(path), backup);
+    }
+    s.drain();
+    let told = |path: u16| {
+        let of_path = s.out.iter().filter(|(_, seg, _)| seg.path == path);
+        of_path.filter_map(|(_, seg, _)| seg.mptcp.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(0), [Mptcp::Prio { backup: false }]);
+    assert_eq!(told(1), [Mptcp::Prio { backup: true }]);
+}
+
+/// R47: where there is no such subflow it cannot be asked, and what was to be said of one that died
+/// is said on no other.
+#[test]
+fn a_backup_cannot_be_asked_for() {
+    let mut s = Script::open_client(plain(), 1);
+    assert!(!s.endpoint.set_backup(s.now, s.id, PathId(0), true));
+    let mut s = Script::open_client(multipath(), 2);
+    assert!(!s.endpoint.set_backup(s.now, s.id, PathId(2), true));
+    assert!(s.endpoint.set_backup(s.now, s.id, PathId(1), true));
+    let reset = s.tx(1).flags(RST);
+    s.send(reset);
+    assert!(s.out.iter().all(|(_, seg, _)| seg.mptcp.is_none()), "{}", s.log);
+    assert!(!s.endpoint.set_backup(s.now, s.id, PathId(1), false));
 }
 
 /// R65 (RFC 7323 section 5): a segment older than the last one in order is not taken.

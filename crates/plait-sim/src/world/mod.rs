@@ -2,7 +2,7 @@
 
 mod seats;
 
-use crate::addresses::AddressChanges;
+use crate::changes::PathChanges;
 use crate::digest::RunDigest;
 use crate::host::Host;
 use crate::network::{Arrival, Direction, Hop, Network};
@@ -108,7 +108,7 @@ impl<'a> World<'a> {
             let mut client = Host::new(Side::Client, pair, setup.seed);
             let mut server = Host::new(Side::Server, pair, setup.seed);
             let detail = if config.background { Detail::Measures } else { watch.detail() };
-            client.changes = AddressChanges::of(&setup.paths);
+            client.changes = PathChanges::of(&setup.paths);
             let starts = config.connections.iter().map(|connection| connection.start);
             client.next_dial = starts.min().unwrap_or(Time::NEVER);
             client.endpoint.record_events(detail);
@@ -248,8 +248,8 @@ impl<'a> World<'a> {
     fn on_wake(&mut self, host: usize) {
         if is_client(host) {
             self.dial(host);
-            let Host { endpoint, changes, .. } = &mut self.hosts[host];
-            changes.apply(self.now, endpoint);
+            let Host { endpoint, seats, changes, .. } = &mut self.hosts[host];
+            changes.apply(self.now, endpoint, &seats.iter().filter_map(|seat| seat.conn));
         }
         if self.hosts[host].endpoint.poll_timeout() <= self.now {
             self.hosts[host].endpoint.handle_timeout(self.now);

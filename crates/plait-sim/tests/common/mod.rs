@@ -31,6 +31,7 @@ pub(crate) fn ideal(name: &str, rtt: Span) -> PathSetup {
         via: None,
         middlebox: Middlebox::default(),
         removed: Vec::new(),
+        resting: Vec::new(),
     }
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
         via: None,
         middlebox: Middlebox::default(),
         removed: Vec::new(),
+        resting: Vec::new(),
     }
 }
 

@@ -162,6 +162,7 @@ impl PathCase {
             via: self.shared.then_some(0),
             middlebox: Middlebox::default(),
             removed: Vec::new(),
+            resting: Vec::new(),
         }
     }
 }

@@ -1,0 +1,41 @@
+//! Which subflows are backups, changed in mid-connection (MP_PRIO, RFC 8684 section 3.3.8).
+
+use super::addresses::Addresses;
+use super::{Connection, Context, Mode};
+use plait_base::{PathId, SubflowId};
+use plait_wire::Mptcp;
+
+impl Connection {
+    /// Asks the peer to send on the established subflows of `path` only where no other works, or
+    /// again as on others; this end does the same. False where it cannot be asked.
+    pub(crate) fn set_backup(&mut self, ctx: &mut Context<'_>, path: PathId, backup: bool) -> bool {
+        if self.mode != Mode::Multipath || self.falls_back() || self.failed {
+            return false;
+        }
+        let (mut found, mut changed) = (false, false);
+        for subflow in &mut self.subflows {
+            let open = subflow.standing.joined && subflow.state.synchronised();
+            if !open || subflow.address.path != path {
+                continue;
+            }
+            found = true;
+            if subflow.standing.backup != backup {
+                subflow.standing.backup = backup;
+                self.addresses.signal_priority(subflow.id, backup);
+                changed = true;
+            }
+        }
+        if changed {
+            self.notify_subflows(ctx);
+        }
+        found
+    }
+}
+
+impl Addresses {
+    /// Queues MP_PRIO for its own subflow, in the place of one that has not gone out.
+    fn signal_priority(&mut self, subflow: SubflowId, backup: bool) {
+        self.forget_priority(subflow);
+        self.signal_on(Mptcp::Prio { backup }, subflow);
+    }
+}
