@@ -113,8 +113,12 @@ fn burst_delays_and_shares_are_those_of_the_worked_table() {
     assert_eq!(table, TABLE);
 }
 
+/// ton-u3.
 #[test]
-fn fifteen_segments_stay_on_the_fast_path_in_the_code_mode_of_blest() {
+fn fifteen_segments_stay_on_the_fast_path_of_schedulers_that_wait() {
+    for spec in ["sttf", "ecf"] {
+        assert_eq!(burst(spec, &[10, 100], LARGE, 15), (15, 1.0), "{spec}");
+    }
     assert_eq!(burst("blest", &[10, 100], LARGE, 15), (15, 1.0));
     // The paper's own estimate does so below 146 segments of window only: X is 145, and one is at
     // hand. Each segment more of window lets one more go.

@@ -72,10 +72,10 @@ windows; the slow path is given the data that comes after those, so that all arr
           assigned to i
 
 Each subflow sends its runs in order as its window opens: full windows do not hold the plan up. The
-next plan is made when this one is used up, or when a subflow comes, fails or recovers; what it had
-assigned and was not sent is then planned anew. The plan is
-kept as the next run of each subflow: a run costs the logarithm of the number of subflows, whatever
-E is. Only what the send window takes is assigned; where it is full, `retransmit` resends old data.
+next plan is made when this one is used up, or when a subflow comes, fails or recovers; what was
+assigned and not sent is then planned anew. The plan is kept as the next run of each subflow: a run
+costs the logarithm of the number of subflows, whatever E is. Only what the send window takes is
+assigned; where it is full, `retransmit` resends old data.
 
 Paths of 20 and 60 ms have a plan of 30 ms; rounded to 4 ms (12 and 32) it has 96 ms. Rounding can
 lengthen a plan as well as shorten it.
@@ -85,8 +85,8 @@ Numbers  delay_ms, window_segments of each planned subflow and plan_ms (E), when
 Papers   Kuhn et al., \"DAPS: Intelligent Delay-Aware Packet Scheduling for Multipath Transport\"
          (ICC 2014); \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section III.A.
 Good at  paths of very unlike, constant delay and large transfers, where receive buffers are small.
-Bad at   any change within a plan: it does not react until the plan is used up. Windows that differ
-         from the delays' ratio: the slow subflow gets a whole window for each of its turns.
+Bad at   any change: as much as the send window takes is planned at once, a period after the other,
+         from the delays and windows of that moment. Windows that do not match the delays.
 ",
     params: &[ROUND, CAP, PLANNED, SMOOTH, SLOW_START, RETRANSMIT],
     state: &[

@@ -1,0 +1,65 @@
+//! Nanoseconds of one decision for each scheduler, with two subflows and with eight. Every window is
+//! full but that of the slowest subflow and, every other time, one segment of the fastest, so that
+//! schedulers weigh them; those that assign ahead have two windows assigned to the fastest.
+
+#![allow(clippy::panic, reason = "the model is that of the tests")]
+
+#[path = "../tests/model/mod.rs"]
+mod model;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use model::{MSS, Model, subflow};
+use plait_base::{ByteRange, Span, SubflowId};
+use plait_sched::{Outcome, SCHEDULERS, Spec};
+use std::hint::black_box;
+use std::time::Duration;
+
+const WINDOW: u64 = 40 * MSS;
+
+/// A connection in the middle of a transfer; the fastest subflow has this room.
+fn connection(count: u8, ahead: bool, room: u64) -> Model {
+    let subflows = (0..count).map(|id| {
+        let mut it = subflow(id, Span::from_millis(25 + 50 * u64::from(id)), WINDOW);
+        it.ssthresh = Some(20 * MSS);
+        it.rttvar = Span::from_millis(3);
+        it.inflight = if id + 1 < count { WINDOW } else { 0 };
+        it
+    });
+    let mut model = Model::new(subflows.collect(), 2_000 * MSS);
+    for at in 0..u64::from(count - 1) {
+        let range = ByteRange::with_len(at * WINDOW, WINDOW);
+        model.queue.record(range, SubflowId(at as u8));
+    }
+    model.connection.snd_nxt = u64::from(count - 1) * WINDOW;
+    if ahead {
+        let planned = ByteRange::with_len(model.connection.snd_nxt, 2 * WINDOW);
+        model.assign(&[(planned, SubflowId(0))]);
+    }
+    model.subflows[0].inflight -= room;
+    model.connection.unsent = model.queue.unsent.len();
+    model.connection.wnd_end = 6 << 20;
+    model
+}
+
+fn decisions(c: &mut Criterion) {
+    for count in [2, 8] {
+        let mut group = c.benchmark_group(format!("decision, {count} subflows"));
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        for entry in SCHEDULERS {
+            let models = [0, MSS].map(|room| connection(count, entry.queues_ahead, room));
+            group.bench_function(BenchmarkId::from_parameter(entry.name), |b| {
+                let (mut scheduler, mut out) = (Spec::of(entry).build(), Outcome::default());
+                let mut turn = 0;
+                b.iter(|| {
+                    turn ^= 1;
+                    out.clear();
+                    scheduler.schedule(black_box(&models[turn].view()), &mut out)
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, decisions);
+criterion_main!(benches);
