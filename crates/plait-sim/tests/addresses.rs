@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{at, limited, ms, setup, spec};
+use common::{at, limited, ms, setup, spec, watched};
 use plait_app::{AppEvent, Host};
 use plait_base::{PathId, Span, Time};
 use plait_core::{Config, ConnectionState};
@@ -56,14 +56,6 @@ fn removed(path: &mut PathSetup, from: u64, to: u64) {
     path.removed.push((at(from), at(to)));
 }
 
-fn watched(setup: &Setup) -> Seen {
-    let mut seen = Seen::default();
-    let outcome = run_watched(setup, &mut seen);
-    assert_eq!(outcome.violation, None);
-    assert!(outcome.complete(), "ended at {:?}", outcome.ended);
-    seen
-}
-
 /// R46: the peer is told on the other path, what was under way comes there within 300 ms, and when
 /// the address is back its path carries data after two round trips.
 #[test]
@@ -75,7 +67,7 @@ fn an_address_goes_and_comes_back() {
         setup.pairs[0].connections[0].client = spec.clone();
         setup.pairs[0].connections[0].server = spec;
         removed(&mut setup.paths[0], 1_000, 3_000);
-        let seen = watched(&setup);
+        let seen = watched::<Seen>(&setup);
         assert_eq!(seen.removals, [(at(1_000), PathId(1))], "{scheduler}");
         assert!(seen.gap <= ms(300), "{scheduler}: a gap of {}", seen.gap);
         let meanwhile = |(time, path): &&(Time, PathId)| {
@@ -95,7 +87,7 @@ fn every_address_is_gone_for_a_while() {
     for path in &mut setup.paths {
         removed(path, 1_000, 21_000);
     }
-    let seen = watched(&setup);
+    let seen = watched::<Seen>(&setup);
     let resumed = seen.data.iter().find(|(time, _)| *time > at(1_100)).map(|(time, _)| *time);
     assert!(resumed.is_some_and(|time| time < at(21_200)), "{resumed:?}");
     assert!(seen.syns.iter().all(|(time, _)| *time < at(1_000) || *time >= at(21_000)));
@@ -127,7 +119,7 @@ fn a_mesh_loses_an_address() {
         end.addresses = vec![IpAddr::from([10, 0, 0, 2])];
     }
     removed(&mut setup.paths[0], 1_000, 3_000);
-    let seen = watched(&setup);
+    let seen = watched::<Seen>(&setup);
     let again: Vec<_> = seen.syns.iter().filter(|(time, _)| *time > at(500)).collect();
     assert_eq!(again, [&(at(3_000), PathId(0)); 2]);
 }
@@ -138,7 +130,7 @@ fn an_address_goes_during_the_handshake() {
     for from in [0, 1, 14, 20, 31, 47, 60, 80, 120] {
         let mut setup = two_paths("download:500kB", Config::default());
         removed(&mut setup.paths[0], from, 60_000);
-        let seen = watched(&setup);
+        let seen = watched::<Seen>(&setup);
         assert!(
             seen.last_read.is_some_and(|time| time < at(6_000)),
             "{from}: {:?}",

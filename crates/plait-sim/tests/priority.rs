@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{at, limited, ms, setup, silent, spec};
+use common::{at, limited, ms, setup, silent, spec, watched};
 use plait_app::Host;
 use plait_base::{PathId, Time};
 use plait_core::{Carry, Config, Event};
-use plait_sim::{Direction, Hop, Setup, Watch, Who, run_watched};
+use plait_sim::{Direction, Hop, Setup, Watch, Who};
 use plait_wire::{Mptcp, Segment};
 
 const RESTS: PathId = PathId(1);
@@ -51,14 +51,6 @@ fn two_paths(scheduler: &str, workload: &str) -> Setup {
     setup(paths, &spec(scheduler, "cubic", 2, Config::default()), workload)
 }
 
-fn watched(setup: &Setup) -> Seen {
-    let mut seen = Seen::default();
-    let outcome = run_watched(setup, &mut seen);
-    assert_eq!(outcome.violation, None);
-    assert!(outcome.complete(), "ended at {:?}", outcome.ended);
-    seen
-}
-
 /// How much of `times` lies in a span, in milliseconds.
 fn within(times: &[Time], from: u64, to: u64) -> usize {
     times.iter().filter(|time| (at(from)..at(to)).contains(time)).count()
@@ -72,7 +64,7 @@ fn both_ends_schedule_by_it() {
         for workload in ["download:9MB", "upload:9MB"] {
             let mut setup = two_paths(scheduler, workload);
             setup.paths[RESTS.index()].resting.push((at(FROM), at(TO)));
-            let seen = watched(&setup);
+            let seen = watched::<Seen>(&setup);
             let up = |time, backup| (at(time), RESTS, Direction::Up, backup);
             assert_eq!(seen.asked, [up(FROM, true), up(TO, false)], "{scheduler}, {workload}");
             let heard = if workload.starts_with("download") { 26 } else { 0 };
@@ -93,7 +85,7 @@ fn one_that_is_lost_is_not_repeated() {
     let mut setup = two_paths("minrtt", "download:4MB");
     setup.paths[RESTS.index()].resting.push((at(1_000), at(2_000)));
     setup.paths[RESTS.index()].up.outages.push((at(1_000), at(1_001)));
-    let seen = watched(&setup);
+    let seen = watched::<Seen>(&setup);
     assert_eq!(seen.asked.len(), 2);
     assert!(within(&seen.sent, 1_100, 2_000) > 100);
 }
@@ -104,7 +96,7 @@ fn a_backup_is_for_emergencies() {
     let mut setup = two_paths("minrtt", "download:6MB");
     setup.paths[RESTS.index()].resting.push((at(1_500), at(100_000)));
     setup.paths[0] = silent(setup.paths[0].clone(), at(2_000), at(4_000));
-    let seen = watched(&setup);
+    let seen = watched::<Seen>(&setup);
     // 6 Mbit/s are 500 packets a second.
     assert_eq!(within(&seen.chosen, 1_530, 2_000), 0);
     assert!(within(&seen.sent, 2_500, 4_000) > 700);

@@ -5,7 +5,9 @@ use plait_app::Workload;
 use plait_base::{Chance, PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, PathConfig};
 use plait_link::{LinkConfig, QueueLimit, RateSource};
-use plait_sim::{ConnectionSetup, Middlebox, Outcome, PairSetup, PathSetup, Setup, run};
+use plait_sim::{
+    ConnectionSetup, Middlebox, Outcome, PairSetup, PathSetup, Setup, Watch, run, run_watched,
+};
 use std::sync::Arc;
 
 pub(crate) fn ms(millis: u64) -> Span {
@@ -110,6 +112,15 @@ pub(crate) fn checked(setup: &Setup) -> Outcome {
     let outcome = run(setup);
     assert_eq!(outcome.violation, None);
     outcome
+}
+
+/// What a watcher sees of a run that finishes.
+pub(crate) fn watched<W: Watch + Default>(setup: &Setup) -> W {
+    let mut seen = W::default();
+    let outcome = run_watched(setup, &mut seen);
+    assert_eq!(outcome.violation, None);
+    assert!(outcome.complete(), "ended at {:?}", outcome.ended);
+    seen
 }
 
 /// One ACK per segment, as hand calculations have it.
