@@ -170,8 +170,12 @@ const PEAKS: usize = 8;
 fn for_peaks_only(scheduler: &'static str) -> Result<(), Failed> {
     for seed in 1..=seeds() {
         let controller = CONTROLLERS[(seed % 2) as usize];
-        let seen = steady(Case { scheduler, controller, seed, ..CASE });
-        expect((seen.0, seen.1.saturating_sub(PEAKS)), 0)?;
+        let (packets, allocations) = steady(Case { scheduler, controller, seed, ..CASE });
+        // Coupled flows behind the queue of a slow path carry less than the others.
+        if packets < FEWEST_PACKETS / 2 || allocations > PEAKS {
+            let text = format!("seed {seed}: {allocations} allocations in {packets} packets");
+            return Err(text.into());
+        }
     }
     Ok(())
 }
