@@ -136,13 +136,14 @@ const SCHEDULERS: &[&str] = &[
     "redundant",
     "strict",
     "rtt-threshold",
+    "minrtt:tsq=off",
     "stms-c",
     "stms-a",
     "minrtt+rp",
     "minrtt+bm",
     "stms-a+bm:estimate=rate",
 ];
-const AHEAD: [&str; 3] = ["otias", "sttf", "daps"];
+const AHEAD: [&str; 4] = ["otias", "sttf", "daps", "linux"];
 const CONTROLLERS: [&str; 2] = ["cubic", "lia"];
 
 /// Seeds for each kind of faults; each has, of the first five, another scheduler or controller than the one before.
