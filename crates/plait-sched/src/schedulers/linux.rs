@@ -54,8 +54,7 @@ segment, each subflow that is open, joined and not stale is asked how long what 
 
 The congestion window is not tested: the burst waits in the subflow's own queue until that opens, so
 segments are assigned and not sent by this. A subflow is stale after four timeouts in a row without
-anything received; one that has had fewer gets bursts as before, which is why a silent path stalls
-everything for seconds (`stale=1` leaves it out at once).
+anything received; one that has had fewer may get bursts as before (`stale=1` leaves it out at once).
 
 What is sent again goes, a burst at a time, to a non-backup subflow that holds nothing at all; to a
 backup that holds nothing where all others have had more than one timeout; and else waits, while new
