@@ -80,15 +80,15 @@ impl Arrival {
 impl Otias {
     /// When the next segment would arrive over `subflow`.
     fn arrival(&self, subflow: &SubflowView) -> Arrival {
-        let can = exact::bytes(ahead::free_segments(subflow));
-        let queued = exact::bytes(ahead::queued_segments(subflow));
-        let cwnd = exact::bytes(ahead::window_segments(subflow));
+        let counts = [ahead::free_segments, ahead::queued_segments, ahead::window_segments];
+        // Far below the end of the numbers, so that twice one of them and another is too.
+        let [can, queued, cwnd] = counts.map(|count| count(subflow).min(1 << 60));
         let (halves, of) = match queued.checked_sub(can) {
             None => (1, 1),
             Some(behind) if self.whole_rtts => (2 * (behind + 1).div_ceil(cwnd) + 1, 1),
             Some(behind) => (2 * behind + cwnd, cwnd),
         };
-        Arrival { srtt: subflow.srtt.map(exact::nanos), halves, of }
+        Arrival { srtt: subflow.srtt.map(exact::nanos), halves: halves.into(), of: of.into() }
     }
 }
 

@@ -134,7 +134,7 @@ fn grow(cwnd: u128, ssthresh: Option<u128>) -> u128 {
 
 /// The least whole number whose square is not below `square`.
 fn isqrt_up(square: u128) -> u128 {
-    let root = square.isqrt();
+    let root = u64::try_from(square).map_or_else(|_| square.isqrt(), |it| it.isqrt().into());
     root + u128::from(root * root < square)
 }
 
