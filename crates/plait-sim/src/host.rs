@@ -72,8 +72,8 @@ impl Host {
 
     /// When this host wants to be called.
     pub(crate) fn next_wake(&self) -> Time {
-        let apps = self.seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER);
-        apps.min(self.endpoint.poll_timeout()).min(self.changes.next()).min(self.next_dial)
+        let core = self.endpoint.poll_timeout().min(self.changes.next()).min(self.next_dial);
+        self.seats.iter().fold(core, |first, seat| first.min(seat.wake))
     }
 
     /// Whether every connection in use has taken leave. The ghost of an attempt that its client has

@@ -167,17 +167,37 @@ impl Observer {
 
     /// Takes in an event of the core of `host`.
     pub fn observe(&mut self, now: Time, host: Host, event: &Event) {
+        self.observe_all(now, host, [event]);
+    }
+
+    /// Takes in what the core of `host` said at one instant.
+    pub fn observe_all<'e>(
+        &mut self,
+        now: Time,
+        host: Host,
+        events: impl IntoIterator<Item = &'e Event>,
+    ) {
         if now > self.end {
             return;
         }
-        if host != self.workload.sender() {
-            if let Event::DataReadable { data, waited, .. } = event
-                && data.end > self.offset
-            {
-                self.ooo.record(*waited);
-            }
-            return;
+        if host == self.workload.sender() {
+            events.into_iter().for_each(|event| self.on_sender(now, event));
+        } else {
+            events.into_iter().for_each(|event| self.on_receiver(event));
         }
+    }
+
+    #[inline]
+    fn on_receiver(&mut self, event: &Event) {
+        if let Event::DataReadable { data, waited, .. } = event
+            && data.end > self.offset
+        {
+            self.ooo.record(*waited);
+        }
+    }
+
+    #[inline]
+    fn on_sender(&mut self, now: Time, event: &Event) {
         match event {
             Event::SubflowUp { subflow, path, .. } => {
                 if let Some(route) = self.route.get_mut(subflow.index()) {

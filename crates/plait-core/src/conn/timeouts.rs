@@ -87,12 +87,7 @@ impl ConnectionTimers {
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called at the latest.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.subflows
-            .iter()
-            .map(|s| s.timers.next())
-            .min()
-            .unwrap_or(Time::NEVER)
-            .min(self.timers.next())
+        self.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
 
     /// The longest timeout of a live subflow: until then the data may yet be acknowledged.

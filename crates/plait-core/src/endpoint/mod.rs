@@ -242,7 +242,9 @@ impl Endpoint {
             }
         }
         if let Some(id) = known {
-            if let Some((audit, conn)) = self.audit(id) {
+            if self.check
+                && let Some((audit, conn)) = self.audit(id)
+            {
                 audit.before(conn, address, segment);
             }
             let accepted = self.with(now, id, |conn, ctx| {
@@ -254,7 +256,9 @@ impl Endpoint {
                 let settled = [ConnectionState::Connecting, ConnectionState::Failed];
                 waited && !settled.contains(&conn.state())
             });
-            if let Some((audit, conn)) = self.audit(id) {
+            if self.check
+                && let Some((audit, conn)) = self.audit(id)
+            {
                 self.violation = audit.after(conn);
             }
             if accepted == Some(true) {
@@ -289,9 +293,9 @@ impl Endpoint {
         }
     }
 
-    /// The audit of a connection, where that is checked.
+    /// The audit of a connection, up to the first violation.
     fn audit(&mut self, id: ConnId) -> Option<(&mut Audit, &Connection)> {
-        if !self.check || self.violation.is_some() {
+        if self.violation.is_some() {
             return None;
         }
         let conn = self.connections.find(id)?;
@@ -345,7 +349,7 @@ impl Endpoint {
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         let conns = self.connections.iter();
-        conns.map(|(_, conn)| conn.poll_timeout()).min().unwrap_or(Time::NEVER)
+        conns.fold(Time::NEVER, |first, (_, conn)| first.min(conn.poll_timeout()))
     }
 
     /// Expires the timers that are due.

@@ -13,28 +13,20 @@ use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
 
-/// Nobody watches.
-struct Nobody;
-
-impl Watch for Nobody {
-    fn detail(&self) -> Detail {
-        Detail::Measures
-    }
-}
-
 /// Runs a set-up to its end.
 #[must_use]
 pub fn run(setup: &Setup) -> Outcome {
-    run_watched(setup, &mut Nobody)
+    run_world(setup, &|pair, connection| workload_apps(setup, pair, connection), None)
 }
 
 /// Runs a set-up to its end and lets somebody watch.
 #[must_use]
 pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
-    let apps = |pair: usize, connection: usize| -> Ends {
-        setup.pairs[pair].connections[connection].workload.apps()
-    };
-    run_apps(setup, &apps, watch)
+    run_apps(setup, &|pair, connection| workload_apps(setup, pair, connection), watch)
+}
+
+fn workload_apps(setup: &Setup, pair: usize, connection: usize) -> Ends {
+    setup.pairs[pair].connections[connection].workload.apps()
 }
 
 /// The client's app and the server's.
@@ -48,6 +40,14 @@ pub fn run_apps(
     setup: &Setup,
     apps: &dyn Fn(usize, usize) -> Ends,
     watch: &mut dyn Watch,
+) -> Outcome {
+    run_world(setup, apps, Some(watch))
+}
+
+fn run_world<'a>(
+    setup: &'a Setup,
+    apps: &'a dyn Fn(usize, usize) -> Ends,
+    watch: Option<&'a mut dyn Watch>,
 ) -> Outcome {
     let mut world = World::new(setup, apps, watch);
     world.start();
@@ -76,7 +76,8 @@ fn ends_of(pair: usize, direction: Direction) -> (usize, usize) {
 struct World<'a> {
     setup: &'a Setup,
     apps: &'a dyn Fn(usize, usize) -> Ends,
-    watch: &'a mut dyn Watch,
+    /// `None` where nobody watches.
+    watch: Option<&'a mut dyn Watch>,
     now: Time,
     queue: EventQueue,
     network: Network,
@@ -100,14 +101,15 @@ impl<'a> World<'a> {
     fn new(
         setup: &'a Setup,
         apps: &'a dyn Fn(usize, usize) -> Ends,
-        watch: &'a mut dyn Watch,
+        watch: Option<&'a mut dyn Watch>,
     ) -> World<'a> {
+        let asked = watch.as_ref().map_or(Detail::Measures, |watch| watch.detail());
         let network = Network::new(&setup.paths, &setup.shared, setup.pairs.len(), setup.seed);
         let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
         for (pair, config) in setup.pairs.iter().enumerate() {
             let mut client = Host::new(Side::Client, pair, setup.seed);
             let mut server = Host::new(Side::Server, pair, setup.seed);
-            let detail = if config.background { Detail::Measures } else { watch.detail() };
+            let detail = if config.background { Detail::Measures } else { asked };
             client.changes = PathChanges::of(&setup.paths);
             let starts = config.connections.iter().map(|connection| connection.start);
             client.next_dial = starts.min().unwrap_or(Time::NEVER);
@@ -135,8 +137,8 @@ impl<'a> World<'a> {
         let observers =
             setup.pairs.iter().map(|pair| pair.connections.iter().map(observer).collect());
         let queue = EventQueue::new(network.sources() + hosts.len());
-        let next_sample = watch.interval().map_or(Time::NEVER, |_| Time::ZERO);
-        let watched = watch.detail() == Detail::Everything;
+        let interval = watch.as_ref().and_then(|watch| watch.interval());
+        let next_sample = interval.map_or(Time::NEVER, |_| Time::ZERO);
         World {
             setup,
             apps,
@@ -150,7 +152,7 @@ impl<'a> World<'a> {
             digest: RunDigest::default(),
             violation: None,
             next_sample,
-            watched,
+            watched: asked == Detail::Everything,
             acted: true,
             told: Vec::new(),
         }
@@ -193,8 +195,10 @@ impl<'a> World<'a> {
     /// Shows a segment to the watcher.
     #[inline]
     fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if !self.setup.pairs[pair].background {
-            self.watch.on_segment(self.now, hop, path, way, segment);
+        if let Some(watch) = &mut self.watch
+            && !self.setup.pairs[pair].background
+        {
+            watch.on_segment(self.now, hop, path, way, segment);
         }
     }
 
@@ -202,7 +206,8 @@ impl<'a> World<'a> {
         if self.next_sample > at {
             return;
         }
-        let Some(interval) = self.watch.interval() else { return };
+        let Some(watch) = &mut self.watch else { return };
+        let Some(interval) = watch.interval() else { return };
         while self.next_sample <= at {
             let sampled = self.next_sample;
             let paths = (0..self.setup.paths.len() as u16).map(PathId);
@@ -212,7 +217,7 @@ impl<'a> World<'a> {
             };
             let snapshot =
                 Snapshot { queued_down: queued(Direction::Down), queued_up: queued(Direction::Up) };
-            self.watch.on_sample(sampled, &snapshot);
+            watch.on_sample(sampled, &snapshot);
             self.next_sample = sampled + interval.max(Span::from_nanos(1));
         }
     }
@@ -338,26 +343,30 @@ impl<'a> World<'a> {
     }
 
     /// Tells observers what the cores have said since the last time.
+    #[inline]
     fn drain_core(&mut self, host: usize) {
-        if !self.hosts[host].endpoint.has_events() {
-            return;
+        if self.hosts[host].endpoint.has_events() {
+            self.tell_observers(host);
         }
+    }
+
+    fn tell_observers(&mut self, host: usize) {
         let mut told = std::mem::take(&mut self.told);
         self.hosts[host].endpoint.swap_events(&mut told);
         let (pair, side) = (host / 2, self.hosts[host].side);
-        let background = self.setup.pairs[pair].background;
-        // Who speaks goes on speaking: seats are not given in here.
-        let mut speaker = None;
-        for (conn, event) in &told {
-            if speaker.is_none_or(|(known, _)| known != *conn) {
-                let seat = self.hosts[host].seat_of(*conn);
-                // A server's connection speaks before it is accepted.
-                speaker = Some((*conn, seat.or_else(|| self.seat_before_accept(host, *conn))));
-            }
-            let Some((_, Some(connection))) = speaker else { continue };
-            self.observers[pair][connection].observe(self.now, side, event);
-            if !background {
-                self.watch.on_core(self.now, Who { pair, connection, host: side }, event);
+        for said in told.chunk_by(|one, next| one.0 == next.0) {
+            let conn = said[0].0;
+            let seat = self.hosts[host].seat_of(conn);
+            // A server's connection speaks before it is accepted.
+            let seat = seat.or_else(|| self.seat_before_accept(host, conn));
+            let Some(connection) = seat else { continue };
+            let observer = &mut self.observers[pair][connection];
+            observer.observe_all(self.now, side, said.iter().map(|(_, event)| event));
+            if let Some(watch) = &mut self.watch
+                && !self.setup.pairs[pair].background
+            {
+                let who = Who { pair, connection, host: side };
+                said.iter().for_each(|(_, event)| watch.on_core(self.now, who, event));
             }
         }
         self.told = told;

@@ -118,7 +118,6 @@ impl World<'_> {
         self.acted = true;
         self.hosts[host].poll_app(self.now, seat);
         let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
-        let background = self.setup.pairs[who.pair].background;
         let mut log = std::mem::take(&mut self.hosts[host].app_log);
         for event in &log {
             self.failed[who.pair][seat] |= *event == AppEvent::Failed;
@@ -127,8 +126,10 @@ impl World<'_> {
                 self.violation.get_or_insert(what);
             }
             self.observers[who.pair][seat].observe_app(self.now, who.host, event);
-            if !background {
-                self.watch.on_app(self.now, who, event);
+            if let Some(watch) = &mut self.watch
+                && !self.setup.pairs[who.pair].background
+            {
+                watch.on_app(self.now, who, event);
             }
         }
         log.clear();
