@@ -179,7 +179,7 @@ impl Link {
     ///
     /// A packet that would depart during an outage takes its place in the queue and its time on
     /// the transmitter all the same: the link does not know that nobody listens.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, at: Time, size: u32) -> Fate {
         self.counters.offered_packets += 1;
         self.counters.offered_bytes += u64::from(size);
@@ -252,7 +252,7 @@ impl Link {
     }
 
     /// The fate of a packet whose transmission ends at `departs`.
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, departs: Time, size: u32) -> Fate {
         if self.outages.hit_departure(departs) {
             self.counters.dropped_outage += 1;
@@ -261,7 +261,7 @@ impl Link {
         self.propagate(departs, size)
     }
 
-    #[inline]
+    #[inline(always)]
     fn propagate(&mut self, departs: Time, size: u32) -> Fate {
         if departs == Time::NEVER {
             self.counters.held_packets += 1;

@@ -67,7 +67,7 @@ impl Service {
 
     /// Sends `size` bytes that are there from `at` on; returns when the last of them has left,
     /// rounded up to the nanosecond, [`Time::NEVER`] if the rate stays zero. `at` never goes back.
-    #[inline]
+    #[inline(always)]
     pub fn serve(&mut self, at: Time, size: u32) -> Time {
         let at = at.as_nanos();
         match &mut self.0 {
@@ -128,7 +128,7 @@ impl FixedRate {
         self.free.saturating_add(u64::from(self.phase > 0))
     }
 
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, at: u64, size: u32) -> u64 {
         if at >= self.free_at() {
             self.free = at;

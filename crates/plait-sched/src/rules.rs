@@ -83,10 +83,23 @@ pub(crate) fn fast_and_usable<'a>(
     view: &View<'a>,
     len: u64,
 ) -> Option<(&'a SubflowView, &'a SubflowView)> {
-    let candidates = view.candidates();
-    let all = || view.subflows.iter().filter(|subflow| candidates.contains(subflow.id));
-    let usable = fastest(all().filter(|subflow| subflow.usable(len, view.tsq)))?;
-    Some((fastest(all())?, usable))
+    for backup in [false, true] {
+        let (mut fast, mut usable): (Option<&SubflowView>, Option<&SubflowView>) = (None, None);
+        for subflow in view.subflows.iter().filter(|it| it.backup == backup && it.alive()) {
+            // Ids ascend, so that the first of equals stands.
+            let faster = |best: &SubflowView| subflow.srtt_or_max() < best.srtt_or_max();
+            if fast.is_none_or(faster) {
+                fast = Some(subflow);
+            }
+            if !subflow.busy(len, view.tsq) && usable.is_none_or(faster) {
+                usable = Some(subflow);
+            }
+        }
+        if let Some(fast) = fast {
+            return Some((fast, usable?));
+        }
+    }
+    None
 }
 
 /// Where the rule of the lowest RTT puts a range.

@@ -184,7 +184,7 @@ impl Way {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn follow(
         &mut self,
         queue: &mut EventQueue,
@@ -208,7 +208,7 @@ impl Way {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, queue: &mut EventQueue, packet: Packet, held_back: bool) {
         let arrivals = self.sources.arrivals;
         let (ring, other) = if held_back {

@@ -21,6 +21,8 @@ pub(super) struct Rounds {
     owed: bool,
     lost: bool,
     acks: bool,
+    /// A subflow that has sent before has nothing under way.
+    pub(super) idle: bool,
 }
 
 impl Connection {
@@ -36,6 +38,7 @@ impl Connection {
             rounds.owed |= subflow.owes.urgent();
             rounds.lost |= subflow.tx.lost_segments() > 0;
             rounds.acks |= subflow.owes.ack;
+            rounds.idle |= subflow.is_quiet();
         }
         self.rounds = rounds;
     }
@@ -188,7 +191,7 @@ impl Connection {
                 return None;
             }
             let Todo::Send(decision) = self.next_decision(ctx) else {
-                return self.poll_assigned(ctx);
+                return if self.queue.has_plan() { self.poll_assigned(ctx) } else { None };
             };
             if let Some(transmit) = self.carry_out(ctx, decision) {
                 return Some(transmit);

@@ -161,26 +161,29 @@ impl Connection {
         }
     }
 
+    /// Whether our ACKs carry [`Connection::ack_option`].
+    #[inline]
+    pub(super) fn has_ack_option(&self, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        let told = if subflow.shake.join { subflow.standing.joined } else { self.joins.peer_dss_seen };
+        !told && subflow.shake.initiator && self.mode == Mode::Multipath && self.keys.peer.is_some()
+    }
+
     /// The MPTCP option that our ACKs carry until the peer is known to have the keys.
+    #[cold]
     pub(super) fn ack_option(
         &self,
         index: usize,
         data_len: Option<u16>,
         checksum: Option<u16>,
     ) -> Option<Mptcp> {
+        let peer = self.keys.peer.filter(|_| self.has_ack_option(index))?;
         let shake = &self.subflows[index].shake;
-        if self.mode != Mode::Multipath || !shake.initiator {
-            return None;
-        }
-        let peer = self.keys.peer?;
         if shake.join {
-            let unproven = !self.subflows[index].standing.joined;
-            return unproven.then(|| {
-                let hmac = join_hmac(self.keys.local, peer, shake.nonce, shake.peer_nonce);
-                Mptcp::JoinAck(JoinAck { hmac: hmac.left160() })
-            });
+            let hmac = join_hmac(self.keys.local, peer, shake.nonce, shake.peer_nonce);
+            return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
         }
-        (!self.joins.peer_dss_seen).then_some(Mptcp::Capable(MpCapable {
+        Some(Mptcp::Capable(MpCapable {
             checksum_required: self.checksums,
             joins_denied: self.spec.config.deny_joins,
             sender_key: Some(self.keys.local),

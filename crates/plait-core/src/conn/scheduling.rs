@@ -304,6 +304,7 @@ impl Connection {
 
     /// Windows of subflows that have been idle are brought down before the scheduler looks at them
     /// (schedulers 4.9).
+    #[inline(never)]
     fn validate_idle(&mut self, ctx: &mut Context<'_>) {
         let mode = self.spec.config.idle_restart;
         for subflow in &mut self.subflows {
@@ -323,7 +324,9 @@ impl Connection {
 
     /// Asks the scheduler until it wants something sent, or has nothing to say.
     pub(super) fn next_decision(&mut self, ctx: &mut Context<'_>) -> Todo {
-        self.validate_idle(ctx);
+        if self.rounds.idle {
+            self.validate_idle(ctx);
+        }
         while self.scheduling.due {
             self.refresh_views(ctx.now);
             debug_assert!(self.views_are_fresh());

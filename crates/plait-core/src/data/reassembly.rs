@@ -183,15 +183,11 @@ impl Reassembly {
             let end = run.range.end.min(gap_end);
             new += end.saturating_sub(self.nxt);
             self.deliver(now, run, end, on_readable);
-            match self.held.pop_front() {
-                Some(held) if held.range.start <= self.nxt => {
-                    self.deliver(now, &held, held.range.end, on_readable);
-                }
-                Some(held) => {
-                    self.held.push_front(held);
-                    return new;
-                }
-                None => return new,
+            if self.held.front().is_none_or(|held| held.range.start > self.nxt) {
+                return new;
+            }
+            if let Some(held) = self.held.pop_front() {
+                self.deliver(now, &held, held.range.end, on_readable);
             }
         }
     }

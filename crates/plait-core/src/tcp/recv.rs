@@ -141,7 +141,8 @@ impl Receiver {
         self.unacked += range.end - self.nxt;
         self.nxt = range.end;
         self.end_dsn = dsn + range.len();
-        deliver(dsn + u64::from(skip), payload.slice(skip, u32::MAX), now);
+        let payload = if skip > 0 { payload.slice(skip, u32::MAX) } else { payload };
+        deliver(dsn + u64::from(skip), payload, now);
         if filled_hole {
             self.release(&mut deliver);
             return AckDue::Now;

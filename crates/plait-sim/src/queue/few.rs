@@ -27,15 +27,13 @@ impl Few {
     /// Takes the first entry. A plain loop over wide keys: this is done for every event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Stamp, usize)> {
-        let mut first = (Stamp::NEVER.key(), 0);
+        let (mut first, mut from) = (Stamp::NEVER, 0);
         for (source, stamp) in self.live.iter().enumerate() {
-            let key = stamp.key();
-            if key < first.0 {
-                first = (key, source);
+            if stamp.at < first.at || stamp.at == first.at && stamp.order < first.order {
+                (first, from) = (*stamp, source);
             }
         }
-        let live = self.live.get_mut(first.1)?;
-        let stamp = std::mem::replace(live, Stamp::NEVER);
-        (stamp != Stamp::NEVER).then_some((stamp, first.1))
+        *self.live.get_mut(from)? = Stamp::NEVER;
+        (first != Stamp::NEVER).then_some((first, from))
     }
 }
