@@ -126,8 +126,12 @@ impl RangeSet {
     }
 
     /// The range of the set that holds `position`.
+    #[inline]
     #[must_use]
     pub fn containing(&self, position: u64) -> Option<ByteRange> {
+        if self.len == 0 {
+            return None;
+        }
         let range = *self.ranges.get(self.seek(position))?;
         (range.start <= position).then_some(range)
     }
@@ -139,6 +143,7 @@ impl RangeSet {
     }
 
     /// Whether every byte of `range` is in the set.
+    #[inline]
     #[must_use]
     pub fn covers(&self, range: ByteRange) -> bool {
         range.is_empty() || self.containing(range.start).is_some_and(|held| held.covers(range))
@@ -191,10 +196,8 @@ impl RangeSet {
     }
 
     /// Takes `range` out; returns how many bytes that removed.
+    #[inline]
     pub fn remove(&mut self, range: ByteRange) -> u64 {
-        if range.is_empty() {
-            return 0;
-        }
         // The front of the first range, as when data is sent in order.
         if let Some(first) = self.ranges.front_mut()
             && first.start == range.start
@@ -203,6 +206,13 @@ impl RangeSet {
             first.start = range.end;
             self.len -= range.len();
             return range.len();
+        }
+        self.remove_anywhere(range)
+    }
+
+    fn remove_anywhere(&mut self, range: ByteRange) -> u64 {
+        if range.is_empty() {
+            return 0;
         }
         let mut at = self.seek(range.start);
         let before = self.len;
@@ -236,7 +246,15 @@ impl RangeSet {
     }
 
     /// Takes out everything below `position`; returns how many bytes that removed.
+    #[inline]
     pub fn remove_below(&mut self, position: u64) -> u64 {
+        if self.len == 0 {
+            return 0;
+        }
+        self.remove_some_below(position)
+    }
+
+    fn remove_some_below(&mut self, position: u64) -> u64 {
         let before = self.len;
         while let Some(front) = self.ranges.front_mut() {
             if front.end <= position {
@@ -254,6 +272,7 @@ impl RangeSet {
     }
 
     /// The part of the set that starts `offset` bytes into it: contiguous, at most `len` bytes.
+    #[inline]
     #[must_use]
     pub fn nth(&self, offset: u64, len: u64) -> Option<ByteRange> {
         let first = self.ranges.front()?;
@@ -261,6 +280,10 @@ impl RangeSet {
             let start = first.start + offset;
             return Some(ByteRange::new(start, first.end.min(start.saturating_add(len))));
         }
+        self.nth_beyond(offset, len)
+    }
+
+    fn nth_beyond(&self, offset: u64, len: u64) -> Option<ByteRange> {
         let mut skip = offset;
         for range in &self.ranges {
             if skip < range.len() {

@@ -51,11 +51,12 @@ impl Payload {
 
     /// Number of bytes.
     #[must_use]
+    #[inline]
     pub const fn len(&self) -> u32 {
         match self {
+            Payload::Pattern { len, .. } => *len,
             Payload::Empty => 0,
-            Payload::Pattern { len, .. }
-            | Payload::Edited { len, .. }
+            Payload::Edited { len, .. }
             | Payload::Bytes { len, .. } => *len,
         }
     }

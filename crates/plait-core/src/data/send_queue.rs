@@ -99,10 +99,18 @@ impl SendQueue {
     }
 
     /// The bytes of `range` as a payload.
+    #[inline]
     pub(crate) fn payload(&self, range: ByteRange) -> Payload {
         if range.is_empty() {
             return Payload::Empty;
         }
+        if self.store.is_empty() && self.released == 0 {
+            return Payload::Pattern { offset: range.start, len: range.len() as u32 };
+        }
+        self.stored(range)
+    }
+
+    fn stored(&self, range: ByteRange) -> Payload {
         if range.start < self.released {
             return self.part_released(range);
         }
