@@ -145,6 +145,7 @@ impl Reassembly {
 
     /// Takes in a run of bytes that is in subflow order and arrived `at`. What becomes readable
     /// goes to `on_readable`. Returns how many bytes were new.
+    #[inline]
     pub(crate) fn insert(
         &mut self,
         now: Time,
@@ -152,7 +153,7 @@ impl Reassembly {
         payload: Payload,
         at: Time,
         subflow: SubflowId,
-        on_readable: &mut dyn FnMut(Readable),
+        on_readable: &mut impl FnMut(Readable),
     ) -> u64 {
         let dsn = if planted(Planted::OverlapTwice) && dsn < self.nxt { self.nxt } else { dsn };
         let range = ByteRange::with_len(dsn, u64::from(payload.len()));
@@ -160,12 +161,18 @@ impl Reassembly {
         if range.end <= self.nxt || rest {
             return 0;
         }
-        let new = if dsn <= self.nxt {
-            self.insert_in_order(now, &Held { range, at, subflow, payload }, on_readable)
+        let new = if dsn > self.nxt {
+            self.hold(range, at, subflow, payload)
+        } else if self.held.is_empty() {
+            let new = range.end - self.nxt;
+            self.deliver(now, &Held { range, at, subflow, payload }, range.end, on_readable);
+            new
         } else {
-            self.hold(range, at, subflow, &payload)
+            self.insert_in_order(now, &Held { range, at, subflow, payload }, on_readable)
         };
-        self.try_finish();
+        if self.fin.is_some() {
+            self.try_finish();
+        }
         new
     }
 
@@ -175,7 +182,7 @@ impl Reassembly {
         &mut self,
         now: Time,
         run: &Held,
-        on_readable: &mut dyn FnMut(Readable),
+        on_readable: &mut impl FnMut(Readable),
     ) -> u64 {
         let mut new = 0;
         loop {
@@ -193,7 +200,14 @@ impl Reassembly {
     }
 
     /// Makes readable what of `held` is new and below `end`.
-    fn deliver(&mut self, now: Time, held: &Held, end: u64, on_readable: &mut dyn FnMut(Readable)) {
+    #[inline]
+    fn deliver(
+        &mut self,
+        now: Time,
+        held: &Held,
+        end: u64,
+        on_readable: &mut impl FnMut(Readable),
+    ) {
         if end <= self.nxt {
             return;
         }
@@ -212,10 +226,10 @@ impl Reassembly {
     }
 
     /// Holds the parts of `range` that are not held yet.
-    fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
+    fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: Payload) -> u64 {
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
             reserve_ahead(&mut self.held, 512);
-            self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
+            self.held.push_back(Held { range, at, subflow, payload });
             return range.len();
         }
         let mut index = self.held.partition_point(|held| held.range.end <= range.start);

@@ -4,7 +4,7 @@ use crate::config::ReduceFrom;
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
 use crate::tcp::loss::{Phase, Prr};
-use crate::tcp::send::{AckOutcome, Verdict};
+use crate::tcp::send::AckOutcome;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::tcp::undo::Evidence;
@@ -253,7 +253,7 @@ impl Subflow {
         }
         self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
         self.tx.forget_reneged();
-        self.tx.mark_lost(|_| Verdict::Lost);
+        self.tx.mark_all_lost();
         self.phase = Phase::Loss { point: self.tx.nxt() };
         self.standing.pf = true;
         self.rack.tail.forget();

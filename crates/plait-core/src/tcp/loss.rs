@@ -2,7 +2,7 @@
 
 use crate::formulas::lost_at;
 use crate::tcp::rtt::Rtt;
-use crate::tcp::send::{AckOutcome, Sent, TxRing, Verdict, Whereabouts};
+use crate::tcp::send::{AckOutcome, Sent, TxRing, Whereabouts};
 use crate::tcp::tail::TailProbe;
 use plait_base::{Span, Time};
 use plait_sched::CaState;
@@ -100,27 +100,22 @@ impl Rack {
     /// Marks lost segments. Returns the bytes marked and when to look again, if some segment may
     /// yet become lost (RFC 8985 section 6.2 step 5).
     pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> (u64, Time) {
-        let Some((newest_time, newest_end)) = self.newest else { return (0, Time::NEVER) };
+        let Some(newest) = self.newest else { return (0, Time::NEVER) };
         // Nothing in flight was sent before the newest that was delivered.
         if tx.first().is_none_or(|first| {
-            let behind = (first.sent_at, first.end()) >= (newest_time, newest_end);
+            let behind = (first.sent_at, first.end()) >= newest;
             behind && first.whereabouts == Whereabouts::InFlight && !first.retransmitted
         }) {
             return (0, Time::NEVER);
         }
         let window = self.reorder_window(ca, tx.sacked_segments(), rtt);
         let mut again = Time::NEVER;
-        let marked = tx.mark_lost(|sent| {
-            if (sent.sent_at, sent.end()) >= (newest_time, newest_end) {
-                // Behind a segment that was sent once and later, all were sent later.
-                return if sent.retransmitted { Verdict::Keep } else { Verdict::Stop };
-            }
+        let marked = tx.mark_overtaken(newest, |sent| {
             let lost_at = lost_at(sent.sent_at, self.rtt, window);
-            if lost_at <= now {
-                return Verdict::Lost;
+            if lost_at > now {
+                again = again.min(lost_at);
             }
-            again = again.min(lost_at);
-            Verdict::Keep
+            lost_at <= now
         });
         (marked, again)
     }

@@ -32,6 +32,12 @@ impl Sent {
         self.seq + self.len as u64
     }
 
+    /// Sent again at `at`, and in flight since.
+    fn is_resent(&self, at: Time, seq: u64) -> bool {
+        let it = (self.seq, self.sent_at, self.retransmitted, self.whereabouts);
+        it == (seq, at, true, Whereabouts::InFlight)
+    }
+
     pub(crate) const fn data(&self) -> ByteRange {
         ByteRange::with_len(self.dsn, if self.fin { 0 } else { self.len as u64 })
     }
@@ -70,6 +76,12 @@ pub(crate) struct TxRing {
     highest_delivered: u64,
     lost: u32,
     sacked_segments: u32,
+    /// Below it no segment is lost.
+    lost_from: u64,
+    /// Below it no segment that was sent once is in flight.
+    once_from: u64,
+    /// Segments that were sent again, by time and sequence number, as long as they may be in flight.
+    resent: VecDeque<(Time, u64)>,
 }
 
 impl TxRing {
@@ -228,26 +240,83 @@ impl TxRing {
         self.highest_delivered = self.highest_delivered.max(block.end);
     }
 
-    /// Marks the segments that `is_lost` names, from the left edge on, until it says stop. Returns
-    /// how many bytes were marked.
-    pub(crate) fn mark_lost(&mut self, mut judge: impl FnMut(&Sent) -> Verdict) -> u64 {
-        let mut marked = 0;
-        for sent in &mut self.ring {
-            if sent.whereabouts != Whereabouts::InFlight {
+    fn index_of(&self, seq: u64) -> usize {
+        self.ring.partition_point(|sent| sent.seq < seq)
+    }
+
+    /// Marks those in flight that were sent before `newest`, a time and right edge, and that
+    /// `is_lost` names. Returns how many bytes were marked.
+    ///
+    /// What was sent once is older the lower it lies, and what was sent again is kept by time, so
+    /// that no acknowledgement has to look at the whole window.
+    pub(crate) fn mark_overtaken(
+        &mut self,
+        newest: (Time, u64),
+        mut is_lost: impl FnMut(&Sent) -> bool,
+    ) -> u64 {
+        let before = self.inflight;
+        let mut place = 0;
+        while let Some((at, seq)) = self.resent.get(place).copied().filter(|it| it.0 <= newest.0) {
+            let index = self.index_of(seq);
+            let sent = self.ring.get(index).filter(|sent| sent.is_resent(at, seq));
+            let Some(sent) = sent else {
+                self.resent.remove(place);
                 continue;
-            }
-            match judge(sent) {
-                Verdict::Stop => break,
-                Verdict::Keep => {}
-                Verdict::Lost => {
-                    sent.whereabouts = Whereabouts::Lost;
-                    self.inflight -= u64::from(sent.len);
-                    self.lost += 1;
-                    marked += u64::from(sent.len);
-                }
+            };
+            if (at, sent.end()) < newest && is_lost(sent) {
+                self.mark_lost(index);
+                self.resent.remove(place);
+            } else {
+                place += 1;
             }
         }
-        marked
+        let (mut index, mut all_known) = (self.index_of(self.once_from), true);
+        while let Some(sent) = self.ring.get(index) {
+            let end = sent.end();
+            if sent.whereabouts == Whereabouts::InFlight && !sent.retransmitted {
+                if (sent.sent_at, end) >= newest {
+                    break;
+                }
+                if is_lost(sent) {
+                    self.mark_lost(index);
+                } else {
+                    all_known = false;
+                }
+            }
+            if all_known {
+                self.once_from = end;
+            }
+            index += 1;
+        }
+        before - self.inflight
+    }
+
+    /// Marks all that is in flight.
+    pub(crate) fn mark_all_lost(&mut self) {
+        for index in 0..self.ring.len() {
+            if self.ring[index].whereabouts == Whereabouts::InFlight {
+                self.mark_lost(index);
+            }
+        }
+        self.resent.clear();
+    }
+
+    fn mark_lost(&mut self, index: usize) {
+        let sent = &mut self.ring[index];
+        sent.whereabouts = Whereabouts::Lost;
+        self.inflight -= u64::from(sent.len);
+        self.lost += 1;
+        self.lost_from = self.lost_from.min(sent.seq);
+    }
+
+    /// Segments are in flight again that did not count: what was known of them is void.
+    #[cold]
+    fn look_anew(&mut self) {
+        self.once_from = self.una;
+        let again = self.ring.iter().filter(|it| it.is_resent(it.sent_at, it.seq));
+        self.resent.clear();
+        self.resent.extend(again.map(|sent| (sent.sent_at, sent.seq)));
+        self.resent.make_contiguous().sort_unstable();
     }
 
     /// The receiver has not acknowledged what it told of by SACK, and a timeout expired: it has
@@ -264,6 +333,7 @@ impl TxRing {
         }
         self.sacked.clear();
         self.sacked_segments = 0;
+        self.look_anew();
     }
 
     /// What counted as lost and was not sent again is in flight after all.
@@ -278,26 +348,31 @@ impl TxRing {
             }
         }
         self.lost = 0;
+        self.look_anew();
     }
 
     /// The first lost segment that waits for its retransmission.
-    pub(crate) fn first_lost(&self) -> Option<&Sent> {
+    pub(crate) fn first_lost(&mut self) -> Option<&Sent> {
         if self.lost == 0 {
             return None;
         }
-        self.ring.iter().find(|sent| sent.whereabouts == Whereabouts::Lost)
+        let from = self.index_of(self.lost_from);
+        let first = self.ring.range(from..).find(|sent| sent.whereabouts == Whereabouts::Lost)?;
+        self.lost_from = first.seq;
+        Some(first)
     }
 
     /// The subflow is gone: nothing is under way any more. The edges stay, for its reset.
     pub(crate) fn abandon(&mut self) {
         self.ring.clear();
+        self.resent.clear();
         self.sacked.clear();
         (self.inflight, self.lost, self.sacked_segments) = (0, 0, 0);
     }
 
     /// The segment at `seq` is sent again.
     pub(crate) fn retransmit(&mut self, seq: u64, now: Time) {
-        let at = self.ring.partition_point(|sent| sent.seq < seq);
+        let at = self.index_of(seq);
         let Some(sent) = self.ring.get_mut(at).filter(|sent| sent.seq == seq) else { return };
         match sent.whereabouts {
             Whereabouts::Lost => {
@@ -312,15 +387,9 @@ impl TxRing {
         }
         sent.sent_at = now;
         sent.retransmitted = true;
+        reserve_ahead(&mut self.resent, 64);
+        self.resent.push_back((now, seq));
     }
-}
-
-/// What [`TxRing::mark_lost`] shall do with a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    Lost,
-    Keep,
-    Stop,
 }
 
 const fn sent_range(sent: &Sent) -> ByteRange {

@@ -344,11 +344,11 @@ impl Subflow {
     }
 
     /// The first lost segment, if the window lets it be sent again.
-    pub(crate) fn next_retransmission(&self) -> Option<(u64, u64, u32, bool)> {
+    pub(crate) fn next_retransmission(&mut self) -> Option<(u64, u64, u32, bool)> {
         if self.undo.holds_retransmissions() || self.pacer.is_held() {
             return None;
         }
-        let sent = self.tx.first_lost()?;
+        let sent = *self.tx.first_lost()?;
         let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
         fits.then_some((sent.seq, sent.dsn, sent.len, sent.fin))
     }
