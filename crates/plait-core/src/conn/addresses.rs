@@ -1,6 +1,7 @@
 //! Addresses: their identifiers, what this end announces and what the peer does (ADD_ADDR, RFC 8684
 //! section 3.4.1).
 
+use super::timeouts::Awaited;
 use super::joins::Target;
 use super::removal::Removals;
 use super::segments::{Transmit, trim_sack};
@@ -207,7 +208,7 @@ impl Connection {
     }
 
     pub(super) fn set_address_timer(&mut self) {
-        self.timers.address = self.addresses.next();
+        self.timers.set(Awaited::Address, self.addresses.next());
     }
 
     /// Announcements that were not echoed go out again; subflows that were asked for a sign of life

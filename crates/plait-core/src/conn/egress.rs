@@ -3,6 +3,7 @@
 
 use super::scheduling::Todo;
 use super::segments::{Report, Transmit};
+use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
 use crate::planted::{Planted, planted};
@@ -267,7 +268,7 @@ impl Connection {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
-        if !self.timers.retransmission_armed() {
+        if !self.timers.is_set(Awaited::Retransmission) {
             self.timers.arm_retransmission(ctx.now, self.longest_rto());
         }
         self.emit_data(ctx, index, seq, data, carry)

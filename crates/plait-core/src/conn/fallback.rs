@@ -6,11 +6,12 @@
 //! sequence number n has DSN n - 1. Once another subflow was used that no longer holds; then a
 //! subflow that cannot be trusted is reset instead.
 
+use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::Event;
 use crate::tcp::owes::Cause;
 use crate::tcp::state::State;
-use plait_base::{ByteRange, SubflowId, Time, unwrap32};
+use plait_base::{ByteRange, SubflowId, unwrap32};
 use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
 
 /// Acknowledgements without a DSS, one after the other, that tell that options are taken off.
@@ -185,7 +186,7 @@ impl Connection {
         self.note_fallback(ctx, cause);
         self.joins.waiting.clear();
         self.addresses.begin(self.addresses.first);
-        self.timers.address = Time::NEVER;
+        self.timers.clear(Awaited::Address);
         for other in (0..self.subflows.len()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
@@ -213,7 +214,7 @@ impl Connection {
             return;
         }
         self.fallback.receiving = Receiving::Plain;
-        self.timers.fail = Time::NEVER;
+        self.timers.clear(Awaited::Fail);
         let held = self.subflows[index].verifier.take();
         if let Some(mut verifier) = held {
             let (now, log, recv) = (ctx.now, &mut ctx.log, &mut self.recv);
@@ -359,7 +360,7 @@ impl Connection {
         self.begin(ctx, index, FallbackCause::Checksum);
         self.fallback.receiving = Receiving::Failing { dsn, retries: 0 };
         self.subflows[index].owes.fail = true;
-        self.timers.fail = ctx.now + self.subflows[index].rtt.rto();
+        self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto());
     }
 
     fn reset_failed(&mut self, ctx: &mut Context<'_>, index: usize, dsn: u64) {
@@ -377,7 +378,7 @@ impl Connection {
         let Some(index) = self.subflows.iter().position(open) else { return };
         if again {
             self.subflows[index].owes.fail = true;
-            self.timers.fail = ctx.now + self.subflows[index].rtt.rto().times(wait);
+            self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto().times(wait));
         } else {
             self.reset_failed(ctx, index, dsn);
         }

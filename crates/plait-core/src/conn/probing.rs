@@ -2,6 +2,7 @@
 //! lets a timeout be capped at 60 s and no lower; a probe is one segment beside the timeout, which
 //! goes on doubling.
 
+use super::timeouts::Awaited;
 use super::joins::Target;
 use super::{Connection, Context};
 use crate::config::{Config, PathConfig};
@@ -90,13 +91,15 @@ impl Connection {
             let mut missing = self.missing_targets();
             missing.retain(|target| !(unannounced && target.server == server));
             self.joins.waiting.extend(missing);
-            (self.joins.rejoins, self.timers.rejoin) = (0, Time::NEVER);
+            self.joins.rejoins = 0;
+            self.timers.clear(Awaited::Rejoin);
         }
         if self.joins.waiting.len() == before {
             return;
         }
         let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
         self.joins.rejoins += 1;
-        self.timers.rejoin = self.timers.rejoin.min(now + wait);
+        let at = self.timers.at(Awaited::Rejoin).min(now + wait);
+        self.timers.set(Awaited::Rejoin, at);
     }
 }

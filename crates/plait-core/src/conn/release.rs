@@ -1,5 +1,6 @@
 //! A connection whose user is done with it.
 
+use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::tcp::state::State;
 
@@ -17,7 +18,7 @@ impl Connection {
     /// The peer has this long to end its direction.
     pub(super) fn arm_release(&mut self, ctx: &mut Context<'_>) {
         if self.is_released() && !self.failed && !self.closing.done() {
-            self.timers.release = ctx.now + self.spec.config.close_timeout;
+            self.timers.set(Awaited::Release, ctx.now + self.spec.config.close_timeout);
         }
     }
 

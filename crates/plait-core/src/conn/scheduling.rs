@@ -1,5 +1,6 @@
 //! The scheduler's place in a connection: views in, decisions and effects out.
 
+use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::{Block, Detail, Event, WindowCause};
 use crate::tcp::subflow::Subflow;
@@ -407,7 +408,7 @@ impl Connection {
         }
         if let Some(subflow) = on.and_then(|id| self.subflows.get(id.index())) {
             let wait = subflow.rtt.rto().max(SAFETY_WAIT);
-            self.timers.safety = ctx.now + wait;
+            self.timers.set(Awaited::Safety, ctx.now + wait);
         }
     }
 

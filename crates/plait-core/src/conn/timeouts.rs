@@ -6,7 +6,8 @@ use crate::planted::{Planted, planted};
 use crate::tcp::host_queue;
 use crate::tcp::owes::Cause;
 use crate::tcp::state::{State, Step};
-use crate::tcp::timer::Timer;
+use crate::tcp::timer::{Timer, Timers};
+use core::ops::{Deref, DerefMut};
 use plait_base::{Span, SubflowId, Time};
 use plait_wire::ResetReason;
 
@@ -18,52 +19,50 @@ const DATA_RETRIES: u32 = 15;
 /// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
 const CONNECTION_RTO: Span = Span::from_millis(200);
 
-/// Timers of the connection as a whole.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ConnectionTimers {
+/// What a connection as a whole may wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Awaited {
     /// Data or DATA_FIN is not DATA_ACKed.
-    retransmission: Time,
-    backoff: u32,
+    Retransmission,
     /// A scheduler waits for a subflow that may be silent.
-    pub(super) safety: Time,
+    Safety,
     /// The peer's window is closed.
-    window_probe: Time,
-    probe_backoff: u32,
+    WindowProbe,
     /// Paths whose subflow is gone are joined anew.
-    pub(super) rejoin: Time,
+    Rejoin,
     /// An address is announced again.
-    pub(super) address: Time,
+    Address,
     /// MP_FAIL is not answered.
-    pub(super) fail: Time,
+    Fail,
     /// The user has released the connection: until then it is to be over.
-    pub(super) release: Time,
+    Release,
     /// No subflow is left: until then there must be one.
-    pub(super) last_chance: Time,
+    LastChance,
+}
+
+impl From<Awaited> for usize {
+    fn from(awaited: Awaited) -> usize {
+        awaited as usize
+    }
+}
+
+/// Timers of the connection as a whole.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionTimers {
+    timers: Timers<Awaited>,
+    backoff: u32,
+    probe_backoff: u32,
 }
 
 impl ConnectionTimers {
     pub(super) const fn new() -> ConnectionTimers {
-        ConnectionTimers {
-            retransmission: Time::NEVER,
-            backoff: 0,
-            safety: Time::NEVER,
-            window_probe: Time::NEVER,
-            probe_backoff: 0,
-            rejoin: Time::NEVER,
-            address: Time::NEVER,
-            fail: Time::NEVER,
-            release: Time::NEVER,
-            last_chance: Time::NEVER,
-        }
-    }
-
-    pub(super) const fn retransmission_armed(&self) -> bool {
-        self.retransmission.as_nanos() != Time::NEVER.as_nanos()
+        ConnectionTimers { timers: Timers::new(), backoff: 0, probe_backoff: 0 }
     }
 
     pub(super) fn arm_retransmission(&mut self, now: Time, rto: Span) {
-        if self.retransmission == Time::NEVER {
-            self.retransmission = now + rto.times(1 << self.backoff.min(6));
+        if !self.is_set(Awaited::Retransmission) {
+            let wait = rto.times(1 << self.backoff.min(6));
+            self.set(Awaited::Retransmission, now + wait);
         }
     }
 
@@ -71,21 +70,24 @@ impl ConnectionTimers {
     pub(super) const fn retries(&self) -> u32 {
         self.backoff
     }
+}
 
-    fn next(&self) -> Time {
-        self.retransmission
-            .min(self.safety)
-            .min(self.window_probe)
-            .min(self.rejoin)
-            .min(self.address)
-            .min(self.fail)
-            .min(self.release)
-            .min(self.last_chance)
+impl Deref for ConnectionTimers {
+    type Target = Timers<Awaited>;
+
+    fn deref(&self) -> &Timers<Awaited> {
+        &self.timers
+    }
+}
+
+impl DerefMut for ConnectionTimers {
+    fn deref_mut(&mut self) -> &mut Timers<Awaited> {
+        &mut self.timers
     }
 }
 
 impl Connection {
-    /// When [`Connection::handle_timeout`] is to be called at the latest.
+    /// When [`Connection::handle_timeout`] is to be called: never late, perhaps early.
     pub(crate) fn poll_timeout(&self) -> Time {
         self.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
@@ -99,9 +101,9 @@ impl Connection {
     /// DATA_ACK moved: the connection's retransmission timer starts afresh.
     pub(super) fn on_data_progress(&mut self, now: Time) {
         self.timers.backoff = 0;
-        self.timers.retransmission = Time::NEVER;
+        self.timers.clear(Awaited::Retransmission);
         self.timers.probe_backoff = 0;
-        self.timers.window_probe = Time::NEVER;
+        self.timers.clear(Awaited::WindowProbe);
         let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
         if self.queue.una() < self.queue.nxt() || fin_pending {
             self.timers.arm_retransmission(now, self.longest_rto());
@@ -112,9 +114,9 @@ impl Connection {
     pub(super) fn arm_window_probe(&mut self, now: Time) {
         let nothing_under_way = self.subflows.iter().all(|s| s.tx.is_empty());
         let due = nothing_under_way && !planted(Planted::NoWindowProbe);
-        if due && self.timers.window_probe == Time::NEVER {
+        if due && !self.timers.is_set(Awaited::WindowProbe) {
             let wait = self.longest_rto().times(1 << self.timers.probe_backoff.min(8));
-            self.timers.window_probe = now + wait.min(Span::from_secs(120));
+            self.timers.set(Awaited::WindowProbe, now + wait.min(Span::from_secs(120)));
         }
     }
 
@@ -130,6 +132,8 @@ impl Connection {
             }
         }
         self.on_connection_timers(ctx);
+        self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
+        self.timers.on_looked();
     }
 
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
@@ -263,30 +267,25 @@ impl Connection {
             self.timers = ConnectionTimers::new();
             return;
         }
-        if self.timers.safety <= ctx.now {
-            self.timers.safety = Time::NEVER;
+        if self.timers.take_due(Awaited::Safety, ctx.now) {
             self.scheduling.wake();
         }
-        if self.timers.fail <= ctx.now {
-            self.timers.fail = Time::NEVER;
+        if self.timers.take_due(Awaited::Fail, ctx.now) {
             self.on_fail_timeout(ctx);
         }
-        if self.timers.rejoin <= ctx.now {
-            self.timers.rejoin = Time::NEVER;
+        if self.timers.take_due(Awaited::Rejoin, ctx.now) {
             self.start_joins(ctx);
         }
-        if self.timers.last_chance <= ctx.now {
+        if self.timers.at(Awaited::LastChance) <= ctx.now {
             return self.give_up_waiting(ctx);
         }
-        if self.timers.release <= ctx.now {
-            self.timers.release = Time::NEVER;
+        if self.timers.take_due(Awaited::Release, ctx.now) {
             return self.on_release_timer(ctx);
         }
-        if self.timers.address <= ctx.now {
+        if self.timers.at(Awaited::Address) <= ctx.now {
             self.on_address_timer(ctx);
         }
-        if self.timers.window_probe <= ctx.now {
-            self.timers.window_probe = Time::NEVER;
+        if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
             if let Some(index) = self.best_for_signal() {
@@ -294,8 +293,7 @@ impl Connection {
             }
             self.scheduling.wake();
         }
-        if self.timers.retransmission <= ctx.now {
-            self.timers.retransmission = Time::NEVER;
+        if self.timers.take_due(Awaited::Retransmission, ctx.now) {
             self.on_connection_rto(ctx);
         }
     }

@@ -2,11 +2,11 @@
 //! for a while, for the client may open another one (RFC 8684 section 3.3.6 lets data be sent on any
 //! subflow, later ones included).
 
-use super::timeouts::ConnectionTimers;
+use super::timeouts::{Awaited, ConnectionTimers};
 use super::{Connection, Context, Mode};
 use crate::config::PathConfig;
 use crate::tcp::state::State;
-use plait_base::{Span, Time};
+use plait_base::Span;
 use plait_wire::{Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -25,7 +25,7 @@ impl Connection {
 
     /// Whether it waits for a subflow.
     pub(crate) fn waits(&self) -> bool {
-        self.timers.last_chance != Time::NEVER
+        self.timers.is_set(Awaited::LastChance)
     }
 
     /// Whether a subflow has come through its handshake and is not closed.
@@ -39,7 +39,7 @@ impl Connection {
             return;
         }
         if self.may_wait() {
-            self.timers.last_chance = ctx.now + self.spec.config.close_timeout;
+            self.timers.set(Awaited::LastChance, ctx.now + self.spec.config.close_timeout);
         } else if self.closing.done() {
             self.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {
@@ -50,7 +50,7 @@ impl Connection {
 
     /// There is a subflow again: what is outstanding goes there.
     pub(super) fn on_subflow_regained(&mut self) {
-        self.timers.last_chance = Time::NEVER;
+        self.timers.clear(Awaited::LastChance);
         self.closing.fin_due |= self.closing.fin_sent.is_some() && !self.closing.fin_acked;
     }
 

@@ -346,6 +346,7 @@ impl Endpoint {
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.
+    /// Never late, and early where a timer was put off: then there is nothing to do yet.
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         let conns = self.connections.iter();

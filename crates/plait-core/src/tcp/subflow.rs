@@ -138,7 +138,7 @@ pub(crate) struct Subflow {
     pub(crate) undo: Undo,
     pub(crate) clock: StampClock,
     pub(crate) pacer: Pacer,
-    pub(crate) timers: Timers,
+    pub(crate) timers: Timers<Timer>,
     pub(crate) owes: Owes,
     pub(super) reduce_from: ReduceFrom,
     pub(crate) last_send: Time,

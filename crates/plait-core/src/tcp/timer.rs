@@ -1,6 +1,8 @@
-//! Timers of a subflow: a fixed array, read lazily. Setting one costs a store; the earliest is
-//! found by looking at all of them.
+//! Timers of a subflow and of a connection: fixed arrays, read lazily. When to look at them is
+//! never late but may be early: a timer that was put off or cleared is found out then, which costs
+//! less than keeping the earliest exact with every segment.
 
+use core::marker::PhantomData;
 use plait_base::Time;
 
 /// What a subflow may wait for.
@@ -25,7 +27,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 8;
+    const COUNT: usize = SLOTS;
     /// All timers, in the order in which those due at the same time expire.
     pub(crate) const ALL: [Timer; Timer::COUNT] = [
         Timer::Reorder,
@@ -39,32 +41,48 @@ impl Timer {
     ];
 }
 
+impl From<Timer> for usize {
+    fn from(timer: Timer) -> usize {
+        timer as usize
+    }
+}
+
+/// Kinds of timers in one array.
+const SLOTS: usize = 8;
+
+/// Timers of the kinds `K`, at most [`SLOTS`] of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Timers([Time; Timer::COUNT]);
+pub(crate) struct Timers<K> {
+    at: [Time; SLOTS],
+    /// None of them is earlier.
+    earliest: Time,
+    kinds: PhantomData<K>,
+}
 
-impl Timers {
-    pub(crate) const fn new() -> Timers {
-        Timers([Time::NEVER; Timer::COUNT])
+impl<K: Into<usize> + Copy> Timers<K> {
+    pub(crate) const fn new() -> Timers<K> {
+        Timers { at: [Time::NEVER; SLOTS], earliest: Time::NEVER, kinds: PhantomData }
     }
 
-    pub(crate) const fn set(&mut self, timer: Timer, at: Time) {
-        self.0[timer as usize] = at;
+    pub(crate) fn set(&mut self, timer: K, at: Time) {
+        self.at[timer.into()] = at;
+        self.earliest = self.earliest.min(at);
     }
 
-    pub(crate) const fn clear(&mut self, timer: Timer) {
-        self.0[timer as usize] = Time::NEVER;
+    pub(crate) fn clear(&mut self, timer: K) {
+        self.at[timer.into()] = Time::NEVER;
     }
 
-    pub(crate) const fn at(&self, timer: Timer) -> Time {
-        self.0[timer as usize]
+    pub(crate) fn at(&self, timer: K) -> Time {
+        self.at[timer.into()]
     }
 
-    pub(crate) fn is_set(&self, timer: Timer) -> bool {
+    pub(crate) fn is_set(&self, timer: K) -> bool {
         self.at(timer) != Time::NEVER
     }
 
     /// Clears `timer` and tells whether it was due.
-    pub(crate) fn take_due(&mut self, timer: Timer, now: Time) -> bool {
+    pub(crate) fn take_due(&mut self, timer: K, now: Time) -> bool {
         let due = self.at(timer) <= now;
         if due {
             self.clear(timer);
@@ -72,8 +90,14 @@ impl Timers {
         due
     }
 
+    /// When to look at the timers, at the latest.
     pub(crate) fn next(&self) -> Time {
-        self.0.iter().copied().min().unwrap_or(Time::NEVER)
+        self.earliest
+    }
+
+    /// Those that were due are done: the next look is due when the next of them is.
+    pub(crate) fn on_looked(&mut self) {
+        self.earliest = self.at.iter().copied().min().unwrap_or(Time::NEVER);
     }
 
     pub(crate) fn clear_all(&mut self) {
