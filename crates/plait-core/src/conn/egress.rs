@@ -154,6 +154,7 @@ impl Connection {
         None
     }
 
+    #[inline(never)]
     fn resend(
         &mut self,
         ctx: &mut Context<'_>,
@@ -258,6 +259,7 @@ impl Connection {
         (!range.is_empty()).then_some(range)
     }
 
+    #[inline(always)]
     fn send_range(
         &mut self,
         ctx: &mut Context<'_>,
@@ -274,6 +276,7 @@ impl Connection {
         self.emit_data(ctx, index, seq, data, carry)
     }
 
+    #[inline(always)]
     fn emit_data(
         &mut self,
         ctx: &mut Context<'_>,

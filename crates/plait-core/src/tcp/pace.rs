@@ -11,8 +11,15 @@ pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing:
     let Some(nanos) = srtt.map(|srtt| srtt.as_nanos().max(1)) else { return 0 };
     let starting = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh / 2);
     let percent = if starting { pacing.start_percent } else { pacing.percent };
-    let rate = u128::from(cwnd) * u128::from(percent) * 10_000_000 / u128::from(nanos);
-    u64::try_from(rate).unwrap_or(u64::MAX)
+    let scale = u64::from(percent) * 10_000_000;
+    // Windows below a gigabyte need no wide division.
+    match cwnd.checked_mul(scale) {
+        Some(product) => product / nanos,
+        None => {
+            let rate = u128::from(cwnd) * u128::from(scale) / u128::from(nanos);
+            u64::try_from(rate).unwrap_or(u64::MAX)
+        }
+    }
 }
 
 /// Holds a subflow back until its release time.

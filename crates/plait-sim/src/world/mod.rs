@@ -313,6 +313,7 @@ impl<'a> World<'a> {
 
     /// Sets the host's wake-up. One that is set for an earlier time stands: it will find nothing to
     /// do, which costs less than keeping the queue in step with every timer.
+    #[inline(always)]
     fn rearm(&mut self, host: usize) {
         let source = self.network.sources() + host;
         let next = self.hosts[host].next_wake();
