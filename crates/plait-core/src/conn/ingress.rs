@@ -17,6 +17,13 @@ use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, ResetReason, Segment};
 /// Linux has it).
 const TIME_WAIT: plait_base::Span = plait_base::Span::from_secs(60);
 
+/// Keeps what few connections do off the way of all the others.
+#[cold]
+#[inline(never)]
+fn aside<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
 impl Connection {
     /// Takes in a segment for the subflow at `index`.
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
@@ -378,8 +385,10 @@ impl Connection {
         let payload = segment.payload.clone();
         let due = match &mut subflow.verifier {
             None => subflow.rx.accept(now, seq, dsn, payload, mss, deliver),
-            Some(verifier) => subflow.rx.accept(now, seq, dsn, payload, mss, |dsn, payload, at| {
-                verifier.take((dsn, payload, at), &mut deliver);
+            Some(verifier) => aside(|| {
+                subflow.rx.accept(now, seq, dsn, payload, mss, |dsn, payload, at| {
+                    verifier.take((dsn, payload, at), &mut deliver);
+                })
             }),
         };
         match due {

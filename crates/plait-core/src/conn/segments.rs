@@ -111,12 +111,18 @@ impl Connection {
         let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
         let checksum = mapping.and_then(|range| self.checksum(range, seq, &payload));
         let signals = self.has_ack_option(index);
-        let mut dss = None;
         // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
         // join has no DSS until it is proven.
-        if multipath && !signals || multipath && mapping.is_some() && data_len.is_none() {
-            let first_dsn = self.keys.first_dsn;
-            dss = Some(Dss {
+        let mapped = mapping.is_some() && data_len.is_none();
+        let has_dss = multipath && (!signals || mapped);
+        let first_dsn = self.keys.first_dsn;
+        let subflow = &mut self.subflows[index];
+        let stamps = Timestamps { value: subflow.clock.at(ctx.now), echo: subflow.shake.ts_recent };
+        let mut segment = ctx.blank_segment();
+        let options = &mut segment.options;
+        options.timestamps = subflow.shake.offer.timestamps.then_some(stamps);
+        if has_dss {
+            options.dss = Some(Dss {
                 data_ack: (!receives_plain)
                     .then_some(DataAck { value: data_ack & 0xffff_ffff, long: false }),
                 mapping: mapping.map(|range| Mapping {
@@ -129,18 +135,10 @@ impl Connection {
                 data_fin: false,
             });
         }
-        let mptcp = if signals && dss.is_none_or(|dss| dss.mapping.is_none()) {
-            self.ack_option(index, data_len, checksum)
-        } else {
-            None
-        };
+        if signals && (!has_dss || mapping.is_none()) {
+            options.mptcp = self.ack_option(index, data_len, checksum).map(Box::new);
+        }
         let subflow = &mut self.subflows[index];
-        let stamps = Timestamps { value: subflow.clock.at(ctx.now), echo: subflow.shake.ts_recent };
-        let mut segment = ctx.blank_segment();
-        let options = &mut segment.options;
-        options.timestamps = subflow.shake.offer.timestamps.then_some(stamps);
-        options.dss = dss;
-        options.mptcp = mptcp.map(Box::new);
         if subflow.shake.offer.sack && subflow.rx.has_sack() {
             let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len());
             let room =

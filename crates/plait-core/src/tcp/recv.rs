@@ -115,6 +115,7 @@ impl Receiver {
 
     /// Takes in the payload at `seq`; hands what is in order to `deliver` as (DSN, payload, time of
     /// arrival). Two full segments are worth an acknowledgement.
+    #[inline(always)]
     pub(crate) fn accept(
         &mut self,
         now: Time,
@@ -154,6 +155,7 @@ impl Receiver {
         if self.unacked >= 2 * mss { AckDue::Now } else { AckDue::Later }
     }
 
+    #[inline(never)]
     fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
         if self.held.len() >= self.most || self.ranges.count() >= MOST_RANGES {
             return;
