@@ -14,6 +14,7 @@ pub(crate) enum Task {
 
 /// Settles what is the same in every scheduler: reinjections go first, nothing to send is idle, and
 /// one subflow leaves no choice.
+#[inline]
 pub(crate) fn task(view: &View<'_>) -> Task {
     if let Some(decision) = reinjection(view) {
         return Task::Settled(decision);
@@ -72,6 +73,7 @@ pub(crate) fn none_usable(view: &View<'_>) -> Decision {
 
 /// The fastest candidate and the fastest candidate with room for `len` bytes. The first is taken
 /// among the living only: a scheduler must not wait for a dead subflow.
+#[inline]
 pub(crate) fn fast_and_usable<'a>(
     view: &View<'a>,
     len: u64,
@@ -111,6 +113,7 @@ pub(crate) enum Place<'a> {
 /// usable subflow that has not, the backup ones only where every other is down or has carried it.
 /// A subflow that is full, or recovers from a timeout, is waited for: it is blocked only for a
 /// while.
+#[inline]
 pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> Place<'a> {
     if let [only] = view.subflows {
         return match only.usable(len, view.tsq) {

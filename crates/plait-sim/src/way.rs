@@ -144,6 +144,7 @@ impl Way {
     }
 
     /// Offers a packet to the link at its stamp, which never goes back.
+    #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         queue: &mut EventQueue,

@@ -32,7 +32,7 @@ impl Connection {
         self.rounds.known = false;
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn look(&mut self) {
         let mut rounds = Rounds { known: true, ..Rounds::default() };
         for subflow in &self.subflows {

@@ -26,6 +26,7 @@ fn aside<R>(f: impl FnOnce() -> R) -> R {
 
 impl Connection {
     /// Takes in a segment for the subflow at `index`.
+    #[inline(always)]
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);

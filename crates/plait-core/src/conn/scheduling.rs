@@ -218,6 +218,7 @@ impl Connection {
     }
 
     /// Brings the views of the subflows that carry data up to date.
+    #[inline(always)]
     fn refresh_views(&mut self, now: Time) {
         let common = (self.segment_size(), self.sends_plain());
         let stale = core::mem::replace(&mut self.scheduling.stale, Stale::NOTHING);
@@ -296,6 +297,7 @@ impl Connection {
     }
 
     /// Tells the scheduler of an event.
+    #[inline(never)]
     pub(super) fn notify_scheduler(&mut self, ctx: &Context<'_>, notice: Notice) {
         if self.scheduling.warm_up.is_none() {
             self.refresh_views(ctx.now);
