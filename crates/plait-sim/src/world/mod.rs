@@ -344,13 +344,14 @@ impl<'a> World<'a> {
     }
 
     /// Tells observers what the cores have said since the last time.
-    #[inline]
+    #[inline(always)]
     fn drain_core(&mut self, host: usize) {
         if self.hosts[host].endpoint.has_events() {
             self.tell_observers(host);
         }
     }
 
+    #[inline(never)]
     fn tell_observers(&mut self, host: usize) {
         let mut told = std::mem::take(&mut self.told);
         self.hosts[host].endpoint.swap_events(&mut told);
