@@ -71,6 +71,13 @@ pub(crate) fn none_usable(view: &View<'_>) -> Decision {
     Decision::Wait { on: None, reason }
 }
 
+/// The subflow with the lowest smoothed RTT; of equal ones the one with the lower id.
+pub(crate) fn fastest<'a>(
+    subflows: impl Iterator<Item = &'a SubflowView>,
+) -> Option<&'a SubflowView> {
+    subflows.min_by_key(|subflow| (subflow.srtt_or_max(), subflow.id))
+}
+
 /// The fastest candidate and the fastest candidate with room for `len` bytes. The first is taken
 /// among the living only: a scheduler must not wait for a dead subflow.
 #[inline]

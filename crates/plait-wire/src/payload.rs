@@ -56,8 +56,7 @@ impl Payload {
         match self {
             Payload::Pattern { len, .. } => *len,
             Payload::Empty => 0,
-            Payload::Edited { len, .. }
-            | Payload::Bytes { len, .. } => *len,
+            Payload::Edited { len, .. } | Payload::Bytes { len, .. } => *len,
         }
     }
 

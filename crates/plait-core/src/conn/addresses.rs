@@ -1,10 +1,10 @@
 //! Addresses: their identifiers, what this end announces and what the peer does (ADD_ADDR, RFC 8684
 //! section 3.4.1).
 
-use super::timeouts::Awaited;
 use super::joins::Target;
 use super::removal::Removals;
 use super::segments::{Transmit, trim_sack};
+use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::config::Config;
 use crate::tcp::state::State;

@@ -165,7 +165,8 @@ impl Connection {
     #[inline]
     pub(super) fn has_ack_option(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let told = if subflow.shake.join { subflow.standing.joined } else { self.joins.peer_dss_seen };
+        let told =
+            if subflow.shake.join { subflow.standing.joined } else { self.joins.peer_dss_seen };
         !told && subflow.shake.initiator && self.mode == Mode::Multipath && self.keys.peer.is_some()
     }
 

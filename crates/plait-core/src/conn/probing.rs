@@ -2,8 +2,8 @@
 //! lets a timeout be capped at 60 s and no lower; a probe is one segment beside the timeout, which
 //! goes on doubling.
 
-use super::timeouts::Awaited;
 use super::joins::Target;
+use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::config::{Config, PathConfig};
 use crate::tcp::subflow::Address;

@@ -409,3 +409,79 @@ fn note_delivered(sent: &Sent, highest_before: u64, outcome: &mut AckOutcome) {
         outcome.reordering |= sent.end() < highest_before;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// What RFC 8985 section 6.2 says, segment by segment: those in flight that were sent before
+    /// `newest` and not after `latest` are lost.
+    fn overtaken(ring: &TxRing, newest: (Time, u64), latest: Time) -> Vec<u64> {
+        let lost = |sent: &&Sent| {
+            let older = (sent.sent_at, sent.end()) < newest && sent.sent_at <= latest;
+            sent.whereabouts == Whereabouts::InFlight && older
+        };
+        ring.iter().filter(lost).map(|sent| sent.seq).collect()
+    }
+
+    fn lost(ring: &TxRing) -> Vec<u64> {
+        let lost = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::Lost);
+        lost.map(|sent| sent.seq).collect()
+    }
+
+    proptest! {
+        /// R69: what is kept in mind between acknowledgements finds the same as a look at every
+        /// segment, whatever was sent, sent again, acknowledged, reneged or taken back before.
+        #[test]
+        fn marking_agrees_with_a_look_at_every_segment(
+            steps in proptest::collection::vec((0u8..10, 0u64..40, 1u64..6), 1..120),
+        ) {
+            let mut ring = TxRing::new();
+            ring.syn_acked();
+            let (mut now, mut newest) = (Time::ZERO, None::<(Time, u64)>);
+            for (what, place, count) in steps {
+                now += plait_base::Span::from_nanos(count % 3);
+                let seq = 1 + 10 * (ring.una() / 10 + place);
+                match what {
+                    0..=2 => {
+                        for _ in 0..count {
+                            ring.push(now, ring.nxt() - 1, 10, false);
+                        }
+                    }
+                    3 | 4 => {
+                        let block = ByteRange::with_len(seq, 10 * count);
+                        let outcome = ring.on_ack(ring.una(), &[block]);
+                        newest = newest.max(outcome.newest.map(|sent| (sent.sent_at, sent.end())));
+                    }
+                    5 => {
+                        let outcome = ring.on_ack(seq.min(ring.nxt()).max(ring.una()), &[]);
+                        newest = newest.max(outcome.newest.map(|sent| (sent.sent_at, sent.end())));
+                    }
+                    6 | 7 => {
+                        if let Some(seq) = ring.first_lost().map(|sent| sent.seq) {
+                            prop_assert_eq!(Some(seq), lost(&ring).first().copied());
+                            ring.retransmit(seq, now);
+                        }
+                        ring.retransmit(seq, now);
+                    }
+                    8 if place % 4 == 0 => ring.mark_all_lost(),
+                    8 => ring.unmark_lost(),
+                    _ => ring.forget_reneged(),
+                }
+                let Some(newest) = newest else { continue };
+                let latest = Time::from_nanos(now.as_nanos().saturating_sub(place % 4));
+                let mut expected = lost(&ring);
+                expected.extend(overtaken(&ring, newest, latest));
+                expected.sort_unstable();
+                let flight = ring.inflight();
+                let marked = ring.mark_overtaken(newest, |sent| sent.sent_at <= latest);
+                prop_assert_eq!(lost(&ring), expected);
+                prop_assert_eq!(ring.inflight() + marked, flight);
+                let there = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::InFlight);
+                prop_assert_eq!(there.map(|sent| u64::from(sent.len)).sum::<u64>(), ring.inflight());
+            }
+        }
+    }
+}

@@ -22,11 +22,6 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// No entry.
     pub(crate) const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
-
-    /// Both parts in one number, in the same order.
-    pub(crate) const fn key(self) -> u128 {
-        (self.at.as_nanos() as u128) << 64 | self.order as u128
-    }
 }
 
 /// Up to this many sources are looked through; a calendar pays only beyond (`benches/queue.rs`).
