@@ -66,7 +66,7 @@ fn late(line: &str, down: u64, mbit: f64) -> Vec<String> {
 }
 
 /// Every registered one, and variants.
-const EVERY: &str = "minrtt,roundrobin,redundant,ecf,blest,otias,sttf,daps,strict,rtt-threshold,minrtt+rp,blest:mode=paper,ecf:floor=off";
+const EVERY: &str = "minrtt,roundrobin,redundant,ecf,blest,otias,sttf,daps,strict,rtt-threshold,linux,stms-c,stms-a,minrtt+rp,blest:mode=paper,ecf:floor=off";
 
 #[test]
 fn every_registered_scheduler_is_among_them() {
