@@ -5,60 +5,17 @@
 
 mod model;
 
+use model::burst::{LARGE, SMALL};
 use model::{MSS, Model, subflow};
-use plait_base::{ByteRange, Span, SubflowId};
+use plait_base::{Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Spec};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A segment on its way: when its acknowledgement is back, and its number in order of sending.
-type Flight = BTreeMap<(u64, u64), (SubflowId, ByteRange)>;
-
-/// Writes `segments` at once and runs until all have arrived: the one-way delay in ms and the
-/// share on the first path.
+/// The one-way delay of a burst in ms, and the share on the first path.
 fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> (u64, f64) {
-    let paths = rtts_ms.iter().zip(0..);
-    let subflows = paths.map(|(rtt, id)| subflow(id, Span::from_millis(*rtt), 10 * MSS)).collect();
-    let mut model = Model::new(subflows, segments * MSS);
-    model.connection.wnd_end = window;
-    let (mut scheduler, mut out) = (Spec::parse(spec).unwrap().build(), Outcome::default());
-    let (mut flight, mut received) = (Flight::new(), plait_base::RangeSet::new());
-    let (mut sent, mut on_first, mut last) = (0, 0, 0);
-    loop {
-        let mut next = model.send_assigned();
-        if next.is_none() {
-            let decision = model.ask(&mut *scheduler, &mut out);
-            next = model.apply(decision, &out.effects);
-            if let Decision::Assign { .. } = decision {
-                model.assign(&out.plan);
-                continue;
-            }
-        }
-        if let Some((id, range)) = next {
-            let rtt = Span::from_millis(rtts_ms[id.index()]);
-            let arrival = model.now + rtt.over(2);
-            last = last.max(arrival.as_nanos());
-            flight.insert(((model.now + rtt).as_nanos(), sent), (id, range));
-            sent += 1;
-            on_first += u64::from(id == SubflowId(0));
-            continue;
-        }
-        // What has arrived by the time when the acknowledgement leaves is what it acknowledges:
-        // acknowledgements are taken one at a time, the scheduler asked after each.
-        let Some(((back, _), (id, range))) = flight.pop_first() else { break };
-        model.now = plait_base::Time::from_nanos(back);
-        received.insert(range);
-        let subflow = model.subflow_mut(id);
-        subflow.inflight -= range.len();
-        subflow.cwnd += MSS;
-        model.data_ack(received.first().filter(|first| first.start == 0).map_or(0, |r| r.end));
-    }
-    assert_eq!(sent, segments);
-    (last / 1_000_000, on_first as f64 / segments as f64)
+    let burst = model::burst::burst(spec, rtts_ms, window, segments);
+    (burst.delay_ms(), burst.share(SubflowId(0)))
 }
-
-const SMALL: u64 = 64 * 1024;
-const LARGE: u64 = 6 * 1024 * 1024;
 
 const COLUMNS: [(&str, u64); 6] = [
     ("minrtt", LARGE),

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod burst;
 pub(crate) mod states;
 
 use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
