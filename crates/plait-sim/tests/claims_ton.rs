@@ -1,0 +1,182 @@
+//! What "Low-Latency Scheduling in MPTCP" claims of hosts: of a host queue that holds a burst back,
+//! of a receive buffer that the slow path blocks, and of an RTT that nobody measures any more.
+
+mod common;
+
+use common::{at, ideal, limited, ms, setup, spec, textbook, watched};
+use plait_app::{AppEvent, Host};
+use plait_base::{ByteRange, Rate, Span, SubflowId, Time};
+use plait_core::{Carry, Config, Event};
+use plait_link::RateSource;
+use plait_sim::{PathSetup, Snapshot, Watch, Who};
+
+const P1: SubflowId = SubflowId(0);
+const P2: SubflowId = SubflowId(1);
+/// Payload of a segment: what a DSS leaves of 1448 bytes.
+const SEGMENT: u64 = 1428;
+
+/// What the server sent and the client could read, and what the server was told of it, from the
+/// burst on; times since its first segment, DSNs from its start.
+#[derive(Default)]
+struct Trace {
+    burst: Option<u64>,
+    start: Option<Time>,
+    sent: Vec<(Span, SubflowId, ByteRange, Carry)>,
+    arrived: Vec<Span>,
+    readable: Vec<(Span, ByteRange)>,
+    acked: Vec<(Span, u64)>,
+}
+
+impl Watch for Trace {
+    fn on_app(&mut self, _: Time, who: Who, event: &AppEvent) {
+        if let (Host::Server, AppEvent::MeasureFrom { offset }) = (who.host, event) {
+            self.burst = Some(*offset);
+        }
+    }
+
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        let Some(base) = self.burst else { return };
+        let start = *self.start.get_or_insert(now);
+        let after = now.since(start);
+        let from = |range: &ByteRange| ByteRange::new(range.start - base, range.end - base);
+        match (who.host, event) {
+            (Host::Server, Event::DataSent { subflow, data, carry }) => {
+                self.sent.push((after, *subflow, from(data), *carry));
+            }
+            (Host::Server, Event::DataAcked { new, .. }) => self.acked.push((after, new - base)),
+            (Host::Client, Event::DataArrived { .. }) => self.arrived.push(after),
+            (Host::Client, Event::DataReadable { data, .. }) => {
+                self.readable.push((after, from(data)));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Trace {
+    /// When and where segment `number` (of 1428 bytes, the first is 1) was sent for the first time.
+    fn departure(&self, number: u64) -> (Span, SubflowId) {
+        let found = self.sent.iter().find(|(.., data, _)| data.end == number * SEGMENT);
+        found.map(|(after, subflow, ..)| (*after, *subflow)).expect("it was sent")
+    }
+
+    fn readable_at(&self, number: u64) -> Span {
+        let holds =
+            |data: &ByteRange| data.start < number * SEGMENT && number * SEGMENT <= data.end;
+        self.readable.iter().find(|(_, data)| holds(data)).expect("it was read").0
+    }
+
+    fn places(&self) -> Vec<SubflowId> {
+        assert!(self.sent.iter().all(|(.., carry)| *carry == Carry::New));
+        self.sent.iter().map(|(_, subflow, ..)| *subflow).collect()
+    }
+}
+
+/// ton-u6: segments go to the second path before the first has ten in flight.
+///
+/// Its second part, ten of the fifteen on the first path in the end, is a matter of the time that
+/// the host of the paper takes for a segment: its first path sends out what the host holds while
+/// the host still writes. Here a burst is written in no time: each path takes three segments at
+/// once (two are the limit, one more passes it) and then one for each that leaves, in turn, so that
+/// the first path carries eight. Ten it carries where the host holds nothing back.
+#[test]
+fn ton_u6_minrtt_leaks_while_the_host_queue_is_full() {
+    let rate = Rate::from_bps(500_000_000);
+    let path =
+        |name, rtt| PathSetup { nic_down: rate, nic_up: rate, ..limited(name, 500, ms(rtt)) };
+    for (tsq, first_leak, on_p1) in [(true, 4, 8), (false, 11, 10)] {
+        let config = Config { tsq, ..Config::default() };
+        let paths = vec![path("p1", 10), path("p2", 100)];
+        let trace: Trace =
+            watched(&setup(paths, &spec("minrtt", "cubic", 2, config), "burst:15seg"));
+        let places = trace.places();
+        let leak = places.iter().position(|it| *it == P2).expect("it leaks") + 1;
+        // Nothing is acknowledged yet: what went to P1 before is in flight.
+        assert!(trace.departure(15).0 < ms(10));
+        assert_eq!((places.len(), leak), (15, first_leak), "{tsq}");
+        assert_eq!(places.iter().filter(|it| **it == P1).count(), on_p1, "{tsq}");
+    }
+}
+
+/// ton-u5: RTTs of 100 and 10 ms, a receive buffer of six segments, windows of two; 1 and 2 go to
+/// the slow path, the others to the fast one.
+#[test]
+fn ton_u5_the_slow_path_blocks_a_buffer_of_six_segments() {
+    let paths = vec![ideal("slow", ms(100)), ideal("fast", ms(10))];
+    let config = Config { rcvbuf: 6 * SEGMENT, ..textbook() };
+    let spec = spec("strict", "fixed:cwnd=2seg", 2, config);
+    let trace: Trace = watched(&setup(paths, &spec, "burst:8seg"));
+    let (slow, fast) = (P1, P2);
+    assert_eq!(trace.places(), [slow, slow, fast, fast, fast, fast, fast, fast]);
+    // 3 and 4 have crossed after 5 ms, and 5 and 6 follow after an RTT of the fast path ...
+    let departures: Vec<Span> = (1..=6).map(|number| trace.departure(number).0).collect();
+    assert_eq!(departures, [0, 0, 0, 0, 10, 10].map(ms));
+    assert_eq!(trace.arrived, [5, 5, 15, 15, 50, 50, 60, 60].map(ms));
+    // ... but nothing is read before the slow path has carried 1 and 2,
+    assert_eq!((1..=6).map(|it| trace.readable_at(it)).min(), Some(ms(50)));
+    assert_eq!([trace.readable_at(3), trace.readable_at(4)], [ms(50); 2]);
+    // and 7 is not sent before their DATA_ACK, which takes the fast way back.
+    let acked = trace.acked.iter().find(|(_, dsn)| *dsn >= 2 * SEGMENT).expect("acknowledged").0;
+    assert_eq!(acked, ms(55));
+    assert!(trace.acked.iter().all(|(after, _)| *after >= acked));
+    assert_eq!(trace.departure(7).0, acked);
+}
+
+/// Where the server sent data for the first time, second by second.
+#[derive(Default)]
+struct Shares {
+    by_second: Vec<[u64; 2]>,
+    /// When bytes were last seen in the queue of the first path.
+    busy: Option<Time>,
+}
+
+impl Watch for Shares {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if let (Host::Server, Event::DataSent { subflow, data, carry: Carry::New }) =
+            (who.host, event)
+        {
+            let second = (now.as_nanos() / 1_000_000_000) as usize;
+            self.by_second.resize(self.by_second.len().max(second + 1), [0; 2]);
+            self.by_second[second][subflow.index()] += data.len();
+        }
+    }
+
+    fn interval(&self) -> Option<Span> {
+        Some(ms(1))
+    }
+
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        if snapshot.queued_down[0] > 0 {
+            self.busy = Some(at);
+        }
+    }
+}
+
+/// Base RTTs of 20 and 30 ms; the first link is slow from 5 to 6 s. 1 Mbit/s in single segments.
+fn after_a_transient_queue(scheduler: &str) -> Shares {
+    let mut first = limited("s1", 10, ms(20));
+    first.down.rate = RateSource::Steps(vec![
+        (Time::ZERO, Rate::from_bps(10_000_000)),
+        (at(5_000), Rate::from_bps(400_000)),
+        (at(6_000), Rate::from_bps(10_000_000)),
+    ]);
+    let paths = vec![first, limited("s2", 10, ms(30))];
+    let spec = spec(scheduler, "cubic", 2, Config::default());
+    watched(&setup(paths, &spec, "stream:1250B@10ms,for=30s"))
+}
+
+/// ton-u4: and so for as long as the load fits the other path. STTF, which does not go by an old
+/// RTT, comes back.
+#[test]
+fn ton_u4_minrtt_does_not_come_back_to_a_path_that_has_recovered() {
+    let shares = after_a_transient_queue("minrtt");
+    let empty_since = shares.busy.expect("a queue while the link was slow");
+    assert!(at(5_000) < empty_since && empty_since < at(6_000), "{empty_since:?}");
+    // The smaller RTT until the queue, and the other one from the next second on: for ten seconds
+    // after it was empty, and then until the end.
+    assert!(shares.by_second[..5].iter().all(|[_, second]| *second == 0), "{:?}", shares.by_second);
+    let later = &shares.by_second[6..30];
+    assert_eq!(later, [[0, 125_000]; 24]);
+    let reset = after_a_transient_queue("sttf");
+    assert_eq!(reset.by_second[15..30], [[125_000, 0]; 15]);
+}
