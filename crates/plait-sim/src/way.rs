@@ -94,20 +94,19 @@ impl Way {
         }
     }
 
-    /// A packet like this one that arrives at `at`. Copies come back ([`Way::keep`]), so the steady
+    /// A segment like this one, and who made it. Copies come back ([`Way::keep`]), so the steady
     /// state makes none: where none is left, as many are made as there are already.
     #[inline(never)]
-    fn copy(&mut self, packet: &Packet, at: Time) -> Packet {
+    fn copy(&mut self, segment: &Segment) -> (Box<Segment>, Copied) {
         if self.spare.is_empty() {
             let more = self.made.max(FIRST_SPARES);
             self.made += more;
             self.spare.reserve_exact(self.made);
             self.spare.extend((0..more).map(|_| Box::default()));
         }
-        let mut segment = self.spare.pop().unwrap_or_default();
-        segment.clone_from(&packet.segment);
-        let copied = if self.host_links.is_empty() { Copied::ByShared } else { Copied::ByPath };
-        Packet { stamp: Stamp { at, ..packet.stamp }, copied, segment, ..*packet }
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.as_mut().clone_from(segment);
+        (copy, if self.host_links.is_empty() { Copied::ByShared } else { Copied::ByPath })
     }
 
     /// Takes back the segment of a copy that this way made; what it refers to is let go.
@@ -189,7 +188,7 @@ impl Way {
     fn follow(
         &mut self,
         queue: &mut EventQueue,
-        mut packet: Packet,
+        packet: Packet,
         fate: Fate,
     ) -> Option<(Packet, DropCause)> {
         match fate {
@@ -197,12 +196,17 @@ impl Way {
             // The rate is zero for ever from here on.
             Fate::Deliver { arrives: Time::NEVER, .. } | Fate::Queued => {}
             Fate::Deliver { arrives, held_back, twin, corrupt, .. } => {
-                packet.corrupt |= corrupt;
-                packet.stamp.at = arrives;
-                let copy = twin.map(|at| self.copy(&packet, at));
+                // Field by field: the packet stays in registers, and the copy knows none of it.
+                let Packet { stamp, pair, path, corrupt: was, copied, size, segment } = packet;
+                let corrupt = was | corrupt;
+                let twin = twin.map(|at| (at, self.copy(&segment)));
+                let stamp = Stamp { at: arrives, ..stamp };
+                let packet = Packet { stamp, pair, path, corrupt, copied, size, segment };
                 self.push(queue, packet, held_back);
-                if let Some(copy) = copy {
-                    self.push(queue, copy, held_back);
+                if let Some((at, (segment, copied))) = twin {
+                    let stamp = Stamp { at, ..stamp };
+                    let packet = Packet { stamp, pair, path, corrupt, copied, size, segment };
+                    self.push(queue, packet, held_back);
                 }
             }
         }

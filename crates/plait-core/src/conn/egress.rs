@@ -290,14 +290,13 @@ impl Connection {
         self.scheduling.on_sent(subflow);
         let payload = self.queue.payload(data);
         let mapping = (!self.sends_plain()).then_some(data);
-        let mut transmit = self.build_ack(ctx, index, seq, Flags::PSH, payload, mapping);
+        let mut segment = self.build_segment(ctx, index, seq, Flags::PSH, payload, mapping);
         if self.tells_infinite(index) {
-            self.tell_infinite(&mut transmit.segment);
+            self.tell_infinite(&mut segment);
         }
-        if self.spec.config.tsq {
-            transmit.report = Some(Report { conn: ctx.log.speaker, subflow });
-        }
-        transmit
+        let report = Report { conn: ctx.log.speaker, subflow };
+        let report = if self.spec.config.tsq { Some(report) } else { None };
+        Transmit { path: self.subflows[index].address.path, segment, report }
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.

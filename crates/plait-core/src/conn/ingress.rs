@@ -186,8 +186,10 @@ impl Connection {
         let echo = stamps.map(|stamps| stamps.echo);
         let heard = Heard { ack: ack.max(una), blocks: ranges, dsack, echo };
         let mss = self.mss();
-        let acked =
-            self.with_flows(index, |subflow, flows| subflow.on_ack(ctx.now, &heard, flows, mss));
+        let mut acked = Acked::default();
+        self.with_flows(index, |subflow, flows| {
+            subflow.on_ack(ctx.now, &heard, flows, mss, &mut acked);
+        });
         self.after_ack(ctx, index, &acked);
     }
 
@@ -196,7 +198,7 @@ impl Connection {
         let (id, cwnd) = (subflow.id, subflow.cwnd());
         ctx.log.emit(Event::Acked {
             subflow: id,
-            bytes: acked.outcome.delivered,
+            bytes: acked.delivered,
             rtt: acked.rtt,
             srtt: subflow.rtt.srtt().unwrap_or_default(),
             cwnd,

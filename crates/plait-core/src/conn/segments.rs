@@ -91,6 +91,7 @@ impl Connection {
     }
 
     /// A segment with everything an acknowledgement tells. `seq` counts from 0 at our SYN.
+    #[inline]
     pub(super) fn build_ack(
         &mut self,
         ctx: &mut Context<'_>,
@@ -100,6 +101,20 @@ impl Connection {
         payload: Payload,
         mapping: Option<ByteRange>,
     ) -> Transmit {
+        let segment = self.build_segment(ctx, index, seq, flags, payload, mapping);
+        Transmit { path: self.subflows[index].address.path, segment, report: None }
+    }
+
+    /// The segment of [`Connection::build_ack`].
+    pub(super) fn build_segment(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: u64,
+        flags: Flags,
+        payload: Payload,
+        mapping: Option<ByteRange>,
+    ) -> Box<Segment> {
         let receives_plain = self.receives_plain();
         let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
         let window = self.recv.window();
@@ -159,7 +174,7 @@ impl Connection {
         segment.server = subflow.address.server;
         segment.window = field as u16;
         segment.payload = payload;
-        Transmit { path: subflow.address.path, segment, report: None }
+        segment
     }
 
     /// A RST that the peer will accept.

@@ -25,7 +25,8 @@ pub(crate) struct Heard<'a> {
 /// What an acknowledgement changed, for the connection to act upon.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Acked {
-    pub(crate) outcome: AckOutcome,
+    /// Bytes newly delivered, cumulatively or selectively.
+    pub(crate) delivered: u64,
     pub(crate) rtt: Option<Span>,
     pub(crate) entered_recovery: bool,
     pub(crate) left_recovery: bool,
@@ -37,18 +38,20 @@ pub(crate) struct Acked {
 }
 
 impl Subflow {
-    /// Takes in an acknowledgement.
+    /// Takes in an acknowledgement; what came of it goes to `acked`, which is blank.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
         told: &Heard<'_>,
         flows: Flows<'_>,
         mss: u64,
-    ) -> Acked {
+        acked: &mut Acked,
+    ) {
         let Heard { ack, blocks, dsack, echo } = *told;
         let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
-        let outcome = self.tx.on_ack(ack, blocks);
-        let mut acked = Acked { outcome, ..Acked::default() };
+        let mut outcome = AckOutcome::default();
+        self.tx.on_ack(ack, blocks, &mut outcome);
+        acked.delivered = outcome.delivered;
         acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
         if dsack.is_some() {
             self.rack.on_dsack(self.tx.una(), self.tx.nxt());
@@ -78,8 +81,8 @@ impl Subflow {
         if recovering {
             self.tell_controller(now, &outcome, acked.rtt, flows);
         }
-        self.leave_recovery(now, &mut acked);
-        self.detect_loss(now, flows, mss, &mut acked);
+        self.leave_recovery(now, acked);
+        self.detect_loss(now, flows, mss, acked);
         if self.rack.tail.is_open() {
             acked.tail_repaired = self.rack.tail.on_ack(ack, dsack);
         }
@@ -100,7 +103,6 @@ impl Subflow {
         if outcome.delivered > 0 {
             self.arm_tail_probe(now);
         }
-        acked
     }
 
     /// Takes the last reduction of the window back, where this acknowledgement shows that what

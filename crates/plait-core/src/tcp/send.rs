@@ -173,23 +173,21 @@ impl TxRing {
         seq
     }
 
-    /// Takes in a cumulative acknowledgement and SACK blocks.
-    pub(crate) fn on_ack(&mut self, ack: u64, blocks: &[ByteRange]) -> AckOutcome {
-        let mut outcome = AckOutcome::default();
+    /// Takes in a cumulative acknowledgement and SACK blocks; adds what they tell to `outcome`.
+    pub(crate) fn on_ack(&mut self, ack: u64, blocks: &[ByteRange], outcome: &mut AckOutcome) {
         let told = blocks.iter().map(|block| block.end).max().filter(|end| *end <= self.nxt);
         let ack = told.filter(|_| planted(Planted::SackForgets)).map_or(ack, |end| end.max(ack));
         if ack > self.una {
             outcome.advanced = ack - self.una;
             self.una = ack;
             self.sacked.remove_below(ack);
-            self.pop_acked(ack, &mut outcome);
+            self.pop_acked(ack, outcome);
         }
         for block in blocks {
             let block = ByteRange::new(block.start.max(self.una), block.end.min(self.nxt));
-            self.on_sack(block, &mut outcome);
+            self.on_sack(block, outcome);
         }
         self.highest_delivered = self.highest_delivered.max(ack);
-        outcome
     }
 
     fn pop_acked(&mut self, ack: u64, outcome: &mut AckOutcome) {
@@ -452,11 +450,13 @@ mod tests {
                     }
                     3 | 4 => {
                         let block = ByteRange::with_len(seq, 10 * count);
-                        let outcome = ring.on_ack(ring.una(), &[block]);
+                        let mut outcome = AckOutcome::default();
+                        ring.on_ack(ring.una(), &[block], &mut outcome);
                         newest = newest.max(outcome.newest.map(|sent| (sent.sent_at, sent.end())));
                     }
                     5 => {
-                        let outcome = ring.on_ack(seq.min(ring.nxt()).max(ring.una()), &[]);
+                        let mut outcome = AckOutcome::default();
+                        ring.on_ack(seq.min(ring.nxt()).max(ring.una()), &[], &mut outcome);
                         newest = newest.max(outcome.newest.map(|sent| (sent.sent_at, sent.end())));
                     }
                     6 | 7 => {
