@@ -387,7 +387,7 @@ impl Connection {
         };
         let payload = segment.payload.clone();
         let due = match &mut subflow.verifier {
-            None => subflow.rx.accept(now, seq, dsn, payload, mss, deliver),
+            None => subflow.rx.accept(now, seq, dsn, payload, mss, &mut deliver),
             Some(verifier) => aside(|| {
                 subflow.rx.accept(now, seq, dsn, payload, mss, |dsn, payload, at| {
                     verifier.take((dsn, payload, at), &mut deliver);
