@@ -32,7 +32,8 @@ use plait_base::{SubflowId, SubflowSet};
 /// Something happened that a scheduler may want to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// DATA_ACK moved from the first to the second DSN.
+    /// DATA_ACK moved from the first to the second DSN. Not told to those that
+    /// [ignore](Scheduler::ignores_data_acks) it.
     DataAck {
         /// Old left edge.
         old: u64,
@@ -72,6 +73,12 @@ pub trait Scheduler: core::fmt::Debug + Send {
     /// Learns of an event.
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
         let _ = (view, notice);
+    }
+
+    /// Whether [`Notice::DataAck`] need not be told: there is one for every few segments, and each
+    /// costs a fresh view.
+    fn ignores_data_acks(&self) -> bool {
+        false
     }
 
     /// Writes the state that later decisions depend on, one call per named value.

@@ -127,10 +127,10 @@ impl Connection {
         if self.queue.una() > old_una {
             let new = self.queue.una();
             ctx.emit(Event::DataAcked { old: old_una, new });
-            self.notify_scheduler(
-                ctx,
-                Notice::DataAck { old: old_una, new, edge: self.queue.last_edge() },
-            );
+            if !self.scheduling.ignores_data_acks() {
+                let edge = self.queue.last_edge();
+                self.notify_scheduler(ctx, Notice::DataAck { old: old_una, new, edge });
+            }
         }
         self.on_payload(ctx, index, segment, seq);
         if segment.flags.has(Flags::FIN) {

@@ -20,6 +20,8 @@ pub(crate) const SAFETY_WAIT: Span = Span::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Scheduling {
     scheduler: Box<dyn Scheduler>,
+    /// It does not want to know of every DATA_ACK.
+    ignores_data_acks: bool,
     /// While a measurement warms up, segments go to the subflows in strict turn instead.
     warm_up: Option<WarmUp>,
     outcome: Outcome,
@@ -71,6 +73,7 @@ struct WarmUp {
 impl Scheduling {
     pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Scheduling {
         Scheduling {
+            ignores_data_acks: scheduler.ignores_data_acks(),
             scheduler,
             warm_up: None,
             outcome: Outcome::default(),
@@ -84,6 +87,11 @@ impl Scheduling {
             block: None,
             last_wait: None,
         }
+    }
+
+    /// Whether [`Notice::DataAck`] need not be told.
+    pub(super) const fn ignores_data_acks(&self) -> bool {
+        self.ignores_data_acks
     }
 
     /// Something happened that can change the scheduler's answer, whatever it was.
@@ -143,6 +151,7 @@ impl Connection {
         self.scheduling.warm_up = on.then(WarmUp::default);
         if !on {
             self.scheduling.scheduler = (self.spec.scheduler)();
+            self.scheduling.ignores_data_acks = self.scheduling.scheduler.ignores_data_acks();
         }
         self.scheduling.wake();
     }

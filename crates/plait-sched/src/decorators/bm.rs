@@ -199,6 +199,10 @@ impl Scheduler for Bm {
         self.base.on_notice(view, notice);
     }
 
+    fn ignores_data_acks(&self) -> bool {
+        self.base.ignores_data_acks()
+    }
+
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         self.base.save_state(write);
         let millis = |span: Option<Span>| span.map(Span::as_millis_f64);

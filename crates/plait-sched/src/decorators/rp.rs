@@ -217,6 +217,10 @@ impl Scheduler for Rp {
         self.base.on_notice(view, notice);
     }
 
+    fn ignores_data_acks(&self) -> bool {
+        self.base.ignores_data_acks()
+    }
+
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         self.base.save_state(write);
         crate::state::save_each("last_pen.", "_ms", &self.last_pen, write, |last| {

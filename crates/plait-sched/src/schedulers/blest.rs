@@ -255,6 +255,10 @@ fn packets_during(f: &SubflowView, rounds: u128) -> u128 {
 }
 
 impl Scheduler for Blest {
+    fn ignores_data_acks(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,

@@ -177,6 +177,10 @@ impl Ecf {
 }
 
 impl Scheduler for Ecf {
+    fn ignores_data_acks(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,

@@ -54,6 +54,10 @@ impl MinRtt {
 }
 
 impl Scheduler for MinRtt {
+    fn ignores_data_acks(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         if !self.tsq {
             return place_anyway(view, out);

@@ -134,6 +134,10 @@ impl RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
+    fn ignores_data_acks(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         if let Some(decision) = RoundRobin::reinjection(view) {
             return decision;

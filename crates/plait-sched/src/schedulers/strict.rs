@@ -36,6 +36,10 @@ Bad at   short transfers where the preferred path is the slow one; its tail goes
 struct Strict;
 
 impl Scheduler for Strict {
+    fn ignores_data_acks(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,
