@@ -1,9 +1,15 @@
 //! `plait list`: what there is, read from the registries.
 
+mod measured;
+mod page;
+#[cfg(test)]
+mod tests;
+
 use crate::console::{Console, json};
 use crate::failure::{Failure, unknown};
 use crate::output::{Output, TableFormat};
-use crate::render::{Align, Column, Emphasis, Table, csv, wrap};
+use crate::render::{Align, Column, Emphasis, Table, csv};
+use measured::Measurement;
 use plait_app::measure::Better;
 use plait_sched::SpecError;
 use schemars::JsonSchema;
@@ -16,8 +22,9 @@ const EXAMPLES: &str = "Examples:
 
 /// List schedulers, congestion controllers, workloads, paths and measures
 ///
-/// With a name it prints the whole page: the idea, the rule as a formula, parameters, where it
-/// comes from.
+/// With a name it prints the whole page: the idea, the rule as a formula, where it comes from, what
+/// it is good and bad at, for a scheduler what was measured of it, parameters. `--format markdown`
+/// prints the page as it stands in `docs/`.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -93,6 +100,9 @@ struct Item {
     /// The whole page.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     page: String,
+    /// What was measured of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    measured: Vec<Measurement>,
     /// Its parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     params: Vec<Setting>,
@@ -144,8 +154,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
             let rows: Vec<_> = document.entries.iter().map(row).collect();
             csv(&["name", "aliases", "summary"], &rows)
         }
-        (_, Some(TableFormat::Markdown), _) => table(&document).to_markdown(),
-        (_, None, Some(_)) => document.entries.iter().map(Item::full_page).collect(),
+        (_, Some(TableFormat::Markdown), None) => table(&document).to_markdown(),
+        (_, Some(TableFormat::Markdown), Some(_)) => {
+            document.entries.iter().map(page::markdown).collect()
+        }
+        (_, None, Some(_)) => document.entries.iter().map(page::text).collect(),
         (_, None, None) => {
             let console = args.output.reader(console);
             table(&document).to_text(console.width, console.colour)
@@ -173,45 +186,6 @@ impl Item {
         let bare = self.name.strip_prefix('+').unwrap_or(&self.name);
         self.name == name || bare == name || self.aliases.iter().any(|alias| alias == name)
     }
-
-    fn full_page(&self) -> String {
-        let mut text = format!("{}: {}\n", self.name, self.summary);
-        if !self.aliases.is_empty() {
-            text.push_str(&format!("Also called {}.\n", self.aliases.join(", ")));
-        }
-        if !self.grammar.is_empty() {
-            text.push_str(&format!("Written {}\n", self.grammar));
-        }
-        if !self.page.is_empty() {
-            text.push_str(&format!("\n{}\n", self.page.trim_end()));
-        }
-        if !self.params.is_empty() {
-            text.push_str("\nParameters\n");
-        }
-        for param in &self.params {
-            let unit =
-                if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) };
-            text.push_str(&format!(
-                "  {}={}{unit}  ({})\n      {}{}\n",
-                param.name,
-                param.default,
-                param.allowed,
-                param.help,
-                if param.clause.is_empty() {
-                    String::new()
-                } else {
-                    format!(" [{}]", param.clause)
-                },
-            ));
-        }
-        if !self.state.is_empty() {
-            text.push_str("\nState (plait decide)\n");
-        }
-        for value in &self.state {
-            text.push_str(&format!("  {}: {}\n", value.name, value.meaning));
-        }
-        text
-    }
 }
 
 fn entries(kind: Kind) -> Vec<Item> {
@@ -233,6 +207,7 @@ fn schedulers() -> Vec<Item> {
         aliases: entry.aliases.iter().map(ToString::to_string).collect(),
         summary: entry.idea.to_owned(),
         page: entry.page.to_owned(),
+        measured: measured::of(entry.name, measured::STORED),
         params: entry.params.iter().map(scheduler_setting).collect(),
         state: state(entry.state),
         ..Item::default()
@@ -241,6 +216,7 @@ fn schedulers() -> Vec<Item> {
         name: format!("+{}", entry.name),
         summary: entry.idea.to_owned(),
         page: entry.page.to_owned(),
+        measured: measured::of(&format!("+{}", entry.name), measured::STORED),
         params: entry.params.iter().map(scheduler_setting).collect(),
         state: state(entry.state),
         ..Item::default()
@@ -272,7 +248,10 @@ fn controllers() -> Vec<Item> {
         name: entry.name.to_owned(),
         aliases: entry.aliases.iter().map(ToString::to_string).collect(),
         summary: entry.idea.to_owned(),
-        page: format!("{}\n\nFollows {}", entry.page.trim_end(), entry.clause),
+        page: match entry.clause {
+            "none" => entry.page.to_owned(),
+            clause => format!("{}\nFollows  {clause}", entry.page.trim_end()),
+        },
         params: entry.params.iter().map(setting).collect(),
         state: entry.state.iter().map(|(name, meaning)| StateValue { name, meaning }).collect(),
         ..Item::default()
@@ -285,11 +264,7 @@ fn workloads() -> Vec<Item> {
         name: entry.name.to_owned(),
         summary: entry.summary.to_owned(),
         grammar: entry.grammar.to_owned(),
-        page: format!(
-            "{}\n\nExamples\n  {}",
-            wrap(entry.page, 92).join("\n"),
-            entry.examples.join("\n  ")
-        ),
+        page: format!("{}\n\nExamples\n  {}", entry.page, entry.examples.join("\n  ")),
         ..Item::default()
     };
     plait_app::WORKLOADS.iter().map(item).collect()
@@ -344,32 +319,5 @@ pub(crate) fn spec_problem(error: &SpecError) -> String {
             unknown(&format!("parameter of {}", error.owner), &error.key, known)
         }
         error => error.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_entry_has_a_line_and_a_page() {
-        for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures] {
-            let list = entries(kind);
-            assert!(list.len() >= 5, "{kind:?}");
-            for item in list {
-                assert!(!item.summary.is_empty() && !item.summary.contains('\n'), "{item:?}");
-                assert!(!item.page.is_empty(), "{item:?}");
-                assert!(item.answers_to(&item.name));
-            }
-        }
-    }
-
-    #[test]
-    fn problems_of_a_spec_bring_the_nearest_name() {
-        let problem = |text: &str| spec_problem(&plait_sched::Spec::parse(text).unwrap_err());
-        assert!(problem("blset").contains("did you mean `blest`?"));
-        assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
-        assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
-        assert!(problem("ecf:beta=x").contains("a number from"));
     }
 }

@@ -1,0 +1,323 @@
+//! The page of an entry, as text for a terminal and as Markdown for `docs/`.
+//!
+//! A page of a registry is paragraphs, formulas (indented, after a blank line) and labelled lines
+//! (`Good at  bulk transfers`), whose further lines are indented.
+
+use super::measured::{Measurement, PATHS};
+use super::{Item, Setting};
+use crate::render::{Align, Column, Emphasis, Table, wrap};
+use std::fmt::Write;
+
+/// What a labelled line begins with.
+const LABELS: [&str; 7] = ["Numbers", "Papers", "Paper", "Source", "Follows", "Good at", "Bad at"];
+/// Width of running text.
+const WIDTH: usize = 100;
+/// Width of a label, with the space behind it.
+const LABEL_WIDTH: usize = 9;
+
+/// A piece of a page.
+#[derive(Clone, PartialEq, Debug)]
+enum Block {
+    /// Running text.
+    Paragraph(String),
+    /// Lines that stay as they are, without what all of them are indented by.
+    Formula(Vec<String>),
+    /// A label and its text.
+    Labelled(&'static str, String),
+}
+
+/// The label of a line and what follows it, after a colon or at least two spaces.
+fn label(line: &str) -> Option<(&'static str, &str)> {
+    LABELS.iter().find_map(|label| {
+        let rest = line.strip_prefix(label)?;
+        let text = rest.strip_prefix(": ").or_else(|| rest.strip_prefix("  "))?;
+        Some((*label, text.trim()))
+    })
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    // Whether the next line may go on with the last block.
+    let mut open = false;
+    for line in page.lines() {
+        let (indented, text) = (line.starts_with("  "), line.trim());
+        if text.is_empty() {
+            open = false;
+            continue;
+        }
+        let last = blocks.last_mut().filter(|_| open);
+        match (last, label(line)) {
+            (_, Some((label, text))) => blocks.push(Block::Labelled(label, text.to_owned())),
+            (Some(Block::Formula(lines)), _) if indented => lines.push(line.to_owned()),
+            (Some(Block::Labelled(_, so_far)), _) if indented => {
+                so_far.push(' ');
+                so_far.push_str(text);
+            }
+            (Some(Block::Paragraph(so_far)), _) if !indented => {
+                so_far.push(' ');
+                so_far.push_str(text);
+            }
+            _ if indented => blocks.push(Block::Formula(vec![line.to_owned()])),
+            _ => blocks.push(Block::Paragraph(text.to_owned())),
+        }
+        open = true;
+    }
+    for block in &mut blocks {
+        if let Block::Formula(lines) = block {
+            let indent = |line: &String| line.len() - line.trim_start().len();
+            let common = lines.iter().map(indent).min().unwrap_or(0);
+            for line in lines {
+                line.replace_range(..common, "");
+            }
+        }
+    }
+    blocks
+}
+
+/// The page as text.
+pub(super) fn text(item: &Item) -> String {
+    let mut page = format!("{}: {}\n", item.name, item.summary);
+    if !item.aliases.is_empty() {
+        let _ = writeln!(page, "Also called {}.", item.aliases.join(", "));
+    }
+    if !item.grammar.is_empty() {
+        let _ = writeln!(page, "Written {}", item.grammar);
+    }
+    let mut labelled = false;
+    for block in blocks(&item.page) {
+        // Labelled lines stand together.
+        if !(labelled && matches!(block, Block::Labelled(..))) {
+            page.push('\n');
+        }
+        labelled = matches!(block, Block::Labelled(..));
+        match block {
+            Block::Paragraph(text) => lines(&mut page, "", wrap(&text, WIDTH)),
+            Block::Formula(formula) => lines(&mut page, "    ", formula),
+            Block::Labelled(label, text) => {
+                for (nth, line) in wrap(&text, WIDTH - LABEL_WIDTH).iter().enumerate() {
+                    let label = if nth == 0 { label } else { "" };
+                    let _ = writeln!(page, "{label:<LABEL_WIDTH$}{line}");
+                }
+            }
+        }
+    }
+    if !item.measured.is_empty() {
+        let _ = writeln!(page, "\nMeasured (medians; cubic, seed 1)");
+        lines(&mut page, "  ", measured(&item.measured).to_text(WIDTH, false).lines());
+        page.push('\n');
+        lines(&mut page, "  ", command(&item.measured));
+    }
+    if !item.params.is_empty() {
+        page.push_str("\nParameters\n");
+    }
+    for param in &item.params {
+        let from =
+            if param.clause.is_empty() { String::new() } else { format!(" [{}]", param.clause) };
+        let _ = writeln!(page, "  {}  ({})", written(param), param.allowed);
+        lines(&mut page, "      ", wrap(&format!("{}{from}", param.help), WIDTH - 6));
+    }
+    if !item.state.is_empty() {
+        page.push_str("\nState (plait decide)\n");
+    }
+    for value in &item.state {
+        let _ = writeln!(page, "  {}: {}", value.name, value.meaning);
+    }
+    page
+}
+
+/// The page as Markdown.
+pub(super) fn markdown(item: &Item) -> String {
+    let mut page = format!("# {}\n\n{}.\n", item.name, sentence(&item.summary));
+    let code = |text: &str| format!("`{text}`");
+    if !item.aliases.is_empty() {
+        let names: Vec<String> = item.aliases.iter().map(|name| code(name)).collect();
+        let _ = writeln!(page, "Also called {}.", names.join(", "));
+    }
+    if !item.grammar.is_empty() {
+        let _ = writeln!(page, "Written `{}`.", item.grammar);
+    }
+    let mut labelled = false;
+    for block in blocks(&item.page) {
+        if !(labelled && matches!(block, Block::Labelled(..))) {
+            page.push('\n');
+        }
+        labelled = matches!(block, Block::Labelled(..));
+        match block {
+            Block::Paragraph(text) => prose(&mut page, "", &text),
+            Block::Formula(formula) => fenced(&mut page, formula),
+            Block::Labelled(label, text) => prose(&mut page, "* ", &format!("**{label}**: {text}")),
+        }
+    }
+    if !item.measured.is_empty() {
+        page.push_str("\n## Measured\n\nMedians; controller cubic, seed 1.\n\n");
+        page.push_str(&measured(&item.measured).to_markdown());
+        page.push('\n');
+        fenced(&mut page, command(&item.measured));
+    }
+    if !item.params.is_empty() {
+        page.push_str("\n## Parameters\n\n");
+        let titles = ["parameter, default", "allowed", "what it does", "from"];
+        let mut table = left(&titles);
+        for param in &item.params {
+            let cells = [code(&written(param)), param.allowed.clone(), param.help.to_owned()];
+            let cells = cells.into_iter().chain([param.clause.to_owned()]);
+            table.row(Emphasis::None, cells.collect());
+        }
+        page.push_str(&table.to_markdown());
+    }
+    if !item.state.is_empty() {
+        page.push_str("\n## State (`plait decide`)\n\n");
+        let mut table = left(&["value", "meaning"]);
+        for value in &item.state {
+            table.row(Emphasis::None, vec![code(value.name), value.meaning.to_owned()]);
+        }
+        page.push_str(&table.to_markdown());
+    }
+    page
+}
+
+/// `beta=0.25`, with its unit.
+fn written(param: &Setting) -> String {
+    let unit = if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) };
+    format!("{}={}{unit}", param.name, param.default)
+}
+
+fn left(titles: &[&str]) -> Table {
+    Table::new(titles.iter().map(|title| Column::new(title, Align::Left)).collect())
+}
+
+/// The measurements of one scheduler; minrtt is not held against itself.
+fn measured(list: &[Measurement]) -> Table {
+    let name = list.first().map_or("", |first| first.scheduler.as_str());
+    let mut columns: Vec<Column> =
+        ["paths", "workload", "measure"].map(|title| Column::new(title, Align::Left)).into();
+    let names = [name, "minrtt", "best path alone"];
+    let own = name != "minrtt";
+    let kept = names.iter().enumerate().filter(|(at, _)| *at != 1 || own);
+    columns.extend(kept.map(|(_, title)| Column::new(title, Align::Right)));
+    let mut table = Table::new(columns);
+    for it in list {
+        let mut cells = vec![it.paths.to_owned(), it.workload.to_owned(), it.measure.to_owned()];
+        cells.push(format!("{:.1}", it.median));
+        if own {
+            cells.push(format!("{:.1}", it.minrtt));
+        }
+        cells.push(format!("{:.1} ({})", it.best_path_alone, it.best_path));
+        table.row(Emphasis::None, cells);
+    }
+    table
+}
+
+/// What the names of the paths stand for, and the line that runs a row again.
+fn command(list: &[Measurement]) -> Vec<String> {
+    let name = list.first().map_or("", |first| first.scheduler.as_str());
+    let others = if name == "minrtt" { "" } else { ",minrtt" };
+    let again = format!("plait compare PATHS --workload WORKLOAD --schedulers {name}{others}");
+    std::iter::once(again).chain(legend()).collect()
+}
+
+/// The names of the paths, each with what it stands for.
+pub(super) fn legend() -> impl Iterator<Item = String> {
+    PATHS.iter().map(|(name, settings)| format!("{name:<7} {settings}"))
+}
+
+/// With a capital at its start.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn lines(page: &mut String, indent: &str, lines: impl IntoIterator<Item = impl AsRef<str>>) {
+    for line in lines {
+        let _ = writeln!(page, "{}", format!("{indent}{}", line.as_ref()).trim_end());
+    }
+}
+
+pub(super) fn fenced(page: &mut String, formula: impl IntoIterator<Item = impl AsRef<str>>) {
+    page.push_str("```text\n");
+    lines(page, "", formula);
+    page.push_str("```\n");
+}
+
+/// Running text in Markdown, `lead` before its first line. No line begins with what would be a
+/// mark of Markdown.
+fn prose(page: &mut String, lead: &str, text: &str) {
+    let indent = " ".repeat(lead.len());
+    for (nth, line) in wrap(text, WIDTH - lead.len()).iter().enumerate() {
+        let indent = if nth == 0 { lead } else { &indent };
+        let mark = nth > 0 && line.starts_with(['*', '+', '-', '=', '#', '>']);
+        let _ = writeln!(page, "{indent}{}{line}", if mark { "\\" } else { "" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "\
+A paragraph
+of two lines.
+
+    x = 1
+      + 2
+
+Good at  one thing
+         and another.
+Bad at: formulas.
+
+The end.";
+
+    fn item() -> Item {
+        Item {
+            name: "ecf".to_owned(),
+            summary: "first things first".to_owned(),
+            page: PAGE.to_owned(),
+            ..Item::default()
+        }
+    }
+
+    #[test]
+    fn a_page_falls_into_blocks() {
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            blocks(PAGE),
+            [
+                Block::Paragraph(text("A paragraph of two lines.")),
+                Block::Formula(vec![text("x = 1"), text("  + 2")]),
+                Block::Labelled("Good at", text("one thing and another.")),
+                Block::Labelled("Bad at", text("formulas.")),
+                Block::Paragraph(text("The end.")),
+            ]
+        );
+    }
+
+    #[test]
+    fn words_of_a_sentence_are_no_labels() {
+        let page = "Paper is patient.\nGood at heart.\n\nNumbers";
+        let expected = ["Paper is patient. Good at heart.", "Numbers"]
+            .map(|text| Block::Paragraph(text.to_owned()));
+        assert_eq!(blocks(page), expected);
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        assert_eq!(
+            text(&item()),
+            "ecf: first things first\n\nA paragraph of two lines.\n\n    x = 1\n      + 2\n\n\
+             Good at  one thing and another.\nBad at   formulas.\n\nThe end.\n"
+        );
+        assert_eq!(
+            markdown(&item()),
+            "# ecf\n\nFirst things first.\n\nA paragraph of two lines.\n\n```text\nx = 1\n  + 2\n\
+             ```\n\n* **Good at**: one thing and another.\n* **Bad at**: formulas.\n\nThe end.\n"
+        );
+    }
+
+    #[test]
+    fn a_wrapped_line_is_no_list() {
+        let mut page = String::new();
+        let word = "w".repeat(WIDTH);
+        prose(&mut page, "", &format!("{word} * {word}"));
+        assert_eq!(page, format!("{word}\n\\*\n{word}\n"));
+    }
+}

@@ -1,0 +1,223 @@
+//! What is listed; and the pages in `docs/schedulers` and `docs/cc`, with the measured table that
+//! they print: written with `PLAIT_BLESS=1 cargo test -p plait-cli list::`, compared otherwise.
+
+use super::measured::{CASES, Case, row_names};
+use super::*;
+use plait_lab::{Control, Draft, Report, Simulator};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+/// Set to write what is generated instead of comparing it.
+const BLESS: &str = "PLAIT_BLESS";
+/// Who writes it, and how.
+const ORIGIN: &str = "Written by `PLAIT_BLESS=1 cargo test -p plait-cli list::`; do not edit.";
+
+fn crate_file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What differs between a generated text and its file, which is written where that is asked for.
+fn drift(path: &Path, fresh: &str) -> Option<String> {
+    if std::env::var_os(BLESS).is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, fresh).unwrap();
+        return None;
+    }
+    let stored = fs::read_to_string(path).unwrap_or_default();
+    let line = fresh.lines().zip(stored.lines()).find(|(fresh, stored)| fresh != stored);
+    let (now, then) = line.unwrap_or(("(another number of lines)", ""));
+    (fresh != stored).then(|| format!("{}:\n  is   {then}\n  now  {now}", path.display()))
+}
+
+fn none_differs(differences: &[String]) {
+    assert!(
+        differences.is_empty(),
+        "out of date; `PLAIT_BLESS=1 cargo test -p plait-cli list::` writes them:\n{}",
+        differences.join("\n")
+    );
+}
+
+fn report(case: &Case) -> Report {
+    let names = row_names();
+    let schedulers: Vec<&str> = names.iter().map(String::as_str).collect();
+    let schedulers = schedulers.into_iter().filter(|name| !name.starts_with("tcp:"));
+    let schedulers = schedulers.collect::<Vec<_>>().join(",");
+    let mut draft = Draft::new();
+    let line = format!("{} --schedulers {schedulers} --check on", case.arguments());
+    for setting in line.split("--").skip(1) {
+        let (name, text) = setting.trim().split_once(' ').unwrap();
+        draft.argument(name, text).unwrap();
+    }
+    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+    match plait_lab::compare(&draft.build().unwrap(), &Simulator, &control).unwrap() {
+        plait_lab::Document::Report(report) => report,
+        plait_lab::Document::Sweep(sweep) => panic!("{sweep:?}"),
+    }
+}
+
+/// The table, measured now.
+fn fresh() -> &'static str {
+    static TABLE: OnceLock<String> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let reports = CASES.each_ref().map(|case| (case, report(case)));
+        let mut table = format!("# {ORIGIN}\n{:<14}", "scheduler");
+        for case in &CASES {
+            write!(table, " {:>13}", case.column).unwrap();
+        }
+        table.push('\n');
+        for name in row_names() {
+            write!(table, "{name:<14}").unwrap();
+            for (case, report) in &reports {
+                assert_eq!(report.primary_measure, case.measure, "{}", case.column);
+                assert_eq!(report.seed, 1);
+                let row = report.rows.iter().find(|row| row.scheduler == name).unwrap();
+                assert_eq!(row.cc, "cubic");
+                assert_eq!(row.incomplete, 0, "{name}, {}: {:?}", case.column, row.failures);
+                write!(table, " {:>13.1}", row.measures[case.measure].median).unwrap();
+            }
+            table.push('\n');
+        }
+        table
+    })
+}
+
+/// Name of a page's file.
+fn file_name(item: &Item) -> String {
+    format!("{}.md", item.name.trim_start_matches('+'))
+}
+
+fn index(kind: Kind, items: &[Item]) -> String {
+    let (title, command) = match kind {
+        Kind::Schedulers => ("Schedulers and decorators", "schedulers"),
+        _ => ("Congestion controllers", "cc"),
+    };
+    let mut page = format!(
+        "# {title}\n\n<!-- {ORIGIN} -->\n\n`plait list {command} NAME` prints these pages.\n\n"
+    );
+    let titles = ["name", "what it is", "also"];
+    let mut table = Table::new(titles.map(|title| Column::new(title, Align::Left)).into());
+    for item in items {
+        let link = format!("[{}]({})", item.name, file_name(item));
+        let summary = page::sentence(&item.summary);
+        table.row(Emphasis::None, vec![link, summary, item.aliases.join(", ")]);
+    }
+    page.push_str(&table.to_markdown());
+    if matches!(kind, Kind::Schedulers) {
+        page.push_str(&everything_measured());
+    }
+    page
+}
+
+/// The whole table, and what its columns are.
+fn everything_measured() -> String {
+    let mut page =
+        "\n## Measured\n\nMedians; controller cubic, seed 1. `tcp:` is plain TCP on one \
+                    path alone.\n\n"
+            .to_owned();
+    let mut rows = fresh()
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let aligned = |(at, title): (usize, &String)| {
+        Column::new(title, if at == 0 { Align::Left } else { Align::Right })
+    };
+    let mut table = Table::new(header.iter().enumerate().map(aligned).collect());
+    rows.for_each(|row| table.row(Emphasis::None, row));
+    page.push_str(&table.to_markdown());
+    page.push('\n');
+    let titles = ["column", "paths", "workload", "measure"];
+    let mut columns = Table::new(titles.map(|title| Column::new(title, Align::Left)).into());
+    for case in &CASES {
+        let cells = [case.column, case.paths, case.workload, case.measure];
+        columns.row(Emphasis::None, cells.map(str::to_owned).into());
+    }
+    page.push_str(&columns.to_markdown());
+    page.push('\n');
+    page::fenced(&mut page, page::legend());
+    page
+}
+
+/// The entries with what is measured of them now.
+fn described(kind: Kind) -> Vec<Item> {
+    let mut items = entries(kind);
+    if matches!(kind, Kind::Schedulers) {
+        items.iter_mut().for_each(|item| item.measured = measured::of(&item.name, fresh()));
+    }
+    items
+}
+
+fn pages_are_up_to_date(kind: Kind) {
+    let directory = crate_file("../../docs").join(kind.plural());
+    let items = described(kind);
+    let mut known = BTreeSet::from(["README.md".to_owned()]);
+    let mut differences = Vec::new();
+    differences.extend(drift(&directory.join("README.md"), &index(kind, &items)));
+    for item in &items {
+        let page = format!("<!-- {ORIGIN} -->\n\n{}", page::markdown(item));
+        differences.extend(drift(&directory.join(file_name(item)), &page));
+        assert!(known.insert(file_name(item)), "two pages are {}", file_name(item));
+    }
+    for entry in fs::read_dir(&directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !known.contains(&name) {
+            differences.push(format!("{name} is nobody's: remove it"));
+        }
+    }
+    none_differs(&differences);
+}
+
+#[test]
+fn what_was_measured_is_measured_again() {
+    let path = crate_file("src/commands/list/measured.txt");
+    none_differs(&Vec::from_iter(drift(&path, fresh())));
+}
+
+#[test]
+fn the_pages_of_schedulers_are_up_to_date() {
+    pages_are_up_to_date(Kind::Schedulers);
+}
+
+#[test]
+fn the_pages_of_controllers_are_up_to_date() {
+    pages_are_up_to_date(Kind::Cc);
+}
+
+#[test]
+fn every_scheduler_says_where_it_is_from_and_what_it_is_good_for() {
+    for item in described(Kind::Schedulers) {
+        let page = page::markdown(&item);
+        let source = ["**Paper**", "**Papers**", "**Source**"];
+        assert!(source.iter().any(|label| page.contains(label)), "{}", item.name);
+        for part in ["```text\n", "**Good at**", "**Bad at**", "## Measured\n"] {
+            assert!(page.contains(part), "{} has no {part}", item.name);
+        }
+        assert_eq!(item.measured.len(), CASES.len(), "{}", item.name);
+    }
+}
+
+#[test]
+fn every_entry_has_a_line_and_a_page() {
+    for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures] {
+        let list = entries(kind);
+        assert!(list.len() >= 5, "{kind:?}");
+        for item in list {
+            assert!(!item.summary.is_empty() && !item.summary.contains('\n'), "{item:?}");
+            assert!(!item.page.is_empty(), "{item:?}");
+            assert!(item.answers_to(&item.name));
+        }
+    }
+}
+
+#[test]
+fn problems_of_a_spec_bring_the_nearest_name() {
+    let problem = |text: &str| spec_problem(&plait_sched::Spec::parse(text).unwrap_err());
+    assert!(problem("blset").contains("did you mean `blest`?"));
+    assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
+    assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
+    assert!(problem("ecf:beta=x").contains("a number from"));
+}
