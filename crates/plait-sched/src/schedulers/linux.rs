@@ -6,7 +6,7 @@ use crate::rules;
 use crate::state;
 use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{ByteRange, SubflowId, SubflowSet};
 
 const BURST: Param = Param {
     name: "burst",
@@ -58,7 +58,12 @@ anything received; one that has had fewer may get bursts as before (`stale=1` le
 
 What is sent again goes, a burst at a time, to a non-backup subflow that holds nothing at all; to a
 backup that holds nothing where all others have had more than one timeout; and else waits, while new
-data goes on. Its first pace is the rate at the first look, as in the kernel.
+data goes on. What only stale or closed subflows have carried goes before new data instead, to the
+live subflow of the least linger (the kernel sends all again that is not acknowledged). So a path that
+falls silent can hold the reader up for the sum of its four timeouts, each twice the last; every other
+scheduler goes on after one, and so does `stale=1`.
+
+Its first pace is the rate at the first look, as in the kernel.
 
 Numbers  linger_us.ID, wmem_bytes.ID; burst_bytes.ID and avg_pace.ID (bytes
          per second) of the chosen one.
@@ -147,12 +152,17 @@ impl Linux {
         *avg
     }
 
-    /// The subflow whose data leaves first.
-    fn least_linger<'a>(&mut self, view: &View<'a>, out: &mut Outcome) -> Option<&'a SubflowView> {
+    /// The subflow whose data leaves first, of those that `takes` allows.
+    fn least_linger<'a>(
+        &mut self,
+        view: &View<'a>,
+        takes: impl Fn(&SubflowView) -> bool,
+        out: &mut Outcome,
+    ) -> Option<&'a SubflowView> {
         let mut best: [Option<(&SubflowView, u64, u64)>; 2] = [None; 2];
         let mut regular = false;
         for subflow in view.subflows {
-            if !self.is_active(subflow) {
+            if !self.is_active(subflow) || !takes(subflow) {
                 continue;
             }
             regular |= !subflow.backup;
@@ -187,7 +197,7 @@ impl Linux {
         segment: ByteRange,
         out: &mut Outcome,
     ) -> Result<&'a SubflowView, Decision> {
-        let Some(chosen) = self.least_linger(view, out) else {
+        let Some(chosen) = self.least_linger(view, |_| true, out) else {
             return Err(rules::none_usable(view));
         };
         let on = Some(chosen.id).filter(|_| chosen.alive());
@@ -232,9 +242,16 @@ impl Linux {
     }
 
     /// What is sent again goes to a subflow that holds nothing, a burst at a time.
-    fn resend(&mut self, view: &View<'_>) -> Option<Decision> {
+    fn resend(&mut self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
         let waiting = view.connection.reinject?;
         let len = waiting.range.len().min(rules::segment_len(view));
+        if self.is_given_up(view, waiting.carried) {
+            let chosen = self.least_linger(view, SubflowView::alive, out)?;
+            return Some(match chosen.usable(len, view.tsq) {
+                true => rules::reinject_on(view, chosen.id, Reason::Reinjection),
+                false => Decision::Wait { on: Some(chosen.id), reason: Reason::UntriedBusy },
+            });
+        }
         let takes = |it: &SubflowView| it.usable(len, view.tsq);
         let stays = |it: &SubflowView| !it.backup || self.backup_is_due(view, it);
         let last = view.subflow(self.again.on).filter(|_| self.again.left > 0);
@@ -247,6 +264,13 @@ impl Linux {
         let known = waiting.carried.contains(chosen.id);
         let reason = if known { Reason::ReinjectionAgain } else { Reason::Reinjection };
         Some(rules::reinject_on(view, chosen.id, reason))
+    }
+
+    /// Whether all that have `carried` a range are closed or stale: the kernel then makes it pending
+    /// data anew.
+    fn is_given_up(&self, view: &View<'_>, carried: SubflowSet) -> bool {
+        let mut carriers = view.subflows.iter().filter(|it| carried.contains(it.id));
+        !carriers.any(|it| self.is_active(it))
     }
 
     /// The first non-backup subflow that holds nothing; a backup that holds nothing where it is due.
@@ -277,7 +301,7 @@ impl Scheduler for Linux {
                 rules::Task::Place(_) => rules::none_usable(view),
             };
         }
-        if let Some(decision) = self.resend(view) {
+        if let Some(decision) = self.resend(view, out) {
             return decision;
         }
         let Some(segment) = rules::next_segment(view) else {
