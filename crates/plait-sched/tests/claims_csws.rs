@@ -1,0 +1,98 @@
+//! What "Experimental Evaluation of Multipath TCP Schedulers" (CSWS 2014) claims of loads that the
+//! application limits, and of penalties, beyond `claims.rs` and `rules.rs`. The loop of its
+//! framework is in `plait-sim/tests/claims_csws.rs`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod model;
+
+use model::{MSS, Model, path};
+use plait_base::{ByteRange, SubflowId};
+use plait_sched::{Effect, Outcome, Spec};
+use proptest::prelude::*;
+
+/// The segments of blocks written one by one to idle subflows with open windows: subflow and length.
+fn blocks(spec: &str, mss: u32, block: u64, windows: [u64; 2], count: u64) -> Vec<(u8, u64)> {
+    let mut paths =
+        [(0, 10, windows[0]), (1, 30, windows[1])].map(|(id, rtt, cwnd)| path(id, rtt, cwnd));
+    for it in &mut paths {
+        (it.mss, it.cwnd) = (mss, it.cwnd / MSS * u64::from(mss));
+    }
+    let mut model = Model::new(paths.to_vec(), 0);
+    model.connection.mss = mss;
+    let (mut scheduler, mut out) = (Spec::parse(spec).unwrap().build(), Outcome::default());
+    let mut sent = Vec::new();
+    for at in 0..count {
+        model.queue.unsent.insert(ByteRange::with_len(at * block, block));
+        model.connection.unsent = block;
+        while model.connection.unsent > 0 {
+            let decision = model.ask(&mut *scheduler, &mut out);
+            let (id, range) = model.apply(decision, &[]).unwrap();
+            sent.push((id.0, range.len()));
+        }
+        for it in &mut model.subflows {
+            it.inflight = 0;
+        }
+    }
+    sent
+}
+
+/// csws-u7: six segments each, the last one short and on the second subflow, half of them on each.
+#[test]
+fn csws_u7_round_robin_splits_segments_in_halves() {
+    for (mss, shares) in [(1448, [0.530, 0.470]), (1428, [0.523, 0.477])] {
+        let sent = blocks("roundrobin", mss, 8 << 10, [20, 20], 50);
+        let short: Vec<&(u8, u64)> = sent.iter().skip(5).step_by(6).collect();
+        assert_eq!((sent.len(), short.len()), (300, 50));
+        assert!(short.iter().all(|(id, len)| *id == 1 && *len == (8 << 10) - 5 * u64::from(mss)));
+        for (id, share) in shares.into_iter().enumerate() {
+            let own = sent.iter().filter(|(on, _)| usize::from(*on) == id);
+            assert_eq!(own.clone().count(), 150);
+            let bytes: u64 = own.map(|(_, len)| len).sum();
+            let exact = bytes as f64 / f64::from(50 * (8 << 10));
+            assert_eq!((exact * 1e3).round() / 1e3, share, "{mss} {id}");
+        }
+    }
+}
+
+proptest! {
+    /// csws-u7: to within one segment, whatever the blocks; and minrtt leaves the first subflow only
+    /// for what its window does not take.
+    #[test]
+    fn csws_u7_segments_of_any_block(block in 1..60_000_u64, count in 1..20_u64, cwnd in 1..60_u64) {
+        let sent = blocks("roundrobin", 1448, block, [60, 60], count);
+        let on = |id| sent.iter().filter(|(on, _)| *on == id).count();
+        prop_assert!(on(0).abs_diff(on(1)) <= 1);
+        let sent = blocks("minrtt", 1448, block, [cwnd, 60], count);
+        let fits = block <= cwnd * 1448;
+        prop_assert_eq!(sent.iter().all(|(id, _)| *id == 0), fits);
+    }
+}
+
+/// csws-u6: the holder's window is halved, and once in a round trip of the free subflow however
+/// often it stalls.
+#[test]
+fn csws_u6_a_penalty_halves_the_window_once_per_round_trip() {
+    let (free, holder) = (path(0, 10, 20), path(1, 100, 64));
+    let mut model = Model::new(vec![free, holder], 11 * MSS);
+    for at in 0..10 {
+        model.queue.record(ByteRange::with_len(at * MSS, MSS), SubflowId(1));
+    }
+    model.connection.unsent = MSS;
+    (model.connection.snd_nxt, model.connection.wnd_end) = (10 * MSS, 10 * MSS);
+    for strict in [true, false] {
+        let mut model = model.clone();
+        let mut scheduler = Spec::parse(&format!("minrtt+rp:strict={strict}")).unwrap().build();
+        let (mut out, mut windows) = (Outcome::default(), Vec::new());
+        for _ in 0..35 {
+            model.ask(&mut *scheduler, &mut out);
+            assert!(out.effects.iter().all(|it| matches!(it, Effect::Penalise { .. })));
+            model.apply_effects(&out.effects);
+            windows.push(model.subflows[1].cwnd / MSS);
+            model.now += plait_base::Span::from_millis(1);
+        }
+        let wanted = [[32; 10], [16; 10], [8; 10]].concat();
+        assert_eq!(windows[..30], wanted, "{strict}");
+        assert_eq!(windows[30..], [4; 5], "{strict}");
+        assert_eq!(model.subflows[0].cwnd, 20 * MSS);
+    }
+}
