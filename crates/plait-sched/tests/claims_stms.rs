@@ -1,0 +1,129 @@
+//! What "STMS: Improving MPTCP Throughput Under Heterogeneous Networks" (ATC 2018) claims of its gap,
+//! in its example of 20 and 200 ms, beyond `claims.rs` and `references.rs`.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod model;
+
+use model::{MSS, Model, path};
+use plait_base::{Span, SubflowId, Time};
+use plait_sched::{
+    Decision, LeftEdge, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What,
+};
+
+const FAST: SubflowId = SubflowId(0);
+const SLOW: SubflowId = SubflowId(1);
+
+fn build(spec: &str) -> Box<dyn Scheduler> {
+    Spec::parse(spec).unwrap().build()
+}
+
+fn state(scheduler: &dyn Scheduler, wanted: &str) -> Option<f64> {
+    let mut found = None;
+    scheduler.save_state(&mut |name, value| {
+        if name == wanted {
+            found = Some(value);
+        }
+    });
+    found
+}
+
+/// The gap after DATA_ACKs: when each came, for how many segments, and who had carried the first.
+fn gap_after(acks: &[(u64, u64, SubflowId)]) -> f64 {
+    let mut model = Model::new(vec![path(0, 20, 50), path(1, 200, 50)], MSS);
+    let mut scheduler = build("stms-a:gap0=100");
+    for (at, segments, first) in acks {
+        model.now = Time::ZERO + Span::from_millis(*at);
+        let old = model.connection.snd_una;
+        let new = old + segments * MSS;
+        model.connection.snd_una = new;
+        let edge = Some(LeftEdge { first: *first, again: false });
+        scheduler.on_notice(&model.view(), Notice::DataAck { old, new, edge });
+    }
+    state(&*scheduler, "gap.1").unwrap()
+}
+
+/// stms-u8: DATA_ACKs of one or two segments say nothing, longer ones move the gap by their length.
+#[test]
+fn stms_u8_the_gap_moves_by_what_a_data_ack_covers() {
+    for covered in [1, 2, 3, 7, 60] {
+        let moved = if covered > 2 { covered as f64 } else { 0.0 };
+        assert_eq!(gap_after(&[(110, covered, SLOW)]), 100.0 + moved, "{covered}");
+        assert_eq!(gap_after(&[(110, covered, FAST)]), 100.0 - moved, "{covered}");
+    }
+}
+
+/// stms-u8: the interval is the mean of 20 and 200 ms. It bounds how often the gap moves, and it is
+/// the time in which an old sample is forgotten.
+#[test]
+fn stms_u8_samples_are_averaged_over_110_ms() {
+    assert_eq!(gap_after(&[(109, 30, SLOW)]), 100.0);
+    assert_eq!(gap_after(&[(110, 30, SLOW)]), 130.0);
+    // Moved at 110 ms; not again before 220.
+    assert_eq!(gap_after(&[(110, 30, SLOW), (219, 30, SLOW)]), 130.0);
+    assert_eq!(gap_after(&[(110, 30, SLOW), (220, 30, SLOW)]), 160.0);
+    // A sample after 11 of 110 ms counts for a tenth: 0.9 * 40 - 0.1 * 10.
+    assert_eq!(gap_after(&[(99, 40, SLOW), (110, 10, FAST)]), 135.0);
+    // After 110 ms or more, for all.
+    assert_eq!(gap_after(&[(0, 40, SLOW), (110, 10, FAST)]), 90.0);
+    assert_eq!(gap_after(&[(0, 40, SLOW), (1_000, 10, FAST)]), 90.0);
+}
+
+/// The segment that goes out next, and where.
+fn next(model: &mut Model, scheduler: &mut dyn Scheduler) -> Result<(SubflowId, u64), Reason> {
+    let mut out = Outcome::default();
+    match model.ask(scheduler, &mut out) {
+        Decision::Wait { reason, .. } => Err(reason),
+        decision => {
+            let (id, range) = model.apply(decision, &[]).unwrap();
+            Ok((id, range.start / MSS))
+        }
+    }
+}
+
+/// stms-u9.
+#[test]
+fn stms_u9_the_slow_subflow_takes_what_lies_a_gap_ahead() {
+    let full = |it: SubflowView| SubflowView { inflight: it.cwnd, ..it };
+    let start =
+        |unsent: u64| Model::new(vec![full(path(0, 20, 10)), path(1, 200, 3)], unsent * MSS);
+    let mut scheduler = build("stms-a:gap0=20");
+    let mut model = start(40);
+    for segment in [20, 21, 22] {
+        assert_eq!(next(&mut model, &mut *scheduler), Ok((SLOW, segment)));
+    }
+    assert_eq!(next(&mut model, &mut *scheduler), Err(Reason::AllBusy));
+    // The fast one passes over what the slow one has taken.
+    model.subflow_mut(FAST).cwnd = 1_000 * MSS;
+    model.subflow_mut(FAST).inflight = 0;
+    let rest: Vec<_> = (0..37).map(|_| next(&mut model, &mut *scheduler).unwrap()).collect();
+    let left = (0..20).chain(23..40).map(|segment| (FAST, segment));
+    assert_eq!(rest, left.collect::<Vec<_>>());
+    assert_eq!(model.connection.unsent, 0);
+    // Twenty segments are all that the gap leaves to the fast one; of 21 one is beyond.
+    assert_eq!(next(&mut start(20), &mut *build("stms-a:gap0=20")), Err(Reason::GapReserved));
+    assert_eq!(next(&mut start(21), &mut *build("stms-a:gap0=20")), Ok((SLOW, 20)));
+    for (window, wanted) in [(21 * MSS - 1, Err(Reason::GapReserved)), (21 * MSS, Ok((SLOW, 20)))] {
+        let mut model = start(40);
+        model.connection.wnd_end = window;
+        assert_eq!(next(&mut model, &mut *build("stms-a:gap0=20")), wanted, "{window}");
+    }
+    // It is an offset into what is unsent.
+    let model = start(40);
+    let decision = model.ask(&mut *build("stms-a:gap0=20"), &mut Outcome::default());
+    assert!(
+        matches!(decision, Decision::Send { what: What::New { offset }, .. } if offset == 20 * MSS)
+    );
+}
+
+/// stms-u12: table 1 of the paper, in tenths of Mbit/s and hundredths of a per cent. It prints a
+/// single TCP of 28.4 Mbit/s; its last column is what 28.3 gives, and no other tenth gives it in
+/// any row. (A check of the paper by itself: none of our code has a part in it.)
+#[test]
+fn stms_u12_the_utilisation_of_table_1_has_another_denominator() {
+    for (fast, printed) in [(121, 4_276), (208, 7_350), (250, 8_834), (265, 9_364)] {
+        // fast / single, rounded to the hundredth of a per cent.
+        let column = |single: u64| (2 * fast * 10_000 + single) / (2 * single);
+        let single: Vec<u64> = (100..400).filter(|single| column(*single) == printed).collect();
+        assert_eq!(single, [283], "{fast}");
+    }
+}
