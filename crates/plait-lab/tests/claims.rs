@@ -3,8 +3,9 @@
 //!
 //! Those that concern schedulers are beside the schedulers (`plait-sched/tests`), the measures'
 //! beside the measures, imc-u1 and imc-u3 in `textbook.rs` and `joins.rs` of `plait-sim/tests`,
-//! schedulers between two hosts in its `claims_ton.rs` and `claims_csws.rs`, and stms-u11 in `plait-core/tests/script/receiving.rs`. ton-u14 is what a scheduler predicts: the
-//! window itself grows by `mss * acked / cwnd` for each ACK, a little less than a segment a round.
+//! those of schedulers between two hosts in its `claims_ton.rs` and `claims_csws.rs`, and stms-u11 in
+//! `plait-core/tests/script/receiving.rs`. ton-u14 is what a scheduler predicts: the window itself
+//! grows by `mss * acked / cwnd` for each ACK, a little less than a segment a round.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod common;
