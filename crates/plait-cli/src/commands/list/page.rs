@@ -9,7 +9,8 @@ use crate::render::{Align, Column, Emphasis, Table, wrap};
 use std::fmt::Write;
 
 /// What a labelled line begins with.
-const LABELS: [&str; 7] = ["Numbers", "Papers", "Paper", "Source", "Follows", "Good at", "Bad at"];
+const LABELS: [&str; 8] =
+    ["Measured", "Numbers", "Papers", "Paper", "Source", "Follows", "Good at", "Bad at"];
 /// Width of running text.
 const WIDTH: usize = 100;
 /// Width of a label, with the space behind it.
@@ -27,7 +28,7 @@ enum Block {
 }
 
 /// The label of a line and what follows it, after a colon or at least two spaces.
-fn label(line: &str) -> Option<(&'static str, &str)> {
+pub(super) fn label(line: &str) -> Option<(&'static str, &str)> {
     LABELS.iter().find_map(|label| {
         let rest = line.strip_prefix(label)?;
         let text = rest.strip_prefix(": ").or_else(|| rest.strip_prefix("  "))?;

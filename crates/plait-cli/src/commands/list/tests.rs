@@ -201,6 +201,18 @@ fn every_scheduler_says_where_it_is_from_and_what_it_is_good_for() {
 }
 
 #[test]
+fn indented_lines_follow_a_label_or_a_blank_line() {
+    for item in entries(Kind::Schedulers).iter().chain(&entries(Kind::Cc)) {
+        let lines: Vec<&str> = item.page.lines().collect();
+        for pair in lines.windows(2) {
+            let begins = !pair[0].is_empty() && !pair[0].starts_with("  ");
+            let stray = begins && pair[1].starts_with("  ") && page::label(pair[0]).is_none();
+            assert!(!stray, "{}: what is {:?} after {:?}?", item.name, pair[1], pair[0]);
+        }
+    }
+}
+
+#[test]
 fn every_entry_has_a_line_and_a_page() {
     for kind in [Kind::Schedulers, Kind::Cc, Kind::Workloads, Kind::Paths, Kind::Measures] {
         let list = entries(kind);
