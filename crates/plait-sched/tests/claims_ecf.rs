@@ -156,12 +156,15 @@ proptest! {
         fast.cwnd = (fast.inflight + fast.queued).max(MSS);
         fast.inflight = fast.cwnd - fast.queued;
         model.subflow_mut(SLOW).cwnd = 1_000 * MSS;
-        let left = model.connection.unsent;
+        let (left, window) = (model.connection.unsent, model.subflows[0].cwnd);
         prop_assert_eq!(kernel.k(&model, segments * MSS), left);
         let mut out = Outcome::default();
-        model.ask(&mut *build("ecf"), &mut out);
+        model.ask(&mut *build("ecf:floor=off"), &mut out);
         if left > 0 {
             prop_assert_eq!(noted(&out, "k_bytes"), left as f64);
+            // It is what the first test takes.
+            let lhs = 10.0 * (1.0 + left as f64 / window as f64);
+            prop_assert!((noted(&out, "lhs_ms") - lhs).abs() < 1e-9 * lhs);
         }
     }
 }

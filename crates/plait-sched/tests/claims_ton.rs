@@ -1,6 +1,6 @@
 //! What "Low-Latency Scheduling in MPTCP" claims of a burst of 15 segments over 10 and 100 ms, by
-//! the model of idle paths. The claims of its host queue (`ton-u6`) and of its receive buffer
-//! (`ton-u5`) need a host: they are in `plait-sim/tests/claims_ton.rs`.
+//! the model of idle paths. The claims of an old RTT (`ton-u4`), of its receive buffer (`ton-u5`) and
+//! of its host queue (`ton-u6`) need two hosts: they are in `plait-sim/tests/claims_ton.rs`.
 #![allow(clippy::panic)]
 
 mod model;
