@@ -13,9 +13,10 @@ const BASELINE: &str = "minrtt";
 const ALONE: [&str; 2] = ["tcp:fast", "tcp:slow"];
 
 /// Paths and what else the command line says of them; the name is for the table.
-pub(super) const PATHS: [(&str, &str); 3] = [
+pub(super) const PATHS: [(&str, &str); 4] = [
     ("unlike", "--path fast:rate=25mbit,rtt=25ms --path slow:rate=4mbit,rtt=75ms"),
     ("far", "--path fast:rate=10mbit,rtt=10ms --path slow:rate=10mbit,rtt=100ms"),
+    ("deep", "--path fast:rate=25mbit,rtt=25ms --path slow:rate=4mbit,rtt=75ms,queue=2s"),
     ("lossy", "--path fast:rate=25mbit,rtt=25ms,loss=1% --path slow:rate=4mbit,rtt=75ms --runs 15"),
 ];
 
@@ -42,7 +43,7 @@ const fn case(
 }
 
 /// Everything that is measured.
-pub(super) const CASES: [Case; 8] = [
+pub(super) const CASES: [Case; 10] = [
     case("unlike/512kB", "unlike", "download:512kB", "completion_ms"),
     case("unlike/4MB", "unlike", "download:4MB", "completion_ms"),
     case("unlike/stream", "unlike", "stream:30kB@50ms,for=10s", "message_delay_ms"),
@@ -50,6 +51,8 @@ pub(super) const CASES: [Case; 8] = [
     case("far/512kB", "far", "download:512kB", "completion_ms"),
     case("far/stream", "far", "stream:30kB@50ms,for=10s", "message_delay_ms"),
     case("far/window", "far", "bulk:10s --rcvbuf 128kB", "goodput_mbps"),
+    case("deep/window", "deep", "bulk:10s --rcvbuf 512kB", "goodput_mbps"),
+    case("deep/stream", "deep", "stream:160kB@50ms,for=10s", "message_delay_ms"),
     case("lossy/stream", "lossy", "stream:30kB@50ms,for=10s", "message_delay_ms"),
 ];
 

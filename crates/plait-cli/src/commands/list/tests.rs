@@ -47,7 +47,7 @@ fn report(case: &Case) -> Report {
     let schedulers = schedulers.into_iter().filter(|name| !name.starts_with("tcp:"));
     let schedulers = schedulers.collect::<Vec<_>>().join(",");
     let mut draft = Draft::new();
-    let line = format!("{} --schedulers {schedulers} --check on", case.arguments());
+    let line = format!("{} --schedulers {schedulers}", case.arguments());
     for setting in line.split("--").skip(1) {
         let (name, text) = setting.trim().split_once(' ').unwrap();
         draft.argument(name, text).unwrap();
