@@ -156,9 +156,8 @@ proptest! {
         let mut low: Vec<SubflowView> =
             candidates.iter().copied().filter(|s| rule::srtt(s) < limit).collect();
         if low.is_empty() {
-            let mut sorted = candidates;
-            sorted.sort_by_key(|s| (rule::srtt(s), s.id));
-            low = sorted.into_iter().take(1).collect();
+            low = candidates;
+            low.sort_by_key(|s| (rule::srtt(s), s.id));
         }
         let chosen = low.into_iter().find(|s| rule::usable(&model, s));
         let spec = format!("rtt-threshold:threshold={threshold}");

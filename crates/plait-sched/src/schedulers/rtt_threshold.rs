@@ -21,16 +21,17 @@ pub(crate) const ENTRY: Entry = Entry {
     page: "\
 Each segment goes to the first candidate, by id, whose smoothed RTT is below the threshold and that
 has room. While at least one candidate is below, those above are left idle, also where all below
-are full. Where none is below, or no RTT is known, the one with the lowest RTT alone is used, so
-that data flows.
+are full. Where none is below, or no RTT is known, the rule of the lowest RTT decides among all.
 
-    low     = candidates with srtt < threshold; if there is none, the one with the least srtt
+    low     = candidates with srtt < threshold
     choose  the lowest id in low with  inflight + queued + len <= cwnd
+            where low is empty, the least srtt of all with room
     wait    if none has room, or if the segment ends beyond the send window
 
 Numbers  srtt_ms (of the chosen one, or of the one waited for), threshold_ms.
 Paper    draft-bonaventure-iccrg-schedulers-02, RTT threshold. It does not say what happens where
-         no path is below; to stop for ever is of no use, so the fastest is taken.
+         no path is below. To stop for ever is of no use; to use the fastest alone keeps one segment in
+         flight where two RTTs take turns at being least and idle windows are reset.
 Good at  delay that must stay below a known bound.
 Bad at   throughput: a path just above the threshold carries nothing, and one whose own queue lifts
          it above goes idle until its RTT is measured again.
@@ -70,9 +71,8 @@ impl Scheduler for RttThreshold {
                 (Some(first), chosen, Reason::BelowThreshold)
             }
             None => {
-                let least = rules::fastest(all());
-                let chosen = least.filter(|it| it.usable(segment.len(), view.tsq));
-                (least, chosen, Reason::NoneBelowThreshold)
+                let usable = |it: &&SubflowView| it.usable(segment.len(), view.tsq);
+                (None, rules::fastest(all().filter(usable)), Reason::NoneBelowThreshold)
             }
         };
         if let Some(chosen) = chosen {
