@@ -1,6 +1,6 @@
 //! The run that a case stands for.
 
-use super::{Case, CaseError, End, EndCase, GRACE, Idle, Join, PathCase, Reduce, Rto};
+use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Reduce, Rto};
 use crate::swarm::fault::Reading;
 use crate::swarm::party::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
@@ -45,7 +45,7 @@ impl Case {
             paths,
             shared: shared.into_iter().collect(),
             pairs: vec![PairSetup { connections, background: false }; self.pairs as usize],
-            until: heals + GRACE,
+            until: heals + self.grace(),
             check: true,
             linger: true,
         })
