@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 /// All must be over this long after the faults have healed.
 pub const GRACE: Span = Span::from_secs(60);
 
-/// So long where a path may be left at a segment or two by rule: by a scheduler that never measures a
-/// stale RTT again, or a controller that halves whenever the delay doubles.
+/// So long where a connection may be left with a segment or two a round trip by rule: by a scheduler
+/// that takes nothing back from a queue that has become slow, or by a controller that halves whenever
+/// the delay doubles.
 pub const LONG_GRACE: Span = Span::from_secs(240);
 const SLOW_SCHEDULER: &str = "otias";
 const SLOW_CONTROLLER: &str = "wvegas";
