@@ -26,6 +26,7 @@ mod restart;
 mod scheduling;
 mod segments;
 mod timeouts;
+mod views;
 mod waiting;
 
 pub(crate) use audit::Audit;

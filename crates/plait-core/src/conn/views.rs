@@ -1,0 +1,191 @@
+//! What a scheduler sees of the subflows, kept up to date with as little work as may be.
+
+use super::{Connection, Context, Mode};
+use crate::event::Event;
+use crate::tcp::subflow::Subflow;
+use alloc::vec::Vec;
+use plait_base::{SubflowId, SubflowSet, Time};
+use plait_sched::{CaState, SubflowView};
+
+/// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
+const KEYS_OVER_DSS: u64 = 4;
+
+/// The views of the subflows that carry data.
+#[derive(Debug)]
+pub(super) struct Views {
+    pub(super) list: Vec<SubflowView>,
+    /// Which of them no longer tell the truth.
+    pub(super) stale: Stale,
+    /// What all have in common: the size of a segment, and whether this is plain TCP.
+    common: (u64, bool),
+}
+
+/// Views that are out of date.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stale {
+    /// All of them, and perhaps the list of them.
+    pub(super) all: bool,
+    /// Those of subflows that took in an acknowledgement.
+    pub(super) acked: SubflowSet,
+    /// Those of subflows that sent.
+    pub(super) sent: SubflowSet,
+}
+
+impl Stale {
+    const NOTHING: Stale = Stale { all: false, acked: SubflowSet::EMPTY, sent: SubflowSet::EMPTY };
+    pub(super) const ALL: Stale = Stale { all: true, ..Stale::NOTHING };
+}
+
+impl Views {
+    pub(super) fn new() -> Views {
+        Views { list: Vec::with_capacity(SubflowId::MAX), stale: Stale::ALL, common: (0, false) }
+    }
+
+    /// Payload bytes of a full segment when the views were made.
+    pub(super) const fn segment_size(&self) -> u64 {
+        self.common.0
+    }
+}
+
+impl Connection {
+    /// State of a subflow's loss recovery, as a scheduler sees it.
+    pub(super) fn ca(&self, subflow: &Subflow) -> CaState {
+        match subflow.phase.ca() {
+            // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
+            // its window allows (RFC 5681 section 3.1).
+            CaState::Loss if self.sends_plain() => CaState::Recovery,
+            ca => ca,
+        }
+    }
+
+    fn subflow_view(&self, index: usize) -> SubflowView {
+        let subflow = &self.subflows[index];
+        SubflowView {
+            id: subflow.id,
+            open: subflow.state.sends_data(),
+            joined: subflow.standing.joined,
+            backup: subflow.is_backup(),
+            pf: subflow.standing.pf,
+            ca: self.ca(subflow),
+            mss: self.segment_size() as u32,
+            cwnd: subflow.uncapped_cwnd(),
+            cap: subflow.standing.cap.unwrap_or(u64::MAX),
+            ssthresh: subflow.cc.ssthresh(),
+            inflight: subflow.tx.inflight(),
+            outstanding: subflow.tx.outstanding(),
+            queued: self.queue.assigned(subflow.id),
+            srtt: subflow.rtt.srtt(),
+            rttvar: subflow.rtt.rttvar(),
+            last_rtt: subflow.rtt.latest(),
+            min_rtt: subflow.rtt.min(),
+            rtt_at: subflow.rtt.sampled_at(),
+            rto: subflow.rtt.rto(),
+            tsq_blocked: self.held_back(subflow),
+            rec_cwnd: subflow.standing.rec_cwnd,
+            pacing_rate: match subflow.rtt.srtt() {
+                Some(_) => subflow.pacing_rate(),
+                // RFC 6298 section 2.1 takes an unknown RTT for a second.
+                None => subflow.cwnd(),
+            },
+            delivery_rate: subflow.delivery.bytes_per_second(),
+            timeouts: if subflow.standing.pf { subflow.rtt.backoff() } else { 0 },
+            last_send: subflow.last_send,
+        }
+    }
+
+    /// Payload bytes of the next full segment: less than usual where the peer's whole window is
+    /// smaller, or where it has stayed nearly closed for long (RFC 9293 section 3.8.6.2.1).
+    pub(super) fn segment_size(&self) -> u64 {
+        let mss = self.mss() - if self.keys_ride_along() { KEYS_OVER_DSS } else { 0 };
+        let mss = mss.min(self.window.largest()).max(1);
+        let left = self.window.end().saturating_sub(self.queue.nxt());
+        if self.scheduling.small_segments && left > 0 { mss.min(left) } else { mss }
+    }
+
+    /// Whether the next new segment is the first one of a client whose peer may not have the keys.
+    fn keys_ride_along(&self) -> bool {
+        let told = self.joins.peer_dss_seen || self.queue.nxt() > 0;
+        self.client && self.mode == Mode::Multipath && !told
+    }
+
+    /// Whether small queues or pacing make subflows wait.
+    pub(super) fn holds_back(&self) -> bool {
+        self.spec.config.tsq || self.spec.config.pacing.is_some()
+    }
+
+    /// Whether `subflow` waits for the host's queue or for its release time.
+    pub(super) fn held_back(&self, subflow: &Subflow) -> bool {
+        subflow.pacer.is_held() || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
+    }
+
+    /// Brings the views of the subflows that carry data up to date.
+    #[inline(always)]
+    pub(super) fn refresh_views(&mut self, now: Time) {
+        let common = (self.segment_size(), self.sends_plain());
+        let stale = core::mem::replace(&mut self.scheduling.views.stale, Stale::NOTHING);
+        if stale.all || self.spec.config.tsq || self.scheduling.views.common != common {
+            self.scheduling.views.common = common;
+            return self.refresh_all_views(now);
+        }
+        if (stale.acked.0 | stale.sent.0) == 0 {
+            return;
+        }
+        for at in 0..self.scheduling.views.list.len() {
+            let id = self.scheduling.views.list[at].id;
+            if stale.acked.contains(id) {
+                self.scheduling.views.list[at] = self.subflow_view(id.index());
+            } else if stale.sent.contains(id) {
+                let subflow = &self.subflows[id.index()];
+                let view = &mut self.scheduling.views.list[at];
+                view.cwnd = subflow.uncapped_cwnd();
+                view.inflight = subflow.tx.inflight();
+                view.outstanding = subflow.tx.outstanding();
+                view.queued = self.queue.assigned(id);
+                view.last_send = subflow.last_send;
+                view.tsq_blocked = subflow.pacer.is_held();
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn refresh_all_views(&mut self, now: Time) {
+        let mut views = core::mem::take(&mut self.scheduling.views.list);
+        views.clear();
+        for index in 0..self.subflows.len() {
+            if self.spec.config.tsq {
+                self.subflows[index].host_queue.drain(now);
+            }
+            let subflow = &self.subflows[index];
+            if subflow.standing.joined && subflow.state.synchronised() {
+                views.push(self.subflow_view(index));
+            }
+        }
+        self.scheduling.views.list = views;
+    }
+
+    /// Whether every view tells what one made now would.
+    pub(super) fn views_are_fresh(&self) -> bool {
+        let live = self.subflows.iter().filter(|s| s.standing.joined && s.state.synchronised());
+        live.map(|s| self.subflow_view(s.id.index())).eq(self.scheduling.views.list.iter().copied())
+    }
+
+    /// Windows of subflows that have been idle are brought down before the scheduler looks at them
+    /// (schedulers 4.9).
+    #[inline(never)]
+    pub(super) fn validate_idle(&mut self, ctx: &mut Context<'_>) {
+        let mode = self.spec.config.idle_restart;
+        for subflow in &mut self.subflows {
+            if !subflow.standing.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
+                continue;
+            }
+            let idle = ctx.now.since(subflow.last_send);
+            self.scheduling.views.stale.acked.insert(subflow.id);
+            if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
+                let standing = &mut subflow.standing;
+                standing.rec_cwnd = standing.rec_cwnd.max(reset.before);
+                let (before, after) = (reset.before, reset.after);
+                ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
+            }
+        }
+    }
+}
