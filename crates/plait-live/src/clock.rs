@@ -1,0 +1,32 @@
+#![expect(clippy::disallowed_types, reason = "here real time comes in")]
+
+use plait_base::{Span, Time};
+use std::time::{Duration, Instant};
+
+/// The host's monotonic clock, counted from when this was made: jumps of the wall clock do not
+/// touch it.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// A clock that shows zero.
+    #[must_use]
+    pub fn start() -> Clock {
+        Clock { start: Instant::now() }
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        let nanos = self.start.elapsed().as_nanos();
+        Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How long to wait for `at`, at most `longest`.
+    #[must_use]
+    pub fn until(&self, at: Time, longest: Span) -> Duration {
+        Duration::from_nanos(at.since(self.now()).min(longest).as_nanos())
+    }
+}

@@ -1,0 +1,146 @@
+//! A middlebox that takes MPTCP options off. It reads packets with code of its own, so that it
+//! shares no error with the stack that it is to try.
+
+/// The kind of MPTCP options.
+const MPTCP: u8 = 30;
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+
+/// From which segments the options are taken.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Strip {
+    /// From none.
+    #[default]
+    Nothing,
+    /// SYNs.
+    Syn,
+    /// SYN/ACKs.
+    SynAck,
+    /// All but SYNs and SYN/ACKs.
+    AfterSyn,
+    /// Those with data.
+    Data,
+}
+
+impl Strip {
+    /// Takes the options off where the packet is such a segment: no-operations stand in for them,
+    /// and the checksum fits.
+    pub(super) fn apply(self, packet: &mut [u8]) {
+        if self != Strip::Nothing
+            && let Some(tcp) = tcp_at(packet)
+        {
+            self.apply_to_tcp(&mut packet[tcp..]);
+        }
+    }
+
+    fn wants(self, flags: u8, has_data: bool) -> bool {
+        match self {
+            Strip::Nothing => false,
+            Strip::Syn => flags & (SYN | ACK) == SYN,
+            Strip::SynAck => flags & (SYN | ACK) == SYN | ACK,
+            Strip::AfterSyn => flags & SYN == 0,
+            Strip::Data => flags & SYN == 0 && has_data,
+        }
+    }
+
+    fn apply_to_tcp(self, tcp: &mut [u8]) {
+        let header = usize::from(tcp.get(12).map_or(0, |byte| byte >> 4)) * 4;
+        if header < 20 || header > tcp.len() || !self.wants(tcp[13], tcp.len() > header) {
+            return;
+        }
+        let mut at = 20;
+        while at < header {
+            let len = match tcp[at] {
+                0 => break,
+                1 => 1,
+                _ => tcp.get(at + 1).map_or(0, |len| usize::from(*len)),
+            };
+            if len == 0 || at + len > header {
+                break;
+            }
+            if tcp[at] == MPTCP {
+                blank(tcp, at, at + len);
+            }
+            at += len;
+        }
+    }
+}
+
+/// Overwrites bytes with no-operations, and mends the checksum word by word (RFC 1624).
+fn blank(tcp: &mut [u8], from: usize, to: usize) {
+    let mut sum = u32::from(!u16::from_be_bytes([tcp[16], tcp[17]]));
+    for (at, byte) in tcp.iter_mut().enumerate().take(to).skip(from) {
+        let place = if at.is_multiple_of(2) { 8 } else { 0 };
+        sum += u32::from(!(u16::from(*byte) << place));
+        sum += 1 << place;
+        *byte = 1;
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    tcp[16..18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+/// Where the TCP header of a packet begins.
+fn tcp_at(packet: &[u8]) -> Option<usize> {
+    match packet.first()? >> 4 {
+        4 if *packet.get(9)? == 6 => Some(usize::from(packet[0] & 15) * 4),
+        6 if *packet.get(6)? == 6 => Some(40),
+        _ => None,
+    }
+    .filter(|at| packet.len() >= at + 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(bytes: &[u8]) -> u16 {
+        let words = bytes.chunks(2).map(|two| match two {
+            [high, low] => u32::from(u16::from_be_bytes([*high, *low])),
+            _ => u32::from(two[0]) << 8,
+        });
+        let mut sum: u32 = words.sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    /// The SYN of `spec/protocol.md` section 3: its MP_CAPABLE becomes four no-operations, and what
+    /// its words add up to with the pseudo header stays what it was.
+    #[test]
+    fn a_syn_loses_its_option_and_keeps_its_sum() {
+        let text = "45000040c0d540003f0664310a6201010a4d0102df1611514ced7aec00000000b002faf085af0000\
+                    020405b40402080a74ea5476000000000103030a1e040101";
+        let packet: Vec<u8> = (0..text.len() / 2)
+            .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
+        let mut stripped = packet.clone();
+        Strip::Syn.apply(&mut stripped);
+        assert_eq!(stripped[60..], [1, 1, 1, 1]);
+        assert_eq!(sum(&stripped[20..]), sum(&packet[20..]));
+        assert_ne!(stripped[36..38], packet[36..38]);
+        for other in [Strip::Nothing, Strip::SynAck, Strip::AfterSyn, Strip::Data] {
+            let mut same = packet.clone();
+            other.apply(&mut same);
+            assert_eq!(same, packet, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_tcp_or_cut_short_stays() {
+        let all = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data];
+        for len in 0..80 {
+            for first in [0x45, 0x4f, 0x60] {
+                let mut packet = vec![6; len];
+                if let Some(byte) = packet.first_mut() {
+                    *byte = first;
+                }
+                for strip in all {
+                    strip.apply(&mut packet);
+                }
+            }
+        }
+    }
+}

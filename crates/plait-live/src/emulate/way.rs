@@ -1,0 +1,120 @@
+//! One direction of an emulated path.
+
+use super::{Cut, Strip};
+use plait_base::Time;
+use plait_link::{Fate, Link, LinkConfig, LinkCounters};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Buffers that are kept for packets to come.
+const SPARES: usize = 256;
+
+pub(super) struct Way {
+    link: Link,
+    cut: Cut,
+    strip: Strip,
+    /// Packets in a managed queue.
+    waiting: VecDeque<Vec<u8>>,
+    /// Packets on their way, by when they arrive and in which order they were sent off.
+    under_way: BTreeMap<(Time, u64), Vec<u8>>,
+    sent: u64,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Way {
+    pub(super) fn new(
+        config: &LinkConfig,
+        seed: u64,
+        name: &[&str],
+        cut: Cut,
+        strip: Strip,
+    ) -> Way {
+        Way {
+            link: Link::new(config, seed, name),
+            cut,
+            strip,
+            waiting: VecDeque::new(),
+            under_way: BTreeMap::new(),
+            sent: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// A packet enters the link.
+    pub(super) fn offer(&mut self, now: Time, bytes: &[u8]) {
+        if self.cut.is_on() {
+            return;
+        }
+        let mut packet = self.spare.pop().unwrap_or_default();
+        packet.clear();
+        packet.extend_from_slice(bytes);
+        self.strip.apply(&mut packet);
+        match self.link.offer(now, packet.len() as u32) {
+            Fate::Queued => {
+                self.waiting.push_back(packet);
+                self.dequeue(now);
+            }
+            fate => self.send_off(fate, packet),
+        }
+    }
+
+    /// What leaves a managed queue by now.
+    pub(super) fn dequeue(&mut self, now: Time) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut fates = Vec::new();
+        self.link.dequeue(now, |fate| fates.push(fate));
+        for fate in fates {
+            if let Some(packet) = self.waiting.pop_front() {
+                self.send_off(fate, packet);
+            }
+        }
+    }
+
+    fn send_off(&mut self, fate: Fate, mut packet: Vec<u8>) {
+        let Fate::Deliver { arrives, twin, corrupt, .. } = fate else {
+            return self.recycle(packet);
+        };
+        if arrives == Time::NEVER {
+            return self.recycle(packet);
+        }
+        if corrupt && let Some(last) = packet.last_mut() {
+            *last ^= 0x10;
+        }
+        if let Some(at) = twin {
+            let copy = packet.clone();
+            self.under_way.insert((at, self.sent + 1), copy);
+        }
+        self.under_way.insert((arrives, self.sent), packet);
+        self.sent += 2;
+    }
+
+    /// When this is to be called again.
+    pub(super) fn next(&self) -> Time {
+        let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+        arrival.min(self.link.next_dequeue())
+    }
+
+    /// A packet that has arrived by `now`, and when it did. One that arrives in a cut is lost.
+    pub(super) fn take_arrival(&mut self, now: Time) -> Option<(Time, Vec<u8>)> {
+        loop {
+            let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
+            let ((at, _), packet) = first.remove_entry();
+            if !self.cut.is_on() {
+                return Some((at, packet));
+            }
+            self.recycle(packet);
+        }
+    }
+
+    /// Keeps a buffer.
+    pub(super) fn recycle(&mut self, packet: Vec<u8>) {
+        if self.spare.len() < SPARES {
+            self.spare.push(packet);
+        }
+    }
+
+    pub(super) fn counters(&self) -> LinkCounters {
+        self.link.counters()
+    }
+}

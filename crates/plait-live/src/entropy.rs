@@ -1,0 +1,48 @@
+use plait_core::Entropy;
+
+/// Random numbers of the operating system, drawn a page at a time. Without them there are no keys,
+/// so an endpoint that cannot have them ends its process.
+pub struct SystemEntropy {
+    drawn: [u8; 512],
+    /// Bytes of it that are used up.
+    used: usize,
+}
+
+impl std::fmt::Debug for SystemEntropy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SystemEntropy")
+    }
+}
+
+impl SystemEntropy {
+    /// A source; fails where the operating system has no random numbers.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn open() -> std::io::Result<SystemEntropy> {
+        let mut source = SystemEntropy { drawn: [0; 512], used: 0 };
+        source.draw()?;
+        Ok(source)
+    }
+
+    fn draw(&mut self) -> std::io::Result<()> {
+        getrandom::fill(&mut self.drawn)?;
+        self.used = 0;
+        Ok(())
+    }
+}
+
+impl Entropy for SystemEntropy {
+    fn bits(&mut self) -> u64 {
+        if self.used + 8 > self.drawn.len() && self.draw().is_err() {
+            // Keys that can be guessed would be worse than none.
+            std::process::abort();
+        }
+        let mut word = [0; 8];
+        let taken = &mut self.drawn[self.used..self.used + 8];
+        word.copy_from_slice(taken);
+        taken.fill(0);
+        self.used += 8;
+        u64::from_ne_bytes(word)
+    }
+}

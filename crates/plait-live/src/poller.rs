@@ -1,0 +1,87 @@
+use plait_base::{Span, Time};
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+use std::mem::MaybeUninit;
+
+use crate::Clock;
+
+/// Events of one wait at most; the rest come with the next.
+const EVENTS: usize = 64;
+
+/// What a file descriptor is ready for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ready {
+    /// What it was registered as.
+    pub(crate) token: u64,
+    /// It can be read from, or its end has come.
+    pub(crate) read: bool,
+    /// It can be written to, or has failed.
+    pub(crate) write: bool,
+}
+
+/// Waits for file descriptors, level-triggered.
+#[derive(Debug)]
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+}
+
+impl Poller {
+    pub(crate) fn open() -> io::Result<Poller> {
+        Ok(Poller { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+    }
+
+    pub(crate) fn add(&self, fd: impl AsFd, token: u64, read: bool, write: bool) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
+    }
+
+    #[allow(dead_code)]
+    pub(crate) fn change(
+        &self,
+        fd: impl AsFd,
+        token: u64,
+        read: bool,
+        write: bool,
+    ) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
+    }
+
+    /// Waits until something is ready, it is `until`, or `longest` is over. What is ready is put
+    /// into `ready`.
+    pub(crate) fn wait(
+        &self,
+        clock: &Clock,
+        until: Time,
+        longest: Span,
+        ready: &mut Vec<Ready>,
+    ) -> io::Result<()> {
+        let wait = clock.until(until, longest);
+        let wait =
+            Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() };
+        ready.clear();
+        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
+        let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&wait)) {
+            Ok(found) => found,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for event in events {
+            let (flags, data) = (event.flags, event.data);
+            let over = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+            ready.push(Ready {
+                token: data.u64(),
+                read: flags.intersects(over | epoll::EventFlags::IN | epoll::EventFlags::RDHUP),
+                write: flags.intersects(over | epoll::EventFlags::OUT),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn wanted(read: bool, write: bool) -> epoll::EventFlags {
+    let mut flags = epoll::EventFlags::empty();
+    flags.set(epoll::EventFlags::IN, read);
+    flags.set(epoll::EventFlags::OUT, write);
+    flags
+}

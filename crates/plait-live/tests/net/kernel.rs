@@ -1,0 +1,134 @@
+//! Programs that speak TCP or Multipath TCP by way of the kernel.
+
+use plait_live::Namespace;
+use sha2::{Digest, Sha256};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Longest wait for a peer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What kind of socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Speaks {
+    Tcp,
+    Mptcp,
+}
+
+/// A socket with the congestion controller that tests count on; that of the namespace may be
+/// another one, and setting the sysctl there may have no effect.
+pub fn socket(to: IpAddr, speaks: Speaks) -> io::Result<Socket> {
+    let protocol = if speaks == Speaks::Tcp { Protocol::TCP } else { Protocol::MPTCP };
+    let domain = if to.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = Socket::new(domain, Type::STREAM, Some(protocol))?;
+    socket.set_tcp_congestion(b"cubic")?;
+    let set = socket.tcp_congestion()?;
+    assert!(set.starts_with(b"cubic"), "the kernel took {set:?}");
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// The bytes of a test: no two stretches of them are alike.
+pub fn pattern(len: usize) -> Vec<u8> {
+    let words = (0..len.div_ceil(8) as u64).map(|n| (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut bytes: Vec<u8> = words.flat_map(u64::to_be_bytes).collect();
+    bytes.truncate(len);
+    bytes
+}
+
+/// SHA-256.
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A service on a thread of its own: for each connection it reads a request of one line, `get N`
+/// or `put N`, and sends or reads so many bytes. To a `put` it answers with the hash.
+pub struct Service {
+    pub address: SocketAddr,
+    thread: JoinHandle<()>,
+}
+
+impl Service {
+    /// Serves `connections` of them in the namespace.
+    pub fn start(
+        space: &Namespace,
+        address: SocketAddr,
+        speaks: Speaks,
+        connections: usize,
+    ) -> io::Result<Service> {
+        let listener = space.within(|| -> io::Result<Socket> {
+            let listener = socket(address.ip(), speaks)?;
+            listener.set_reuse_address(true)?;
+            listener.bind(&address.into())?;
+            listener.listen(64)?;
+            Ok(listener)
+        })??;
+        let address = listener.local_addr()?.as_socket().unwrap();
+        let thread = thread::spawn(move || {
+            for _ in 0..connections {
+                let Ok((stream, _)) = listener.accept() else { return };
+                if let Err(error) = answer(stream) {
+                    eprintln!("the service: {error}");
+                }
+            }
+        });
+        Ok(Service { address, thread })
+    }
+
+    pub fn join(self) {
+        self.thread.join().unwrap();
+    }
+}
+
+fn answer(mut stream: Socket) -> io::Result<()> {
+    let mut request = Vec::new();
+    let mut byte = [0];
+    while stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
+        request.push(byte[0]);
+    }
+    let request = String::from_utf8_lossy(&request).into_owned();
+    let (verb, len) = request.split_once(' ').unwrap_or(("", "0"));
+    let len: usize = len.parse().unwrap_or(0);
+    if verb == "put" {
+        let mut bytes = vec![0; len];
+        stream.read_exact(&mut bytes)?;
+        stream.write_all(hash(&bytes).as_bytes())?;
+    } else {
+        stream.write_all(&pattern(len))?;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    // The client ends last, or the kernel might reset what it has not read.
+    while stream.read(&mut byte)? > 0 {}
+    Ok(())
+}
+
+/// Connects from the namespace of the calling thread.
+pub fn connect(to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
+    let socket = socket(to.ip(), speaks)?;
+    socket.connect_timeout(&SockAddr::from(to), PATIENCE)?;
+    Ok(socket)
+}
+
+/// Downloads so many bytes, and gives them.
+pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
+    let mut stream = connect(to, speaks)?;
+    stream.write_all(format!("get {len}\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Uploads so many bytes, and gives the hash that the other end has found.
+pub fn put(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
+    let mut stream = connect(to, speaks)?;
+    stream.write_all(format!("put {len}\n").as_bytes())?;
+    stream.write_all(&pattern(len))?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}

@@ -1,0 +1,210 @@
+//! What live tests need: namespaces joined by emulated paths, and programs on stock kernels.
+
+pub mod kernel;
+
+use plait_base::{Rate, Span};
+use plait_link::{LinkConfig, QueueLimit, RateSource};
+use plait_live::emulate::{self, Emulator, Strip};
+use plait_live::{Device, Namespace};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+
+/// The address family of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// The client's and the server's address on the path with this number.
+    pub fn on_path(self, path: usize) -> (IpAddr, IpAddr) {
+        let net = path as u8 + 1;
+        match self {
+            Family::V4 => {
+                (Ipv4Addr::new(10, 98, net, 1).into(), Ipv4Addr::new(10, 98, net, 2).into())
+            }
+            Family::V6 => {
+                let at = |host| Ipv6Addr::new(0xfd98, 0, 0, u16::from(net), 0, 0, 0, host);
+                (at(1).into(), at(2).into())
+            }
+        }
+    }
+
+    /// The address of a service that is reached over all paths.
+    pub fn service(self) -> IpAddr {
+        match self {
+            Family::V4 => Ipv4Addr::new(10, 99, 0, 1).into(),
+            Family::V6 => Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1).into(),
+        }
+    }
+
+    fn prefix(self) -> u8 {
+        if self == Family::V4 { 24 } else { 64 }
+    }
+}
+
+/// A path of a test.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub mbit: u64,
+    pub rtt: Span,
+    pub queue: u64,
+    pub strip: Strip,
+}
+
+impl Line {
+    pub fn new(mbit: u64, rtt_ms: u64, queue: u64) -> Line {
+        Line { mbit, rtt: Span::from_millis(rtt_ms), queue, strip: Strip::Nothing }
+    }
+
+    fn link(&self) -> LinkConfig {
+        let rate = RateSource::Fixed(Rate::from_bps(self.mbit * 1_000_000));
+        let mut link = LinkConfig::new(rate, self.rtt.over(2));
+        link.queue = QueueLimit::Bytes(self.queue);
+        link
+    }
+}
+
+/// A client's and a server's namespace, joined by emulated paths.
+pub struct Bed {
+    pub family: Family,
+    pub client: Namespace,
+    pub server: Namespace,
+    pub emulator: Emulator,
+}
+
+impl Bed {
+    /// The client's further addresses are endpoints of its kernel, which joins from them.
+    pub fn build(family: Family, lines: &[Line]) -> io::Result<Bed> {
+        let (client, server) = (Namespace::create()?, Namespace::create()?);
+        for (space, tag) in [(&client, 'c'), (&server, 's')] {
+            space.within(|| -> io::Result<()> {
+                run("ip link set lo up");
+                set("net/ipv4/conf/all/rp_filter", "0");
+                set("net/ipv4/conf/default/rp_filter", "0");
+                set("net/ipv6/conf/default/accept_dad", "0");
+                if tag == 's' {
+                    set("net/ipv4/ip_forward", "1");
+                    set("net/ipv6/conf/all/forwarding", "1");
+                }
+                Ok(())
+            })??;
+        }
+        let mut paths = Vec::new();
+        for (at, line) in lines.iter().enumerate() {
+            let (ours, theirs) = family.on_path(at);
+            let open = |space: &Namespace, tag: char, address: IpAddr| {
+                space.within(|| {
+                    let device = Device::open(&format!("{tag}{at}"), 1500)?;
+                    set(&format!("net/ipv4/conf/{tag}{at}/rp_filter"), "0");
+                    run(&format!("ip addr add {address}/{} dev {tag}{at}", family.prefix()));
+                    io::Result::Ok(device)
+                })?
+            };
+            let (up, down) = (line.link(), line.link());
+            paths.push(emulate::Path {
+                name: format!("path{at}"),
+                client: open(&client, 'c', ours)?,
+                server: open(&server, 's', theirs)?,
+                down,
+                up,
+                strip: line.strip,
+            });
+        }
+        client.within(|| {
+            let service = family.service();
+            for at in 0..lines.len() {
+                let (ours, theirs) = family.on_path(at);
+                let metric = 10 * (at + 1);
+                run(&format!("ip route add {service} via {theirs} dev c{at} metric {metric}"));
+                if at > 0 {
+                    run(&format!("ip mptcp endpoint add {ours} dev c{at} subflow"));
+                }
+            }
+            run("ip mptcp limits set subflow 8 add_addr_accepted 8");
+            set("net/mptcp/blackhole_timeout", "0");
+        })?;
+        let emulator = Emulator::start(paths, 1)?;
+        Ok(Bed { family, client, server, emulator })
+    }
+
+    /// Counters of both kernels.
+    pub fn counters(&self) -> [Counters; 2] {
+        [&self.client, &self.server].map(|space| space.within(Counters::read).unwrap())
+    }
+}
+
+/// The MPTCP and TCP counters of a namespace.
+#[derive(Clone, Debug)]
+pub struct Counters(BTreeMap<String, u64>);
+
+impl Counters {
+    /// Those of the calling thread's.
+    pub fn read() -> Counters {
+        let mut all = BTreeMap::new();
+        for file in ["netstat", "snmp"] {
+            let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
+            let lines: Vec<&str> = text.lines().collect();
+            for two in lines.chunks_exact(2) {
+                let names = two[0].split_whitespace().skip(1);
+                let values = two[1].split_whitespace().skip(1);
+                all.extend(
+                    names
+                        .zip(values)
+                        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))),
+                );
+            }
+        }
+        Counters(all)
+    }
+
+    /// By how much a counter has risen since.
+    pub fn since(&self, earlier: &Counters, name: &str) -> u64 {
+        let of = |counters: &Counters| *counters.0.get(name).unwrap_or(&0);
+        of(self) - of(earlier)
+    }
+
+    /// All that have risen since, but for those of every transfer.
+    pub fn risen(&self, earlier: &Counters) -> Vec<(String, u64)> {
+        let names = self.0.keys().filter(|name| name.starts_with("MP"));
+        let risen = names.map(|name| (name.clone(), self.since(earlier, name)));
+        risen.filter(|(_, by)| *by > 0).collect()
+    }
+}
+
+/// Why live tests cannot run here, if they cannot.
+pub fn obstacle() -> Option<String> {
+    if Command::new("ip").arg("-V").output().is_err() {
+        return Some("live tests: `ip` of iproute2 is not there".to_owned());
+    }
+    let space = match Namespace::create() {
+        Ok(space) => space,
+        Err(error) => return Some(format!("live tests: no network namespace: {error}")),
+    };
+    let tried = space.within(|| Device::open("probe", 1500).map(drop)).and_then(|tried| tried);
+    if let Err(error) = tried {
+        return Some(format!("live tests: no TUN device: {error}"));
+    }
+    let enabled = space.within(|| fs::read_to_string("/proc/sys/net/mptcp/enabled"));
+    match enabled {
+        Ok(Ok(text)) if text.trim() == "1" => None,
+        _ => Some("live tests: the kernel has no MPTCP, or it is off".to_owned()),
+    }
+}
+
+/// Runs a command in the namespace of the calling thread.
+pub fn run(line: &str) {
+    let mut words = line.split_whitespace();
+    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {error}");
+}
+
+/// Sets a sysctl of the namespace of the calling thread.
+pub fn set(name: &str, value: &str) {
+    fs::write(format!("/proc/sys/{name}"), value).unwrap_or_else(|e| panic!("{name}: {e}"));
+}
