@@ -339,6 +339,78 @@ fn subflows_messages_and_data_are_named_before_they_are_spoken_of() {
     }
 }
 
+/// Every decision has its number, says what it saw of each candidate, and what it chose is what
+/// happens next.
+#[test]
+fn a_decision_tells_what_weighed_and_is_carried_out() {
+    for (run, args) in RUNS {
+        let (_, lines) = events(run, args);
+        let mut asked = 0;
+        for host in ["client", "server"] {
+            let own = lines.iter().filter(|line| line["host"] == host);
+            let told = ["decision", "data-sent"];
+            let own = own.filter(|line| told.contains(&line["event"].as_str().unwrap()));
+            let own: Vec<&Value> = own.collect();
+            let mut last = 0;
+            for (at, line) in own.iter().enumerate().filter(|(_, it)| it["event"] == "decision") {
+                let number = line["number"].as_u64().unwrap();
+                assert!(number > last, "{run}: {line}");
+                last = number;
+                let seen: BTreeMap<u64, &Value> = line["subflows"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|it| (it["subflow"].as_u64().unwrap(), it))
+                    .collect();
+                for id in line["candidates"].as_array().unwrap() {
+                    let view = seen[&id.as_u64().unwrap()];
+                    let held =
+                        ["inflight_bytes", "free_bytes"].map(|key| view[key].as_u64().unwrap());
+                    // Nothing is assigned ahead in these runs.
+                    let cwnd = view["cwnd_bytes"].as_u64().unwrap();
+                    assert_eq!(cwnd.saturating_sub(held[0]), held[1], "{run}: {line}");
+                    let (now, srtt) = (line["t_ns"].as_u64().unwrap(), view["srtt_ns"].as_u64());
+                    let soonest = srtt.map(|srtt| now + srtt / 2);
+                    let arrival = view["arrival_ns"].as_u64();
+                    let room = held[1] >= line["len_bytes"].as_u64().unwrap();
+                    assert!(
+                        if room { arrival == soonest } else { arrival > soonest },
+                        "{run}: {line}"
+                    );
+                }
+                if line["chosen"].is_u64() && line["dsn"].is_u64() {
+                    let sent = own[at + 1];
+                    let same = [("subflow", "chosen"), ("dsn", "dsn"), ("len_bytes", "len_bytes")];
+                    for (told, decided) in same {
+                        assert_eq!(sent[told], line[decided], "{run}: {line} {sent}");
+                    }
+                }
+            }
+            asked += last;
+        }
+        assert!(asked > 0, "{run}");
+    }
+}
+
+/// The numbers of a scheduler and what it assigns are told with its decision.
+#[test]
+fn a_decision_tells_the_numbers_of_its_scheduler_and_its_plan() {
+    let line = "--path a:rtt=10ms --path b:rtt=100ms --workload burst:15seg --ideal";
+    let decisions = |name: &str| {
+        let (_, lines) = events(name, &format!("{line} --schedulers {name}"));
+        lines.into_iter().filter(|it| it["event"] == "decision").collect::<Vec<Value>>()
+    };
+    let waits = decisions("ecf");
+    let wait = waits.iter().find(|it| it["reason"] == "fast-finishes-sooner").unwrap();
+    let names: Vec<&String> = wait["numbers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["k_bytes", "delta_ms", "lhs_ms.0", "rhs_ms.1", "lhs2_ms.1", "rhs2_ms.0"]);
+    assert!(wait["numbers"]["lhs_ms.0"].as_f64() < wait["numbers"]["rhs_ms.1"].as_f64());
+    let ahead = decisions("otias");
+    let plan = ahead.iter().find(|it| it["assigned"][0]["len_bytes"].is_u64()).unwrap();
+    assert_eq!(plan["assigned"][0]["subflow"], plan["chosen"]);
+    assert_eq!(plan["assigned"][0]["dsn"], plan["dsn"]);
+}
+
 /// The files tell of the connection alone, and the document of those beside it.
 #[test]
 fn competing_flows_are_in_the_document_and_not_in_the_files() {

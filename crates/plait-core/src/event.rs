@@ -1,8 +1,8 @@
 //! What the core tells observers. Events are typed and small; the world stamps them with the time.
 
 use crate::conn::FallbackCause;
-use plait_base::{ByteRange, PathId, ServerAddress, Span, SubflowId, SubflowSet};
-use plait_sched::{Effect, Reason};
+use plait_base::{ByteRange, PathId, ServerAddress, Span, SubflowId, SubflowSet, Time};
+use plait_sched::{Effect, Number, Reason};
 
 /// Why a range of data was put on a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -124,8 +124,40 @@ pub enum Event {
         /// Why.
         cause: WindowCause,
     },
+    /// What the scheduler saw of a subflow as it decided. Those of all live subflows come right
+    /// before the [`Event::Decision`] that they belong to.
+    Considered {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Smoothed RTT; `None` before the first sample.
+        srtt: Option<Span>,
+        /// Congestion window, or the cap where one is below it, in bytes.
+        cwnd: u64,
+        /// Bytes in flight.
+        inflight: u64,
+        /// Bytes that the window still takes, assigned ones deducted.
+        room: u64,
+        /// When the segment at hand would arrive at the peer by the plain estimate
+        /// ([`plait_sched::SubflowView::plain_arrival`]); [`Time::NEVER`] without an RTT sample.
+        arrival: Time,
+    },
+    /// A number that weighed in the [`Event::Decision`] that comes next.
+    Weighed(Number),
+    /// The [`Event::Decision`] that comes next assigns data ahead of sending.
+    Assigned {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Data sequence numbers.
+        data: ByteRange,
+    },
     /// The scheduler decided.
     Decision {
+        /// Which decision of the connection it is, from 1; those that say nothing new are counted
+        /// and not told.
+        number: u64,
+        /// The data at hand: what is to be sent or, of a wait and of an assignment, the segment
+        /// that comes first. Empty where there is none.
+        data: ByteRange,
         /// Its choice, to send or to assign first; `None` for wait and idle.
         chosen: Option<SubflowId>,
         /// The subflow that is waited for.
@@ -204,4 +236,15 @@ pub enum WindowCause {
     Effect,
     /// The window was set by the application side (a measurement's warm-up).
     Set,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An event is stored by the million: what weighed in a decision comes in events of its own.
+    #[test]
+    fn an_event_fits_a_cache_line() {
+        assert!(size_of::<Event>() <= 56, "{}", size_of::<Event>());
+    }
 }

@@ -93,6 +93,9 @@ pub struct Outcome {
     pub numbers: Vec<Number>,
     /// Whether anybody reads [`Outcome::numbers`].
     pub explain: bool,
+    /// Which decision of the connection this is, from 1. The core counts; [`Outcome::clear`] leaves
+    /// it alone.
+    pub number: u64,
 }
 
 impl Outcome {

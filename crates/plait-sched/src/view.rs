@@ -167,6 +167,22 @@ impl SubflowView {
         !self.hard_down() && !self.busy(len, tsq)
     }
 
+    /// The plain estimate of how long `len` more bytes take to the peer: half a smoothed RTT and,
+    /// where the window does not take them, the part of a round trip in which acknowledgements
+    /// free what is missing, `srtt * missing / window`. `None` before the first RTT sample.
+    ///
+    /// It is what decisions are compared by where a scheduler gives no estimate of its own.
+    #[must_use]
+    pub fn plain_arrival(&self, len: u64) -> Option<Span> {
+        let srtt = self.srtt?;
+        let window = self.cwnd.min(self.cap).max(1);
+        let held = self.inflight.saturating_add(self.queued).saturating_add(len);
+        let missing = held.saturating_sub(window);
+        let wait = u128::from(srtt.as_nanos()) * u128::from(missing) / u128::from(window);
+        let wait = u64::try_from(wait).unwrap_or(u64::MAX);
+        Some(Span::from_nanos((srtt.as_nanos() / 2).saturating_add(wait)))
+    }
+
     /// Smoothed RTT for comparisons: no sample counts as slowest.
     #[must_use]
     pub fn srtt_or_max(&self) -> Span {

@@ -385,3 +385,19 @@ fn rp_needs_room_for_the_head_and_not_only_for_the_short_segment_that_waits() {
     let waits = Decision::Wait { on: Some(A), reason: Reason::SendWindow };
     assert_eq!(ask("minrtt+rp", &model).0, waits);
 }
+
+/// The plain estimate: half a round trip, and the part of one that the missing room takes.
+#[test]
+fn the_plain_estimate_counts_what_does_not_fit() {
+    let arrival = |view: SubflowView| view.plain_arrival(MSS);
+    let open = path(0, 40, 10);
+    assert_eq!(arrival(open), Some(Span::from_millis(20)));
+    // One segment of ten is missing: a tenth of a round trip more.
+    assert_eq!(arrival(full(open)), Some(Span::from_millis(24)));
+    // Five segments are assigned beyond the window, the sixth is the one at hand.
+    let queued = SubflowView { queued: 5 * MSS, ..full(open) };
+    assert_eq!(arrival(queued), Some(Span::from_millis(44)));
+    assert_eq!(arrival(SubflowView { srtt: None, ..open }), None);
+    let capped = SubflowView { cap: 0, ..open };
+    assert!(arrival(capped).is_some_and(|it| it > Span::from_secs(10)));
+}

@@ -122,7 +122,8 @@ fn sole(outcome: &Outcome) -> Option<SubflowId> {
     outcome.plan.iter().all(|(_, subflow)| subflow == first).then_some(*first)
 }
 
-fn named(entry: &Number) -> (String, Value) {
+/// The name of a number, with its subflow's id where it is one's, and its value.
+pub(crate) fn named(entry: &Number) -> (String, Value) {
     let name = match entry.subflow {
         Some(id) => format!("{}.{}", entry.name, id.0),
         None => entry.name.to_owned(),

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::{Answer, named};
 
 /// Why a question cannot be answered.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! `plait run --trace-events`: every event of a run as JSON lines, as `docs/events.md` tells.
 
+use super::weighed::{Assigned, Considered, Weighed};
 use super::words::{
     Block, Carry, Drop, FallbackCause, HostWord, OptionWord, Way, WindowCause, reasons,
 };
@@ -12,6 +13,7 @@ use plait_sim::{Direction, Hop, Watch, Who};
 use plait_wire::{Flags, Segment};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -112,12 +114,18 @@ enum What<'a> {
         cause: WindowCause,
     },
     Decision {
+        number: u64,
+        dsn: Option<u64>,
+        len_bytes: u64,
         chosen: Option<u8>,
         waits_for: Option<u8>,
         candidates: Vec<u8>,
         usable: Vec<u8>,
         #[schemars(extend("enum" = reasons()))]
         reason: &'static str,
+        subflows: Vec<Considered>,
+        numbers: Map<String, Value>,
+        assigned: Vec<Assigned>,
     },
     Penalised {
         subflow: u8,
@@ -205,6 +213,8 @@ pub(crate) struct EventLog {
     file: PathBuf,
     out: BufWriter<File>,
     paths: Vec<String>,
+    /// What belongs to the decision that comes next.
+    weighed: Weighed,
     /// The first failure to write; nothing is written after it.
     broken: Option<io::Error>,
 }
@@ -217,6 +227,7 @@ impl EventLog {
             file: file.to_owned(),
             out: BufWriter::new(out),
             paths: header.paths.to_vec(),
+            weighed: Weighed::default(),
             broken: None,
         };
         log.broken = line(&mut log.out, &Line::Header(header)).err();
@@ -250,9 +261,15 @@ fn line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
 
 impl Watch for EventLog {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if self.weighed.collect(event) {
+            return;
+        }
+        let weighed = std::mem::take(&mut self.weighed);
         // The names are lent to the line, so they leave their place for a moment.
         let paths = std::mem::take(&mut self.paths);
-        self.write(now, who.host, who.connection, core(event, &paths));
+        if let Some(what) = core(event, &paths, weighed) {
+            self.write(now, who.host, who.connection, what);
+        }
         self.paths = paths;
     }
 
@@ -282,8 +299,10 @@ fn name(paths: &[String], path: PathId) -> &str {
     paths.get(path.index()).map_or("", String::as_str)
 }
 
-fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
-    match *event {
+/// `None` for what belongs to a decision.
+fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What<'a>> {
+    Some(match *event {
+        Event::Considered { .. } | Event::Weighed(_) | Event::Assigned { .. } => return None,
         Event::SubflowUp { subflow, path, server } => What::SubflowUp {
             subflow: subflow.0,
             path: name(paths, path),
@@ -323,13 +342,21 @@ fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
             ssthresh_bytes: ssthresh,
             cause: cause.into(),
         },
-        Event::Decision { chosen, waits_for, candidates, usable, reason } => What::Decision {
-            chosen: chosen.map(|subflow| subflow.0),
-            waits_for: waits_for.map(|subflow| subflow.0),
-            candidates: members(candidates),
-            usable: members(usable),
-            reason: reason.as_str(),
-        },
+        Event::Decision { number, data, chosen, waits_for, candidates, usable, reason } => {
+            What::Decision {
+                number,
+                dsn: (!data.is_empty()).then_some(data.start),
+                len_bytes: data.len(),
+                chosen: chosen.map(|subflow| subflow.0),
+                waits_for: waits_for.map(|subflow| subflow.0),
+                candidates: members(candidates),
+                usable: members(usable),
+                reason: reason.as_str(),
+                subflows: weighed.subflows,
+                numbers: weighed.numbers,
+                assigned: weighed.assigned,
+            }
+        }
         Event::Effect(Effect::Penalise { subflow, cwnd, ssthresh }) => {
             What::Penalised { subflow: subflow.0, cwnd_bytes: cwnd, ssthresh_bytes: ssthresh }
         }
@@ -344,7 +371,7 @@ fn core<'a>(event: &Event, paths: &'a [String]) -> What<'a> {
         Event::IdleReset { subflow, before, after } => {
             What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
         }
-    }
+    })
 }
 
 fn app(event: &AppEvent) -> What<'static> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod events;
 pub(crate) mod page;
+mod weighed;
 mod words;
 
 use plait_app::AppEvent;

@@ -19,6 +19,7 @@ mod invariants;
 mod joins;
 mod priority;
 mod probing;
+mod provenance;
 mod provisional;
 mod release;
 mod removal;

@@ -20,7 +20,7 @@ pub(crate) struct Scheduling {
     ignores_data_acks: bool,
     /// While a measurement warms up, segments go to the subflows in strict turn instead.
     warm_up: Option<WarmUp>,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     pub(super) views: Views,
     /// The candidates among which the last assignment chose.
     assigned_among: SubflowSet,
@@ -30,7 +30,7 @@ pub(crate) struct Scheduling {
     /// The window has been too small for a full segment for so long that a smaller one may go.
     pub(crate) small_segments: bool,
     block: Option<Block>,
-    last_wait: Option<(Option<SubflowId>, Reason)>,
+    pub(super) last_wait: Option<(Option<SubflowId>, Reason)>,
 }
 
 /// The parts that make a decision, lent beside a view of the rest.
@@ -186,9 +186,12 @@ impl Connection {
                 self.scheduling.views.stale.all = true;
                 self.refresh_views(ctx.now);
             }
-            let decision = self.ask(ctx.now);
+            let explained = ctx.log.detail == Detail::Everything;
+            let decision = self.ask(ctx.now, explained);
             self.apply_effects(ctx);
-            self.log_decision(ctx, decision);
+            if explained {
+                self.tell_decision(ctx, decision);
+            }
             match decision {
                 Decision::Send { .. } => {
                     self.note_block(ctx, None);
@@ -202,9 +205,11 @@ impl Connection {
         Todo::Nothing
     }
 
-    fn ask(&mut self, now: Time) -> Decision {
+    fn ask(&mut self, now: Time, explained: bool) -> Decision {
         self.with_view(now, |deciding, view| {
             deciding.outcome.clear();
+            deciding.outcome.number += 1;
+            deciding.outcome.explain = explained;
             match deciding.warm_up {
                 Some(turns) => turns.schedule(view),
                 None => deciding.scheduler.schedule(view, deciding.outcome),
@@ -212,7 +217,7 @@ impl Connection {
         })
     }
 
-    fn candidates(&mut self, now: Time) -> SubflowSet {
+    pub(super) fn candidates(&mut self, now: Time) -> SubflowSet {
         self.with_view(now, |_, view| view.candidates())
     }
 
@@ -229,7 +234,7 @@ impl Connection {
         scheduling.due = !touched.is_empty();
     }
 
-    fn usable(&self) -> SubflowSet {
+    pub(super) fn usable(&self) -> SubflowSet {
         let len = self.queue.unsent().clamp(1, self.scheduling.views.segment_size().max(1));
         let tsq = self.holds_back();
         self.scheduling.views.list.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
@@ -296,30 +301,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    /// Reports a decision; a wait that repeats the last one is not reported again.
-    fn log_decision(&mut self, ctx: &mut Context<'_>, decision: Decision) {
-        if ctx.log.detail != Detail::Everything {
-            return;
-        }
-        let (chosen, waits_for, reason) = match decision {
-            Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
-            Decision::Assign { reason } => {
-                let first = self.scheduling.outcome.plan.first();
-                (first.map(|(_, subflow)| *subflow), None, reason)
-            }
-            Decision::Wait { on, reason } => (None, on, reason),
-            Decision::Idle => return,
-        };
-        let wait = matches!(decision, Decision::Wait { .. }).then_some((waits_for, reason));
-        if wait.is_some() && wait == self.scheduling.last_wait {
-            return;
-        }
-        self.scheduling.last_wait = wait;
-        let candidates = self.candidates(ctx.now);
-        let usable = self.usable();
-        ctx.emit(Event::Decision { chosen, waits_for, candidates, usable, reason });
     }
 }
 

@@ -1,0 +1,72 @@
+//! What weighed in a decision, as the file of `--trace-events` has it.
+
+use crate::decide::named;
+use plait_base::{Span, Time};
+use plait_core::Event;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What a decision saw of a live subflow.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Considered {
+    /// The subflow.
+    pub(crate) subflow: u8,
+    /// Smoothed RTT; null before the first sample.
+    pub(crate) srtt_ns: Option<u64>,
+    /// Congestion window, or the cap where one is below it.
+    pub(crate) cwnd_bytes: u64,
+    /// Sent and not acknowledged.
+    pub(crate) inflight_bytes: u64,
+    /// What the window still takes.
+    pub(crate) free_bytes: u64,
+    /// When the data at hand would arrive by the plain estimate; null without an RTT sample.
+    pub(crate) arrival_ns: Option<u64>,
+}
+
+/// Data that a decision assigned ahead of sending.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Assigned {
+    /// The subflow.
+    pub(crate) subflow: u8,
+    /// First byte.
+    pub(crate) dsn: u64,
+    /// How many.
+    pub(crate) len_bytes: u64,
+}
+
+/// What is told before the decision that it belongs to.
+#[derive(Default)]
+pub(super) struct Weighed {
+    pub(super) subflows: Vec<Considered>,
+    pub(super) numbers: Map<String, Value>,
+    pub(super) assigned: Vec<Assigned>,
+}
+
+impl Weighed {
+    /// Takes in an event that belongs to the decision that comes next; tells whether it is one.
+    pub(super) fn collect(&mut self, event: &Event) -> bool {
+        match *event {
+            Event::Considered { subflow, srtt, cwnd, inflight, room, arrival } => {
+                self.subflows.push(Considered {
+                    subflow: subflow.0,
+                    srtt_ns: srtt.map(Span::as_nanos),
+                    cwnd_bytes: cwnd,
+                    inflight_bytes: inflight,
+                    free_bytes: room,
+                    arrival_ns: (arrival < Time::NEVER).then(|| arrival.as_nanos()),
+                });
+            }
+            Event::Weighed(ref number) => {
+                let (name, value) = named(number);
+                self.numbers.insert(name, value);
+            }
+            Event::Assigned { subflow, data } => {
+                let (dsn, len_bytes) = (data.start, data.len());
+                self.assigned.push(Assigned { subflow: subflow.0, dsn, len_bytes });
+            }
+            _ => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,73 @@
+//! What is told of a decision where somebody wants to know everything.
+
+use super::{Connection, Context};
+use crate::event::Event;
+use plait_base::{ByteRange, SubflowId, Time};
+use plait_sched::{Decision, QueueView, Reason, What};
+
+impl Connection {
+    /// Tells a decision with all that weighed in it; a wait that repeats the last one is not told
+    /// again.
+    #[cold]
+    pub(super) fn tell_decision(&mut self, ctx: &mut Context<'_>, decision: Decision) {
+        let (chosen, waits_for, reason) = match decision {
+            Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
+            Decision::Assign { reason } => {
+                let first = self.scheduling.outcome.plan.first();
+                (first.map(|(_, subflow)| *subflow), None, reason)
+            }
+            Decision::Wait { on, reason } => (None, on, reason),
+            Decision::Idle => return,
+        };
+        let wait: Option<(Option<SubflowId>, Reason)> =
+            matches!(decision, Decision::Wait { .. }).then_some((waits_for, reason));
+        if wait.is_some() && wait == self.scheduling.last_wait {
+            return;
+        }
+        self.scheduling.last_wait = wait;
+        let data = self.data_at_hand(decision);
+        let candidates = self.candidates(ctx.now);
+        for view in &self.scheduling.views.list {
+            let arrival = view.plain_arrival(data.len()).map_or(Time::NEVER, |it| ctx.now + it);
+            ctx.emit(Event::Considered {
+                subflow: view.id,
+                srtt: view.srtt,
+                cwnd: view.cwnd.min(view.cap),
+                inflight: view.inflight,
+                room: view.room(),
+                arrival,
+            });
+        }
+        for number in &self.scheduling.outcome.numbers {
+            ctx.emit(Event::Weighed(*number));
+        }
+        if matches!(decision, Decision::Assign { .. }) {
+            for (data, subflow) in &self.scheduling.outcome.plan {
+                ctx.emit(Event::Assigned { subflow: *subflow, data: *data });
+            }
+        }
+        let (number, usable) = (self.scheduling.outcome.number, self.usable());
+        ctx.emit(Event::Decision { number, data, chosen, waits_for, candidates, usable, reason });
+    }
+
+    /// The data that a decision is about.
+    fn data_at_hand(&self, decision: Decision) -> ByteRange {
+        let mss = self.scheduling.segment_size().max(1);
+        let new = |offset| self.queue.unsent_at(offset, mss).unwrap_or_default();
+        let again = || self.queue.next_reinjection().map(|sent| sent.range);
+        let part = |range: ByteRange| range.intersect(ByteRange::with_len(range.start, mss));
+        match decision {
+            Decision::Send { what: What::New { offset }, .. } => new(offset),
+            Decision::Send { what: What::Reinject, .. } => part(again().unwrap_or_default()),
+            Decision::Send { what: What::Redundant(range) | What::OppRetx(range), .. } => {
+                part(range)
+            }
+            Decision::Assign { .. } => {
+                let first = self.scheduling.outcome.plan.first();
+                part(first.map(|(range, _)| *range).unwrap_or_default())
+            }
+            Decision::Wait { .. } => again().map_or_else(|| new(0), part),
+            Decision::Idle => ByteRange::default(),
+        }
+    }
+}
