@@ -1,12 +1,14 @@
 //! Floor 1: a TCP segment as the protocol core sees it: header fields, options, payload.
 //!
 //! Numbers are those of the wire (32-bit sequence numbers, 4- or 8-byte DSNs), sizes are those
-//! that the bytes would have, so a simulated segment costs what a real one costs.
+//! that the bytes would have, so a simulated segment costs what a real one costs. [`codec`] makes
+//! those bytes, and segments of bytes.
 #![no_std]
 
 extern crate alloc;
 
 mod checksum;
+pub mod codec;
 mod key;
 mod options;
 mod payload;

@@ -9,6 +9,18 @@ pub(crate) const fn pattern_word(index: u64) -> u64 {
     index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Writes the bytes of the pattern from position `offset` on, eight at a time.
+fn write_pattern(offset: u64, out: &mut [u8]) {
+    let odd = (offset % 8) as usize;
+    let head = if odd == 0 { 0 } else { (8 - odd).min(out.len()) };
+    let (first, rest) = out.split_at_mut(head);
+    first.copy_from_slice(&pattern_word(offset / 8).to_be_bytes()[odd..odd + head]);
+    let start = (offset + head as u64) / 8;
+    for (word, chunk) in (start..).zip(rest.chunks_mut(8)) {
+        chunk.copy_from_slice(&pattern_word(word).to_be_bytes()[..chunk.len()]);
+    }
+}
+
 /// The bytes that a segment carries.
 #[derive(Clone, Debug, Default)]
 pub enum Payload {
@@ -119,6 +131,27 @@ impl Payload {
     /// What an edit leaves there.
     pub(crate) const fn edited_byte(position: u64) -> u8 {
         Payload::pattern_byte(position) ^ EDIT
+    }
+
+    /// Writes the bytes, real or not, to the front of `out`: as many as there are and as fit.
+    pub fn copy_to(&self, out: &mut [u8]) {
+        let len = out.len().min(self.len() as usize);
+        let out = out.get_mut(..len).unwrap_or_default();
+        match self {
+            Payload::Empty => {}
+            Payload::Bytes { .. } => {
+                if let Some(bytes) = self.bytes().and_then(|bytes| bytes.get(..len)) {
+                    out.copy_from_slice(bytes);
+                }
+            }
+            Payload::Pattern { offset, .. } => write_pattern(*offset, out),
+            Payload::Edited { offset, at, .. } => {
+                write_pattern(*offset, out);
+                if let Some(byte) = out.get_mut(*at as usize) {
+                    *byte ^= EDIT;
+                }
+            }
+        }
     }
 
     /// The real bytes, where there are any.

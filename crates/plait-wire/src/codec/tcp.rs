@@ -1,0 +1,104 @@
+//! The TCP header (RFC 9293 section 3.1).
+
+use super::error::{EncodeError, Field, ParseError, Problem, Skipped};
+use super::ip::Ip;
+use super::options;
+use crate::{Flags, MAX_OPTION_BYTES, Payload, Segment, Sum};
+use plait_base::ServerAddress;
+
+const HEADER: usize = Segment::TCP_HEADER as usize;
+
+/// Where in the TCP header its checksum is: `csum_offset` of a virtio header.
+pub const TCP_CHECKSUM_OFFSET: u16 = 16;
+
+/// What goes into the checksum field.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum TcpChecksum {
+    /// The checksum.
+    #[default]
+    Full,
+    /// The sum of the pseudo header, not inverted: a device adds the rest.
+    PseudoHeader,
+}
+
+/// Whether the TCP checksum of a packet is verified. That of an IPv4 header always is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Verify {
+    /// It is.
+    #[default]
+    Checksum,
+    /// Somebody else has done it, or the bytes never left this host.
+    Trusted,
+}
+
+/// Writes header, options and payload; `out` has their length.
+pub(super) fn write(
+    segment: &Segment,
+    pseudo: Sum,
+    checksum: TcpChecksum,
+    out: &mut [u8],
+) -> Result<(), EncodeError> {
+    let option_bytes = segment.options.header_len();
+    if option_bytes > MAX_OPTION_BYTES {
+        return Err(EncodeError::Options(option_bytes));
+    }
+    let header_len = HEADER + option_bytes as usize;
+    let (header, payload) = out.split_at_mut(header_len);
+    header[0..2].copy_from_slice(&segment.src_port.to_be_bytes());
+    header[2..4].copy_from_slice(&segment.dst_port.to_be_bytes());
+    header[4..8].copy_from_slice(&segment.seq.to_be_bytes());
+    header[8..12].copy_from_slice(&segment.ack.to_be_bytes());
+    header[12] = (header_len as u8 / 4) << 4;
+    header[13] = segment.flags.0;
+    header[14..16].copy_from_slice(&segment.window.to_be_bytes());
+    header[16..20].fill(0);
+    options::write(segment, &mut header[HEADER..])?;
+    segment.payload.copy_to(payload);
+    let sum = match checksum {
+        TcpChecksum::PseudoHeader => !pseudo.checksum(),
+        TcpChecksum::Full => {
+            let mut sum = pseudo;
+            sum.add(out);
+            sum.checksum()
+        }
+    };
+    out[16..18].copy_from_slice(&sum.to_be_bytes());
+    Ok(())
+}
+
+/// Reads header and options into `segment`. Tells where in the packet the payload begins.
+pub(super) fn read(
+    ip: &Ip<'_>,
+    verify: Verify,
+    segment: &mut Segment,
+) -> Result<(usize, Skipped), ParseError> {
+    let error = |problem, at| Err(ParseError { problem, at: ip.at + at });
+    let Some(fixed) = ip.body.first_chunk::<HEADER>() else {
+        return error(Problem::Short(Field::TcpHeader), ip.body.len());
+    };
+    let header_len = usize::from(fixed[12] >> 4) * 4;
+    let Some(option_bytes) = ip.body.get(HEADER..header_len) else {
+        return error(Problem::Length(Field::DataOffset, header_len as u32), 12);
+    };
+    if verify == Verify::Checksum {
+        let mut sum = ip.pseudo_header();
+        sum.add(ip.body);
+        if sum.checksum() != 0 {
+            return error(Problem::Checksum(Field::Segment), 16);
+        }
+    }
+    let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let word =
+        |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+    segment.src_port = half(0);
+    segment.dst_port = half(2);
+    segment.seq = word(4);
+    segment.ack = word(8);
+    segment.flags = Flags(fixed[13]);
+    segment.server = ServerAddress::default();
+    segment.window = half(14);
+    segment.payload = Payload::Empty;
+    segment.options.clear();
+    let skipped = options::read(option_bytes, segment.flags, &mut segment.options);
+    Ok((ip.at + header_len, skipped))
+}

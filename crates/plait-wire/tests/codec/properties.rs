@@ -1,0 +1,132 @@
+//! What holds for all segments and all bytes.
+
+use super::{generate, same};
+use plait_wire::codec::{EncodeError, TcpChecksum, Verify, encode, encoded_len, parse, parse_into};
+use plait_wire::{Options, Payload, Segment};
+use proptest::prelude::*;
+
+/// Checks of one packet, whatever it is: what it parses to can be encoded, and parses to the same.
+fn whatever_parses_encodes(packet: &[u8]) -> Result<(), TestCaseError> {
+    let Ok((headers, segment)) = parse(packet, Verify::Trusted) else { return Ok(()) };
+    let mut again = Vec::new();
+    match encode(&headers, &segment, TcpChecksum::Full, &mut again) {
+        Ok(len) => {
+            prop_assert_eq!(len, again.len());
+            let (same_headers, read) = parse(&again, Verify::Checksum).unwrap();
+            prop_assert_eq!(headers, same_headers);
+            prop_assert!(same(&read, &segment), "{:?} is not {:?}", read, segment);
+        }
+        // Padded options may need more room than those of the packet did.
+        Err(error) => prop_assert!(
+            matches!(error, EncodeError::Options(_) | EncodeError::Length(_)),
+            "{error}: {segment:?}"
+        ),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    /// R1, R2, R64: what is encoded parses to the same, checksum and all; what does not fit is
+    /// refused and leaves the buffer as it was.
+    #[test]
+    fn what_is_encoded_parses_to_the_same(
+        headers in generate::headers(),
+        segment in generate::segment(),
+        front in 0usize..20,
+    ) {
+        let mut out = vec![0xaa; front];
+        match encode(&headers, &segment, TcpChecksum::Full, &mut out) {
+            Ok(len) => {
+                prop_assert!(segment.options.fits());
+                prop_assert_eq!(len, encoded_len(&headers, &segment));
+                prop_assert_eq!(front + len, out.len());
+                let mut read = Segment::default();
+                let parsed = parse_into(&out[front..], Verify::Checksum, &mut read).unwrap();
+                prop_assert_eq!(parsed.headers, headers);
+                prop_assert_eq!(parsed.skipped.count, 0);
+                prop_assert_eq!(&out[front + parsed.payload_at..], parsed.payload);
+                read.payload = Payload::from_bytes(parsed.payload);
+                prop_assert!(same(&read, &segment), "{:?} is not {:?}", read, segment);
+            }
+            Err(EncodeError::Options(_)) => {
+                prop_assert!(!segment.options.fits());
+                prop_assert_eq!(out.len(), front);
+            }
+            Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    /// R1, R79: no bytes make the parser panic or read beyond them.
+    #[test]
+    fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+        whatever_parses_encodes(&bytes)?;
+    }
+
+    /// R1, R3: neither do packets with a few bytes changed, nor those cut short.
+    #[test]
+    fn mutated_packets_do_no_harm(
+        headers in generate::headers(),
+        segment in generate::segment(),
+        changes in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..6),
+        keep in any::<u16>(),
+    ) {
+        let mut packet = Vec::new();
+        if encode(&headers, &segment, TcpChecksum::Full, &mut packet).is_ok() {
+            // Most changes hit the headers, where they matter.
+            let reach = packet.len().min(100);
+            for (at, value) in changes {
+                packet[usize::from(at) % reach] = value;
+            }
+            whatever_parses_encodes(&packet)?;
+            packet.truncate(usize::from(keep) % (reach + 1));
+            whatever_parses_encodes(&packet)?;
+        }
+    }
+
+    /// R3: random options of any kind and length never take the segment with them, and what could be
+    /// read of them can be told again.
+    #[test]
+    fn random_options_do_no_harm(
+        flags in any::<u8>(),
+        bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(30), 0u8..12], 0..=40),
+    ) {
+        let flags = plait_wire::Flags(flags);
+        let (options, skipped) = super::options_of(flags, &bytes);
+        prop_assert!(skipped.count > 0 || skipped.first.is_none());
+        let segment = Segment { flags, options, ..Segment::default() };
+        let mut out = Vec::new();
+        match encode(&super::headers(), &segment, TcpChecksum::Full, &mut out) {
+            Ok(_) => prop_assert_eq!(parse(&out, Verify::Checksum).unwrap().1.options, segment.options),
+            Err(error) => prop_assert!(matches!(error, EncodeError::Options(_)), "{error}"),
+        }
+    }
+
+    /// F4: one flipped bit never goes unnoticed where checksums are verified, but for the fields of
+    /// IPv6 that no checksum covers.
+    #[test]
+    fn a_flipped_bit_is_noticed(
+        headers in generate::headers(),
+        segment in generate::segment(),
+        bit in any::<u32>(),
+    ) {
+        let mut packet = Vec::new();
+        if encode(&headers, &segment, TcpChecksum::Full, &mut packet).is_ok() {
+            let bit = bit as usize % (packet.len() * 8);
+            packet[bit / 8] ^= 0x80 >> (bit % 8);
+            let uncovered = headers.src.is_ipv6() && (4..32).contains(&bit) || bit / 8 == 7;
+            prop_assert!(uncovered || parse(&packet, Verify::Checksum).is_err(), "bit {bit}");
+        }
+    }
+}
+
+/// The segment of an empty packet has no options.
+#[test]
+fn options_of_another_segment_do_not_stay() {
+    let mut segment =
+        Segment { options: Options { mss: Some(1), ..Options::default() }, ..Segment::default() };
+    let packet = super::bytes_of(&super::headers(), &Segment::default());
+    parse_into(&packet, Verify::Checksum, &mut segment).unwrap();
+    assert_eq!(segment.options, Options::default());
+}
