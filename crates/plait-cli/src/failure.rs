@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Claim(String),
     /// The arguments or the input cannot be taken.
     Usage(String),
+    /// A privilege or a feature of the kernel is missing.
+    Privilege(String),
     /// The peer or the protocol failed: what was asked for did not get through.
     Peer(String),
     /// Ctrl-C; what was finished has been written.
@@ -27,6 +29,7 @@ impl Failure {
         match self {
             Failure::Claim(_) => 1,
             Failure::Usage(_) => 2,
+            Failure::Privilege(_) => 3,
             Failure::Peer(_) => 4,
             Failure::Internal(_) => 5,
             Failure::Interrupted => 130,
@@ -73,7 +76,10 @@ impl From<&Failure> for ExitCode {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Claim(text) | Failure::Usage(text) | Failure::Peer(text) => f.write_str(text),
+            Failure::Claim(text)
+            | Failure::Usage(text)
+            | Failure::Privilege(text)
+            | Failure::Peer(text) => f.write_str(text),
             Failure::Interrupted => f.write_str("interrupted"),
             Failure::Internal(text) => {
                 write!(f, "internal error, please report it: {text}")

@@ -21,8 +21,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 /// Version, commit and what is built in.
-const VERSION: &str =
-    concat!(env!("CARGO_PKG_VERSION"), "\ncommit ", env!("PLAIT_COMMIT"), "\nfeatures simulator");
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit ",
+    env!("PLAIT_COMMIT"),
+    "\nfeatures simulator live"
+);
 
 /// The bugs that the test of the swarm plants are in no build of the program.
 const _: () = assert!(!plait_core::PLANTED_BUGS, "built with planted bugs");
@@ -54,6 +58,7 @@ enum Task {
     List(commands::list::Args),
     Trace(commands::trace::Args),
     Swarm(commands::swarm::Args),
+    Serve(commands::serve::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
@@ -66,6 +71,7 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::List(args) => commands::list::run(args, console),
         Task::Trace(args) => commands::trace::run(args, console),
         Task::Swarm(args) => commands::swarm::run(args, console),
+        Task::Serve(args) => commands::serve::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
         Task::Completions(args) => commands::completions::run(args),
     }

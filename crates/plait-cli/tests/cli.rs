@@ -52,6 +52,7 @@ const COMMANDS: &[&str] = &[
     "trace show",
     "trace convert",
     "swarm",
+    "serve",
     "schema",
     "completions",
 ];
@@ -95,7 +96,18 @@ fn help_lists_what_works_and_nothing_else() {
         listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
         names,
-        ["compare", "run", "decide", "list", "trace", "swarm", "schema", "completions", "help"]
+        [
+            "compare",
+            "run",
+            "decide",
+            "list",
+            "trace",
+            "swarm",
+            "serve",
+            "schema",
+            "completions",
+            "help"
+        ]
     );
 }
 

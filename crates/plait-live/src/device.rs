@@ -21,7 +21,8 @@ impl Device {
     /// holds more than a receive window of full packets.
     pub const QUEUE: u32 = 8_192;
 
-    /// A device in the namespace of the calling thread, with a largest packet of `mtu` bytes.
+    /// A device in the namespace of the calling thread, with a largest packet of `mtu` bytes. A
+    /// `%d` in its name becomes the next free number.
     ///
     /// # Errors
     /// Where there is no TUN driver, the process may not make devices, or the name is taken.
@@ -34,7 +35,8 @@ impl Device {
             .build_sync()?;
         tun.set_nonblocking(true)?;
         let index = tun.if_index()?;
-        Ok(Device { tun, name: name.to_owned(), index })
+        let name = tun.name()?;
+        Ok(Device { tun, name, index })
     }
 
     /// Its name.

@@ -4,16 +4,25 @@
 //! Everything that is created here hangs on a file descriptor of the process: devices are not
 //! persistent, and their routes go with them. So nothing is left behind, however the process ends.
 
+mod capabilities;
 mod clock;
 mod device;
 pub mod emulate;
 mod entropy;
+mod names;
 mod namespace;
+mod peers;
 mod poller;
+mod relay;
 mod routes;
+mod serve;
+mod stack;
 
+pub use capabilities::drop_capabilities;
 pub use clock::Clock;
 pub use device::Device;
 pub use entropy::SystemEntropy;
 pub use namespace::Namespace;
 pub use routes::add_route;
+pub use serve::{Happening, ServeSettings, Server};
+pub use stack::StackCounters;

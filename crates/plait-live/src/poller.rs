@@ -36,7 +36,6 @@ impl Poller {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
     }
 
-    #[allow(dead_code)]
     pub(crate) fn change(
         &self,
         fd: impl AsFd,

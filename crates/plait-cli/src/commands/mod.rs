@@ -6,5 +6,6 @@ pub(crate) mod decide;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod swarm;
 pub(crate) mod trace;

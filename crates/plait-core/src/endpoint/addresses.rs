@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use crate::conn::{Connection, Context};
+use crate::tcp::subflow::Address;
 use core::net::IpAddr;
 use plait_base::{ConnId, PathId, Time};
 
@@ -39,6 +40,18 @@ impl Endpoint {
     /// configured to be.
     pub fn set_backup(&mut self, now: Time, id: ConnId, path: PathId, backup: bool) -> bool {
         self.with(now, id, |conn, ctx| conn.set_backup(ctx, path, backup)).unwrap_or(false)
+    }
+
+    /// Whether a conversation on `path`, or one that is only beginning, is kept. The number of any
+    /// other path may be given to another address.
+    #[must_use]
+    pub fn uses_path(&self, path: PathId) -> bool {
+        let first = |path| Address { path, ..Address::default() }.key();
+        let after = path.0.checked_add(1).map_or(u64::MAX, |next| first(PathId(next)));
+        self.addresses.range(first(path)..after).next().is_some()
+            || self.parked.iter().any(|(parked, _)| *parked == path)
+            || self.provisional.iter().any(|early| early.address.path == path)
+            || self.answers.iter().any(|answer| answer.path == path)
     }
 
     fn with_all(&mut self, now: Time, mut f: impl FnMut(&mut Connection, &mut Context<'_>)) {

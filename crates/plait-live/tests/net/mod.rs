@@ -1,6 +1,7 @@
 //! What live tests need: namespaces joined by emulated paths, and programs on stock kernels.
 
 pub mod kernel;
+pub mod plait;
 
 use plait_base::{Rate, Span};
 use plait_link::{LinkConfig, QueueLimit, RateSource};

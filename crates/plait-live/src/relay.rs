@@ -1,0 +1,222 @@
+//! A connection of the endpoint and a TCP socket, each fed from the other. Neither side is read
+//! faster than the other one takes it.
+
+use plait_base::{ConnId, Time};
+use plait_core::{ConnectionState, Endpoint};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+/// Bytes that are moved at a time.
+pub(crate) const PIECE: usize = 64 * 1024;
+/// Pieces that one direction of a relay moves before others have a turn.
+const TURNS: usize = 8;
+
+/// What was moved.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Moved {
+    /// From the connection to the socket.
+    pub(crate) to_socket: u64,
+    /// From the socket to the connection.
+    pub(crate) to_peer: u64,
+}
+
+/// Bytes that were taken from one side and not by the other.
+#[derive(Default, Debug)]
+struct Rest {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Rest {
+    fn is_empty(&self) -> bool {
+        self.taken == self.bytes.len()
+    }
+
+    fn pending(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.taken = 0;
+    }
+
+    /// What is used up gives its memory back: idle connections are many.
+    fn take(&mut self, count: usize) {
+        self.taken += count;
+        if self.is_empty() {
+            *self = Rest::default();
+        }
+    }
+}
+
+/// How a relay goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Course {
+    /// It waits for one of its sides.
+    Waits,
+    /// There is more to move at once.
+    Again,
+    /// Both directions have ended, or one side has failed.
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Relay {
+    pub(crate) conn: ConnId,
+    pub(crate) socket: TcpStream,
+    /// The socket is not connected yet.
+    connecting: bool,
+    to_socket: Rest,
+    to_peer: Rest,
+    /// The socket has no more data for us, or we none for it.
+    socket_ended: bool,
+    told_socket: bool,
+    pub(crate) moved: Moved,
+}
+
+impl Relay {
+    /// Of a socket whose connection is on its way.
+    pub(crate) fn new(conn: ConnId, socket: TcpStream) -> Relay {
+        Relay {
+            conn,
+            socket,
+            connecting: true,
+            to_socket: Rest::default(),
+            to_peer: Rest::default(),
+            socket_ended: false,
+            told_socket: false,
+            moved: Moved::default(),
+        }
+    }
+
+    /// What the socket is to be waited for: to be read from, to be written to.
+    pub(crate) fn interest(&self) -> (bool, bool) {
+        if self.connecting {
+            return (false, true);
+        }
+        (!self.socket_ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
+    }
+
+    /// The socket is ready, or has failed.
+    pub(crate) fn on_socket_ready(&mut self) -> io::Result<()> {
+        if let Some(error) = self.socket.take_error()? {
+            return Err(error);
+        }
+        self.connecting = false;
+        Ok(())
+    }
+
+    /// Moves what can be moved.
+    pub(crate) fn turn(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint,
+        piece: &mut [u8],
+    ) -> io::Result<Course> {
+        if self.connecting {
+            let failed = endpoint.state(self.conn) == ConnectionState::Failed;
+            return Ok(if failed { Course::Over } else { Course::Waits });
+        }
+        let more =
+            self.feed_socket(now, endpoint, piece)? | self.feed_peer(now, endpoint, piece)?;
+        let state = endpoint.state(self.conn);
+        let ended = self.told_socket && self.socket_ended && self.to_peer.is_empty();
+        Ok(match state {
+            ConnectionState::Failed => Course::Over,
+            _ if ended => Course::Over,
+            _ if more => Course::Again,
+            _ => Course::Waits,
+        })
+    }
+
+    /// True where there is more to move.
+    fn feed_socket(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint,
+        piece: &mut [u8],
+    ) -> io::Result<bool> {
+        for _ in 0..TURNS {
+            if !self.to_socket.is_empty() {
+                let Some(count) = soon(self.socket.write(self.to_socket.pending()))? else {
+                    return Ok(false);
+                };
+                self.to_socket.take(count);
+                self.moved.to_socket += count as u64;
+                continue;
+            }
+            let count = endpoint.read(now, self.conn, piece);
+            if count == 0 {
+                return self.end_socket(endpoint).map(|()| false);
+            }
+            let written = soon(self.socket.write(&piece[..count]))?.unwrap_or(0);
+            self.moved.to_socket += written as u64;
+            if written < count {
+                self.to_socket.keep(&piece[written..count]);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells the socket that the peer's data has ended, once it has.
+    fn end_socket(&mut self, endpoint: &Endpoint) -> io::Result<()> {
+        let ended = [ConnectionState::PeerDone, ConnectionState::Closed];
+        if !self.told_socket && ended.contains(&endpoint.state(self.conn)) {
+            self.told_socket = true;
+            match self.socket.shutdown(Shutdown::Write) {
+                // It has gone already; what it had for us is read all the same.
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
+                other => return other,
+            }
+        }
+        Ok(())
+    }
+
+    /// True where there is more to move.
+    fn feed_peer(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint,
+        piece: &mut [u8],
+    ) -> io::Result<bool> {
+        for _ in 0..TURNS {
+            if !self.to_peer.is_empty() {
+                let count = endpoint.write_bytes(now, self.conn, self.to_peer.pending());
+                self.to_peer.take(count);
+                self.moved.to_peer += count as u64;
+                if !self.to_peer.is_empty() {
+                    return Ok(false);
+                }
+                continue;
+            }
+            if self.socket_ended {
+                return Ok(false);
+            }
+            let Some(count) = soon(self.socket.read(piece))? else { return Ok(false) };
+            if count == 0 {
+                self.socket_ended = true;
+                endpoint.finish(now, self.conn);
+                return Ok(false);
+            }
+            let written = endpoint.write_bytes(now, self.conn, &piece[..count]);
+            self.moved.to_peer += written as u64;
+            if written < count {
+                self.to_peer.keep(&piece[written..count]);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// How many bytes were moved; `None` where that has to wait.
+fn soon(moved: io::Result<usize>) -> io::Result<Option<usize>> {
+    match moved {
+        Ok(count) => Ok(Some(count)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(error),
+        },
+    }
+}

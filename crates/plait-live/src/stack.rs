@@ -1,0 +1,120 @@
+//! The endpoint over a TUN device: packets in, packets out, one clock.
+
+use crate::names::Names;
+use crate::{Clock, Device, SystemEntropy};
+use plait_base::Time;
+use plait_core::Endpoint;
+use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
+use plait_wire::{Payload, Segment};
+use std::io;
+
+/// Packets that are read before others have a turn.
+const BATCH: usize = 64;
+/// Room for the largest packet.
+const LARGEST: usize = 0x1_0000;
+
+/// What the stack has seen.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct StackCounters {
+    /// Packets read, and their bytes.
+    pub packets_in: u64,
+    /// Bytes of IP.
+    pub bytes_in: u64,
+    /// Packets written, and their bytes.
+    pub packets_out: u64,
+    /// Bytes of IP.
+    pub bytes_out: u64,
+    /// Packets that hold no segment for us: damaged, of another protocol, for another address.
+    pub refused: u64,
+    /// Packets that the kernel did not take.
+    pub dropped: u64,
+}
+
+/// An endpoint, the addresses that it goes by, and the device behind which they are.
+pub(crate) struct Stack {
+    pub(crate) clock: Clock,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) names: Names,
+    pub(crate) device: Device,
+    pub(crate) counters: StackCounters,
+    segment: Segment,
+    incoming: Box<[u8]>,
+    outgoing: Vec<u8>,
+}
+
+impl Stack {
+    pub(crate) fn new(device: Device, names: Names) -> io::Result<Stack> {
+        Ok(Stack {
+            clock: Clock::start(),
+            endpoint: Endpoint::new(Box::new(SystemEntropy::open()?)),
+            names,
+            device,
+            counters: StackCounters::default(),
+            segment: Segment::default(),
+            incoming: vec![0; LARGEST].into(),
+            outgoing: Vec::with_capacity(LARGEST),
+        })
+    }
+
+    /// Reads what the kernel sends, some of it.
+    pub(crate) fn take_in(&mut self) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let Some(len) = self.device.try_recv(&mut self.incoming)? else { break };
+            self.counters.packets_in += 1;
+            self.counters.bytes_in += len as u64;
+            let taken = self.handle(len);
+            self.counters.refused += u64::from(taken.is_none());
+        }
+        Ok(())
+    }
+
+    /// Gives the packet at the start of the buffer to the endpoint.
+    fn handle(&mut self, len: usize) -> Option<()> {
+        let bytes = self.incoming.get(..len)?;
+        let packet = codec::parse_into(bytes, Verify::Checksum, &mut self.segment).ok()?;
+        let Headers { src, dst, .. } = packet.headers;
+        let (path, server) = self.names.of_arrival(&self.endpoint, src, dst)?;
+        self.segment.server = server;
+        if !packet.payload.is_empty() {
+            self.segment.payload = Payload::from_bytes(packet.payload);
+        }
+        self.endpoint.handle(self.clock.now(), path, &self.segment);
+        Some(())
+    }
+
+    /// Writes everything that the endpoint has to send.
+    pub(crate) fn send(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        while let Some(transmit) = self.endpoint.poll_transmit(now) {
+            if let Some((src, dst)) =
+                self.names.of_departure(&self.endpoint, transmit.path, transmit.segment.server)
+            {
+                let headers = Headers::new(src, dst);
+                self.outgoing.clear();
+                let full = TcpChecksum::Full;
+                let segment = &transmit.segment;
+                match codec::encode(&headers, segment, full, &mut self.outgoing) {
+                    Ok(len) if self.device.try_send(&self.outgoing)? => {
+                        self.counters.packets_out += 1;
+                        self.counters.bytes_out += len as u64;
+                    }
+                    _ => self.counters.dropped += 1,
+                }
+            }
+            self.endpoint.recycle(transmit.segment);
+        }
+        Ok(())
+    }
+
+    /// When the endpoint wants to be called; its timers are expired first.
+    pub(crate) fn expire(&mut self) {
+        let now = self.clock.now();
+        if self.endpoint.poll_timeout() <= now {
+            self.endpoint.handle_timeout(now);
+        }
+    }
+
+    pub(crate) fn next(&self) -> Time {
+        self.endpoint.poll_timeout()
+    }
+}
