@@ -8,8 +8,13 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::plait::{Serving, spec};
 use net::{Bed, Family, Line};
+use plait_core::ConnectionSpec;
+use plait_live::emulate::{self, Strip};
+use plait_live::{Happening, StackCounters};
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use Family::{V4, V6};
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -20,24 +25,94 @@ fn main() {
         println!("skipped: {why}");
     }
     let mut trials = Vec::new();
-    for family in [Family::V4, Family::V6] {
-        trials
-            .push(Trial::test(format!("kernels_talk_over_emulated_paths_{family:?}"), move || {
-                kernels_talk(family)
-            }));
-        trials.push(Trial::test(
-            format!("a_kernel_downloads_over_two_paths_{family:?}"),
-            move || a_kernel_downloads(family, "minrtt"),
-        ));
+    for family in [V4, V6] {
+        let mut add = |name: &str, test: fn(Family) -> Result<(), Failed>| {
+            trials.push(Trial::test(format!("{name}/{family:?}"), move || test(family)));
+        };
+        add("kernels_talk_over_emulated_paths", kernels_talk);
+        add("an_upload_arrives_over_both_paths", upload);
+        add("a_lossy_path_loses_no_data", lossy);
+        add("many_connections_at_a_time", many);
+        add("a_silent_path_is_left_and_found_again", blackhole);
+    }
+    for entry in plait_sched::SCHEDULERS {
+        let families: &[Family] =
+            if ["minrtt", "ecf", "redundant"].contains(&entry.name) { &[V4, V6] } else { &[V4] };
+        for family in families {
+            let name = format!("a_download_comes_over_both_paths/{}/{family:?}", entry.name);
+            trials.push(Trial::test(name, move || download(*family, entry.name)));
+        }
+    }
+    for strip in [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data] {
+        for checksum in [false, true] {
+            let name = format!("options_stripped_are_plain_tcp/{strip:?}/checksum={checksum}");
+            trials.push(Trial::test(name, move || stripped(strip, checksum)));
+        }
     }
     let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
     libtest_mimic::run(&args, trials).exit();
 }
 
+/// 20 and 10 Mbit/s.
+fn two_lines() -> [Line; 2] {
+    [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)]
+}
+
+/// plait in front of a TCP service, in the server's namespace of a bed.
+struct Front {
+    bed: Bed,
+    served: Service,
+    serving: Serving,
+    to: SocketAddr,
+}
+
+/// What there was to see at the end.
+struct Seen {
+    happenings: Vec<Happening>,
+    counters: StackCounters,
+    report: emulate::Report,
+}
+
+impl Front {
+    fn build(
+        family: Family,
+        lines: &[Line],
+        spec: ConnectionSpec,
+        connections: usize,
+    ) -> Result<Front, Failed> {
+        let bed = Bed::build(family, lines)?;
+        let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+        let served = Service::start(&bed.server, local, Speaks::Tcp, connections)?;
+        let serving = Serving::start(&bed, served.address, spec)?;
+        let to = SocketAddr::new(family.service(), 80);
+        Ok(Front { bed, served, serving, to })
+    }
+
+    /// Ends all of it. The service's connections end by themselves.
+    fn end(self) -> Result<Seen, Failed> {
+        self.served.join();
+        let (happenings, counters) = self.serving.stop()?;
+        let report = self.bed.emulator.stop()?;
+        assert_eq!(counters.dropped, 0, "{counters:?}");
+        Ok(Seen { happenings, counters, report })
+    }
+}
+
+impl Seen {
+    /// The ends of connections, in order: whether they spoke Multipath TCP.
+    fn ended(&self) -> Vec<bool> {
+        let ended = |happening: &Happening| match happening {
+            Happening::Ended { multipath, problem: None, .. } => Some(*multipath),
+            Happening::Ended { problem: Some(problem), .. } => panic!("{problem}"),
+            Happening::Accepted { .. } => None,
+        };
+        self.happenings.iter().filter_map(ended).collect()
+    }
+}
+
 /// The bed itself: two stock kernels join over both of its paths, and the links have their rates.
 fn kernels_talk(family: Family) -> Result<(), Failed> {
-    let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
-    let bed = Bed::build(family, &lines)?;
+    let bed = Bed::build(family, &two_lines())?;
     let service = bed.family.service();
     bed.server.within(|| net::run(&format!("ip addr add {service} dev lo")))?;
     let served = Service::start(&bed.server, SocketAddr::new(service, 80), Speaks::Mptcp, 2)?;
@@ -53,7 +128,7 @@ fn kernels_talk(family: Family) -> Result<(), Failed> {
     assert_eq!((kernel::hash(&bytes), sent), (hash.clone(), hash));
     assert_eq!(after.since(&before, "MPJoinSynAckRx"), 2, "{:?}", after.risen(&before));
     let report = bed.emulator.stop()?;
-    eprintln!("{took:?}; {}; {:?}", report.lateness, after.risen(&before));
+    eprintln!("{took:?}; {}", report.lateness);
     for link in report.links.iter().flatten() {
         assert!(link.delivered_bytes > 200_000, "{link:?}");
     }
@@ -62,31 +137,132 @@ fn kernels_talk(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A stock client downloads from a stock service through plait, over both paths.
-fn a_kernel_downloads(family: Family, scheduler: &str) -> Result<(), Failed> {
-    let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
-    let bed = Bed::build(family, &lines)?;
-    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
-    let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
-    let serving = Serving::start(&bed, served.address, spec(scheduler))?;
-    let [before, _] = bed.counters();
-    let len = 4_000_000;
-    let to = SocketAddr::new(family.service(), 80);
+/// R5, R6, R10, R21, R28, R29, R56: a stock client downloads from a stock service through plait,
+/// over both paths, and no counter tells of a fault.
+fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
+    let front = Front::build(family, &two_lines(), spec(scheduler), 1)?;
+    let len = 1_500_000;
+    let [before, _] = front.bed.counters();
     let start = Instant::now();
-    let bytes = bed.client.within(|| kernel::get(to, Speaks::Mptcp, len))?;
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
     let took = start.elapsed();
-    let [after, _] = bed.counters();
-    served.join();
-    let (happenings, counters) = serving.stop()?;
-    let report = bed.emulator.stop()?;
-    eprintln!("{took:?}; {}; {:?}", report.lateness, after.risen(&before));
-    let bytes = bytes?;
-    let refused = (counters.dropped, happenings.len());
-    assert_eq!(refused, (0, 2), "{happenings:?} {counters:?}");
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    let shares = seen.report.links.iter().map(|[down, _]| down.delivered_bytes);
+    let shares: Vec<u64> = shares.collect();
+    eprintln!("{took:?}, {shares:?}; {}", seen.report.lateness);
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     assert_eq!(after.since(&before, "MPJoinSynAckRx"), 1, "{:?}", after.risen(&before));
-    for [down, _] in report.links {
-        assert!(down.delivered_bytes > 200_000, "{down:?}");
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    assert_eq!(seen.ended(), [true]);
+    Ok(())
+}
+
+/// R22, R31, R36, R57: the other way, with mappings as long as the kernel likes; the answer comes
+/// after the client's end.
+fn upload(family: Family) -> Result<(), Failed> {
+    let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
+    let len = 2_000_000;
+    let [before, _] = front.bed.counters();
+    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert_eq!(after.since(&before, "MPJoinSynAckRx"), 1, "{:?}", after.risen(&before));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    for [_, up] in &seen.report.links {
+        assert!(up.delivered_bytes > 200_000, "{up:?}");
     }
+    Ok(())
+}
+
+/// R40, R69: 3 % of the packets of both paths are lost, both ways.
+fn lossy(family: Family) -> Result<(), Failed> {
+    let lines = two_lines().map(|line| Line { loss: 3, ..line });
+    let front = Front::build(family, &lines, spec("minrtt"), 2)?;
+    let len = 500_000;
+    let [before, _] = front.bed.counters();
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    let lost: u64 = seen.report.links.iter().flatten().map(|link| link.dropped_loss).sum();
+    assert!(lost > 10, "{lost}");
+    Ok(())
+}
+
+/// Small transfers of several clients at a time, half of them plain TCP.
+fn many(family: Family) -> Result<(), Failed> {
+    let count = 20;
+    let front = Front::build(family, &two_lines(), spec("minrtt"), count)?;
+    let to = front.to;
+    let sizes = (0..count).map(|n| 1 + n * n * 100);
+    let results: Vec<_> = front.bed.client.within(|| {
+        std::thread::scope(|scope| {
+            let transfers = sizes.enumerate().map(|(n, len)| {
+                let speaks = if n % 2 == 0 { Speaks::Mptcp } else { Speaks::Tcp };
+                (len, scope.spawn(move || kernel::get(to, speaks, len)))
+            });
+            let transfers: Vec<_> = transfers.collect();
+            transfers.into_iter().map(|(len, it)| (len, it.join().unwrap())).collect()
+        })
+    })?;
+    for (len, bytes) in results {
+        assert_eq!(kernel::hash(&bytes?), kernel::hash(&kernel::pattern(len)), "{len}");
+    }
+    let seen = front.end()?;
+    let ended = seen.ended();
+    assert_eq!(ended.len(), count, "{:?}", seen.counters);
+    assert_eq!(ended.iter().filter(|multipath| **multipath).count(), count / 2);
+    Ok(())
+}
+
+/// F7: one of two equal paths swallows everything in the middle of a download; what is read goes on
+/// after a pause, and once the path is whole again it carries data.
+fn blackhole(family: Family) -> Result<(), Failed> {
+    let lines = [Line::new(10, 40, 60_000); 2];
+    let front = Front::build(family, &lines, spec("minrtt"), 1)?;
+    let len = 5_000_000;
+    let cut = front.bed.emulator.cut(0).unwrap();
+    let (to, start) = (front.to, Instant::now());
+    let arrivals = std::thread::scope(|scope| {
+        let client = &front.bed.client;
+        let reader = scope.spawn(move || client.within(|| kernel::get_timed(to, len)));
+        std::thread::sleep(Duration::from_millis(800));
+        cut.set(true);
+        std::thread::sleep(Duration::from_millis(1_500));
+        cut.set(false);
+        reader.join().unwrap()
+    })??;
+    let took = start.elapsed();
+    let seen = front.end()?;
+    let gap = arrivals.windows(2).map(|two| two[1].0 - two[0].0).max().unwrap_or_default();
+    eprintln!("{took:?}, longest gap {gap:?}; {}", seen.report.lateness);
+    assert_eq!(arrivals.iter().map(|(_, count)| count).sum::<usize>(), len);
+    assert_eq!(seen.ended(), [true]);
+    if seen.report.lateness.allows_timing() {
+        assert!(gap < Duration::from_millis(600), "{gap:?}");
+    }
+    Ok(())
+}
+
+/// R50, R51, R54: something on the only path takes the options off, at one of four places; data
+/// flows as plain TCP.
+fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
+    let line = Line { strip, ..Line::new(20, 20, 60_000) };
+    let front = Front::build(V4, &[line], spec("minrtt"), 2)?;
+    front.bed.client.within(|| {
+        net::set("net/mptcp/checksum_enabled", if checksum { "1" } else { "0" });
+    })?;
+    let len = 300_000;
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
+    let seen = front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert_eq!(seen.ended(), [false, false], "{:?}", seen.happenings);
     Ok(())
 }

@@ -6,7 +6,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for a peer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -131,4 +131,22 @@ pub fn put(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
+}
+
+/// Downloads so many bytes of the pattern by Multipath TCP, and tells when how many came. Checks
+/// every byte.
+pub fn get_timed(to: SocketAddr, len: usize) -> io::Result<Vec<(Instant, usize)>> {
+    let mut stream = connect(to, Speaks::Mptcp)?;
+    stream.write_all(format!("get {len}\n").as_bytes())?;
+    let (expected, mut buffer) = (pattern(len), vec![0; 0x1_0000]);
+    let (mut arrivals, mut at) = (Vec::new(), 0);
+    loop {
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(arrivals);
+        }
+        assert_eq!(buffer[..count], expected[at..at + count], "from byte {at} on");
+        at += count;
+        arrivals.push((Instant::now(), count));
+    }
 }

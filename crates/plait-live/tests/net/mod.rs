@@ -3,8 +3,8 @@
 pub mod kernel;
 pub mod plait;
 
-use plait_base::{Rate, Span};
-use plait_link::{LinkConfig, QueueLimit, RateSource};
+use plait_base::{Chance, Rate, Span};
+use plait_link::{LinkConfig, LossModel, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
 use plait_live::{Device, Namespace};
 use std::collections::BTreeMap;
@@ -55,17 +55,20 @@ pub struct Line {
     pub rtt: Span,
     pub queue: u64,
     pub strip: Strip,
+    /// In percent.
+    pub loss: u32,
 }
 
 impl Line {
     pub fn new(mbit: u64, rtt_ms: u64, queue: u64) -> Line {
-        Line { mbit, rtt: Span::from_millis(rtt_ms), queue, strip: Strip::Nothing }
+        Line { mbit, rtt: Span::from_millis(rtt_ms), queue, strip: Strip::Nothing, loss: 0 }
     }
 
     fn link(&self) -> LinkConfig {
         let rate = RateSource::Fixed(Rate::from_bps(self.mbit * 1_000_000));
         let mut link = LinkConfig::new(rate, self.rtt.over(2));
         link.queue = QueueLimit::Bytes(self.queue);
+        link.loss = LossModel::Random(Chance::from_ppb(self.loss * 10_000_000));
         link
     }
 }
@@ -139,11 +142,24 @@ impl Bed {
     }
 }
 
-/// The MPTCP and TCP counters of a namespace.
+/// The counters of a namespace, by group and name.
 #[derive(Clone, Debug)]
-pub struct Counters(BTreeMap<String, u64>);
+pub struct Counters(BTreeMap<(String, String), u64>);
 
 impl Counters {
+    /// What a transfer without fault leaves alone: fallbacks, resets, refusals.
+    const FAULTS: [&str; 9] = [
+        "Fallback",
+        "Rst",
+        "Fail",
+        "Infinite",
+        "Csum",
+        "Corrupt",
+        "NoMatch",
+        "Fastclose",
+        "Blackhole",
+    ];
+
     /// Those of the calling thread's.
     pub fn read() -> Counters {
         let mut all = BTreeMap::new();
@@ -151,29 +167,38 @@ impl Counters {
             let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
             let lines: Vec<&str> = text.lines().collect();
             for two in lines.chunks_exact(2) {
-                let names = two[0].split_whitespace().skip(1);
+                let mut names = two[0].split_whitespace();
+                let group = names.next().unwrap().trim_end_matches(':');
                 let values = two[1].split_whitespace().skip(1);
-                all.extend(
-                    names
-                        .zip(values)
-                        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))),
-                );
+                all.extend(names.zip(values).filter_map(|(name, value)| {
+                    Some(((group.to_owned(), name.to_owned()), value.parse().ok()?))
+                }));
             }
         }
         Counters(all)
     }
 
-    /// By how much a counter has risen since.
+    /// By how much a counter of MPTCP has risen since.
     pub fn since(&self, earlier: &Counters, name: &str) -> u64 {
-        let of = |counters: &Counters| *counters.0.get(name).unwrap_or(&0);
+        let key = ("MPTcpExt".to_owned(), name.to_owned());
+        let of = |counters: &Counters| {
+            *counters.0.get(&key).unwrap_or_else(|| panic!("no counter {name}"))
+        };
         of(self) - of(earlier)
     }
 
-    /// All that have risen since, but for those of every transfer.
-    pub fn risen(&self, earlier: &Counters) -> Vec<(String, u64)> {
-        let names = self.0.keys().filter(|name| name.starts_with("MP"));
-        let risen = names.map(|name| (name.clone(), self.since(earlier, name)));
+    /// All of MPTCP that have risen since.
+    pub fn risen(&self, earlier: &Counters) -> Vec<(&str, u64)> {
+        let ours = self.0.iter().filter(|((group, _), _)| group == "MPTcpExt");
+        let risen = ours.map(|(key, now)| (key.1.as_str(), now - earlier.0.get(key).unwrap_or(&0)));
         risen.filter(|(_, by)| *by > 0).collect()
+    }
+
+    /// Those of them that tell of a fault.
+    pub fn faults(&self, earlier: &Counters) -> Vec<(&str, u64)> {
+        let mut risen = self.risen(earlier);
+        risen.retain(|(name, _)| Counters::FAULTS.iter().any(|fault| name.contains(fault)));
+        risen
     }
 }
 
