@@ -26,8 +26,9 @@ pub enum Decision {
         subflow: SubflowId,
         /// What to send.
         what: What,
-        /// Bytes that the subflow may take in a row without asking again; the core asks after each
-        /// segment where this is not above one segment.
+        /// Bytes of new data that the subflow may take in a row, in full segments, as long as it has
+        /// room and nothing happens but that: asked after each segment, the scheduler would say the
+        /// same. One segment, where it is to be asked each time.
         grant: u64,
         /// Why.
         reason: Reason,

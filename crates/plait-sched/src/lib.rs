@@ -81,6 +81,13 @@ pub trait Scheduler: core::fmt::Debug + Send {
         false
     }
 
+    /// Whether nothing but new data to send, and no subflow that could take a segment of it, means
+    /// [`Decision::Wait`] for none in particular, and leaves nothing to remember: then it need not be
+    /// asked, which is after every few segments.
+    fn waits_when_full(&self) -> bool {
+        false
+    }
+
     /// Writes the state that later decisions depend on, one call per named value.
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         let _ = write;

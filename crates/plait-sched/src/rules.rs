@@ -55,10 +55,26 @@ pub(crate) fn new_on(
     Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason }
 }
 
+/// [`new_on`] for schedulers that stay with a subflow for as long as it has room: those that choose
+/// the first or the best among all that have.
+pub(crate) fn run_on(
+    view: &View<'_>,
+    subflow: &SubflowView,
+    segment: ByteRange,
+    reason: Reason,
+) -> Decision {
+    match new_on(view, subflow.id, segment, reason) {
+        Decision::Send { subflow: id, what, grant, reason } => {
+            Decision::Send { subflow: id, what, grant: subflow.room().max(grant), reason }
+        }
+        other => other,
+    }
+}
+
 /// The rule for a connection with one subflow.
 pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: ByteRange) -> Decision {
     if only.usable(segment.len(), view.tsq) {
-        new_on(view, only.id, segment, Reason::OnlySubflow)
+        run_on(view, only, segment, Reason::OnlySubflow)
     } else {
         none_usable(view)
     }

@@ -524,13 +524,35 @@ proptest! {
                     scheduler.on_notice(&view, notice);
                 }
                 out.clear();
-                if let Decision::Send { subflow, .. } = scheduler.schedule(&view, &mut out) {
+                let before = state(&*scheduler);
+                let decision = scheduler.schedule(&view, &mut out);
+                if scheduler.waits_when_full() && is_full(&view) {
+                    prop_assert!(matches!(decision, Decision::Wait { on: None, .. }), "{spec}");
+                    prop_assert_eq!(before, state(&*scheduler));
+                }
+                if let Decision::Send { subflow, .. } = decision {
                     let chosen = view.subflow(subflow).unwrap();
                     prop_assert!(chosen.alive() && !chosen.tsq_blocked);
                 }
             }
         }
     }
+}
+
+/// Nothing but new data to send, and no subflow that takes a segment of it.
+fn is_full(view: &View<'_>) -> bool {
+    let first = view.queue.unsent_at(0, u64::from(view.connection.mss.max(1)));
+    let len = first.map_or(0, |range| range.len());
+    view.connection.unsent > 0
+        && view.connection.reinject.is_none()
+        && len > 0
+        && !view.subflows.iter().any(|it| it.usable(len.min(view.connection.unsent), view.tsq))
+}
+
+fn state(scheduler: &dyn Scheduler) -> Vec<(String, u64)> {
+    let mut saved = Vec::new();
+    scheduler.save_state(&mut |name, value| saved.push((name.to_owned(), value.to_bits())));
+    saved
 }
 
 /// The steps above are worth something only if they lead everywhere.

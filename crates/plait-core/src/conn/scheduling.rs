@@ -4,10 +4,11 @@ use super::timeouts::Awaited;
 use super::views::{Stale, Views};
 use super::{Connection, Context};
 use crate::event::{Block, Detail, Event, WindowCause};
+use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    ConnectionView, Decision, Effect, Notice, Outcome, Reason, Scheduler, SubflowView, View,
+    ConnectionView, Decision, Effect, Notice, Outcome, Reason, Scheduler, SubflowView, View, What,
 };
 
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
@@ -18,10 +19,14 @@ pub(crate) struct Scheduling {
     scheduler: Box<dyn Scheduler>,
     /// It does not want to know of every DATA_ACK.
     ignores_data_acks: bool,
+    /// It need not be asked while no subflow has room.
+    waits_when_full: bool,
     /// While a measurement warms up, segments go to the subflows in strict turn instead.
     warm_up: Option<WarmUp>,
     pub(super) outcome: Outcome,
     pub(super) views: Views,
+    /// What the last decision allows beyond its own segment.
+    grant: Grant,
     /// The candidates among which the last assignment chose.
     assigned_among: SubflowSet,
     /// Something happened that can change the answer.
@@ -40,6 +45,18 @@ struct Deciding<'a> {
     outcome: &'a mut Outcome,
 }
 
+/// New data that a subflow may take without another question, until something happens.
+#[derive(Clone, Copy, Debug)]
+struct Grant {
+    subflow: SubflowId,
+    bytes: u64,
+    reason: Reason,
+}
+
+impl Grant {
+    const NOTHING: Grant = Grant { subflow: SubflowId(0), bytes: 0, reason: Reason::OnlySubflow };
+}
+
 /// Strict turns: every subflow gets the same number of segments, whatever its window.
 #[derive(Clone, Copy, Default, Debug)]
 struct WarmUp {
@@ -50,10 +67,12 @@ impl Scheduling {
     pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Scheduling {
         Scheduling {
             ignores_data_acks: scheduler.ignores_data_acks(),
+            waits_when_full: scheduler.waits_when_full(),
             scheduler,
             warm_up: None,
             outcome: Outcome::default(),
             views: Views::new(),
+            grant: Grant::NOTHING,
             assigned_among: SubflowSet::EMPTY,
             due: false,
             app_blocked: false,
@@ -70,29 +89,34 @@ impl Scheduling {
 
     /// Something happened that can change the scheduler's answer, whatever it was.
     pub(crate) fn wake(&mut self) {
+        self.grant.bytes = 0;
         self.due = true;
         self.views.stale.all = true;
     }
 
     /// Subflows changed in a way that gives no reason to ask the scheduler again.
     pub(super) fn on_subflows_changed(&mut self) {
+        self.grant.bytes = 0;
         self.views.stale.all = true;
     }
 
     /// `subflow` took in an acknowledgement; the others are as they were.
     pub(super) fn on_acked(&mut self, subflow: SubflowId) {
+        self.grant.bytes = 0;
         self.due = true;
         self.views.stale.acked.insert(subflow);
     }
 
     /// Pacing lets `subflow` send again.
     pub(super) fn on_released(&mut self, subflow: SubflowId) {
+        self.grant.bytes = 0;
         self.due = true;
         self.views.stale.sent.insert(subflow);
     }
 
     /// The connection's own queue or window changed; the subflows are as they were.
     pub(super) fn on_data(&mut self) {
+        self.grant.bytes = 0;
         self.due = true;
     }
 
@@ -126,6 +150,7 @@ impl Connection {
         if !on {
             self.scheduling.scheduler = (self.spec.scheduler)();
             self.scheduling.ignores_data_acks = self.scheduling.scheduler.ignores_data_acks();
+            self.scheduling.waits_when_full = self.scheduling.scheduler.waits_when_full();
         }
         self.scheduling.wake();
     }
@@ -169,6 +194,9 @@ impl Connection {
 
     /// Asks the scheduler until it wants something sent, or has nothing to say.
     pub(super) fn next_decision(&mut self, ctx: &mut Context<'_>) -> Todo {
+        if let Some(decision) = self.take_granted(ctx) {
+            return Todo::Send(decision);
+        }
         if self.rounds.idle {
             self.validate_idle(ctx);
         }
@@ -186,6 +214,14 @@ impl Connection {
                 self.scheduling.views.stale.all = true;
                 self.refresh_views(ctx.now);
             }
+            if self.is_full(ctx) {
+                debug_assert!(matches!(self.ask(ctx.now, false), Decision::Wait { on: None, .. }));
+                self.scheduling.due = false;
+                let alive = self.scheduling.views.list.iter().any(SubflowView::alive);
+                let block = if alive { Block::CongestionWindow } else { Block::NoSubflow };
+                self.note_block(ctx, Some(block));
+                break;
+            }
             let explained = ctx.log.detail == Detail::Everything;
             let decision = self.ask(ctx.now, explained);
             self.apply_effects(ctx);
@@ -193,8 +229,12 @@ impl Connection {
                 self.tell_decision(ctx, decision);
             }
             match decision {
-                Decision::Send { .. } => {
+                Decision::Send { subflow, what, grant, reason } => {
                     self.note_block(ctx, None);
+                    if what == (What::New { offset: 0 }) {
+                        let bytes = grant.saturating_sub(self.scheduling.views.segment_size());
+                        self.scheduling.grant = Grant { subflow, bytes, reason };
+                    }
                     return Todo::Send(decision);
                 }
                 Decision::Assign { .. } => self.take_plan(ctx.now),
@@ -203,6 +243,54 @@ impl Connection {
             }
         }
         Todo::Nothing
+    }
+
+    /// The next full segment of what was granted: what the scheduler would say again. Whoever listens
+    /// to decisions hears it say so.
+    fn take_granted(&mut self, ctx: &Context<'_>) -> Option<Decision> {
+        let Grant { subflow, bytes, reason } = self.scheduling.grant;
+        let grant = self.scheduling.views.segment_size();
+        if bytes < grant {
+            return None;
+        }
+        let takes = |it: &Subflow| it.cwnd() >= it.tx.inflight() + grant && !self.held_back(it);
+        let same = ctx.log.detail != Detail::Everything
+            && self.segment_size() == grant
+            && self.queue.unsent() >= grant
+            && self.queue.nxt() + grant <= self.window.end()
+            && !self.queue.has_plan()
+            && self.queue.next_reinjection().is_none()
+            && self.subflows.get(subflow.index()).is_some_and(takes);
+        if !same {
+            return None;
+        }
+        self.scheduling.grant.bytes -= grant;
+        let decision = Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason };
+        #[cfg(debug_assertions)]
+        self.confirm(ctx.now, decision);
+        Some(decision)
+    }
+
+    /// Asks all the same, and wants to hear `decision`.
+    #[cfg(debug_assertions)]
+    fn confirm(&mut self, now: Time, decision: Decision) {
+        let alike = |it: Decision| match it {
+            Decision::Send { subflow, what, reason, .. } => Some((subflow, what, reason)),
+            _ => None,
+        };
+        self.refresh_views(now);
+        assert_eq!(alike(self.ask(now, false)), alike(decision), "what was granted");
+    }
+
+    /// Whether the answer is known without a question: there is new data and nothing else, and no
+    /// subflow can take a segment of it. Whoever listens to decisions hears the scheduler itself.
+    fn is_full(&self, ctx: &Context<'_>) -> bool {
+        self.scheduling.waits_when_full
+            && self.scheduling.warm_up.is_none()
+            && ctx.log.detail != Detail::Everything
+            && self.queue.unsent() > 0
+            && self.queue.next_reinjection().is_none()
+            && self.usable().is_empty()
     }
 
     fn ask(&mut self, now: Time, explained: bool) -> Decision {
@@ -316,7 +404,7 @@ impl WarmUp {
             return Decision::Wait { on: Some(turn.id), reason: Reason::TurnBusy };
         }
         self.next = ((usize::from(self.next) + 1) % count) as u8;
-        let what = plait_sched::What::New { offset: 0 };
+        let what = What::New { offset: 0 };
         Decision::Send { subflow: turn.id, what, grant: len, reason: Reason::Turn }
     }
 }

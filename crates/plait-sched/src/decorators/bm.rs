@@ -1,6 +1,7 @@
 //! Bufferbloat mitigation: a cap on what a subflow has in flight.
 
 use crate::exact::{self, MILLION};
+use crate::rules;
 use crate::state;
 use crate::{
     Decision, Decorator, Effect, Kind, Notice, Outcome, Param, Params, Scheduler, SubflowView, View,
@@ -168,6 +169,17 @@ impl Bm {
     }
 }
 
+/// The cap is calculated anew for each segment.
+fn one_segment(view: &View<'_>, decision: Decision) -> Decision {
+    match decision {
+        Decision::Send { subflow, what, grant, reason } => {
+            let grant = grant.min(rules::segment_len(view));
+            Decision::Send { subflow, what, grant, reason }
+        }
+        other => other,
+    }
+}
+
 impl Scheduler for Bm {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let mut changed = false;
@@ -184,7 +196,7 @@ impl Scheduler for Bm {
         let count = view.subflows.len();
         let (Some(first), true) = (view.subflows.first(), changed && count <= SubflowId::MAX)
         else {
-            return self.base.schedule(view, out);
+            return one_segment(view, self.base.schedule(view, out));
         };
         // The core applies the caps after this decision; it is to hold to them all the same.
         let mut subflows = [*first; SubflowId::MAX];
@@ -192,7 +204,7 @@ impl Scheduler for Bm {
             *copy = SubflowView { cap, ..*subflow };
         }
         let subflows = subflows.get(..count).unwrap_or_default();
-        self.base.schedule(&View { subflows, ..*view }, out)
+        one_segment(view, self.base.schedule(&View { subflows, ..*view }, out))
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {

@@ -269,7 +269,7 @@ impl Scheduler for Blest {
             return rules::none_usable(view);
         };
         if s.id == f.id {
-            return rules::new_on(view, f.id, segment, Reason::FastHasRoom);
+            return rules::run_on(view, f, segment, Reason::FastHasRoom);
         }
         let fits = match self.mode {
             Mode::Code => {

@@ -181,6 +181,10 @@ impl Scheduler for Ecf {
         true
     }
 
+    fn waits_when_full(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,
@@ -190,7 +194,7 @@ impl Scheduler for Ecf {
             return rules::none_usable(view);
         };
         if s.id == f.id {
-            return rules::new_on(view, f.id, segment, Reason::FastHasRoom);
+            return rules::run_on(view, f, segment, Reason::FastHasRoom);
         }
         if self.waits(view, f, s, out) {
             return Decision::Wait { on: Some(f.id), reason: Reason::FastFinishesSooner };

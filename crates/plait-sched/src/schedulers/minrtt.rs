@@ -58,6 +58,10 @@ impl Scheduler for MinRtt {
         true
     }
 
+    fn waits_when_full(&self) -> bool {
+        self.tsq
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         if !self.tsq {
             return place_anyway(view, out);
@@ -69,7 +73,7 @@ impl Scheduler for MinRtt {
         match rules::lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
             Place::On(subflow) | Place::Again(subflow) => {
                 out.note("srtt_ms", Some(subflow.id), subflow.srtt_or_max().as_millis_f64());
-                rules::new_on(view, subflow.id, segment, Reason::LowestRtt)
+                rules::run_on(view, subflow, segment, Reason::LowestRtt)
             }
             Place::Untried(_) | Place::None => rules::none_usable(view),
         }

@@ -138,6 +138,10 @@ impl Scheduler for RoundRobin {
         true
     }
 
+    fn waits_when_full(&self) -> bool {
+        self.cwnd_limited
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         if let Some(decision) = RoundRobin::reinjection(view) {
             return decision;

@@ -56,6 +56,10 @@ impl RttThreshold {
 }
 
 impl Scheduler for RttThreshold {
+    fn waits_when_full(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,
@@ -77,7 +81,7 @@ impl Scheduler for RttThreshold {
         };
         if let Some(chosen) = chosen {
             out.note("srtt_ms", Some(chosen.id), chosen.srtt_or_max().as_millis_f64());
-            return rules::new_on(view, chosen.id, segment, reason);
+            return rules::run_on(view, chosen, segment, reason);
         }
         match first {
             Some(first) if all().any(|it| it.usable(segment.len(), view.tsq)) => {

@@ -40,6 +40,10 @@ impl Scheduler for Strict {
         true
     }
 
+    fn waits_when_full(&self) -> bool {
+        true
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,
@@ -50,6 +54,6 @@ impl Scheduler for Strict {
         let mut free = ranked.filter(|(_, it)| it.usable(segment.len(), view.tsq));
         let Some((rank, subflow)) = free.next() else { return rules::none_usable(view) };
         out.note("rank", Some(subflow.id), rank as f64);
-        rules::new_on(view, subflow.id, segment, Reason::Priority)
+        rules::run_on(view, subflow, segment, Reason::Priority)
     }
 }
