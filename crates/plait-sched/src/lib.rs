@@ -33,7 +33,7 @@ use plait_base::{SubflowId, SubflowSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// DATA_ACK moved from the first to the second DSN. Not told to those that
-    /// [ignore](Scheduler::ignores_data_acks) it.
+    /// do [without](Needs::data_acks) it.
     DataAck {
         /// Old left edge.
         old: u64,
@@ -61,6 +61,26 @@ pub struct LeftEdge {
     pub again: bool,
 }
 
+/// What a scheduler needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// [`Notice::DataAck`]: there is one for every few segments, and each costs a fresh view.
+    pub data_acks: bool,
+    /// To be asked where there is nothing but new data to send, and no subflow that could take a
+    /// segment of it. Those that do not always answer with [`Decision::Wait`] for none in
+    /// particular, and remember nothing of having been asked.
+    pub when_full: bool,
+    /// [`SubflowView::pacing_rate`]: it costs a division.
+    pub pacing_rate: bool,
+}
+
+impl Needs {
+    /// Everything.
+    pub const ALL: Needs = Needs { data_acks: true, when_full: true, pacing_rate: true };
+    /// Nothing beyond the view of the windows and round trips.
+    pub const LEAST: Needs = Needs { data_acks: false, when_full: false, pacing_rate: false };
+}
+
 /// A packet scheduler.
 ///
 /// The core calls [`Scheduler::schedule`] in a loop until it says [`Decision::Wait`] or
@@ -75,17 +95,9 @@ pub trait Scheduler: core::fmt::Debug + Send {
         let _ = (view, notice);
     }
 
-    /// Whether [`Notice::DataAck`] need not be told: there is one for every few segments, and each
-    /// costs a fresh view.
-    fn ignores_data_acks(&self) -> bool {
-        false
-    }
-
-    /// Whether nothing but new data to send, and no subflow that could take a segment of it, means
-    /// [`Decision::Wait`] for none in particular, and leaves nothing to remember: then it need not be
-    /// asked, which is after every few segments.
-    fn waits_when_full(&self) -> bool {
-        false
+    /// What it needs to be told and asked. What it can do without costs nothing.
+    fn needs(&self) -> Needs {
+        Needs::ALL
     }
 
     /// Writes the state that later decisions depend on, one call per named value.

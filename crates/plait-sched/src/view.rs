@@ -62,7 +62,7 @@ pub struct SubflowView {
     /// Window recorded just before the last idle reset, zero once exceeded (ECF, section 5.2 of
     /// its paper).
     pub rec_cwnd: u64,
-    /// Pacing rate in bytes per second.
+    /// Pacing rate in bytes per second; zero for schedulers that do not [need](crate::Needs) it.
     pub pacing_rate: u64,
     /// Rate of delivery in bytes per second: bytes in flight when a segment was sent over its RTT;
     /// zero where none is known.

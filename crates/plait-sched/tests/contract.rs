@@ -526,7 +526,7 @@ proptest! {
                 out.clear();
                 let before = state(&*scheduler);
                 let decision = scheduler.schedule(&view, &mut out);
-                if scheduler.waits_when_full() && is_full(&view) {
+                if !scheduler.needs().when_full && is_full(&view) {
                     prop_assert!(matches!(decision, Decision::Wait { on: None, .. }), "{spec}");
                     prop_assert_eq!(before, state(&*scheduler));
                 }

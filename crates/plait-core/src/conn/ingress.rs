@@ -127,7 +127,7 @@ impl Connection {
         if self.queue.una() > old_una {
             let new = self.queue.una();
             ctx.emit(Event::DataAcked { old: old_una, new });
-            if !self.scheduling.ignores_data_acks() {
+            if self.scheduling.needs.data_acks {
                 let edge = self.queue.last_edge();
                 self.notify_scheduler(ctx, Notice::DataAck { old: old_una, new, edge });
             }

@@ -8,7 +8,8 @@ use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    ConnectionView, Decision, Effect, Notice, Outcome, Reason, Scheduler, SubflowView, View, What,
+    ConnectionView, Decision, Effect, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View,
+    What,
 };
 
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
@@ -17,10 +18,7 @@ pub(crate) const SAFETY_WAIT: Span = Span::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Scheduling {
     scheduler: Box<dyn Scheduler>,
-    /// It does not want to know of every DATA_ACK.
-    ignores_data_acks: bool,
-    /// It need not be asked while no subflow has room.
-    waits_when_full: bool,
+    pub(super) needs: Needs,
     /// While a measurement warms up, segments go to the subflows in strict turn instead.
     warm_up: Option<WarmUp>,
     pub(super) outcome: Outcome,
@@ -66,8 +64,7 @@ struct WarmUp {
 impl Scheduling {
     pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Scheduling {
         Scheduling {
-            ignores_data_acks: scheduler.ignores_data_acks(),
-            waits_when_full: scheduler.waits_when_full(),
+            needs: scheduler.needs(),
             scheduler,
             warm_up: None,
             outcome: Outcome::default(),
@@ -80,11 +77,6 @@ impl Scheduling {
             block: None,
             last_wait: None,
         }
-    }
-
-    /// Whether [`Notice::DataAck`] need not be told.
-    pub(super) const fn ignores_data_acks(&self) -> bool {
-        self.ignores_data_acks
     }
 
     /// Something happened that can change the scheduler's answer, whatever it was.
@@ -149,8 +141,7 @@ impl Connection {
         self.scheduling.warm_up = on.then(WarmUp::default);
         if !on {
             self.scheduling.scheduler = (self.spec.scheduler)();
-            self.scheduling.ignores_data_acks = self.scheduling.scheduler.ignores_data_acks();
-            self.scheduling.waits_when_full = self.scheduling.scheduler.waits_when_full();
+            self.scheduling.needs = self.scheduling.scheduler.needs();
         }
         self.scheduling.wake();
     }
@@ -285,7 +276,7 @@ impl Connection {
     /// Whether the answer is known without a question: there is new data and nothing else, and no
     /// subflow can take a segment of it. Whoever listens to decisions hears the scheduler itself.
     fn is_full(&self, ctx: &Context<'_>) -> bool {
-        self.scheduling.waits_when_full
+        !self.scheduling.needs.when_full
             && self.scheduling.warm_up.is_none()
             && ctx.log.detail != Detail::Everything
             && self.queue.unsent() > 0

@@ -83,6 +83,7 @@ impl Connection {
             tsq_blocked: self.held_back(subflow),
             rec_cwnd: subflow.standing.rec_cwnd,
             pacing_rate: match subflow.rtt.srtt() {
+                _ if !self.scheduling.needs.pacing_rate => 0,
                 Some(_) => subflow.pacing_rate(),
                 // RFC 6298 section 2.1 takes an unknown RTT for a second.
                 None => subflow.cwnd(),

@@ -4,7 +4,8 @@ use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
 use crate::{
-    Decision, Decorator, Effect, Kind, Notice, Outcome, Param, Params, Scheduler, SubflowView, View,
+    Decision, Decorator, Effect, Kind, Needs, Notice, Outcome, Param, Params, Scheduler,
+    SubflowView, View,
 };
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, Time};
@@ -211,8 +212,8 @@ impl Scheduler for Bm {
         self.base.on_notice(view, notice);
     }
 
-    fn ignores_data_acks(&self) -> bool {
-        self.base.ignores_data_acks()
+    fn needs(&self) -> Needs {
+        Needs { when_full: true, ..self.base.needs() }
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

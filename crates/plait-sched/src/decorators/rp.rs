@@ -3,8 +3,8 @@
 use crate::exact;
 use crate::rules::{self, Place};
 use crate::{
-    CaState, Decision, Decorator, Effect, Kind, Notice, Outcome, Param, Params, Reason, Scheduler,
-    SentRange, SubflowView, View, What,
+    CaState, Decision, Decorator, Effect, Kind, Needs, Notice, Outcome, Param, Params, Reason,
+    Scheduler, SentRange, SubflowView, View, What,
 };
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
@@ -220,8 +220,8 @@ impl Scheduler for Rp {
         self.base.on_notice(view, notice);
     }
 
-    fn ignores_data_acks(&self) -> bool {
-        self.base.ignores_data_acks()
+    fn needs(&self) -> Needs {
+        Needs { when_full: true, ..self.base.needs() }
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -3,7 +3,8 @@
 use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
+    View,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -255,8 +256,8 @@ fn packets_during(f: &SubflowView, rounds: u128) -> u128 {
 }
 
 impl Scheduler for Blest {
-    fn ignores_data_acks(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { when_full: true, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

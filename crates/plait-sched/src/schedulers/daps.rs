@@ -6,8 +6,8 @@ use crate::ahead::{self, Task};
 use crate::exact;
 use crate::rules;
 use crate::{
-    Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
-    What,
+    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
+    View, What,
 };
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
@@ -263,6 +263,10 @@ impl Daps {
 }
 
 impl Scheduler for Daps {
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: false, ..Needs::ALL }
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         if self.smooth {
             for subflow in view.subflows {

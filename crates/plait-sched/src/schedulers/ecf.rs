@@ -2,7 +2,9 @@
 
 use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use crate::{
+    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 
@@ -177,12 +179,8 @@ impl Ecf {
 }
 
 impl Scheduler for Ecf {
-    fn ignores_data_acks(&self) -> bool {
-        true
-    }
-
-    fn waits_when_full(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs::LEAST
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

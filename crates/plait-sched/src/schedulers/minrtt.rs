@@ -2,7 +2,7 @@
 
 use crate::ahead;
 use crate::rules::{self, Place, Task};
-use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, View};
+use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, View};
 use alloc::boxed::Box;
 use plait_base::SubflowSet;
 
@@ -54,12 +54,8 @@ impl MinRtt {
 }
 
 impl Scheduler for MinRtt {
-    fn ignores_data_acks(&self) -> bool {
-        true
-    }
-
-    fn waits_when_full(&self) -> bool {
-        self.tsq
+    fn needs(&self) -> Needs {
+        Needs { when_full: !self.tsq, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

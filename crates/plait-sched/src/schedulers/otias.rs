@@ -3,7 +3,7 @@
 use crate::ahead::{self, Task};
 use crate::exact;
 use crate::rules;
-use crate::{Decision, Entry, Kind, Outcome, Param, Reason, Scheduler, SubflowView, View};
+use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Reason, Scheduler, SubflowView, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
 
@@ -93,6 +93,10 @@ impl Otias {
 }
 
 impl Scheduler for Otias {
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: false, ..Needs::ALL }
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match ahead::task(view) {
             Task::Settled(decision) => return decision,

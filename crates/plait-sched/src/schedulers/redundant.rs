@@ -1,7 +1,7 @@
 //! Every segment on every subflow.
 
 use crate::rules;
-use crate::{Decision, Entry, Outcome, Reason, Scheduler, SubflowView, View, What};
+use crate::{Decision, Entry, Needs, Outcome, Reason, Scheduler, SubflowView, View, What};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId};
 
@@ -105,6 +105,10 @@ impl Redundant {
 }
 
 impl Scheduler for Redundant {
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: false, ..Needs::ALL }
+    }
+
     fn schedule(&mut self, view: &View<'_>, _: &mut Outcome) -> Decision {
         if let Some(decision) = rules::reinjection(view) {
             return decision;

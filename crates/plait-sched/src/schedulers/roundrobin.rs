@@ -1,7 +1,9 @@
 //! Equal turns.
 
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use crate::{
+    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet};
 
@@ -134,12 +136,8 @@ impl RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
-    fn ignores_data_acks(&self) -> bool {
-        true
-    }
-
-    fn waits_when_full(&self) -> bool {
-        self.cwnd_limited
+    fn needs(&self) -> Needs {
+        Needs { when_full: !self.cwnd_limited, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

@@ -1,7 +1,9 @@
 //! RTT threshold: subflows below a limit of delay, in order.
 
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use crate::{
+    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+};
 use alloc::boxed::Box;
 use plait_base::Span;
 
@@ -56,8 +58,8 @@ impl RttThreshold {
 }
 
 impl Scheduler for RttThreshold {
-    fn waits_when_full(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { data_acks: true, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

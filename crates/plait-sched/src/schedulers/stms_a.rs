@@ -6,7 +6,8 @@ use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
 use crate::state;
 use crate::{
-    Decision, Entry, Kind, LeftEdge, Notice, Outcome, Param, Params, Scheduler, SubflowView, View,
+    Decision, Entry, Kind, LeftEdge, Needs, Notice, Outcome, Param, Params, Scheduler, SubflowView,
+    View,
 };
 use alloc::boxed::Box;
 use plait_base::{SubflowId, Time};
@@ -193,6 +194,10 @@ fn divided(value: i128, by: i128) -> i128 {
 }
 
 impl Scheduler for StmsA {
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: false, ..Needs::ALL }
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,

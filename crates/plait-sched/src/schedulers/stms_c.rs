@@ -2,7 +2,7 @@
 
 use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, View};
+use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, View};
 use alloc::boxed::Box;
 use plait_base::SubflowId;
 
@@ -69,6 +69,10 @@ impl StmsC {
 }
 
 impl Scheduler for StmsC {
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: false, ..Needs::ALL }
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,

@@ -1,7 +1,7 @@
 //! Strict priority: one list of subflows, first come first used.
 
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Outcome, Reason, Scheduler, View};
+use crate::{Decision, Entry, Needs, Outcome, Reason, Scheduler, View};
 use alloc::boxed::Box;
 
 /// What the registry says of it.
@@ -36,12 +36,8 @@ Bad at   short transfers where the preferred path is the slow one; its tail goes
 struct Strict;
 
 impl Scheduler for Strict {
-    fn ignores_data_acks(&self) -> bool {
-        true
-    }
-
-    fn waits_when_full(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs::LEAST
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

@@ -3,7 +3,8 @@
 use crate::ahead::{self, Task};
 use crate::exact;
 use crate::{
-    Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
+    View,
 };
 use alloc::boxed::Box;
 use plait_base::{ByteRange, Span, SubflowId, SubflowSet};
@@ -394,6 +395,10 @@ fn assign_anew(view: &View<'_>, mut lines: Lines, out: &mut Outcome) {
 }
 
 impl Scheduler for Sttf {
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: false, ..Needs::ALL }
+    }
+
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         self.observe(view);
         let task = ahead::task(view);
