@@ -50,6 +50,20 @@ pub enum Decision {
     Idle,
 }
 
+impl Decision {
+    /// The same for at most `segment` bytes: for those that want to be asked about each segment,
+    /// whatever the scheduler beneath them grants.
+    #[must_use]
+    pub fn one_segment(self, segment: u64) -> Decision {
+        match self {
+            Decision::Send { subflow, what, grant, reason } => {
+                Decision::Send { subflow, what, grant: grant.min(segment), reason }
+            }
+            other => other,
+        }
+    }
+}
+
 /// What the core shall do beside the decision; applied and logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {

@@ -205,6 +205,7 @@ impl Connection {
                 self.scheduling.views.stale.all = true;
                 self.refresh_views(ctx.now);
             }
+            self.scheduling.outcome.number += 1;
             if self.is_full(ctx) {
                 debug_assert!(matches!(self.ask(ctx.now, false), Decision::Wait { on: None, .. }));
                 self.scheduling.due = false;
@@ -256,6 +257,7 @@ impl Connection {
             return None;
         }
         self.scheduling.grant.bytes -= grant;
+        self.scheduling.outcome.number += 1;
         let decision = Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason };
         #[cfg(debug_assertions)]
         self.confirm(ctx.now, decision);
@@ -287,7 +289,6 @@ impl Connection {
     fn ask(&mut self, now: Time, explained: bool) -> Decision {
         self.with_view(now, |deciding, view| {
             deciding.outcome.clear();
-            deciding.outcome.number += 1;
             deciding.outcome.explain = explained;
             match deciding.warm_up {
                 Some(turns) => turns.schedule(view),

@@ -170,19 +170,10 @@ impl Bm {
     }
 }
 
-/// The cap is calculated anew for each segment.
-fn one_segment(view: &View<'_>, decision: Decision) -> Decision {
-    match decision {
-        Decision::Send { subflow, what, grant, reason } => {
-            let grant = grant.min(rules::segment_len(view));
-            Decision::Send { subflow, what, grant, reason }
-        }
-        other => other,
-    }
-}
-
 impl Scheduler for Bm {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        // The cap is calculated anew for each.
+        let segment = rules::segment_len(view);
         let mut changed = false;
         // At most eight subflows live; one beyond keeps the cap that it has.
         let mut caps = [u64::MAX; SubflowId::MAX];
@@ -197,7 +188,7 @@ impl Scheduler for Bm {
         let count = view.subflows.len();
         let (Some(first), true) = (view.subflows.first(), changed && count <= SubflowId::MAX)
         else {
-            return one_segment(view, self.base.schedule(view, out));
+            return self.base.schedule(view, out).one_segment(segment);
         };
         // The core applies the caps after this decision; it is to hold to them all the same.
         let mut subflows = [*first; SubflowId::MAX];
@@ -205,7 +196,7 @@ impl Scheduler for Bm {
             *copy = SubflowView { cap, ..*subflow };
         }
         let subflows = subflows.get(..count).unwrap_or_default();
-        one_segment(view, self.base.schedule(&View { subflows, ..*view }, out))
+        self.base.schedule(&View { subflows, ..*view }, out).one_segment(segment)
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
