@@ -101,6 +101,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         pairs: vec![PairSetup { connections: vec![connection], background: false }],
         until: Time::ZERO + scenario.deadline(),
         check: scenario.check,
+        wire: scenario.wire,
         linger: false,
     };
     for (index, kind) in scenario.compete.iter().enumerate() {

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 const SEEDS: u64 = 1_000;
 
 fn hunt(seeds: u64) -> Report {
-    let options = Options { from: 1, seeds, jobs: None, first_only: true };
+    let options = Options { from: 1, seeds, jobs: None, first_only: true, wire: false };
     swarm(&options, &Control { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) })
 }
 

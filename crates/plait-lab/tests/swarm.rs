@@ -11,8 +11,12 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn run(from: u64, seeds: u64, jobs: Option<usize>) -> Report {
+    run_as(from, seeds, jobs, false)
+}
+
+fn run_as(from: u64, seeds: u64, jobs: Option<usize>, wire: bool) -> Report {
     let options =
-        Options { from, seeds, jobs: jobs.and_then(NonZeroUsize::new), first_only: false };
+        Options { from, seeds, jobs: jobs.and_then(NonZeroUsize::new), first_only: false, wire };
     swarm(&options, &Control { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) })
 }
 
@@ -48,6 +52,19 @@ fn random_networks_break_nothing() {
     for count in report.faults.iter().filter(|_| seeds >= 1_000) {
         assert!(count.share >= 0.1, "{} in {:.3} of the seeds", count.name, count.share);
     }
+}
+
+/// R2, R72: every segment of every run can go over a wire and comes out as it went in, which changes
+/// nothing in the runs; no SYN carries data.
+#[test]
+fn every_segment_survives_a_wire() {
+    let seeds = number("PLAIT_SEEDS", 1_000) / 4;
+    let from = number("PLAIT_SEED", 1);
+    let wired = run_as(from, seeds, None, true);
+    let first = wired.failures.first();
+    let first = first.map(|it| format!("{}: {}", it.replay, it.violation.what));
+    assert_eq!((wired.broken, first), (0, None));
+    assert_eq!(wired.digest, run(from, seeds, None).digest);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! comes from a stream that is derived from the seed and a purpose, and events of the same instant
 //! happen in the order in which they were caused.
 
+mod addresses;
 mod changes;
 mod digest;
 mod host;
@@ -13,8 +14,10 @@ mod network;
 mod queue;
 mod setup;
 mod way;
+mod wire;
 mod world;
 
+pub use addresses::Addresses;
 pub use digest::RunDigest;
 pub use middlebox::{Cut, Meddled, Meddler, Middlebox, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};

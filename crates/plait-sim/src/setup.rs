@@ -47,6 +47,9 @@ pub struct Setup {
     pub until: Time,
     /// Verify the invariants after every event.
     pub check: bool,
+    /// Encode, verify and parse every segment as it leaves and as it arrives: what comes out must be
+    /// what went in, else the run ends with a violation.
+    pub wire: bool,
     /// Go on until every connection has taken leave, not only until the workloads are done.
     pub linger: bool,
 }
@@ -145,7 +148,7 @@ pub struct Outcome {
     pub meddled: Vec<Meddled>,
     /// Those of each shared link.
     pub shared: Vec<(LinkCounters, LinkCounters)>,
-    /// The first invariant that was violated, if `check` was on or a segment was malformed.
+    /// The first invariant that was violated, if `check` or `wire` was on or a segment was malformed.
     pub violation: Option<String>,
 }
 

@@ -16,9 +16,29 @@ fn write_pattern(offset: u64, out: &mut [u8]) {
     let (first, rest) = out.split_at_mut(head);
     first.copy_from_slice(&pattern_word(offset / 8).to_be_bytes()[odd..odd + head]);
     let start = (offset + head as u64) / 8;
-    for (word, chunk) in (start..).zip(rest.chunks_mut(8)) {
-        chunk.copy_from_slice(&pattern_word(word).to_be_bytes()[..chunk.len()]);
+    let (words, tail) = rest.as_chunks_mut::<8>();
+    for (index, word) in (start..).zip(words.iter_mut()) {
+        *word = pattern_word(index).to_be_bytes();
     }
+    let last = pattern_word(start + words.len() as u64).to_be_bytes();
+    tail.copy_from_slice(&last[..tail.len()]);
+}
+
+/// Whether `bytes` are the pattern from position `offset` on.
+fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
+    let odd = (offset % 8) as usize;
+    let head = if odd == 0 { 0 } else { (8 - odd).min(bytes.len()) };
+    let (first, rest) = bytes.split_at(head);
+    let start = (offset + head as u64) / 8;
+    let (words, tail) = rest.as_chunks::<8>();
+    let last = pattern_word(start + words.len() as u64).to_be_bytes();
+    // Without a way out of the loop it is vectorised.
+    let differs = (start..).zip(words).fold(0, |differs, (index, word)| {
+        differs | (u64::from_be_bytes(*word) ^ pattern_word(index))
+    });
+    first == &pattern_word(offset / 8).to_be_bytes()[odd..odd + head]
+        && differs == 0
+        && tail == &last[..tail.len()]
 }
 
 /// The bytes that a segment carries.
@@ -154,6 +174,26 @@ impl Payload {
         }
     }
 
+    /// Whether these are the bytes, real or not.
+    #[must_use]
+    pub fn is(&self, bytes: &[u8]) -> bool {
+        let same = |from: usize, to: usize, offset: u64| {
+            bytes.get(from..to).is_some_and(|bytes| is_pattern(offset, bytes))
+        };
+        match self {
+            _ if bytes.len() != self.len() as usize => false,
+            Payload::Empty => true,
+            Payload::Bytes { .. } => self.bytes() == Some(bytes),
+            Payload::Pattern { offset, .. } => is_pattern(*offset, bytes),
+            Payload::Edited { offset, at, .. } => {
+                let (edit, next) = (*at as usize, u64::from(*at) + 1);
+                same(0, edit, *offset)
+                    && same(edit + 1, bytes.len(), offset + next)
+                    && bytes.get(edit) == Some(&Payload::edited_byte(offset + u64::from(*at)))
+            }
+        }
+    }
+
     /// The real bytes, where there are any.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
@@ -162,6 +202,38 @@ impl Payload {
                 buffer.get(*start as usize..(*start + *len) as usize)
             }
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// Bytes come out as they are told one by one, and are known again; with a byte changed they are
+    /// not. Offsets and lengths meet every place within a word.
+    #[test]
+    fn bytes_are_written_and_known_again() {
+        for (offset, len) in (0..17).flat_map(|offset| (0..40).map(move |len| (offset, len))) {
+            let slow: Vec<u8> =
+                (0..u64::from(len)).map(|n| Payload::pattern_byte(offset + n)).collect();
+            let pattern = Payload::Pattern { offset, len };
+            let mut bytes = vec![0xaa; len as usize + 3];
+            pattern.copy_to(&mut bytes);
+            assert_eq!(bytes, [&slow[..], &[0xaa; 3]].concat(), "{offset}, {len}");
+            assert!(pattern.is(&slow) && Payload::from_bytes(&slow).is(&slow));
+            assert!(!pattern.is(&bytes));
+            for at in 0..len {
+                let (edited, mut bytes) = (pattern.edited(at), slow.clone());
+                bytes[at as usize] ^= EDIT;
+                assert!(edited.is(&bytes) && !edited.is(&slow), "{offset}, {len}, {at}");
+                assert!(!pattern.is(&bytes), "{offset}, {len}, {at}");
+                let mut out = vec![0; len as usize];
+                edited.copy_to(&mut out);
+                assert_eq!(out, bytes);
+            }
         }
     }
 }

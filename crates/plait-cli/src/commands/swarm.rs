@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Stop at the first seed that breaks something, and do not make it smaller
     #[arg(long)]
     first: bool,
+    /// Encode and parse every segment as well: it must come out as it went in
+    #[arg(long)]
+    wire: bool,
     /// Run this case alone
     #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "jobs", "first"])]
     case: Option<String>,
@@ -73,6 +76,11 @@ impl Args {
     fn case(&self) -> Result<Option<Case>, Failure> {
         let parse = |from: &str, text: &str| {
             Case::parse(text).map_err(|error| Failure::Usage(format!("{from}: {error}")))
+        };
+        let parse = |from: &str, text: &str| {
+            let mut case = parse(from, text)?;
+            case.settings.wire |= self.wire;
+            Ok(case)
         };
         if let Some(text) = &self.case {
             return parse("--case", text).map(Some);
@@ -104,9 +112,9 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
-    let Args { from, seeds, first, .. } = *args;
+    let Args { from, seeds, first, wire, .. } = *args;
     let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
-    let options = Options { from, seeds, jobs, first_only: first };
+    let options = Options { from, seeds, jobs, first_only: first, wire };
     // A panic inside a run is a finding like another, and is told in the report; to run its case
     // alone shows where it was.
     let usual = std::panic::take_hook();

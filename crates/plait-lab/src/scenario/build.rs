@@ -74,6 +74,7 @@ impl Draft {
             transport: self.transport()?,
             ideal,
             check: self.switch("check")?,
+            wire: self.switch("wire")?,
             until: self.until()?,
             jobs: self.jobs()?,
             vary: None,

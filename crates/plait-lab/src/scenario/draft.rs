@@ -73,6 +73,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("until", "a time, at most 1h of virtual time", "", "end of a run that has not finished"),
     Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },
     Setting { switch: true, ..setting("check", "on or off", "off", "check the invariants after every event") },
+    Setting { switch: true, ..setting("wire", "on or off", "off", "encode and parse every segment: it must come out as it went in") },
     setting("jobs", "a whole number from 1", "", "runs at a time; by default one a core"),
     setting("vary", "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", "", "repeat it over values of one setting"),
     Setting { repeats: true, ..setting("expect", "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", "", "a statement that must hold") },

@@ -55,6 +55,8 @@ pub struct Scenario {
     pub ideal: bool,
     /// Verify the invariants after every event.
     pub check: bool,
+    /// Encode and parse every segment.
+    pub wire: bool,
     /// End of a run that has not finished; [`DEFAULT_DEADLINE`] where nothing is said.
     pub until: Option<Span>,
     /// Runs at a time; one a core where nothing is said.
@@ -252,6 +254,7 @@ impl Scenario {
             ("sndbuf", size(transport.sndbuf)),
             ("ideal", switch(self.ideal)),
             ("check", switch(self.check)),
+            ("wire", switch(self.wire)),
         ];
         said.extend(self.until.map(|span| ("until", span.to_string())));
         said.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));

@@ -155,6 +155,7 @@ fn draw_settings(stream: &mut Stream) -> Settings {
         second_address: one_in(stream, 6),
         pacing: one_in(stream, 4),
         undo: !one_in(stream, 4),
+        wire: false,
     }
 }
 

@@ -48,6 +48,17 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// Stop at the first violation, and leave it as large as it is.
     pub first_only: bool,
+    /// Encode and parse every segment.
+    pub wire: bool,
+}
+
+impl Options {
+    /// The case of a seed.
+    fn case(&self, seed: u64) -> Case {
+        let mut case = draw(seed);
+        case.settings.wire = self.wire;
+        case
+    }
 }
 
 /// Runs a swarm. Apart from an interruption the report is the same whatever the number of jobs.
@@ -56,7 +67,12 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
     let verdicts = run_all(options, control);
     let mut report = Report {
         schema: SCHEMA.to_owned(),
-        command: format!("plait swarm --from {} --seeds {}", options.from, options.seeds),
+        command: format!(
+            "plait swarm --from {} --seeds {}{}",
+            options.from,
+            options.seeds,
+            report::wire_flag(options.wire)
+        ),
         from: options.from,
         seeds: 0,
         asked: options.seeds,
@@ -76,7 +92,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
     let mut census = Census::new();
     let mut virtual_ns: u128 = 0;
     for (seed, verdict) in verdicts {
-        census.add(&draw(seed), verdict.met);
+        census.add(&options.case(seed), verdict.met);
         virtual_ns += u128::from(verdict.ended.as_nanos());
         report.segments += verdict.segments;
         report.given_up += u64::from(verdict.given_up);
@@ -98,7 +114,7 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
 
 fn failure(seed: u64, violation: Violation, options: &Options, control: &Control<'_>) -> Failure {
     let smaller = || {
-        let shrunk = shrink(&draw(seed), &violation, SHRINK_RUNS, control.cancelled);
+        let shrunk = shrink(&options.case(seed), &violation, SHRINK_RUNS, control.cancelled);
         let (_, last) = replay(&shrunk.case, TRAIL);
         Smaller {
             replay: case_line(&shrunk.case),
@@ -109,7 +125,8 @@ fn failure(seed: u64, violation: Violation, options: &Options, control: &Control
         }
     };
     let shrunk = (!options.first_only).then(smaller);
-    Failure { seed, case: draw(seed), violation, replay: seed_line(seed), shrunk }
+    let case = options.case(seed);
+    Failure { seed, replay: seed_line(seed, case.settings.wire), case, violation, shrunk }
 }
 
 /// The verdicts in the order of seeds. With `first_only` those after the first violation are left
@@ -127,7 +144,7 @@ fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdict)> {
                 return;
             }
             let Some(seed) = options.from.checked_add(place) else { return };
-            let verdict = run_case(&draw(seed));
+            let verdict = run_case(&options.case(seed));
             if options.first_only && verdict.violation.is_some() {
                 enough.fetch_min(place, Ordering::Relaxed);
             }

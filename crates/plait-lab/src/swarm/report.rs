@@ -120,8 +120,13 @@ pub const REPLAY_SCHEMA: &str = "plait.swarm.replay/1";
 
 /// The line that runs one seed.
 #[must_use]
-pub fn seed_line(seed: u64) -> String {
-    format!("plait swarm --from {seed} --seeds 1")
+pub fn seed_line(seed: u64, wire: bool) -> String {
+    format!("plait swarm --from {seed} --seeds 1{}", wire_flag(wire))
+}
+
+/// What a line says where segments are encoded and parsed.
+pub(super) const fn wire_flag(wire: bool) -> &'static str {
+    if wire { " --wire" } else { "" }
 }
 
 /// The line that runs one case.

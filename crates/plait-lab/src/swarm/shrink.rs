@@ -200,6 +200,7 @@ const SETTING_CHANGES: &[fn(&mut Settings)] = &[
     |it| it.second_address = false,
     |it| it.pacing = false,
     |it| it.undo = true,
+    |it| it.wire = false,
 ];
 
 const PATH_CHANGES: &[fn(&mut PathCase)] = &[

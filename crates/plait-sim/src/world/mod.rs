@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
+use crate::wire::Wire;
 use plait_app::{App, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
@@ -87,6 +88,8 @@ struct World<'a> {
     observers: Vec<Vec<Observer>>,
     failed: Vec<Vec<bool>>,
     digest: RunDigest,
+    /// `None` where segments stay as they are.
+    wire: Option<Box<Wire>>,
     violation: Option<String>,
     next_sample: Time,
     /// Somebody wants to see everything, and in order.
@@ -150,6 +153,7 @@ impl<'a> World<'a> {
             observers: observers.collect(),
             failed: setup.pairs.iter().map(|pair| vec![false; pair.connections.len()]).collect(),
             digest: RunDigest::default(),
+            wire: Wire::new(setup),
             violation: None,
             next_sample,
             watched: asked == Detail::Everything,
@@ -202,6 +206,17 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Puts a segment through a wire, in paranoid mode.
+    #[inline]
+    fn cross(&mut self, pair: usize, path: PathId, way: Direction, segment: &Segment) {
+        if let Some(wire) = &mut self.wire
+            && let Err(what) = wire.cross(pair, path, way, segment)
+            && self.violation.is_none()
+        {
+            self.violation = Some(format!("{:?}: {what}", self.now));
+        }
+    }
+
     fn sample_until(&mut self, at: Time) {
         if self.next_sample > at {
             return;
@@ -227,6 +242,7 @@ impl<'a> World<'a> {
             let Arrival { pair, path, direction, segment, copier } = arrival;
             self.digest.push(self.now, true, path, direction, &segment);
             self.show(Hop::Delivered, pair, path, direction, &segment);
+            self.cross(pair, path, direction, &segment);
             let (from, to) = ends_of(pair, direction);
             self.hosts[to].endpoint.handle(self.now, path, &segment);
             self.recycle(from, copier, segment);
@@ -330,6 +346,7 @@ impl<'a> World<'a> {
             let payload = segment.payload.len();
             self.digest.push(self.now, false, path, direction, &segment);
             self.show(Hop::Sent, host / 2, path, direction, &segment);
+            self.cross(host / 2, path, direction, &segment);
             let dropped =
                 self.network.send(&mut self.queue, self.now, host / 2, path, direction, segment);
             if let Some(report) = transmit.report {

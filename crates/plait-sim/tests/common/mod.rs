@@ -98,6 +98,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
         pairs: vec![PairSetup { connections: vec![connection], background: false }],
         until: Time::ZERO + Span::from_secs(3_600),
         check: true,
+        wire: false,
         linger: false,
     }
 }

@@ -79,6 +79,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("until", "90s"),
             ("ideal", "on"),
             ("check", "on"),
+            ("wire", "on"),
             ("jobs", "2"),
             ("compete", "olia:quality=l2/r@p0*3"),
             ("vary", "p0.loss=0%..1%:3"),

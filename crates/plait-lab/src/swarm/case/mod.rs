@@ -100,6 +100,8 @@ pub struct Settings {
     pub pacing: bool,
     /// Unfounded reductions of the window are undone.
     pub undo: bool,
+    /// Every segment is encoded and parsed.
+    pub wire: bool,
 }
 
 /// One end and what it does.
@@ -269,6 +271,7 @@ impl Default for Settings {
             second_address: false,
             pacing: false,
             undo: true,
+            wire: false,
         }
     }
 }

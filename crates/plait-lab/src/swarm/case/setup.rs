@@ -47,6 +47,7 @@ impl Case {
             pairs: vec![PairSetup { connections, background: false }; self.pairs as usize],
             until: heals + self.grace(),
             check: true,
+            wire: self.settings.wire,
             linger: true,
         })
     }

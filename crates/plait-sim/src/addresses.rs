@@ -1,0 +1,73 @@
+//! Addresses of simulated hosts, from the ranges for documentation (RFC 5737, RFC 3849).
+
+use crate::network::Direction;
+use crate::setup::Setup;
+use plait_base::{PathId, ServerAddress};
+use plait_wire::codec::Headers;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The address of a server that clients dial.
+const DIALLED: u32 = u32::from_be_bytes([198, 51, 100, 1]);
+/// Before the addresses of the first pair's client.
+const CLIENT: u32 = u32::from_be_bytes([192, 0, 2, 0]);
+/// Before those of others: there may be more of them than documentation has addresses.
+const OTHER_CLIENTS: u32 = u32::from_be_bytes([10, 0, 0, 0]);
+const CLIENT_V6: u128 = 0x2001_0db8 << 96;
+
+/// What the IP headers of a run's packets say.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// By pair: the server's further addresses, in the order of their numbers.
+    servers: Vec<Vec<IpAddr>>,
+}
+
+impl Addresses {
+    /// Those of a set-up.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Addresses {
+        let servers = setup.pairs.iter().map(|pair| {
+            let mut known = Vec::new();
+            for address in pair.connections.iter().flat_map(|it| &it.server.addresses) {
+                if !known.contains(address) {
+                    known.push(*address);
+                }
+            }
+            known
+        });
+        Addresses { servers: servers.collect() }
+    }
+
+    /// The header of a segment between the hosts of a pair. The client has the address of the path,
+    /// the server that which the segment names.
+    #[must_use]
+    pub fn headers(
+        &self,
+        pair: usize,
+        path: PathId,
+        way: Direction,
+        server: ServerAddress,
+    ) -> Headers {
+        let server = self.server(pair, server);
+        let client = client(pair, path, server.is_ipv6());
+        match way {
+            Direction::Up => Headers::new(client, server),
+            Direction::Down => Headers::new(server, client),
+        }
+    }
+
+    fn server(&self, pair: usize, number: ServerAddress) -> IpAddr {
+        let further = usize::from(number.0).checked_sub(1);
+        let known = further.and_then(|further| self.servers.get(pair)?.get(further));
+        let next = || IpAddr::V4(Ipv4Addr::from(DIALLED + u32::from(number.0)));
+        known.copied().unwrap_or_else(next)
+    }
+}
+
+fn client(pair: usize, path: PathId, v6: bool) -> IpAddr {
+    let (pair, path) = (pair as u32, u32::from(path.0) + 1);
+    if v6 {
+        return Ipv6Addr::from(CLIENT_V6 | u128::from(pair) << 64 | u128::from(path)).into();
+    }
+    let base = if pair == 0 { CLIENT } else { OTHER_CLIENTS | (pair & 0xffff) << 8 };
+    Ipv4Addr::from(base + path).into()
+}
