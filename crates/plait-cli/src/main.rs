@@ -59,6 +59,7 @@ enum Task {
     Trace(commands::trace::Args),
     Swarm(commands::swarm::Args),
     Serve(commands::serve::Args),
+    Get(commands::get::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
@@ -72,6 +73,7 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Trace(args) => commands::trace::run(args, console),
         Task::Swarm(args) => commands::swarm::run(args, console),
         Task::Serve(args) => commands::serve::run(args, console),
+        Task::Get(args) => commands::get::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
         Task::Completions(args) => commands::completions::run(args),
     }

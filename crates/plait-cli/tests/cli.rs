@@ -53,6 +53,7 @@ const COMMANDS: &[&str] = &[
     "trace convert",
     "swarm",
     "serve",
+    "get",
     "schema",
     "completions",
 ];
@@ -104,6 +105,7 @@ fn help_lists_what_works_and_nothing_else() {
             "trace",
             "swarm",
             "serve",
+            "get",
             "schema",
             "completions",
             "help"

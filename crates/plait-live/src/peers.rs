@@ -35,6 +35,11 @@ impl Peers {
         Some(number)
     }
 
+    /// Whether an address that has no number would get none.
+    pub(crate) fn is_full(&self) -> bool {
+        self.free.is_empty() && self.addresses.len() > usize::from(u16::MAX)
+    }
+
     /// The address with a number.
     pub(crate) fn address(&self, number: PathId) -> Option<IpAddr> {
         self.addresses.get(number.index()).copied()
@@ -65,6 +70,7 @@ mod tests {
             assert_eq!(peers.number(at(n)), Some(PathId(n as u16)));
         }
         assert_eq!(peers.number(at(7)), Some(PathId(7)));
+        assert!(peers.is_full());
         assert_eq!(peers.number(at(0x1_0000)), None);
         peers.forget(|number| number != PathId(7));
         assert_eq!(peers.number(at(0x1_0000)), Some(PathId(7)));

@@ -1,10 +1,11 @@
-//! A connection of the endpoint and a TCP socket, each fed from the other. Neither side is read
+//! A connection of the endpoint and a stream socket, each fed from the other. Neither side is read
 //! faster than the other one takes it.
 
 use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
+use socket2::Socket;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 
 /// Bytes that are moved at a time.
 pub(crate) const PIECE: usize = 64 * 1024;
@@ -65,7 +66,7 @@ pub(crate) enum Course {
 #[derive(Debug)]
 pub(crate) struct Relay {
     pub(crate) conn: ConnId,
-    pub(crate) socket: TcpStream,
+    pub(crate) socket: Socket,
     /// The socket is not connected yet.
     connecting: bool,
     to_socket: Rest,
@@ -77,12 +78,12 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Of a socket whose connection is on its way.
-    pub(crate) fn new(conn: ConnId, socket: TcpStream) -> Relay {
+    /// Of a socket that does not block, and may be `connecting`.
+    pub(crate) fn new(conn: ConnId, socket: Socket, connecting: bool) -> Relay {
         Relay {
             conn,
             socket,
-            connecting: true,
+            connecting,
             to_socket: Rest::default(),
             to_peer: Rest::default(),
             socket_ended: false,

@@ -1,8 +1,8 @@
 //! The endpoint over a TUN device: packets in, packets out, one clock.
 
-use crate::names::Names;
+use crate::names::{Departure, Names};
 use crate::{Clock, Device, SystemEntropy};
-use plait_base::Time;
+use plait_base::{PathId, Time};
 use plait_core::Endpoint;
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Payload, Segment};
@@ -44,9 +44,11 @@ pub(crate) struct Stack {
 
 impl Stack {
     pub(crate) fn new(device: Device, names: Names) -> io::Result<Stack> {
+        let mut endpoint = Endpoint::new(Box::new(SystemEntropy::open()?));
+        endpoint.draw_ports();
         Ok(Stack {
             clock: Clock::start(),
-            endpoint: Endpoint::new(Box::new(SystemEntropy::open()?)),
+            endpoint,
             names,
             device,
             counters: StackCounters::default(),
@@ -86,27 +88,33 @@ impl Stack {
     pub(crate) fn send(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         while let Some(transmit) = self.endpoint.poll_transmit(now) {
-            if let Some((src, dst)) =
-                self.names.of_departure(&self.endpoint, transmit.path, transmit.segment.server)
-            {
-                let headers = Headers::new(src, dst);
-                self.outgoing.clear();
-                let full = TcpChecksum::Full;
-                let segment = &transmit.segment;
-                match codec::encode(&headers, segment, full, &mut self.outgoing) {
-                    Ok(len) if self.device.try_send(&self.outgoing)? => {
-                        self.counters.packets_out += 1;
-                        self.counters.bytes_out += len as u64;
-                    }
-                    _ => self.counters.dropped += 1,
-                }
-            }
+            self.send_segment(transmit.path, &transmit.segment)?;
             self.endpoint.recycle(transmit.segment);
         }
         Ok(())
     }
 
-    /// When the endpoint wants to be called; its timers are expired first.
+    fn send_segment(&mut self, path: PathId, segment: &Segment) -> io::Result<()> {
+        let departure = self.names.of_departure(&self.endpoint, path, segment.server);
+        let Some(Departure { src, dst, exit }) = departure else { return Ok(()) };
+        let headers = Headers::new(src, dst);
+        self.outgoing.clear();
+        let encoded = codec::encode(&headers, segment, TcpChecksum::Full, &mut self.outgoing);
+        let sent = match (&encoded, exit) {
+            (Err(_), _) => false,
+            (Ok(_), Some(exit)) => exit.try_send(&self.outgoing, dst),
+            (Ok(_), None) => self.device.try_send(&self.outgoing)?,
+        };
+        if sent {
+            self.counters.packets_out += 1;
+            self.counters.bytes_out += self.outgoing.len() as u64;
+        } else {
+            self.counters.dropped += 1;
+        }
+        Ok(())
+    }
+
+    /// Expires the endpoint's timers that are due.
     pub(crate) fn expire(&mut self) {
         let now = self.clock.now();
         if self.endpoint.poll_timeout() <= now {
@@ -114,6 +122,7 @@ impl Stack {
         }
     }
 
+    /// When the endpoint wants to be called.
     pub(crate) fn next(&self) -> Time {
         self.endpoint.poll_timeout()
     }

@@ -6,7 +6,7 @@ mod net;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use net::kernel::{self, Service, Speaks};
-use net::plait::{Serving, spec};
+use net::plait::{Serving, exchange, spec};
 use net::{Bed, Family, Line};
 use plait_core::ConnectionSpec;
 use plait_live::emulate::{self, Strip};
@@ -31,6 +31,7 @@ fn main() {
         };
         add("kernels_talk_over_emulated_paths", kernels_talk);
         add("an_upload_arrives_over_both_paths", upload);
+        add("plait_dials_a_kernel_over_both_paths", dial);
         add("a_lossy_path_loses_no_data", lossy);
         add("many_connections_at_a_time", many);
         add("a_silent_path_is_left_and_found_again", blackhole);
@@ -172,6 +173,42 @@ fn upload(family: Family) -> Result<(), Failed> {
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     for [_, up] in &seen.report.links {
         assert!(up.delivered_bytes > 200_000, "{up:?}");
+    }
+    Ok(())
+}
+
+/// R8, R21, R22, R56: plait is the client of a stock kernel: it joins from a second address, what it
+/// sends and what it gets is whole.
+fn dial(family: Family) -> Result<(), Failed> {
+    let bed = Bed::build(family, &two_lines())?;
+    let service = family.service();
+    bed.server.within(|| net::run(&format!("ip addr add {service} dev lo")))?;
+    let served = Service::start(&bed.server, SocketAddr::new(service, 80), Speaks::Mptcp, 2)?;
+    let (to, len) = (served.address, 1_500_000);
+    let [_, before] = bed.counters();
+    let get = format!("get {len}\n").into_bytes();
+    let (bytes, _, counters) = exchange(&bed, 2, to, spec("minrtt"), &get)?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    let mut put = format!("put {len}\n").into_bytes();
+    put.extend(kernel::pattern(len));
+    let (hash, happenings, _) = exchange(&bed, 2, to, spec("minrtt"), &put)?;
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)).into_bytes());
+    served.join();
+    let [_, after] = bed.counters();
+    let report = bed.emulator.stop()?;
+    let expected = Happening::Ended {
+        conn: plait_base::ConnId(0),
+        received: 64,
+        sent: put.len() as u64,
+        multipath: true,
+        fallback: None,
+        problem: None,
+    };
+    assert_eq!(happenings, [expected], "{counters:?}");
+    assert_eq!(after.since(&before, "MPJoinAckRx"), 2, "{:?}", after.risen(&before));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    for link in report.links.iter().flatten() {
+        assert!(link.delivered_bytes > 200_000, "{link:?}");
     }
     Ok(())
 }

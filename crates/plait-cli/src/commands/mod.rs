@@ -3,6 +3,8 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;
+pub(crate) mod endpoint;
+pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod schema;

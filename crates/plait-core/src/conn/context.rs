@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) log: EventLog,
     /// Port for the next subflow that this end opens.
     next_port: u16,
+    /// How far apart ports may be.
+    port_stride: u16,
     spare: SpareSegments,
     pub(crate) directory: Directory,
     /// The tokens of all connections.
@@ -64,10 +66,17 @@ impl Shared {
             entropy,
             log: EventLog::default(),
             next_port: FIRST_PORT,
+            port_stride: 1,
             spare: SpareSegments::default(),
             directory: Directory::default(),
             tokens: BTreeMap::new(),
         }
+    }
+
+    /// Ports begin anywhere, and are up to so many apart.
+    pub(crate) fn draw_ports(&mut self) {
+        self.port_stride = 8;
+        self.next_port = FIRST_PORT | self.entropy.bits() as u16;
     }
 
     /// What the parts of the connection `speaker` get with a call.
@@ -180,9 +189,13 @@ impl Context<'_> {
         }
     }
 
-    /// Ephemeral ports in turn (RFC 6335 section 6). Live endpoints pick them at random (part of
-    /// the live driver).
+    /// An ephemeral port: the next one (RFC 6335 section 6), or where ports are drawn one not far
+    /// behind, so that those in use do not come again soon (RFC 6056 section 3.3.5).
     pub(crate) fn take_port(&mut self) -> u16 {
+        if self.port_stride > 1 {
+            let skipped = self.entropy.bits() as u16 % self.port_stride;
+            self.next_port = self.next_port.wrapping_add(skipped) | FIRST_PORT;
+        }
         let port = self.next_port;
         self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
         port

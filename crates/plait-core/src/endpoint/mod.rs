@@ -96,6 +96,12 @@ impl Endpoint {
         }
     }
 
+    /// From now on the ports of subflows that this end opens are drawn, so that nobody knows them
+    /// beforehand (RFC 6056); otherwise they are taken in turn from the first one on.
+    pub fn draw_ports(&mut self) {
+        self.shared.draw_ports();
+    }
+
     /// Which events are recorded, for [`Endpoint::swap_events`].
     pub fn record_events(&mut self, detail: Detail) {
         self.shared.log.detail = detail;

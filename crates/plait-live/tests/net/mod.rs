@@ -35,6 +35,15 @@ impl Family {
         }
     }
 
+    /// An address of the client's network on a path that no device has.
+    pub fn guest(self, path: usize) -> IpAddr {
+        let net = path as u8 + 1;
+        match self {
+            Family::V4 => Ipv4Addr::new(10, 98, net, 77).into(),
+            Family::V6 => Ipv6Addr::new(0xfd98, 0, 0, u16::from(net), 0, 0, 0, 77).into(),
+        }
+    }
+
     /// The address of a service that is reached over all paths.
     pub fn service(self) -> IpAddr {
         match self {
@@ -85,16 +94,16 @@ impl Bed {
     /// The client's further addresses are endpoints of its kernel, which joins from them.
     pub fn build(family: Family, lines: &[Line]) -> io::Result<Bed> {
         let (client, server) = (Namespace::create()?, Namespace::create()?);
-        for (space, tag) in [(&client, 'c'), (&server, 's')] {
+        for space in [&client, &server] {
             space.within(|| -> io::Result<()> {
                 run("ip link set lo up");
                 set("net/ipv4/conf/all/rp_filter", "0");
                 set("net/ipv4/conf/default/rp_filter", "0");
                 set("net/ipv6/conf/default/accept_dad", "0");
-                if tag == 's' {
-                    set("net/ipv4/ip_forward", "1");
-                    set("net/ipv6/conf/all/forwarding", "1");
-                }
+                set("net/ipv4/ip_forward", "1");
+                set("net/ipv6/conf/all/forwarding", "1");
+                set("net/mptcp/blackhole_timeout", "0");
+                run("ip mptcp limits set subflow 8 add_addr_accepted 8");
                 Ok(())
             })??;
         }
@@ -129,8 +138,6 @@ impl Bed {
                     run(&format!("ip mptcp endpoint add {ours} dev c{at} subflow"));
                 }
             }
-            run("ip mptcp limits set subflow 8 add_addr_accepted 8");
-            set("net/mptcp/blackhole_timeout", "0");
         })?;
         let emulator = Emulator::start(paths, 1)?;
         Ok(Bed { family, client, server, emulator })

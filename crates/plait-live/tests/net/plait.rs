@@ -1,10 +1,11 @@
-//! plait in the server's place.
+//! plait in the server's place, and in the client's.
 
 use super::Bed;
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Happening, ServeSettings, Server, StackCounters};
-use std::io::{self, Write};
-use std::net::SocketAddr;
+use plait_live::{Client, DialSettings, Happening, Origin, ServeSettings, Server, StackCounters};
+use socket2::{Domain, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -51,4 +52,38 @@ impl Serving {
         self.stopper.write_all(&[0])?;
         self.thread.join().unwrap()
     }
+}
+
+/// What plait has from a server, in the client's place: dials from an address of its own on every
+/// path of the bed, writes `request`, and reads to the other end's.
+pub fn exchange(
+    bed: &Bed,
+    paths: usize,
+    to: SocketAddr,
+    spec: ConnectionSpec,
+    request: &[u8],
+) -> io::Result<(Vec<u8>, Vec<Happening>, StackCounters)> {
+    let from = (0..paths)
+        .map(|at| Origin { address: bed.family.guest(at), device: Some(format!("c{at}")) });
+    let (from, device) = (from.collect(), "plait0".to_owned());
+    let settings = DialSettings { to, from, device, spec };
+    let mut client = bed.client.within(|| Client::open(settings))??;
+    let (ours, theirs) = Socket::pair(Domain::UNIX, Type::STREAM, None)?;
+    client.connect(theirs)?;
+    let running = thread::spawn(move || {
+        let mut happenings = Vec::new();
+        client.run(|happening| happenings.push(happening.clone()))?;
+        io::Result::Ok((happenings, client.counters()))
+    });
+    let (mut reader, mut writer) = (ours.try_clone()?, ours);
+    let bytes = thread::scope(|scope| {
+        let writing = scope.spawn(move || writer.write_all(request).map(|()| writer));
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        // A kernel takes no join once it knows that the other end has no more to say.
+        writing.join().unwrap()?.shutdown(Shutdown::Write)?;
+        io::Result::Ok(bytes)
+    })?;
+    let (happenings, counters) = running.join().unwrap()?;
+    Ok((bytes, happenings, counters))
 }

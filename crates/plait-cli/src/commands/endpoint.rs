@@ -1,0 +1,94 @@
+//! What the commands that speak to kernels have in common.
+
+use crate::commands::list::spec_problem;
+use crate::failure::Failure;
+use plait_core::{Config, ConnectionSpec};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+/// Flags of `serve` and `get`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct EndpointFlags {
+    /// The scheduler of every connection
+    #[arg(long, value_name = "SCHEDULER", default_value = "minrtt")]
+    scheduler: String,
+    /// The congestion controller of every subflow
+    #[arg(long, value_name = "CC", default_value = "cubic")]
+    cc: String,
+    /// Name of the TUN device; a `%d` in it becomes the next free number
+    #[arg(long, value_name = "NAME", default_value = "plait%d")]
+    pub(crate) device: String,
+    /// Say what would be set, and set nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl EndpointFlags {
+    /// What connections are made from.
+    pub(crate) fn spec(&self) -> Result<ConnectionSpec, Failure> {
+        let scheduler = plait_sched::Spec::parse(&self.scheduler)
+            .map_err(|error| Failure::Usage(format!("--scheduler: {}", spec_problem(&error))))?;
+        let controller = plait_cc::Spec::parse(&self.cc)
+            .map_err(|error| Failure::Usage(format!("--cc: {}", cc_problem(&error))))?;
+        Ok(ConnectionSpec {
+            config: Config::default(),
+            paths: Vec::new(),
+            scheduler: Arc::new(move || scheduler.build()),
+            controller: Arc::new(move |_| controller.build()),
+            addresses: Vec::new(),
+        })
+    }
+
+    /// What would be set for these addresses, as one would set it by hand.
+    pub(crate) fn plan(&self, addresses: impl Iterator<Item = IpAddr>) -> String {
+        let device = self.device.replace("%d", "0");
+        let mtu = Config::default().mtu;
+        let mut lines = format!(
+            "TUN device {device}, not persistent, MTU {mtu}, up\n\
+             as by: ip tuntap add {device} mode tun; ip link set {device} mtu {mtu} up\n"
+        );
+        for address in addresses {
+            lines.push_str(&format!("as by: ip route add {address} dev {device}\n"));
+        }
+        lines
+    }
+
+    /// Why there is no device, and what would help; `flag` names the addresses.
+    pub(crate) fn refused(&self, flag: &str, error: &io::Error) -> Failure {
+        match error.kind() {
+            ErrorKind::PermissionDenied => Failure::Privilege(format!(
+                "no TUN device: {error}\n  it needs CAP_NET_ADMIN: run it as root"
+            )),
+            ErrorKind::NotFound => Failure::Privilege(
+                "no TUN device: /dev/net/tun is not there\n  load the driver: modprobe tun"
+                    .to_owned(),
+            ),
+            ErrorKind::AlreadyExists => Failure::Usage(format!(
+                "{flag}: there is a route for such an address already\n  see it: ip route show"
+            )),
+            _ => Failure::Usage(format!("no TUN device `{}`: {error}", self.device)),
+        }
+    }
+}
+
+fn cc_problem(error: &plait_cc::SpecError) -> String {
+    let allowed = error.allowed();
+    let near = plait_app::name::nearest(error.given(), allowed.iter().map(String::as_str));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("{error}{near}")
+}
+
+/// The first address of `HOST:PORT`, of the wanted family if one is wanted; `place` is where it was
+/// given.
+pub(crate) fn resolve(
+    place: &str,
+    text: &str,
+    wanted: impl Fn(&SocketAddr) -> bool,
+) -> Result<SocketAddr, Failure> {
+    let found = text.to_socket_addrs().map_err(|error| {
+        Failure::Usage(format!("{place}: `{text}`: {error}\n  allowed: HOST:PORT"))
+    })?;
+    let mut found = found.filter(wanted);
+    found.next().ok_or_else(|| Failure::Usage(format!("{place}: `{text}` has no such address")))
+}

@@ -1,0 +1,184 @@
+//! The loop: packets, timers and relays on one thread.
+
+use crate::happening::Happening;
+use crate::poller::{Poller, Ready};
+use crate::relay::{Course, PIECE, Relay};
+use crate::stack::Stack;
+use plait_base::{ConnId, Span, Time};
+use plait_core::ConnectionState;
+use socket2::{Domain, Socket, Type};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+
+/// What the poller knows the device by, and the stopper.
+const DEVICE: u64 = u64::MAX;
+const STOPPER: u64 = u64::MAX - 1;
+/// Longest wait.
+const LONGEST: Span = Span::from_secs(60);
+const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
+
+pub(crate) struct Engine {
+    pub(crate) stack: Stack,
+    poller: Poller,
+    /// Where the connections that peers open are relayed to.
+    to: Option<SocketAddr>,
+    relays: BTreeMap<ConnId, Relay>,
+    /// Relays with more to move at once.
+    again: Vec<ConnId>,
+    ready: Vec<Ready>,
+    piece: Box<[u8]>,
+    stopper: (UnixStream, UnixStream),
+    pub(crate) stopped: bool,
+    pub(crate) happenings: Vec<Happening>,
+}
+
+impl Engine {
+    pub(crate) fn new(stack: Stack, to: Option<SocketAddr>) -> io::Result<Engine> {
+        let poller = Poller::open()?;
+        poller.add(&stack.device, DEVICE, true, false)?;
+        let stopper = UnixStream::pair()?;
+        poller.add(&stopper.0, STOPPER, true, false)?;
+        Ok(Engine {
+            stack,
+            poller,
+            to,
+            relays: BTreeMap::new(),
+            again: Vec::new(),
+            ready: Vec::new(),
+            piece: vec![0; PIECE].into(),
+            stopper,
+            stopped: false,
+            happenings: Vec::new(),
+        })
+    }
+
+    /// Something that is written to, to set `stopped`.
+    pub(crate) fn stopper(&self) -> io::Result<UnixStream> {
+        self.stopper.1.try_clone()
+    }
+
+    /// Whether any connection is relayed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.relays.is_empty()
+    }
+
+    /// Waits until something is to be done, at most until `deadline`, and does it.
+    pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
+        let next = if self.again.is_empty() { self.stack.next() } else { Time::ZERO };
+        let next = next.min(deadline);
+        self.poller.wait(&self.stack.clock, next, LONGEST, &mut self.ready)?;
+        self.stack.expire();
+        let mut due = std::mem::take(&mut self.again);
+        for at in 0..self.ready.len() {
+            match self.ready[at].token {
+                DEVICE => self.stack.take_in()?,
+                STOPPER => self.stopped = true,
+                conn => {
+                    let conn = ConnId(conn as u32);
+                    if let Some(relay) = self.relays.get_mut(&conn) {
+                        match relay.on_socket_ready() {
+                            Ok(()) => due.push(conn),
+                            Err(error) => self.end(conn, Some(error.to_string())),
+                        }
+                    }
+                }
+            }
+        }
+        while let Some(conn) = self.stack.endpoint.poll_accept() {
+            self.accept(conn);
+        }
+        while let Some(conn) = self.stack.endpoint.poll_news() {
+            due.push(conn);
+        }
+        due.sort_unstable();
+        due.dedup();
+        for conn in due {
+            self.relay(conn);
+        }
+        self.stack.send()
+    }
+
+    /// A client has connected: so do we, to the service.
+    fn accept(&mut self, conn: ConnId) {
+        let from = self.stack.endpoint.ports(conn).and_then(|ports| {
+            let (path, ..) = *ports.first()?;
+            self.stack.names.peer(path)
+        });
+        let multipath = self.speaks_multipath(conn);
+        self.happenings.push(Happening::Accepted { conn, from, multipath });
+        let relayed = match self.to.map(dial) {
+            Some(Ok(socket)) => self.add(Relay::new(conn, socket, true)),
+            Some(Err(error)) => Err(error),
+            None => Err(io::Error::other("nobody listens")),
+        };
+        if let Err(error) = relayed {
+            self.end(conn, Some(error.to_string()));
+        }
+    }
+
+    pub(crate) fn speaks_multipath(&self, conn: ConnId) -> bool {
+        self.stack.endpoint.stats(conn).is_some_and(|stats| stats.multipath)
+    }
+
+    /// Relays a connection from now on.
+    pub(crate) fn add(&mut self, relay: Relay) -> io::Result<()> {
+        let (read, write) = relay.interest();
+        self.poller.add(&relay.socket, u64::from(relay.conn.0), read, write)?;
+        self.again.push(relay.conn);
+        self.relays.insert(relay.conn, relay);
+        Ok(())
+    }
+
+    /// Lets a relay move what it can.
+    fn relay(&mut self, conn: ConnId) {
+        let Some(relay) = self.relays.get_mut(&conn) else { return };
+        let before = relay.interest();
+        let now = self.stack.clock.now();
+        let course = relay.turn(now, &mut self.stack.endpoint, &mut self.piece);
+        let after = relay.interest();
+        let course = match course {
+            Ok(course) if before != after => {
+                let token = u64::from(conn.0);
+                let changed = self.poller.change(&relay.socket, token, after.0, after.1);
+                changed.map(|()| course)
+            }
+            course => course,
+        };
+        match course {
+            Ok(Course::Waits) => {}
+            Ok(Course::Again) => self.again.push(conn),
+            Ok(Course::Over) => self.end(conn, None),
+            Err(error) => self.end(conn, Some(error.to_string())),
+        }
+    }
+
+    /// The relay of a connection is over; with a problem, so is the connection at once.
+    fn end(&mut self, conn: ConnId, problem: Option<String>) {
+        let now = self.stack.clock.now();
+        let moved = self.relays.remove(&conn).map(|relay| relay.moved).unwrap_or_default();
+        let stats = self.stack.endpoint.stats(conn);
+        let failed = stats.as_ref().is_none_or(|it| it.state == ConnectionState::Failed);
+        let problem = problem.or_else(|| failed.then(|| "the connection has failed".to_owned()));
+        let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
+        let fallback = stats.as_ref().and_then(|stats| stats.fallback);
+        if problem.is_some() {
+            self.stack.endpoint.abort(now, conn);
+        }
+        self.stack.endpoint.release(now, conn);
+        let (received, sent) = (moved.to_socket, moved.to_peer);
+        let ended = Happening::Ended { conn, received, sent, multipath, fallback, problem };
+        self.happenings.push(ended);
+    }
+}
+
+/// A socket that connects to the service.
+fn dial(to: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), None)?;
+    socket.set_tcp_nodelay(true)?;
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() != Some(IN_PROGRESS) => Err(error),
+        _ => Ok(socket),
+    }
+}

@@ -1,0 +1,58 @@
+use plait_base::ConnId;
+use plait_core::FallbackCause;
+use std::fmt;
+use std::net::IpAddr;
+
+/// What happens, for logs: `Display` gives a line of `key=value`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Happening {
+    /// A client has connected.
+    Accepted {
+        /// The connection.
+        conn: ConnId,
+        /// The client's address.
+        from: Option<IpAddr>,
+        /// Multipath TCP is spoken.
+        multipath: bool,
+    },
+    /// A connection has ended.
+    Ended {
+        /// The connection.
+        conn: ConnId,
+        /// Bytes that came from the peer and were handed on.
+        received: u64,
+        /// Bytes for the peer that were taken.
+        sent: u64,
+        /// Multipath TCP was spoken to the end.
+        multipath: bool,
+        /// Why not, where it was offered.
+        fallback: Option<FallbackCause>,
+        /// Why it did not end in order, if so.
+        problem: Option<String>,
+    },
+}
+
+impl fmt::Display for Happening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Happening::Accepted { conn, from, multipath } => {
+                write!(f, "event=accepted conn={}", conn.0)?;
+                if let Some(from) = from {
+                    write!(f, " from={from}")?;
+                }
+                write!(f, " multipath={multipath}")
+            }
+            Happening::Ended { conn, received, sent, multipath, fallback, problem } => {
+                write!(f, "event=ended conn={} received_bytes={received}", conn.0)?;
+                write!(f, " sent_bytes={sent} multipath={multipath}")?;
+                if let Some(cause) = fallback {
+                    write!(f, " fallback={cause:?}")?;
+                }
+                match problem {
+                    Some(problem) => write!(f, " problem={problem:?}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
