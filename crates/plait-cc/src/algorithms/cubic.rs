@@ -78,11 +78,11 @@ impl Curve {
         C * from_plateau * from_plateau * from_plateau + self.w_max
     }
 
-    /// The window to reach within a round trip of `rtt` seconds: that of the curve, not below
-    /// `cwnd` and not above half as much again (RFC 9438 section 4.2).
+    /// The window to reach within a round trip, which ends `secs` after the start: that of the
+    /// curve, not below `cwnd` and not above half as much again (RFC 9438 section 4.2).
     #[must_use]
-    pub fn target(&self, secs: f64, rtt: f64, cwnd: f64) -> f64 {
-        self.at(secs + rtt).min(1.5 * cwnd).max(cwnd)
+    pub fn target(&self, secs: f64, cwnd: f64) -> f64 {
+        self.at(secs).min(1.5 * cwnd).max(cwnd)
     }
 }
 
@@ -136,9 +136,10 @@ impl Algorithm for Cubic {
     }
 
     fn increase(&mut self, ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
+        // Divisions are what this costs, so that there are two of them.
         let mss = view.own().mss() as f64;
-        let cwnd = view.own().cwnd.max(1) as f64 / mss;
-        let acked = bytes as f64 / mss;
+        let window = view.own().cwnd.max(1) as f64;
+        let (cwnd, share) = (window / mss, bytes as f64 / window);
         let state = &mut self.state;
         let epoch = match state.epoch {
             Some(epoch) => epoch,
@@ -147,11 +148,11 @@ impl Algorithm for Cubic {
                 ack.now
             }
         };
-        let secs = ack.now.since(epoch).as_secs_f64();
-        let target = state.curve.target(secs, ack.srtt.as_secs_f64(), cwnd);
+        let ahead = ack.now.since(epoch) + ack.srtt;
+        let target = state.curve.target(ahead.as_nanos() as f64 * 1e-9, cwnd);
         let alpha = if state.estimate >= state.prior { 1.0 } else { ALPHA };
-        state.estimate += alpha * acked / cwnd;
-        ((target - cwnd) / cwnd * acked).max(state.estimate - cwnd) * mss
+        state.estimate += alpha * share;
+        ((target - cwnd) * share).max(state.estimate - cwnd) * mss
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
@@ -197,7 +198,7 @@ impl Algorithm for Cubic {
         let cwnd = view.own().cwnd.max(1) as f64 / view.own().mss() as f64;
         write("k_s", state.curve.k);
         write("w", state.curve.at(secs));
-        write("target", state.curve.target(secs, rtt, cwnd));
+        write("target", state.curve.target(secs + rtt, cwnd));
         write("w_est", state.estimate);
         write("alpha", if state.estimate >= state.prior { 1.0 } else { ALPHA });
     }

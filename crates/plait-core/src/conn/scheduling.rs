@@ -283,7 +283,14 @@ impl Connection {
             && ctx.log.detail != Detail::Everything
             && self.queue.unsent() > 0
             && self.queue.next_reinjection().is_none()
-            && self.usable().is_empty()
+            && !self.takes_more()
+    }
+
+    /// Whether any subflow can take the next segment.
+    fn takes_more(&self) -> bool {
+        let len = self.queue.unsent().min(self.scheduling.views.segment_size());
+        let tsq = self.holds_back();
+        self.scheduling.views.list.iter().any(|it| it.usable(len, tsq))
     }
 
     fn ask(&mut self, now: Time, explained: bool) -> Decision {
