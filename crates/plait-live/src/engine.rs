@@ -8,7 +8,7 @@ use plait_base::{ConnId, Span, Time};
 use plait_core::ConnectionState;
 use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 
@@ -39,6 +39,7 @@ impl Engine {
         let poller = Poller::open()?;
         poller.add(&stack.device, DEVICE, true, false)?;
         let stopper = UnixStream::pair()?;
+        stopper.0.set_nonblocking(true)?;
         poller.add(&stopper.0, STOPPER, true, false)?;
         Ok(Engine {
             stack,
@@ -59,7 +60,12 @@ impl Engine {
         self.stopper.1.try_clone()
     }
 
-    /// Whether any connection is relayed.
+    /// Whether no connection is relayed, and those that were have taken leave.
+    pub(crate) fn is_over(&self) -> bool {
+        self.relays.is_empty() && self.stack.endpoint.is_over()
+    }
+
+    /// Whether no connection is relayed.
     pub(crate) fn is_idle(&self) -> bool {
         self.relays.is_empty()
     }
@@ -74,7 +80,7 @@ impl Engine {
         for at in 0..self.ready.len() {
             match self.ready[at].token {
                 DEVICE => self.stack.take_in()?,
-                STOPPER => self.stopped = true,
+                STOPPER => self.stopped |= self.stopper.0.read(&mut [0; 16])? > 0,
                 conn => {
                     let conn = ConnId(conn as u32);
                     if let Some(relay) = self.relays.get_mut(&conn) {
@@ -96,6 +102,14 @@ impl Engine {
         due.dedup();
         for conn in due {
             self.relay(conn);
+        }
+        self.stack.send()
+    }
+
+    /// Ends every relay with its connection, and tells the peers.
+    pub(crate) fn abort(&mut self) -> io::Result<()> {
+        for conn in self.relays.keys().copied().collect::<Vec<_>>() {
+            self.end(conn, Some("the server ends".to_owned()));
         }
         self.stack.send()
     }

@@ -5,7 +5,7 @@ use crate::happening::Happening;
 use crate::names::Names;
 use crate::stack::{Stack, StackCounters};
 use crate::{Device, add_route};
-use plait_base::Time;
+use plait_base::{Span, Time};
 use plait_core::ConnectionSpec;
 use std::fmt;
 use std::io;
@@ -30,6 +30,7 @@ pub struct ServeSettings {
 /// A running server.
 pub struct Server {
     engine: Engine,
+    port: u16,
 }
 
 impl fmt::Debug for Server {
@@ -39,6 +40,9 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
+    /// How long connections have to end once the server is stopped.
+    pub const GRACE: Span = Span::from_secs(5);
+
     /// Makes the device and its routes, and listens.
     ///
     /// # Errors
@@ -56,7 +60,7 @@ impl Server {
             stack.endpoint.number_address(address);
         }
         stack.endpoint.listen(listen.port(), spec);
-        Ok(Server { engine: Engine::new(stack, Some(to))? })
+        Ok(Server { engine: Engine::new(stack, Some(to))?, port: listen.port() })
     }
 
     /// Something that is written to, to end [`Server::run`].
@@ -79,15 +83,26 @@ impl Server {
         self.engine.stack.counters
     }
 
-    /// Serves until it is stopped. `tell` hears what happens.
+    /// Serves until it is stopped; then takes no more connections, and ends when the last one has
+    /// ended, it is stopped again or [`Server::GRACE`] is over. `tell` hears what happens.
     ///
     /// # Errors
     /// Where the device is gone.
     pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
-        while !self.engine.stopped {
-            self.engine.turn(Time::NEVER)?;
-            self.engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        let engine = &mut self.engine;
+        while !engine.stopped {
+            engine.turn(Time::NEVER)?;
+            engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
+        engine.stopped = false;
+        engine.stack.endpoint.stop_listening(self.port);
+        let until = engine.stack.clock.now() + Server::GRACE;
+        while !engine.stopped && !engine.is_over() && engine.stack.clock.now() < until {
+            engine.turn(until)?;
+            engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        }
+        engine.abort()?;
+        engine.happenings.drain(..).for_each(|happening| tell(&happening));
         Ok(())
     }
 }

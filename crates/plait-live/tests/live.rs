@@ -33,6 +33,7 @@ fn main() {
         add("an_upload_arrives_over_both_paths", upload);
         add("plait_dials_a_kernel_over_both_paths", dial);
         add("a_lossy_path_loses_no_data", lossy);
+        add("single_bytes_arrive", bytewise);
         add("many_connections_at_a_time", many);
         add("a_silent_path_is_left_and_found_again", blackhole);
     }
@@ -43,6 +44,10 @@ fn main() {
             let name = format!("a_download_comes_over_both_paths/{}/{family:?}", entry.name);
             trials.push(Trial::test(name, move || download(*family, entry.name)));
         }
+    }
+    for scheduler in ["minrtt", "redundant"] {
+        let name = format!("a_slow_reader_is_waited_for/{scheduler}");
+        trials.push(Trial::test(name, move || slow_reader(scheduler)));
     }
     for strip in [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data] {
         for checksum in [false, true] {
@@ -115,7 +120,7 @@ impl Seen {
 fn kernels_talk(family: Family) -> Result<(), Failed> {
     let bed = Bed::build(family, &two_lines())?;
     let service = bed.family.service();
-    bed.server.within(|| net::run(&format!("ip addr add {service} dev lo")))?;
+    bed.own_service()?;
     let served = Service::start(&bed.server, SocketAddr::new(service, 80), Speaks::Mptcp, 2)?;
     let [before, _] = bed.counters();
     let len = 2_000_000;
@@ -182,7 +187,7 @@ fn upload(family: Family) -> Result<(), Failed> {
 fn dial(family: Family) -> Result<(), Failed> {
     let bed = Bed::build(family, &two_lines())?;
     let service = family.service();
-    bed.server.within(|| net::run(&format!("ip addr add {service} dev lo")))?;
+    bed.own_service()?;
     let served = Service::start(&bed.server, SocketAddr::new(service, 80), Speaks::Mptcp, 2)?;
     let (to, len) = (served.address, 1_500_000);
     let [_, before] = bed.counters();
@@ -228,6 +233,45 @@ fn lossy(family: Family) -> Result<(), Failed> {
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     let lost: u64 = seen.report.links.iter().flatten().map(|link| link.dropped_loss).sum();
     assert!(lost > 10, "{lost}");
+    Ok(())
+}
+
+/// R37, R39: a reader with a small buffer takes its time; windows close and open, on both subflows,
+/// and nothing is sent beyond them.
+fn slow_reader(scheduler: &str) -> Result<(), Failed> {
+    let front = Front::build(V4, &two_lines(), spec(scheduler), 1)?;
+    let (to, len) = (front.to, 1_000_000);
+    let [before, _] = front.bed.counters();
+    let start = Instant::now();
+    let slowly = || kernel::get_slowly(to, len, 64 * 1024, Duration::from_millis(15));
+    let hash = front.bed.client.within(slowly)??;
+    let took = start.elapsed();
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    eprintln!("{took:?}; {}", seen.report.lateness);
+    let beyond = ["BeyondWindow", "TCPZeroWindowDrop", "TCPRcvQDrop", "TCPBacklogDrop"];
+    let mut wasted = after.risen_in("TcpExt", &before);
+    wasted.retain(|(name, _)| beyond.contains(name));
+    assert!(wasted.is_empty(), "{wasted:?}");
+    let copies = if scheduler == "redundant" { 2 } else { 1 };
+    assert!(seen.counters.bytes_out < copies * len as u64 * 11 / 10, "{:?}", seen.counters);
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    assert_eq!(seen.ended(), [true]);
+    Ok(())
+}
+
+/// R35: a thousand segments of one byte each.
+fn bytewise(family: Family) -> Result<(), Failed> {
+    let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
+    let len = 1_000;
+    let [before, _] = front.bed.counters();
+    let hash = front.bed.client.within(|| kernel::put_bytewise(front.to, len))??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    assert_eq!(seen.ended(), [true]);
     Ok(())
 }
 

@@ -136,6 +136,12 @@ impl Endpoint {
         self.listeners.insert(port, spec);
     }
 
+    /// Takes no further connections to `port`: their SYNs are answered with a reset. Joins of those
+    /// that are there are taken.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.listeners.remove(&port);
+    }
+
     /// Dials `port` at the other end of the spec's first path. A spec without a path gives a
     /// connection that has failed.
     pub fn connect(&mut self, now: Time, port: u16, spec: ConnectionSpec) -> ConnId {

@@ -150,3 +150,40 @@ pub fn get_timed(to: SocketAddr, len: usize) -> io::Result<Vec<(Instant, usize)>
         arrivals.push((Instant::now(), count));
     }
 }
+
+/// Downloads so many bytes of the pattern by Multipath TCP with a receive buffer of `buffer` bytes,
+/// a piece of 16 KiB every `pause`. Gives the hash.
+pub fn get_slowly(
+    to: SocketAddr,
+    len: usize,
+    buffer: usize,
+    pause: Duration,
+) -> io::Result<String> {
+    let mut stream = socket(to.ip(), Speaks::Mptcp)?;
+    stream.set_recv_buffer_size(buffer)?;
+    stream.connect_timeout(&SockAddr::from(to), PATIENCE)?;
+    stream.write_all(format!("get {len}\n").as_bytes())?;
+    let (mut sum, mut piece) = (Sha256::new(), vec![0; 16 * 1024]);
+    loop {
+        let count = stream.read(&mut piece)?;
+        if count == 0 {
+            return Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        sum.update(&piece[..count]);
+        std::thread::sleep(pause);
+    }
+}
+
+/// Uploads so many bytes, one at a time without delay.
+pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
+    let mut stream = connect(to, Speaks::Mptcp)?;
+    stream.set_tcp_nodelay(true)?;
+    stream.write_all(format!("put {len}\n").as_bytes())?;
+    for byte in pattern(len) {
+        stream.write_all(&[byte])?;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}

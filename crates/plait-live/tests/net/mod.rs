@@ -52,6 +52,11 @@ impl Family {
         }
     }
 
+    /// An address is there at once.
+    fn nodad(self) -> &'static str {
+        if self == Family::V4 { "" } else { "nodad" }
+    }
+
     fn prefix(self) -> u8 {
         if self == Family::V4 { 24 } else { 64 }
     }
@@ -114,7 +119,8 @@ impl Bed {
                 space.within(|| {
                     let device = Device::open(&format!("{tag}{at}"), 1500)?;
                     set(&format!("net/ipv4/conf/{tag}{at}/rp_filter"), "0");
-                    run(&format!("ip addr add {address}/{} dev {tag}{at}", family.prefix()));
+                    let (prefix, nodad) = (family.prefix(), family.nodad());
+                    run(&format!("ip addr add {address}/{prefix} dev {tag}{at} {nodad}"));
                     io::Result::Ok(device)
                 })?
             };
@@ -141,6 +147,12 @@ impl Bed {
         })?;
         let emulator = Emulator::start(paths, 1)?;
         Ok(Bed { family, client, server, emulator })
+    }
+
+    /// Gives the service's address to the server's kernel.
+    pub fn own_service(&self) -> io::Result<()> {
+        let (service, nodad) = (self.family.service(), self.family.nodad());
+        self.server.within(|| run(&format!("ip addr add {service} dev lo {nodad}")))
     }
 
     /// Counters of both kernels.
@@ -196,7 +208,12 @@ impl Counters {
 
     /// All of MPTCP that have risen since.
     pub fn risen(&self, earlier: &Counters) -> Vec<(&str, u64)> {
-        let ours = self.0.iter().filter(|((group, _), _)| group == "MPTcpExt");
+        self.risen_in("MPTcpExt", earlier)
+    }
+
+    /// All of a group that have risen since.
+    pub fn risen_in(&self, wanted: &str, earlier: &Counters) -> Vec<(&str, u64)> {
+        let ours = self.0.iter().filter(|((group, _), _)| group == wanted);
         let risen = ours.map(|(key, now)| (key.1.as_str(), now - earlier.0.get(key).unwrap_or(&0)));
         risen.filter(|(_, by)| *by > 0).collect()
     }
