@@ -6,6 +6,7 @@
 
 pub mod measure;
 pub mod name;
+pub mod provenance;
 pub mod quantity;
 pub mod workload;
 

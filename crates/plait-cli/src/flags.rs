@@ -38,8 +38,9 @@ fn flag(name: &'static str) -> Arg {
     Arg::new(name).long(name).help_heading("Scenario").action(ArgAction::Append)
 }
 
-impl clap::Args for ScenarioFlags {
-    fn augment_args(command: Command) -> Command {
+impl ScenarioFlags {
+    /// Declares the flags. With `alias` the scheduler's may be written in the singular.
+    fn declare(command: Command, alias: bool) -> Command {
         let path = flag("path").value_name("NAME:KEY=VALUE,...").help(
             "A path, or the name of a profile (`plait list paths`); once per path, the first is the\n\
              primary. Down is server to client. Keys:\n\
@@ -87,13 +88,19 @@ impl clap::Args for ScenarioFlags {
                 arg.value_name("VALUE").long_help(long).allow_hyphen_values(true)
             };
             // `plait run` takes one.
-            if setting.name == "schedulers" {
+            if alias && setting.name == "schedulers" {
                 arg = arg.visible_alias("scheduler");
             }
             command = command.arg(arg);
         }
         // Known words of a later version are refused by name, not as strangers.
         LATER_SETTINGS.iter().fold(command, |command, name| command.arg(flag(name).hide(true)))
+    }
+}
+
+impl clap::Args for ScenarioFlags {
+    fn augment_args(command: Command) -> Command {
+        ScenarioFlags::declare(command, true)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -132,10 +139,7 @@ pub(crate) struct RunFlags(pub(crate) ScenarioFlags);
 
 impl clap::Args for RunFlags {
     fn augment_args(command: Command) -> Command {
-        let hidden = ["runs", "jobs", "vary", "expect"];
-        let command = hidden.iter().fold(ScenarioFlags::augment_args(command), |command, name| {
-            command.mut_arg(name, |arg| arg.hide(true))
-        });
+        let command = for_one_run(ScenarioFlags::augment_args(command), &["jobs"]);
         let one = [
             (
                 "schedulers",
@@ -145,9 +149,7 @@ impl clap::Args for RunFlags {
             ("cc", "Congestion controller [default: cubic]", "one such as olia"),
             ("seed", "Seed of the run [default: 1]", "a whole number"),
         ];
-        one.into_iter().fold(command, |command, (name, help, values)| {
-            command.mut_arg(name, |arg| arg.help(help).long_help(format!("{help}\n{values}")))
-        })
+        described(command, one)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -162,5 +164,99 @@ impl FromArgMatches for RunFlags {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// Hides what concerns many runs, and `more`.
+fn for_one_run(command: Command, more: &[&'static str]) -> Command {
+    let hidden = ["runs", "vary", "expect"];
+    hidden
+        .iter()
+        .chain(more)
+        .fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
+}
+
+/// Gives flags another help: name, what it is, what it takes.
+fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -> Command {
+    flags.into_iter().fold(command, |command, (name, help, values)| {
+        command.mut_arg(name, |arg| arg.help(help).long_help(format!("{help}\n{values}")))
+    })
+}
+
+/// The flags of `plait explain`: those of one run, whose scheduler is `--scheduler`, and with
+/// `--schedulers` others to ask.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct ExplainFlags {
+    scenario: ScenarioFlags,
+    scheduler: Option<String>,
+    asked: Option<String>,
+}
+
+impl ExplainFlags {
+    /// The run, but for its scheduler.
+    pub(crate) fn draft(&self) -> Result<Draft, ScenarioError> {
+        self.scenario.draft()
+    }
+
+    /// Whether nothing is said of a run.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.names_something() && self.scheduler.is_none()
+    }
+
+    /// Whether anything is said of a run beside its scheduler.
+    pub(crate) fn names_something(&self) -> bool {
+        self.scenario.file.is_some() || !self.scenario.said.is_empty()
+    }
+
+    /// The scheduler of the run.
+    pub(crate) fn scheduler(&self) -> Option<&str> {
+        self.scheduler.as_deref()
+    }
+
+    /// The list of schedulers to ask.
+    pub(crate) fn asked(&self) -> Option<&str> {
+        self.asked.as_deref()
+    }
+}
+
+impl clap::Args for ExplainFlags {
+    fn augment_args(command: Command) -> Command {
+        let command = for_one_run(ScenarioFlags::declare(command, false), &[]);
+        let others = [
+            (
+                "schedulers",
+                "Ask these too what they would have decided in the same states",
+                "all, or a list such as ecf,blest:mode=paper",
+            ),
+            ("cc", "Congestion controller [default: cubic]", "one such as olia"),
+            ("seed", "Seed of the run [default: 1]", "a whole number"),
+        ];
+        let help = "The scheduler of the run [default: minrtt]";
+        let long = format!("{help}\none such as ecf:beta=0.5 or blest+rp");
+        let own = Arg::new("scheduler").long("scheduler").help_heading("Scenario");
+        let own = own.value_name("VALUE").help(help).long_help(long);
+        described(command, others).arg(own)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ExplainFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ExplainFlags, clap::Error> {
+        let mut scenario = ScenarioFlags::from_arg_matches(matches)?;
+        let asked: Vec<String> = scenario
+            .said
+            .extract_if(.., |(name, _)| *name == "schedulers")
+            .map(|it| it.1)
+            .collect();
+        let asked = (!asked.is_empty()).then(|| asked.join(","));
+        Ok(ExplainFlags { scenario, scheduler: matches.get_one("scheduler").cloned(), asked })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = ExplainFlags::from_arg_matches(matches)?;
+        Ok(())
     }
 }

@@ -54,6 +54,7 @@ struct Cli {
 enum Task {
     Compare(commands::compare::Args),
     Run(commands::run::Args),
+    Explain(commands::explain::Args),
     Decide(commands::decide::Args),
     List(commands::list::Args),
     Trace(commands::trace::Args),
@@ -68,6 +69,7 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
     match task {
         Task::Compare(args) => commands::compare::run(args, console),
         Task::Run(args) => commands::run::run(args, console),
+        Task::Explain(args) => commands::explain::run(args, console),
         Task::Decide(args) => commands::decide::run(args),
         Task::List(args) => commands::list::run(args, console),
         Task::Trace(args) => commands::trace::run(args, console),
@@ -119,6 +121,11 @@ mod tests {
     const WORDS: &[&str] = &[
         "compare",
         "run",
+        "explain",
+        "--slowest",
+        "--at",
+        "400ms",
+        "--scheduler",
         "decide",
         "list",
         "trace",
@@ -218,6 +225,7 @@ mod tests {
         let head = prop_oneof![
             3 => Just(vec!["compare".to_owned()]),
             1 => Just(vec!["run".to_owned()]),
+            1 => Just(vec!["explain".to_owned()]),
             1 => Just(vec![]),
         ];
         (head, tail).prop_map(|(head, tail)| {
@@ -241,6 +249,11 @@ mod tests {
                 }
                 Ok(Task::Run(args)) => {
                     if let Err(failure) = args.cell() {
+                        prop_assert_eq!(failure.code(), 2);
+                    }
+                }
+                Ok(Task::Explain(args)) => {
+                    if let Err(failure) = args.asked() {
                         prop_assert_eq!(failure.code(), 2);
                     }
                 }

@@ -46,6 +46,7 @@ const COMMANDS: &[&str] = &[
     "",
     "compare",
     "run",
+    "explain",
     "decide",
     "list",
     "trace",
@@ -61,6 +62,9 @@ const COMMANDS: &[&str] = &[
 #[test]
 fn every_help_opens_with_examples_that_run() {
     let dir = directory("examples");
+    let events = dir.join("run.jsonl").display().to_string();
+    let run = "run --path wifi-home --path lte-att --workload download:2MB --trace-events";
+    stdout(&plait(&run.split(' ').chain([events.as_str()]).collect::<Vec<_>>()));
     let bin = Path::new(PLAIT).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     for command in COMMANDS {
@@ -100,6 +104,7 @@ fn help_lists_what_works_and_nothing_else() {
         [
             "compare",
             "run",
+            "explain",
             "decide",
             "list",
             "trace",

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;
 pub(crate) mod endpoint;
+pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod run;

@@ -10,7 +10,7 @@ use crate::progress::Clock;
 use crate::recorder::Recorder;
 use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
 use plait_app::measure::{MEASURES, Value};
-use plait_lab::{Cell, PathReport, Scenario};
+use plait_lab::{Cell, Draft, PathReport, Scenario};
 use plait_sim::Watch;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -207,6 +207,7 @@ impl Args {
         let header = Header {
             schema: "plait.events/1",
             command,
+            scenario: scenario.to_toml(),
             seed: scenario.seed,
             version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT")),
             scheduler: cell.to_string(),
@@ -230,38 +231,47 @@ impl Args {
 
     /// The one cell that was asked for.
     pub(crate) fn cell(&self) -> Result<(Scenario, Cell), Failure> {
-        let usage = |error: Box<dyn std::error::Error>| Failure::Usage(error.to_string());
-        let mut draft = self.scenario.0.draft().map_err(|error| usage(error.into()))?;
-        for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
-            if !draft.says(name) {
-                draft.argument(name, one).map_err(|error| usage(error.into()))?;
-            }
-        }
-        let mut scenario = draft.build().map_err(|error| usage(error.into()))?;
-        // A file of `plait compare` may ask for many; this is the first of them.
-        scenario.runs = 1;
-        super::compare::check_window(&scenario)?;
-        let several = |flag: &str, given: usize, allowed: &str| {
-            Failure::Usage(format!(
-                "--{flag}: `plait run` takes one, {given} are given\n  allowed: {allowed}"
-            ))
-        };
-        if scenario.schedulers.len() > 1 && scenario.paths.len() > 1 {
-            let names: Vec<String> = scenario.schedulers.iter().map(ToString::to_string).collect();
-            return Err(several("schedulers", names.len(), &format!("one of {}", names.join(" "))));
-        }
-        if scenario.ccs.len() > 1 {
-            let names: Vec<String> = scenario.ccs.iter().map(ToString::to_string).collect();
-            return Err(several("cc", names.len(), &format!("one of {}", names.join(" "))));
-        }
-        if scenario.vary.is_some() || !scenario.expect.is_empty() {
-            let text = "`plait run` is one run: --vary and --expect belong to `plait compare`";
-            return Err(Failure::Usage(text.to_owned()));
-        }
-        let cell = plait_lab::cells(&scenario).into_iter().next();
-        let cell = cell.ok_or_else(|| Failure::Internal("a scenario without a row".to_owned()))?;
-        Ok((scenario, cell))
+        let draft = self.scenario.0.draft().map_err(|error| Failure::Usage(error.to_string()))?;
+        one_cell(draft, "plait run", "schedulers")
     }
+}
+
+/// The scenario of one run and its cell, for `command`; `flag` names its scheduler.
+pub(crate) fn one_cell(
+    mut draft: Draft,
+    command: &str,
+    flag: &str,
+) -> Result<(Scenario, Cell), Failure> {
+    let usage = |error: plait_lab::ScenarioError| Failure::Usage(error.to_string());
+    for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
+        if !draft.says(name) {
+            draft.argument(name, one).map_err(usage)?;
+        }
+    }
+    let mut scenario = draft.build().map_err(usage)?;
+    // A file of `plait compare` may ask for many; this is the first of them.
+    scenario.runs = 1;
+    super::compare::check_window(&scenario)?;
+    let several = |flag: &str, given: usize, allowed: &str| {
+        Failure::Usage(format!(
+            "--{flag}: `{command}` takes one, {given} are given\n  allowed: {allowed}"
+        ))
+    };
+    if scenario.schedulers.len() > 1 && scenario.paths.len() > 1 {
+        let names: Vec<String> = scenario.schedulers.iter().map(ToString::to_string).collect();
+        return Err(several(flag, names.len(), &format!("one of {}", names.join(" "))));
+    }
+    if scenario.ccs.len() > 1 {
+        let names: Vec<String> = scenario.ccs.iter().map(ToString::to_string).collect();
+        return Err(several("cc", names.len(), &format!("one of {}", names.join(" "))));
+    }
+    if scenario.vary.is_some() || !scenario.expect.is_empty() {
+        let text = format!("`{command}` is one run: --vary and --expect belong to `plait compare`");
+        return Err(Failure::Usage(text));
+    }
+    let cell = plait_lab::cells(&scenario).into_iter().next();
+    let cell = cell.ok_or_else(|| Failure::Internal("a scenario without a row".to_owned()))?;
+    Ok((scenario, cell))
 }
 
 /// The measures of the run that are there, on a line or two.

@@ -34,6 +34,8 @@ enum Reporting {
     Run,
     /// A line of `plait run --trace-events`
     Events,
+    /// `plait explain --json`
+    Explain,
     /// `plait list --json`
     List,
     /// `plait swarm --json`
@@ -56,6 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::DecideCc => written::<crate::decide::controller::Answer>(),
         Reporting::Run => written::<crate::commands::run::Document>(),
         Reporting::Events => written::<crate::export::events::Line<'static>>(),
+        Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),
         Reporting::Trace => written::<crate::commands::trace::Document>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),

@@ -38,6 +38,8 @@ pub(crate) struct Header<'a> {
     pub(crate) schema: &'static str,
     /// The line that runs it again.
     pub(crate) command: &'a str,
+    /// The same as a scenario file (TOML), of which `plait explain` makes the run again.
+    pub(crate) scenario: String,
     /// The seed.
     pub(crate) seed: u64,
     /// Version and commit of the program.
@@ -211,7 +213,7 @@ struct Packet<'a> {
 /// Writes the file while the run goes on.
 pub(crate) struct EventLog {
     file: PathBuf,
-    out: BufWriter<File>,
+    out: BufWriter<Box<dyn Write>>,
     paths: Vec<String>,
     /// What belongs to the decision that comes next.
     weighed: Weighed,
@@ -223,15 +225,25 @@ impl EventLog {
     /// Creates the file and writes the header.
     pub(crate) fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Failure> {
         let out = File::create(file).map_err(|error| Failure::unwritable(FLAG, file, &error))?;
-        let mut log = EventLog {
-            file: file.to_owned(),
-            out: BufWriter::new(out),
-            paths: header.paths.to_vec(),
-            weighed: Weighed::default(),
-            broken: None,
-        };
+        let mut log = EventLog::into_writer(file, Box::new(out), header.paths);
         log.broken = line(&mut log.out, &Line::Header(header)).err();
         Ok(log)
+    }
+
+    /// Writes what would be in `file`, but for the header, to `out`.
+    pub(super) fn into_writer(file: &Path, out: Box<dyn Write>, paths: &[String]) -> EventLog {
+        EventLog {
+            file: file.to_owned(),
+            out: BufWriter::new(out),
+            paths: paths.to_vec(),
+            weighed: Weighed::default(),
+            broken: None,
+        }
+    }
+
+    /// Writes what is not yet written; fails if a line before could not be.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.broken.take().map_or_else(|| self.out.flush(), Err)
     }
 
     /// Ends the file; fails if a line of it could not be written.

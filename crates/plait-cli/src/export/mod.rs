@@ -2,6 +2,7 @@
 
 pub(crate) mod events;
 pub(crate) mod page;
+pub(crate) mod recorded;
 mod weighed;
 mod words;
 

@@ -3,10 +3,12 @@
 
 mod bars;
 pub(crate) mod comparison;
+mod explain;
 mod table;
 mod timeline;
 
 pub(crate) use bars::{bar, chart};
+pub(crate) use explain::explained;
 pub(crate) use table::{Align, Column, Emphasis, Table, csv, wrap};
 pub(crate) use timeline::{Cause, PathCounters, PathSeries, Timeline};
 

@@ -237,6 +237,11 @@ impl Draft {
         self.settings.contains_key(name)
     }
 
+    /// Forgets what was said of a setting.
+    pub fn forget(&mut self, name: &str) {
+        self.settings.remove(name);
+    }
+
     /// Takes the argument `--name text`. A later value replaces that of a file; the second on one
     /// command line is an error. A switch takes `on`.
     ///

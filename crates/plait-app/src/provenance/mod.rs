@@ -1,0 +1,350 @@
+//! Provenance: which decision sent which data where, with what weighed in it, and where the reader
+//! had to wait.
+//!
+//! A [`Ledger`] takes in the stamped events of both hosts, all of them
+//! ([`plait_core::Detail::Everything`]), and is asked afterwards. It keeps every decision and every
+//! segment of the run in memory.
+
+mod regret;
+mod stall;
+
+pub use regret::{Foretold, Regret};
+pub use stall::{Kind, Stall};
+
+use crate::{AppEvent, Host, Workload};
+use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
+use plait_core::{Block, Carry, Event};
+use plait_sched::{Number, Reason};
+use std::ops::Range;
+
+/// A decision that was told.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decided {
+    /// When.
+    pub at: Time,
+    /// Its number among those of the sender, from 1.
+    pub number: u64,
+    /// The data at hand.
+    pub data: ByteRange,
+    /// The subflow that was chosen.
+    pub chosen: Option<SubflowId>,
+    /// The subflow that is waited for.
+    pub waits_for: Option<SubflowId>,
+    /// The candidates.
+    pub candidates: SubflowSet,
+    /// Those of them that had room.
+    pub usable: SubflowSet,
+    /// Why.
+    pub reason: Reason,
+    considered: Range<usize>,
+    numbers: Range<usize>,
+    assigned: Range<usize>,
+}
+
+/// What a decision saw of a live subflow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Considered {
+    /// The subflow.
+    pub subflow: SubflowId,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Span>,
+    /// Congestion window in bytes, or the cap where one is below it.
+    pub cwnd: u64,
+    /// Bytes in flight.
+    pub inflight: u64,
+    /// Bytes that the window still takes.
+    pub room: u64,
+    /// When the data at hand would arrive by the plain estimate.
+    pub arrival: Option<Time>,
+}
+
+/// Payload that the sender sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// When.
+    pub at: Time,
+    /// The subflow.
+    pub subflow: SubflowId,
+    /// Data sequence numbers.
+    pub data: ByteRange,
+    /// Why.
+    pub carry: Carry,
+}
+
+/// A message of the workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its id, from 0.
+    pub id: u64,
+    /// Its bytes.
+    pub data: ByteRange,
+    /// When it was due.
+    pub due: Time,
+}
+
+/// Data that came to the reader at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Filled {
+    at: Time,
+    /// What became readable.
+    data: ByteRange,
+    /// The longest that any of it had waited.
+    waited: Span,
+    /// The segment whose arrival did it.
+    by: ByteRange,
+}
+
+/// A span in which the sender was held back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Held {
+    cause: Block,
+    from: Time,
+    to: Time,
+    /// First byte that was not DATA_ACKed before the sender went on.
+    edge: u64,
+}
+
+/// What happened to the data of one connection, and why.
+#[derive(Debug)]
+pub struct Ledger {
+    sender: Host,
+    messages_count: u64,
+    decisions: Vec<Decided>,
+    considered: Vec<Considered>,
+    numbers: Vec<Number>,
+    assigned: Vec<(ByteRange, SubflowId)>,
+    /// Where in those lists the next decision begins.
+    open: [usize; 3],
+    sent: Vec<Sent>,
+    arrived: Vec<(Time, ByteRange)>,
+    filled: Vec<Filled>,
+    held: Vec<Held>,
+    holding: Option<(Block, Time)>,
+    edge: u64,
+    messages: Vec<Message>,
+    route: [Option<PathId>; SubflowId::MAX],
+    /// Data below it are not measured.
+    offset: u64,
+    /// What came before it is not measured.
+    since: Time,
+    last: Time,
+}
+
+impl Ledger {
+    /// A ledger of one connection that runs `workload`.
+    #[must_use]
+    pub fn new(workload: &Workload) -> Ledger {
+        Ledger {
+            sender: workload.sender(),
+            messages_count: workload.messages(),
+            decisions: Vec::new(),
+            considered: Vec::new(),
+            numbers: Vec::new(),
+            assigned: Vec::new(),
+            open: [0; 3],
+            sent: Vec::new(),
+            arrived: Vec::new(),
+            filled: Vec::new(),
+            held: Vec::new(),
+            holding: None,
+            edge: 0,
+            messages: Vec::new(),
+            route: [None; SubflowId::MAX],
+            offset: 0,
+            since: Time::ZERO,
+            last: Time::ZERO,
+        }
+    }
+
+    /// Takes in an event of the core of `host`.
+    pub fn on_core(&mut self, now: Time, host: Host, event: &Event) {
+        self.last = self.last.max(now);
+        if host == self.sender {
+            self.on_sender(now, event);
+        } else {
+            self.on_receiver(now, event);
+        }
+    }
+
+    /// Takes in an event of the app of `host`.
+    pub fn on_app(&mut self, now: Time, host: Host, event: &AppEvent) {
+        match *event {
+            AppEvent::MeasureFrom { offset } if host == self.sender => {
+                (self.offset, self.since) = (offset, now);
+            }
+            AppEvent::MessageDue { id, data, due } => {
+                self.messages.push(Message { id, data, due });
+            }
+            _ => {}
+        }
+    }
+
+    fn on_sender(&mut self, now: Time, event: &Event) {
+        match *event {
+            Event::SubflowUp { subflow, path, .. } => {
+                if let Some(route) = self.route.get_mut(subflow.index()) {
+                    *route = Some(path);
+                }
+            }
+            Event::Considered { subflow, srtt, cwnd, inflight, room, arrival } => {
+                let arrival = (arrival < Time::NEVER).then_some(arrival);
+                self.considered.push(Considered { subflow, srtt, cwnd, inflight, room, arrival });
+            }
+            Event::Weighed(number) => self.numbers.push(number),
+            Event::Assigned { subflow, data } => self.assigned.push((data, subflow)),
+            Event::Decision { number, data, chosen, waits_for, candidates, usable, reason } => {
+                let ends = [self.considered.len(), self.numbers.len(), self.assigned.len()];
+                let [considered, numbers, assigned] = [0, 1, 2].map(|at| self.open[at]..ends[at]);
+                self.open = ends;
+                self.decisions.push(Decided {
+                    at: now,
+                    number,
+                    data,
+                    chosen,
+                    waits_for,
+                    candidates,
+                    usable,
+                    reason,
+                    considered,
+                    numbers,
+                    assigned,
+                });
+            }
+            Event::DataSent { subflow, data, carry } => {
+                self.sent.push(Sent { at: now, subflow, data, carry });
+            }
+            Event::DataAcked { old, .. } => self.edge = old,
+            Event::Blocked(block) => {
+                if let Some((cause, from)) = self.holding.take()
+                    && from < now
+                {
+                    self.held.push(Held { cause, from, to: now, edge: self.edge });
+                }
+                self.holding = block.map(|cause| (cause, now));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_receiver(&mut self, now: Time, event: &Event) {
+        match *event {
+            Event::DataReadable { data, waited, .. } => {
+                // What an arrival lets go is told before the arrival.
+                match self.filled.last_mut() {
+                    Some(last) if last.at == now && last.data.end == data.start => {
+                        last.data.end = data.end;
+                        last.waited = last.waited.max(waited);
+                    }
+                    _ => self.filled.push(Filled { at: now, data, waited, by: data }),
+                }
+            }
+            Event::DataArrived { data, .. } => {
+                self.arrived.push((now, data));
+                if let Some(last) = self.filled.last_mut()
+                    && last.at == now
+                {
+                    last.by = data;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The end that sends.
+    #[must_use]
+    pub const fn sender(&self) -> Host {
+        self.sender
+    }
+
+    /// The decisions that were told, in order.
+    #[must_use]
+    pub fn decisions(&self) -> &[Decided] {
+        &self.decisions
+    }
+
+    /// What a decision saw of the live subflows.
+    #[must_use]
+    pub fn considered(&self, decided: &Decided) -> &[Considered] {
+        self.considered.get(decided.considered.clone()).unwrap_or_default()
+    }
+
+    /// The numbers that the scheduler noted with a decision.
+    #[must_use]
+    pub fn numbers(&self, decided: &Decided) -> &[Number] {
+        self.numbers.get(decided.numbers.clone()).unwrap_or_default()
+    }
+
+    /// Whether a decision assigned data ahead of sending.
+    #[must_use]
+    pub const fn is_ahead(&self, decided: &Decided) -> bool {
+        decided.assigned.start < decided.assigned.end
+    }
+
+    /// The path of a subflow of the sender.
+    #[must_use]
+    pub fn path(&self, subflow: SubflowId) -> Option<PathId> {
+        *self.route.get(subflow.index())?
+    }
+
+    /// The messages that were due.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Every time that the segment at `dsn` was sent, in order.
+    pub fn sendings(&self, dsn: u64) -> impl Iterator<Item = &Sent> {
+        self.sent.iter().filter(move |sent| sent.data.start <= dsn && dsn < sent.data.end)
+    }
+
+    /// When the byte at `dsn` first arrived at the peer.
+    #[must_use]
+    pub fn arrival(&self, dsn: u64) -> Option<Time> {
+        let holds = |(_, data): &&(Time, ByteRange)| data.start <= dsn && dsn < data.end;
+        self.arrived.iter().find(holds).map(|(at, _)| *at)
+    }
+
+    /// When all bytes below `dsn` were readable in order.
+    #[must_use]
+    pub fn readable_at(&self, dsn: u64) -> Option<Time> {
+        let at = self.filled.partition_point(|filled| filled.data.end < dsn);
+        self.filled.get(at).map(|filled| filled.at)
+    }
+
+    /// The decision that first gave the byte at `dsn` to a subflow, and the segment that carried it
+    /// from there.
+    #[must_use]
+    pub fn placed(&self, dsn: u64) -> Option<(&Decided, Sent)> {
+        let sent = *self.sendings(dsn).next()?;
+        let until = self.decisions.partition_point(|decided| decided.at <= sent.at);
+        let placing = |decided: &&Decided| {
+            let chosen = decided.chosen == Some(sent.subflow) && decided.data == sent.data;
+            let plan = self.assigned.get(decided.assigned.clone()).unwrap_or_default();
+            // What is assigned goes out in segments of its own.
+            let planned =
+                plan.iter().any(|(data, to)| *to == sent.subflow && data.covers(sent.data));
+            planned || chosen && plan.is_empty()
+        };
+        let decided = self.decisions.get(..until)?.iter().rev().find(placing)?;
+        Some((decided, sent))
+    }
+
+    /// The first decision not to send the byte at `dsn` although a subflow had room.
+    #[must_use]
+    pub fn declined(&self, dsn: u64) -> Option<&Decided> {
+        self.decisions.iter().find(|decided| {
+            let at_hand = decided.data.start <= dsn && dsn < decided.data.end;
+            at_hand && decided.chosen.is_none() && !decided.usable.is_empty()
+        })
+    }
+
+    /// The last decision at or before `at` that chose a subflow.
+    #[must_use]
+    pub fn choice_before(&self, at: Time) -> Option<&Decided> {
+        let until = self.decisions.partition_point(|decided| decided.at <= at);
+        self.decisions.get(..until)?.iter().rev().find(|decided| decided.chosen.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! `plait explain`: why data waited in a run, which decision is to blame, and what it cost.
+
+use crate::console::{Console, check_writable, deliver, json};
+use crate::export::recorded::Recorded;
+use crate::failure::Failure;
+use crate::flags::{ExplainFlags, whole};
+use crate::progress;
+use crate::render;
+use plait_app::quantity;
+use plait_base::{Span, Time};
+use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
+use plait_lab::{Cell, Draft, Scenario};
+use plait_sim::Watch;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  plait explain --path wifi-home --path lte-att --workload download:512kB --slowest 3
+  plait explain --path wifi-home --path lte-att --workload burst:15seg --schedulers ecf,blest
+  plait explain run.jsonl --at 400ms";
+
+/// Waits that are explained where nothing is said.
+const USUAL: usize = 10;
+
+/// Why data waited in a run: the decision to blame, what it saw and what it cost
+///
+/// RUN is a file of `plait run --trace-events`; without one the flags of `plait run` say what runs.
+/// The run is made again, and once more for every subflow that a decision could have chosen and did
+/// not, with that one decision changed: the difference is what it cost. --schedulers asks others
+/// what they would have decided in the same state. docs/explain.md tells more.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A file of `plait run --trace-events`
+    #[arg(value_name = "RUN")]
+    run: Option<PathBuf>,
+    /// Explain what waited at this time of the run, such as 1.2s
+    #[arg(long, value_name = "TIME", value_parser = instant, conflicts_with = "slowest")]
+    at: Option<Span>,
+    /// Explain so many of the longest waits [default: 10]
+    #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64))]
+    slowest: Option<u64>,
+    #[command(flatten)]
+    flags: ExplainFlags,
+    /// Write one JSON document (`plait schema explain`)
+    #[arg(long)]
+    json: bool,
+    /// Write to this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Reads a time. The flag and the text are named by who reports the error.
+fn instant(text: &str) -> Result<Span, String> {
+    quantity::time(text).map_err(|error| {
+        let problem = error.to_string();
+        let rest = problem.strip_prefix(&format!("`{text}`")).unwrap_or(&problem);
+        rest.trim_start_matches(':').trim_start().to_owned()
+    })
+}
+
+/// What is to be explained, and what it was read from.
+pub(crate) struct Asked {
+    scenario: Scenario,
+    cell: Cell,
+    question: Question,
+    recorded: Option<Recorded>,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let mut asked = args.asked()?;
+    check_writable("--output", args.output.as_deref())?;
+    let bar = progress::bar(console);
+    let advance = |done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    };
+    let Asked { scenario, cell, question, recorded } = &mut asked;
+    let beside = recorded.as_mut().map(|recorded| recorded as &mut dyn Watch);
+    let outcome = explain(cell, scenario.seed, question, beside, &advance);
+    bar.finish_and_clear();
+    if let Some(recorded) = asked.recorded {
+        recorded.finish()?;
+    }
+    let mut explanation = outcome.map_err(|error| match error {
+        Unexplained::Violated(_) => Failure::Internal(error.to_string()),
+        _ => Failure::Usage(args.misplaced(&error)),
+    })?;
+    explanation.command = args.again(&asked.scenario, &asked.question);
+    deliver(&args.text(&explanation, console)?, args.output.as_deref())
+}
+
+impl Args {
+    fn text(&self, explanation: &Explanation, console: Console) -> Result<String, Failure> {
+        if self.json {
+            return json(explanation);
+        }
+        let console = if self.output.is_some() { console.plain() } else { console };
+        Ok(render::explained(explanation, console.width))
+    }
+
+    /// What runs, and what is asked about it.
+    pub(crate) fn asked(&self) -> Result<Asked, Failure> {
+        let usage = |error: plait_lab::ScenarioError| Failure::Usage(error.to_string());
+        let recorded = match &self.run {
+            None => None,
+            Some(file) if self.flags.is_empty() => Some(Recorded::open(file)?),
+            Some(file) => {
+                return Err(Failure::Usage(format!(
+                    "RUN: `{}`: the file says what ran, and flags of a scenario are given beside it\n  \
+                     allowed: one of them, with --at, --slowest and --schedulers",
+                    file.display()
+                )));
+            }
+        };
+        let draft = || match &recorded {
+            Some(recorded) => recorded.draft(),
+            None => self.flags.draft().map_err(usage),
+        };
+        let mut run = draft()?;
+        if recorded.is_none() && !self.flags.names_something() {
+            return Err(Failure::Usage(
+                "RUN: nothing to explain\n  allowed: a file of `plait run --trace-events`, or the \
+                 flags of `plait run`: --path, --workload, ..."
+                    .to_owned(),
+            ));
+        }
+        if let Some(scheduler) = self.flags.scheduler() {
+            run.argument("schedulers", scheduler).map_err(usage)?;
+        }
+        let (scenario, cell) = super::run::one_cell(run, "plait explain", "scheduler")?;
+        let schedulers = self.others(draft()?)?;
+        let which = match self.at {
+            Some(at) => Which::At(Time::ZERO + at),
+            None => Which::Slowest(self.slowest.map_or(USUAL, |count| count as usize)),
+        };
+        Ok(Asked { scenario, cell, question: Question { which, schedulers }, recorded })
+    }
+
+    /// The schedulers to ask.
+    fn others(&self, mut draft: Draft) -> Result<Vec<plait_sched::Spec>, Failure> {
+        let Some(list) = self.flags.asked() else { return Ok(Vec::new()) };
+        let usage = |error: plait_lab::ScenarioError| Failure::Usage(error.to_string());
+        draft.forget("schedulers");
+        draft.argument("schedulers", list).map_err(usage)?;
+        Ok(draft.build().map_err(usage)?.schedulers)
+    }
+
+    /// An error about the instant, with the flag that named it.
+    fn misplaced(&self, error: &Unexplained) -> String {
+        match self.at {
+            Some(at) => format!("--at: `{at}`: {error}"),
+            None => format!("RUN: {error}"),
+        }
+    }
+
+    /// The line that explains it again.
+    fn again(&self, scenario: &Scenario, question: &Question) -> String {
+        let line = scenario.command_line().replacen("plait compare", "plait explain", 1);
+        // `--schedulers` are those to ask here.
+        let mut line = line.replacen(" --schedulers ", " --scheduler ", 1);
+        match question.which {
+            Which::At(at) => line.push_str(&format!(" --at {}", at.since(Time::ZERO))),
+            Which::Slowest(count) => line.push_str(&format!(" --slowest {count}")),
+        }
+        if let Some(list) = self.flags.asked() {
+            line.push_str(&format!(" --schedulers {list}"));
+        }
+        line
+    }
+}

@@ -1,0 +1,205 @@
+//! `plait explain`: from flags and from a file, as text and as JSON, and what it refuses.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
+const RUN: &str = "--path fast:rate=10mbit,rtt=20ms,loss=0.5% --path slow:rate=3mbit,rtt=200ms \
+                   --workload stream:15kB@1s,for=4s";
+
+fn plait(command: &str, args: &str, files: &[&Path]) -> Output {
+    let words = args.split_whitespace().map(str::to_owned);
+    let files = files.iter().map(|file| file.display().to_string());
+    Command::new(PLAIT).arg(command).args(words.chain(files)).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// What a refused command says.
+fn refused(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    text
+}
+
+/// A file of the events of [`RUN`].
+fn recorded(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain");
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join(name);
+    stdout(&plait("run", &format!("{RUN} --trace-events"), &[&file]));
+    file
+}
+
+#[test]
+fn a_file_and_its_flags_are_explained_alike() {
+    let file = recorded("alike.jsonl");
+    let asked = "--slowest 4 --schedulers ecf,blest --json";
+    let from_file: Value =
+        serde_json::from_str(&stdout(&plait("explain", asked, &[&file]))).unwrap();
+    let from_flags = stdout(&plait("explain", &format!("{RUN} {asked}"), &[]));
+    assert_eq!(from_file, serde_json::from_str::<Value>(&from_flags).unwrap());
+    assert_eq!(from_file["schema"], "plait.explain/1");
+    assert_eq!(from_file["stalls"].as_array().unwrap().len(), 4);
+    let first = &from_file["stalls"][0];
+    assert_eq!((&first["kind"], &first["sent"][0]["carry"]), (&"message".into(), &"new".into()));
+    assert_eq!(first["decisions"][0]["others"][0]["scheduler"], "ecf");
+    // The line that it gives explains the same.
+    let again = from_file["command"].as_str().unwrap().strip_prefix("plait explain ").unwrap();
+    let again = stdout(&plait("explain", &format!("{again} --json"), &[]));
+    assert_eq!(from_file, serde_json::from_str::<Value>(&again).unwrap());
+}
+
+#[test]
+fn the_document_has_the_fields_of_its_schema() {
+    let text =
+        stdout(&plait("explain", &format!("{RUN} --slowest 9 --schedulers all --json"), &[]));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let schema = stdout(&plait("schema", "explain", &[]));
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let fields = |part: &Value, of: &Value| {
+        let known = of["properties"].as_object().unwrap();
+        for key in part.as_object().unwrap().keys() {
+            assert!(known.contains_key(key), "{key}");
+        }
+        for key in of["required"].as_array().unwrap() {
+            assert!(part.get(key.as_str().unwrap()).is_some(), "{key}");
+        }
+    };
+    let defs = &schema["$defs"];
+    fields(&document, &schema);
+    for stall in document["stalls"].as_array().unwrap() {
+        fields(stall, &defs["Explained"]);
+        for decision in stall["decisions"].as_array().unwrap() {
+            fields(decision, &defs["Judged"]);
+            for (name, part) in
+                [("subflows", "Seen"), ("alternatives", "Alternative"), ("others", "Opinion")]
+            {
+                for each in decision[name].as_array().unwrap() {
+                    fields(each, &defs[part]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_instant_is_explained_by_what_waited_or_by_the_last_decision() {
+    let at = |time: &str| {
+        let text = stdout(&plait("explain", &format!("{RUN} --at {time} --json"), &[]));
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let all = stdout(&plait("explain", &format!("{RUN} --slowest 100 --json"), &[]));
+    let all: Value = serde_json::from_str(&all).unwrap();
+    let longest = &all["stalls"][0];
+    let middle = (longest["from_ms"].as_f64().unwrap() + longest["to_ms"].as_f64().unwrap()) / 2.0;
+    assert_eq!(&at(&format!("{middle}ms"))["stalls"][0], longest);
+    // Between two messages nothing waits.
+    let quiet = at("900ms");
+    let [decision] = quiet["stalls"].as_array().unwrap().as_slice() else { panic!("{quiet}") };
+    assert_eq!(
+        (&decision["kind"], &decision["decisions"][0]["decision"]),
+        (&"decision".into(), &"send".into())
+    );
+    let text = stdout(&plait("explain", &format!("{RUN} --at 900ms"), &[]));
+    assert!(text.contains("nothing waited; the last decision before, at "), "{text}");
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_its_place() {
+    let file = recorded("refused.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    let with = |name: &str, text: &str| {
+        let file = file.with_file_name(name);
+        fs::write(&file, text).unwrap();
+        file
+    };
+    let bent =
+        with("bent.jsonl", &text.replacen("\"reason\":\"only-subflow\"", "\"reason\":\"turn\"", 1));
+    let line = 1 + text.lines().position(|line| line.contains("\"only-subflow\"")).unwrap();
+    let half = with("half.jsonl", &text[..text.len() / 2]);
+    let longer = with("longer.jsonl", &format!("{text}\n"));
+    let (header, rest) = text.split_once('\n').unwrap();
+    let mut old: Value = serde_json::from_str(header).unwrap();
+    old.as_object_mut().unwrap().remove("scenario");
+    let old = with("old.jsonl", &format!("{old}\n{rest}"));
+    let broken = header.replacen("stream:15kB@1s", "strem:15kB@1s", 2);
+    let broken = with("broken.jsonl", &format!("{broken}\n{rest}"));
+    let csv = with("link.csv", "1,1000000\n");
+    let empty = with("empty", "");
+    let binary = file.with_file_name("binary");
+    fs::write(&binary, [0xff, 0xfe, 0, 1, 2]).unwrap();
+    let lines = text.lines().count();
+    for (file, words) in [
+        (
+            &bent,
+            vec![format!("bent.jsonl:{line}: "), "make it again: plait run --path fast".to_owned()],
+        ),
+        (&half, vec!["half.jsonl:".to_owned(), "the file was cut or changed".to_owned()]),
+        (&longer, vec![format!("longer.jsonl:{}: ", lines + 1)]),
+        (
+            &old,
+            vec![
+                "old.jsonl:1: scenario: it does not say what ran".to_owned(),
+                "--trace-events".to_owned(),
+            ],
+        ),
+        (
+            &broken,
+            vec!["broken.jsonl:1: scenario:2:12: workload: `strem`".to_owned(), "strem".to_owned()],
+        ),
+        (
+            &csv,
+            vec![
+                "link.csv:1: the first line is not that of a file of `plait run --trace-events`"
+                    .to_owned(),
+            ],
+        ),
+        (&empty, vec!["empty:1: the first line".to_owned()]),
+        (&binary, vec!["binary:1: the first line".to_owned()]),
+        (
+            &file.with_file_name("none"),
+            vec!["RUN: ".to_owned(), "there is no such file".to_owned()],
+        ),
+        (
+            &file.parent().unwrap().to_owned(),
+            vec!["RUN: ".to_owned(), "it is a directory".to_owned()],
+        ),
+    ] {
+        let said = refused(&plait("explain", "", &[file]));
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+    let said = refused(&plait("explain", "--seed 2", &[&file]));
+    assert!(said.contains("flags of a scenario are given beside it"), "{said}");
+    for (args, words) in [
+        (
+            "",
+            "RUN: nothing to explain\n  allowed: a file of `plait run --trace-events`, or the flags",
+        ),
+        ("--at 1s", "RUN: nothing to explain"),
+        (&*format!("{RUN} --at 1.2"), "--at: `1.2`: has no unit: a time needs one of ns,"),
+        (
+            &*format!("{RUN} --at 60min"),
+            "--at: `3600s`: the run had ended by then\n  allowed: an instant up to",
+        ),
+        (&*format!("{RUN} --at 1us"), "--at: `1us`: the sender had decided nothing by then"),
+        (&*format!("{RUN} --slowest 0"), "--slowest: `0`: "),
+        (&*format!("{RUN} --slowest 101"), "allowed: a whole number from 1 to 100"),
+        (&*format!("{RUN} --schedulers blset"), "did you mean `blest`?"),
+        (&*format!("{RUN} --scheduler blset"), "did you mean `blest`?"),
+        (
+            &*format!("{RUN} --scheduler all"),
+            "--scheduler: `plait explain` takes one, 13 are given",
+        ),
+        ("--path wifi-home", "--workload"),
+    ] {
+        let said = refused(&plait("explain", args, &[]));
+        assert!(said.contains(words), "{args}: {said}");
+    }
+}

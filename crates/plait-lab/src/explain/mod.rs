@@ -1,0 +1,542 @@
+//! Why data waited in a run: the decision to blame, what it saw, what it cost, and what other
+//! schedulers would have done.
+//!
+//! A run is a function of its scenario and seed. So it is made again: once with a [`Ledger`] that
+//! keeps everything, once with other schedulers beside its own, and once for each subflow that a
+//! decision could have chosen and did not, with that one decision changed.
+
+mod report;
+mod witness;
+
+pub use report::{
+    Alternative, Bytes, Explained, Explanation, Judged, Opinion, SCHEMA, Seen, Sending,
+};
+pub use witness::Change;
+
+use crate::compare::Cell;
+use crate::simulated::setup;
+use crate::workers::on_threads;
+use plait_app::provenance::{Decided, Ledger, Stall};
+use plait_app::{AppEvent, Host, Measures};
+use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
+use plait_core::{Carry, Detail, Event, SchedulerFactory};
+use plait_sched::{Number, Spec};
+use plait_sim::{Direction, Hop, Outcome, Setup, Snapshot, Watch, Who};
+use plait_wire::Segment;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Most stretches that are explained at a time.
+pub const MOST_STALLS: usize = 100;
+
+/// What is to be explained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// What waited at this time or, where nothing did, the last decision before it.
+    At(Time),
+    /// So many of the longest waits, at most [`MOST_STALLS`].
+    Slowest(usize),
+}
+
+/// A question about a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Question {
+    /// What is to be explained.
+    pub which: Which,
+    /// The schedulers to ask in the states of the decisions to blame.
+    pub schedulers: Vec<Spec>,
+}
+
+/// Why a run cannot be explained.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unexplained {
+    /// An invariant was violated, as told.
+    Violated(String),
+    /// The run ended before the instant asked for.
+    Over {
+        /// When it ended.
+        ended: Time,
+    },
+    /// The sender made no decision before the instant asked for.
+    NothingYet {
+        /// When it made the first, if it made any.
+        first: Option<Time>,
+    },
+}
+
+impl fmt::Display for Unexplained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = |time: Time| time.since(Time::ZERO);
+        match self {
+            Unexplained::Violated(what) => write!(f, "invariant violated: {what}"),
+            Unexplained::Over { ended } => write!(
+                f,
+                "the run had ended by then\n  allowed: an instant up to {:.6}s",
+                span(*ended).as_secs_f64()
+            ),
+            Unexplained::NothingYet { first: Some(first) } => write!(
+                f,
+                "the sender had decided nothing by then\n  allowed: an instant from {:.6}s",
+                span(*first).as_secs_f64()
+            ),
+            Unexplained::NothingYet { first: None } => {
+                f.write_str("the sender decided nothing in this run")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unexplained {}
+
+/// Keeps the books of a run, and lets somebody else watch too.
+struct Bookkeeper<'a> {
+    ledger: Ledger,
+    beside: Option<&'a mut dyn Watch>,
+}
+
+impl Watch for Bookkeeper<'_> {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        self.ledger.on_core(now, who.host, event);
+        self.beside.iter_mut().for_each(|watch| watch.on_core(now, who, event));
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.ledger.on_app(now, who.host, event);
+        self.beside.iter_mut().for_each(|watch| watch.on_app(now, who, event));
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        self.beside.iter_mut().for_each(|it| it.on_segment(now, hop, path, way, segment));
+    }
+
+    fn interval(&self) -> Option<Span> {
+        self.beside.as_ref().and_then(|watch| watch.interval())
+    }
+
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        self.beside.iter_mut().for_each(|watch| watch.on_sample(at, snapshot));
+    }
+}
+
+/// Notes when data are readable in order up to some positions.
+struct Frontier {
+    reader: Host,
+    /// Each position, and when it was reached.
+    ends: Vec<(u64, Option<Time>)>,
+}
+
+impl Watch for Frontier {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if let Event::DataReadable { data, .. } = event
+            && who.host == self.reader
+        {
+            for (_, reached) in self.ends.iter_mut().filter(|(end, _)| *end <= data.end) {
+                reached.get_or_insert(now);
+            }
+        }
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Measures
+    }
+}
+
+/// What came of a replay.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Replay {
+    /// The decision was found and could be changed.
+    pub changed: bool,
+    /// When all data below each of the positions asked for were readable in order.
+    pub readable: Vec<Option<Time>>,
+    /// The measures of the connection.
+    pub measures: Measures,
+}
+
+/// Runs a cell with one decision of its scheduler changed (`None`: as it was), and notes when all
+/// data below each of `ends` are readable in order.
+#[must_use]
+pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[u64]) -> Replay {
+    let sender = cell.scenario.workload.sender();
+    let mut setup = setup(cell, seed);
+    let made = change.and_then(|change| {
+        let scheduler = scheduler_of(&mut setup, sender)?;
+        let (factory, made) = witness::changed(scheduler.clone(), change);
+        *scheduler = factory;
+        Some(made)
+    });
+    let reader = if sender == Host::Server { Host::Client } else { Host::Server };
+    let ends = ends.iter().map(|end| (*end, None)).collect();
+    let mut frontier = Frontier { reader, ends };
+    let outcome = plait_sim::run_watched(&setup, &mut frontier);
+    Replay {
+        changed: made.is_some_and(|made| made.load(Ordering::Relaxed)),
+        readable: frontier.ends.into_iter().map(|(_, reached)| reached).collect(),
+        measures: measures(outcome),
+    }
+}
+
+/// The scheduler of the end that sends.
+fn scheduler_of(setup: &mut Setup, sender: Host) -> Option<&mut SchedulerFactory> {
+    let connection = setup.pairs.first_mut()?.connections.first_mut()?;
+    Some(match sender {
+        Host::Server => &mut connection.server.scheduler,
+        Host::Client => &mut connection.client.scheduler,
+    })
+}
+
+fn measures(outcome: Outcome) -> Measures {
+    let connection = outcome.pairs.into_iter().flatten().next();
+    connection.map(|connection| connection.measures).unwrap_or_default()
+}
+
+/// What a question is answered from.
+struct Inquiry<'a> {
+    cell: &'a Cell,
+    seed: u64,
+    ledger: Ledger,
+    /// The measure that the workload is made for.
+    primary: &'static str,
+}
+
+/// A stretch and the decisions to blame for it.
+struct Suspected {
+    kind: &'static str,
+    stall: Stall,
+    decisions: Vec<Decided>,
+}
+
+/// Runs a cell and explains why data waited in it. `beside` watches the run; `progress` is told how
+/// many of how many replays are made.
+///
+/// # Errors
+/// Where an invariant is violated, and for an instant at which there is nothing to explain.
+pub fn explain(
+    cell: &Cell,
+    seed: u64,
+    question: &Question,
+    beside: Option<&mut dyn Watch>,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Explanation, Unexplained> {
+    let workload = &cell.scenario.workload;
+    let mut keeper = Bookkeeper { ledger: Ledger::new(workload), beside };
+    let outcome = plait_sim::run_watched(&setup(cell, seed), &mut keeper);
+    if let Some(violation) = outcome.violation {
+        return Err(Unexplained::Violated(violation));
+    }
+    let (ended, complete) = (outcome.ended, outcome.complete());
+    let measures = measures(outcome);
+    let inquiry = Inquiry { cell, seed, ledger: keeper.ledger, primary: workload.primary() };
+    let stalls = inquiry.ledger.stalls();
+    let found = stalls.len();
+    let suspected = inquiry.suspects(stalls, question.which, ended)?;
+    let opinions = inquiry.ask(&suspected, &question.schedulers);
+    let replays = inquiry.replay_all(&suspected, progress);
+    let explained = suspected.iter().enumerate().map(|(at, it)| {
+        let of = |nth: usize| replays.get(&(at, nth)).map_or(&[][..], Vec::as_slice);
+        inquiry.explained(it, &of, &opinions, &question.schedulers)
+    });
+    Ok(Explanation {
+        schema: SCHEMA,
+        command: String::new(),
+        seed,
+        scheduler: cell.to_string(),
+        cc: cell.cc.to_string(),
+        workload: workload.to_string(),
+        paths: cell.scenario.paths.iter().map(|path| path.name.clone()).collect(),
+        ended_ms: millis(ended),
+        complete,
+        primary_measure: inquiry.primary.to_owned(),
+        primary_value: measures.value(inquiry.primary),
+        stalls_found: found,
+        stalls: explained.collect(),
+    })
+}
+
+impl Inquiry<'_> {
+    /// The stretches that are asked for, with the decisions to blame.
+    fn suspects(
+        &self,
+        mut stalls: Vec<Stall>,
+        which: Which,
+        ended: Time,
+    ) -> Result<Vec<Suspected>, Unexplained> {
+        match which {
+            Which::Slowest(count) => stalls.truncate(count.min(MOST_STALLS)),
+            Which::At(at) => {
+                if at > ended {
+                    return Err(Unexplained::Over { ended });
+                }
+                stalls.retain(|stall| stall.from <= at && at <= stall.to);
+                stalls.truncate(MOST_STALLS);
+                if stalls.is_empty() {
+                    return self.last_choice(at).map(|it| vec![it]);
+                }
+            }
+        }
+        let suspected = |stall: Stall| {
+            let dsn = stall.blocking.start;
+            let placed = self.ledger.placed(dsn).map(|(decided, _)| decided);
+            let declined = self.ledger.declined(dsn);
+            let declined = declined.filter(|it| placed.is_none_or(|placed| it.at < placed.at));
+            let decisions = placed.into_iter().chain(declined).cloned().collect();
+            Suspected { kind: stall.kind.as_str(), stall, decisions }
+        };
+        Ok(stalls.into_iter().map(suspected).collect())
+    }
+
+    /// The last decision before an instant at which nothing waited.
+    fn last_choice(&self, at: Time) -> Result<Suspected, Unexplained> {
+        let first = self.ledger.decisions().first().map(|decided| decided.at);
+        let nothing = Unexplained::NothingYet { first };
+        let decided = self.ledger.choice_before(at).ok_or(nothing)?;
+        let data = decided.data;
+        let to = self.ledger.readable_at(data.end).unwrap_or(decided.at);
+        let kind = plait_app::provenance::Kind::OutOfOrder;
+        let stall = Stall { kind, from: decided.at, to, blocking: data, data, message: None };
+        Ok(Suspected { kind: "decision", stall, decisions: vec![decided.clone()] })
+    }
+
+    /// What the schedulers asked for say of the suspected decisions. They run along from the start:
+    /// see every state, hear every notice, and what they answer is not carried out.
+    fn ask(&self, suspected: &[Suspected], schedulers: &[Spec]) -> witness::Opinions {
+        let decisions = suspected.iter().flat_map(|it| &it.decisions);
+        let wanted: BTreeSet<(u64, Time)> = decisions.map(|it| (it.number, it.at)).collect();
+        if schedulers.is_empty() || wanted.is_empty() {
+            return witness::Opinions::new();
+        }
+        let mut setup = setup(self.cell, self.seed);
+        let Some(scheduler) = scheduler_of(&mut setup, self.ledger.sender()) else {
+            return witness::Opinions::new();
+        };
+        let (factory, kept) = witness::accompanied(scheduler.clone(), schedulers, wanted);
+        *scheduler = factory;
+        let mut nobody = Frontier { reader: Host::Client, ends: Vec::new() };
+        let _ = plait_sim::run_watched(&setup, &mut nobody);
+        kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+    }
+
+    /// Replays for each suspected decision, by the number of the stretch and of the decision in it.
+    fn replay_all(
+        &self,
+        suspected: &[Suspected],
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> BTreeMap<(usize, usize), Vec<(SubflowId, Replay)>> {
+        let mut tasks = Vec::new();
+        for (at, it) in suspected.iter().enumerate() {
+            for (nth, decided) in it.decisions.iter().enumerate() {
+                let others = alternatives(decided);
+                tasks
+                    .extend(others.map(|to| ((at, nth), change(decided, &it.stall, to), it.stall)));
+            }
+        }
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let results = Mutex::new(BTreeMap::new());
+        on_threads(self.cell.scenario.jobs, tasks.len(), || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((_, change, stall)) = tasks.get(index) else { return };
+                let ends = [stall.data.end, stall.blocking.end];
+                let replay = replay(self.cell, self.seed, Some(*change), &ends);
+                if let Ok(mut results) = results.lock() {
+                    results.insert(index, replay);
+                }
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, tasks.len());
+            }
+        });
+        let mut by_decision: BTreeMap<(usize, usize), Vec<(SubflowId, Replay)>> = BTreeMap::new();
+        for (index, replay) in results.into_inner().unwrap_or_default() {
+            if let Some((key, change, _)) = tasks.get(index)
+                && replay.changed
+            {
+                by_decision.entry(*key).or_default().push((change.to, replay));
+            }
+        }
+        by_decision
+    }
+
+    fn explained<'r>(
+        &self,
+        suspected: &Suspected,
+        replays: &dyn Fn(usize) -> &'r [(SubflowId, Replay)],
+        opinions: &witness::Opinions,
+        schedulers: &[Spec],
+    ) -> Explained {
+        let Suspected { kind, stall, decisions } = suspected;
+        let dsn = stall.blocking.start;
+        let readable = self.ledger.readable_at(stall.data.end);
+        let judged: Vec<Judged> = decisions
+            .iter()
+            .enumerate()
+            .map(|(nth, decided)| {
+                let mut judged = self.judged(decided, stall, readable, replays(nth));
+                let said = opinions.get(&(decided.number, decided.at)).into_iter().flatten();
+                let said = schedulers.iter().zip(said);
+                judged.others = said.map(|(spec, it)| self.opinion(spec, it, decided)).collect();
+                judged
+            })
+            .collect();
+        let sent = self.ledger.sendings(dsn).filter(|sent| sent.at <= stall.to);
+        Explained {
+            kind,
+            from_ms: millis(stall.from),
+            to_ms: millis(stall.to),
+            length_ms: stall.length().as_millis_f64(),
+            message: stall.message,
+            waiting: bytes(stall.data),
+            blocking: bytes(stall.blocking),
+            sent: sent
+                .map(|sent| Sending {
+                    at_ms: millis(sent.at),
+                    subflow: sent.subflow.0,
+                    path: self.path(sent.subflow),
+                    carry: carry(sent.carry),
+                })
+                .collect(),
+            arrived_ms: self.ledger.arrival(dsn).map(millis),
+            readable_ms: readable.map(millis),
+            cost_ms: judged.iter().filter_map(|it| it.cost_ms).reduce(f64::max),
+            decisions: judged,
+        }
+    }
+
+    fn judged(
+        &self,
+        decided: &Decided,
+        stall: &Stall,
+        readable: Option<Time>,
+        replays: &[(SubflowId, Replay)],
+    ) -> Judged {
+        let considered = self.ledger.considered(decided);
+        let foretold = |id: SubflowId| considered.iter().find(|it| it.subflow == id)?.arrival;
+        let assigned = self.ledger.is_ahead(decided);
+        let predicted = decided.chosen.filter(|_| !assigned).and_then(foretold);
+        let earliest = decided.candidates.iter().filter_map(foretold).min();
+        let arrived = self.ledger.arrival(stall.blocking.start);
+        let later = |than: Option<Time>| Some(difference(arrived?, than?));
+        let own = self.ledger.readable_at(stall.blocking.end);
+        let replayed = |(to, replay): &(SubflowId, Replay)| {
+            let reached = |nth: usize| replay.readable.get(nth).copied().flatten();
+            let sooner = |run: Option<Time>, nth| Some(difference(run?, reached(nth)?));
+            Alternative {
+                subflow: to.0,
+                path: self.path(*to),
+                readable_ms: reached(0).map(millis),
+                saved_ms: sooner(readable, 0),
+                segment_saved_ms: sooner(own, 1),
+                primary_value: replay.measures.value(self.primary),
+            }
+        };
+        let alternatives: Vec<Alternative> = replays.iter().map(replayed).collect();
+        let subflow = decided.chosen.or(decided.waits_for);
+        Judged {
+            number: decided.number,
+            at_ms: millis(decided.at),
+            decision: match decided.chosen {
+                Some(_) if assigned => "assign",
+                Some(_) => "send",
+                None => "wait",
+            },
+            subflow: subflow.map(|id| id.0),
+            path: subflow.map(|id| self.path(id)),
+            reason: decided.reason.as_str(),
+            subflows: considered.iter().map(|it| self.seen(decided, it)).collect(),
+            numbers: numbers(self.ledger.numbers(decided)),
+            predicted_ms: predicted.map(millis),
+            error_ms: later(predicted),
+            regret_ms: predicted.and_then(|_| later(earliest)),
+            cost_ms: alternatives.iter().filter_map(|it| it.saved_ms).reduce(f64::max),
+            alternatives,
+            others: Vec::new(),
+        }
+    }
+
+    fn seen(&self, decided: &Decided, it: &plait_app::provenance::Considered) -> Seen {
+        Seen {
+            subflow: it.subflow.0,
+            path: self.path(it.subflow),
+            candidate: decided.candidates.contains(it.subflow),
+            usable: decided.usable.contains(it.subflow),
+            srtt_ms: it.srtt.map(Span::as_millis_f64),
+            cwnd_bytes: it.cwnd,
+            inflight_bytes: it.inflight,
+            free_bytes: it.room,
+            predicted_ms: it.arrival.map(millis),
+        }
+    }
+
+    fn opinion(&self, spec: &Spec, said: &witness::Opinion, decided: &Decided) -> Opinion {
+        let chosen = matches!(said.word, "send" | "assign").then_some(said.subflow).flatten();
+        Opinion {
+            scheduler: spec.to_string(),
+            decision: said.word,
+            subflow: said.subflow.map(|id| id.0),
+            path: said.subflow.map(|id| self.path(id)),
+            reason: said.reason.map(|reason| reason.as_str()),
+            numbers: numbers(&said.numbers),
+            agrees: chosen == decided.chosen,
+        }
+    }
+
+    /// The name of a subflow's path.
+    fn path(&self, subflow: SubflowId) -> String {
+        let path = self.ledger.path(subflow);
+        let path = path.and_then(|path| self.cell.scenario.paths.get(path.index()));
+        path.map_or_else(|| format!("subflow {subflow}"), |path| path.name.clone())
+    }
+}
+
+/// The subflows that a decision could have chosen and did not.
+fn alternatives(decided: &Decided) -> impl Iterator<Item = SubflowId> + use<> {
+    let (all, chosen) = match decided.chosen {
+        Some(_) => (decided.candidates, decided.chosen),
+        None => (decided.usable, None),
+    };
+    let all: SubflowSet = all;
+    all.iter().filter(move |id| Some(*id) != chosen)
+}
+
+/// The change that sends the segment at hand on `to`. What was assigned as part of a longer range
+/// is changed for the blocking segment alone.
+fn change(decided: &Decided, stall: &Stall, to: SubflowId) -> Change {
+    let at_hand = decided.data.start == stall.blocking.start;
+    let data = if at_hand { decided.data } else { stall.blocking };
+    Change { number: decided.number, at: decided.at, data, to }
+}
+
+fn bytes(data: ByteRange) -> Bytes {
+    Bytes { dsn: data.start, len_bytes: data.len() }
+}
+
+fn millis(time: Time) -> f64 {
+    time.since(Time::ZERO).as_millis_f64()
+}
+
+/// `late - early` in milliseconds, below zero where `late` is the earlier one.
+fn difference(late: Time, early: Time) -> f64 {
+    if late >= early {
+        late.since(early).as_millis_f64()
+    } else {
+        -early.since(late).as_millis_f64()
+    }
+}
+
+fn numbers(noted: &[Number]) -> BTreeMap<String, f64> {
+    let name = |number: &Number| match number.subflow {
+        Some(id) => format!("{}.{id}", number.name),
+        None => number.name.to_owned(),
+    };
+    noted.iter().map(|number| (name(number), number.value)).collect()
+}
+
+const fn carry(carry: Carry) -> &'static str {
+    match carry {
+        Carry::New => "new",
+        Carry::Retransmission => "retransmission",
+        Carry::TailProbe => "tail-probe",
+        Carry::Reinjection => "reinjection",
+        Carry::Redundant => "redundant",
+        Carry::Opportunistic => "opportunistic",
+    }
+}

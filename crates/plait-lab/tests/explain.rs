@@ -1,0 +1,196 @@
+//! `plait explain`: the cost of a decision is the difference of two runs, and asking changes nothing.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use plait_app::{AppEvent, Host};
+use plait_base::{ByteRange, SubflowId, Time};
+use plait_core::Event;
+use plait_lab::explain::{Explanation, Question, Which, explain};
+use plait_lab::{Cell, Draft, cells, setup, simulate};
+use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, View, What};
+use plait_sim::{Watch, Who};
+use std::sync::Arc;
+
+/// A run of one scheduler.
+fn cell(flags: &[(&str, &str)]) -> Cell {
+    let mut draft = Draft::new();
+    for (name, text) in flags {
+        draft.argument(name, text).unwrap();
+    }
+    cells(&draft.build().unwrap()).into_iter().next().unwrap()
+}
+
+fn asked(cell: &Cell, seed: u64, which: Which, others: &[&str]) -> Explanation {
+    let schedulers = others.iter().map(|name| Spec::parse(name).unwrap()).collect();
+    explain(cell, seed, &Question { which, schedulers }, None, &|_, _| ()).unwrap()
+}
+
+/// Eleven segments, of which the window of the fast path takes ten: 10 ms and 100 ms, no queues.
+const BURST: &[(&str, &str)] = &[
+    ("path", "fast:rtt=10ms"),
+    ("path", "slow:rtt=100ms"),
+    ("workload", "burst:11seg"),
+    ("schedulers", "minrtt"),
+    ("ideal", "on"),
+];
+
+/// Lossy paths with a queue; a message is one window and a segment, so that minrtt lets the whole
+/// message wait for a segment on the slow path.
+const STREAM: &[(&str, &str)] = &[
+    ("path", "fast:rate=10mbit,rtt=20ms,loss=0.5%"),
+    ("path", "slow:rate=3mbit,rtt=200ms,loss=0.5%"),
+    ("workload", "stream:15kB@1s,for=10s"),
+    ("schedulers", "minrtt"),
+];
+
+/// By hand: the window of the fast path is full at time 0, so minrtt sends the eleventh segment the
+/// slow way, where it arrives after 50 ms. Kept for the fast path it leaves with the first
+/// acknowledgement, at 10 ms, and arrives at 15 ms: it cost 35 ms.
+#[test]
+fn the_cost_of_the_last_segment_of_a_burst_is_that_of_the_hand() {
+    let cell = cell(BURST);
+    let found = asked(&cell, 1, Which::Slowest(1), &["minrtt", "ecf", "otias"]);
+    let [stall] = found.stalls.as_slice() else { panic!("{found:?}") };
+    assert_eq!((stall.kind, stall.length_ms, stall.cost_ms), ("tail", 45.0, Some(35.0)));
+    let [decision] = stall.decisions.as_slice() else { panic!("{stall:?}") };
+    assert_eq!((decision.decision, decision.path.as_deref()), ("send", Some("slow")));
+    assert_eq!(decision.reason, "lowest-rtt");
+    assert_eq!(decision.subflows[0].free_bytes, 0, "the fast window is full");
+    // The estimates: 50 ms for the slow path; 5 ms and a tenth of a round trip for the fast one.
+    let sooner = |nth: usize| decision.subflows[nth].predicted_ms.unwrap() - decision.at_ms;
+    assert!((sooner(0) - 6.0).abs() < 1e-9 && (sooner(1) - 50.0).abs() < 1e-9);
+    assert_eq!(decision.error_ms, Some(0.0));
+    assert!((decision.regret_ms.unwrap() - 44.0).abs() < 1e-9);
+    assert_eq!(
+        (found.primary_value, decision.alternatives[0].primary_value),
+        (Some(50.0), Some(15.0))
+    );
+    let said: Vec<(&str, Option<&str>, bool)> =
+        decision.others.iter().map(|it| (it.decision, it.path.as_deref(), it.agrees)).collect();
+    let (fast, slow) = (Some("fast"), Some("slow"));
+    assert_eq!(said, [("send", slow, true), ("wait", fast, false), ("assign", fast, false)]);
+}
+
+/// The scheduler of a test that keeps one segment for a subflow; written apart from the one that
+/// explains.
+#[derive(Debug)]
+struct Keeps {
+    inner: Box<dyn Scheduler>,
+    at: Time,
+    segment: ByteRange,
+    on: SubflowId,
+}
+
+impl Scheduler for Keeps {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let mss = u64::from(view.connection.mss);
+        let decision = self.inner.schedule(view, out).one_segment(mss);
+        let Decision::Send { what: What::New { .. }, reason, .. } = decision else {
+            return decision;
+        };
+        let next = view.queue.unsent_at(0, mss);
+        if view.now != self.at || next != Some(self.segment) {
+            return decision;
+        }
+        out.plan.push((self.segment, self.on));
+        Decision::Assign { reason }
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        self.inner.on_notice(view, notice);
+    }
+}
+
+/// Notes when the reader has all below a position.
+struct Until(u64, Option<Time>);
+
+impl Watch for Until {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if let Event::DataReadable { data, .. } = event
+            && who.host == Host::Client
+            && data.end >= self.0
+        {
+            self.1.get_or_insert(now);
+        }
+    }
+
+    fn on_app(&mut self, _: Time, _: Who, _: &AppEvent) {}
+}
+
+/// With several seeds: explain names a segment that minrtt sent the slow way, and what it says the
+/// decision cost is the difference between two runs that are made here.
+#[test]
+fn the_cost_is_the_difference_between_two_runs() {
+    let cell = cell(STREAM);
+    let mut judged = 0;
+    for seed in 1..6 {
+        let found = asked(&cell, seed, Which::Slowest(20), &[]);
+        for stall in &found.stalls {
+            let [decision] = stall.decisions.as_slice() else { continue };
+            let (Some(cost), [other]) = (stall.cost_ms, decision.alternatives.as_slice()) else {
+                continue;
+            };
+            let (slow, fast) = (Some("slow"), "fast");
+            if (decision.path.as_deref(), other.path.as_str()) != (slow, fast) {
+                continue;
+            }
+            let end = stall.waiting.dsn + stall.waiting.len_bytes;
+            let segment = ByteRange::with_len(stall.blocking.dsn, stall.blocking.len_bytes);
+            let mut run = Until(end, None);
+            let _ = simulate(&cell, seed, &mut run);
+            let mut changed = setup(&cell, seed);
+            let inner = Arc::clone(&changed.pairs[0].connections[0].server.scheduler);
+            let at = Time::from_nanos((decision.at_ms * 1e6).round() as u64);
+            let on = SubflowId(other.subflow);
+            changed.pairs[0].connections[0].server.scheduler =
+                Arc::new(move || Box::new(Keeps { inner: inner(), at, segment, on }));
+            let mut otherwise = Until(end, None);
+            let _ = plait_sim::run_watched(&changed, &mut otherwise);
+            let millis = |at: Option<Time>| at.unwrap().as_nanos() as f64 / 1e6;
+            let difference = millis(run.1) - millis(otherwise.1);
+            assert!((difference - cost).abs() < 1e-6, "{seed}: {difference} {stall:?}");
+            judged += usize::from(cost > 20.0);
+        }
+    }
+    assert!(judged >= 10, "{judged} decisions that cost more than a round trip of the fast path");
+}
+
+/// The decision to wait is judged as well: ecf keeps a segment back though the slow path has room.
+#[test]
+fn a_wait_that_was_right_costs_nothing() {
+    let flags: Vec<(&str, &str)> = BURST
+        .iter()
+        .map(|(name, text)| if *name == "schedulers" { (*name, "ecf") } else { (*name, *text) })
+        .collect();
+    let cell = cell(&flags);
+    let found = asked(&cell, 1, Which::Slowest(5), &["minrtt"]);
+    let waited = found.stalls.iter().flat_map(|it| &it.decisions).find(|it| it.decision == "wait");
+    let waited = waited.unwrap_or_else(|| panic!("{found:?}"));
+    assert_eq!((waited.reason, waited.path.as_deref()), ("fast-finishes-sooner", Some("fast")));
+    // 15 ms when it waits, 50 ms on the slow path.
+    assert_eq!(waited.cost_ms, Some(-35.0));
+    assert_eq!(waited.others[0].path.as_deref(), Some("slow"));
+    assert!(!waited.others[0].agrees);
+}
+
+/// Whatever is asked, the run that is explained is the run that was made.
+#[test]
+fn asking_changes_nothing() {
+    for name in ["minrtt", "blest+rp", "sttf", "linux", "daps"] {
+        let mut flags = STREAM.to_vec();
+        flags.pop();
+        flags.push(("schedulers", name));
+        let cell = cell(&flags);
+        let alone = simulate(&cell, 3, &mut Until(0, None));
+        let mean = alone.pairs[0][0].measures.value("message_delay_ms");
+        let found = asked(&cell, 3, Which::Slowest(2), &["ecf", "sttf", "stms-a", "minrtt+bm"]);
+        assert_eq!(found.primary_value, mean, "{name}");
+        // A scheduler that runs along decides as the one that it is.
+        let own = asked(&cell, 3, Which::Slowest(20), &[name]);
+        for decision in own.stalls.iter().flat_map(|stall| &stall.decisions) {
+            assert!(decision.others.iter().all(|it| it.agrees), "{name}: {decision:?}");
+            assert!(
+                decision.others.iter().all(|it| Some(it.reason) == Some(Some(decision.reason)))
+            );
+        }
+    }
+}
