@@ -392,6 +392,45 @@ fn a_decision_tells_what_weighed_and_is_carried_out() {
     }
 }
 
+/// What arrives is held against what its decision foretold: the numbers are those of the decision.
+#[test]
+fn regret_is_told_of_what_was_decided_and_arrived() {
+    let (mut told, mut worse) = (0, 0);
+    for (run, args) in RUNS {
+        let (_, lines) = events(run, args);
+        let mut decisions: BTreeMap<(String, u64), &Value> = BTreeMap::new();
+        let mut before: &Value = &Value::Null;
+        for line in &lines {
+            let host = line["host"].as_str().unwrap().to_owned();
+            if line["event"] == "decision" {
+                decisions.insert((host, line["number"].as_u64().unwrap()), line);
+            } else if line["event"] == "regret" {
+                let key = (host, line["number"].as_u64().unwrap());
+                let decided = decisions.remove(&key).unwrap_or_else(|| panic!("{run}: {line}"));
+                assert_eq!(before["event"], "data-arrived", "{run}: {line}");
+                let same = [("dsn", "dsn"), ("len_bytes", "len_bytes"), ("subflow", "chosen")];
+                assert!(same.iter().all(|(own, of)| line[own] == decided[of]), "{run}: {line}");
+                let number = |key: &str| line[key].as_i64().unwrap();
+                let arrivals = decided["subflows"].as_array().unwrap().iter().filter(|it| {
+                    decided["candidates"].as_array().unwrap().contains(&it["subflow"])
+                });
+                let arrivals: Vec<(&Value, i64)> = arrivals
+                    .filter_map(|it| Some((&it["subflow"], it["arrival_ns"].as_i64()?)))
+                    .collect();
+                let chosen = arrivals.iter().find(|(id, _)| **id == decided["chosen"]).unwrap().1;
+                let least = arrivals.iter().map(|(_, at)| *at).min().unwrap();
+                assert_eq!((number("foretold_ns"), number("earliest_ns")), (chosen, least));
+                assert_eq!(number("error_ns"), number("t_ns") - chosen, "{run}: {line}");
+                assert_eq!(number("regret_ns"), number("t_ns") - least, "{run}: {line}");
+                told += 1;
+                worse += usize::from(number("regret_ns") > number("error_ns"));
+            }
+            before = line;
+        }
+    }
+    assert!(told > 1_000 && worse > 50, "{told} {worse}");
+}
+
 /// The numbers of a scheduler and what it assigns are told with its decision.
 #[test]
 fn a_decision_tells_the_numbers_of_its_scheduler_and_its_plan() {

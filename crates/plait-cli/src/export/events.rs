@@ -5,6 +5,7 @@ use super::words::{
     Block, Carry, Drop, FallbackCause, HostWord, OptionWord, Way, WindowCause, reasons,
 };
 use crate::failure::Failure;
+use plait_app::provenance::{Foretold, Regret};
 use plait_app::{AppEvent, Host};
 use plait_base::{ByteRange, PathId, Span, SubflowSet, Time};
 use plait_core::Event;
@@ -129,6 +130,16 @@ enum What<'a> {
         numbers: Map<String, Value>,
         assigned: Vec<Assigned>,
     },
+    Regret {
+        number: u64,
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        foretold_ns: u64,
+        earliest_ns: u64,
+        error_ns: i64,
+        regret_ns: i64,
+    },
     Penalised {
         subflow: u8,
         cwnd_bytes: u64,
@@ -217,6 +228,8 @@ pub(crate) struct EventLog {
     paths: Vec<String>,
     /// What belongs to the decision that comes next.
     weighed: Weighed,
+    /// What decisions foretold, until it comes true or not. `plait run` has one connection.
+    foretold: Foretold,
     /// The first failure to write; nothing is written after it.
     broken: Option<io::Error>,
 }
@@ -237,6 +250,7 @@ impl EventLog {
             out: BufWriter::new(out),
             paths: paths.to_vec(),
             weighed: Weighed::default(),
+            foretold: Foretold::default(),
             broken: None,
         }
     }
@@ -273,6 +287,7 @@ fn line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
 
 impl Watch for EventLog {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        let settled = self.foretold.on_core(now, who.host, event);
         if self.weighed.collect(event) {
             return;
         }
@@ -283,6 +298,9 @@ impl Watch for EventLog {
             self.write(now, who.host, who.connection, what);
         }
         self.paths = paths;
+        if let Some(settled) = settled {
+            self.write(now, settled.sender, who.connection, regret(&settled));
+        }
     }
 
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
@@ -384,6 +402,21 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
             What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
         }
     })
+}
+
+fn regret(settled: &Regret) -> What<'static> {
+    let Regret { number, subflow, data, foretold, earliest, arrived, .. } = *settled;
+    let later = |than: Time| arrived.as_nanos() as i64 - than.as_nanos() as i64;
+    What::Regret {
+        number,
+        subflow: subflow.0,
+        dsn: data.start,
+        len_bytes: data.len(),
+        foretold_ns: foretold.as_nanos(),
+        earliest_ns: earliest.as_nanos(),
+        error_ns: later(foretold),
+        regret_ns: later(earliest),
+    }
 }
 
 fn app(event: &AppEvent) -> What<'static> {
