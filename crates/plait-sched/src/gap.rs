@@ -72,6 +72,21 @@ impl<'a> Lanes<'a> {
     }
 }
 
+/// Where the last segment of the unsent data begins: at most `len` before its end, and behind the last
+/// hole. What reached across one would be cut there, to a byte, and the next one again.
+fn last_segment(view: &View<'_>, len: u64) -> u64 {
+    let unsent = view.connection.unsent;
+    let mut offset = unsent.saturating_sub(len);
+    while let Some(range) = view.queue.unsent_at(offset, len).filter(|range| !range.is_empty()) {
+        let end = offset.saturating_add(range.len());
+        if end >= unsent {
+            break;
+        }
+        offset = end;
+    }
+    offset
+}
+
 /// Algorithm 1: the fast subflow takes the first of the unsent data; while it has no room, the
 /// others take what lies `gap` segments behind that, in the order of their RTTs.
 /// With `tail` they take the last segment where less than that is unsent.
@@ -99,7 +114,7 @@ pub(crate) fn pick(
         reserved = true;
         let wanted = gap.saturating_mul(len);
         let offset = match view.queue.unsent_at(wanted, len) {
-            None if tail => view.connection.unsent.saturating_sub(len).min(wanted),
+            None if tail => last_segment(view, len).min(wanted),
             _ => wanted,
         };
         let Some(ahead) = view.queue.unsent_at(offset, len) else { continue };

@@ -661,3 +661,16 @@ prop_compose! {
         }
     }
 }
+
+/// Once 9,120 segments of a byte each went out here.
+#[test]
+fn the_last_segment_is_not_cut_at_a_hole() {
+    for spec in ["stms-c:tail_use_slow=on", "stms-a:tail_use_slow=on"] {
+        let mut run = Run::new(spec, &[0, 1, 3, 5]);
+        for step in [Step::Write(67_161), Step::Write(2_919), Step::Cwnd(2, 18 * MSS)] {
+            run.step(&step, spec, false);
+        }
+        let short = run.model.queue.sent.iter().filter(|sent| sent.range.len() < MSS);
+        assert!(short.count() <= 3, "{spec}: {:?}", run.model.queue.sent);
+    }
+}
