@@ -193,7 +193,8 @@ proptest! {
                 models[at].apply(decision, &[]);
                 decision
             });
-            prop_assert_eq!(a, b);
+            // minrtt stays with a subflow for as long as it has room; here it is asked each time.
+            prop_assert_eq!(a.one_segment(MSS), b.one_segment(MSS));
             if !matches!(a, Decision::Send { .. }) {
                 break;
             }
