@@ -75,7 +75,7 @@ impl Daps {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(model::cases(400))]
 
     #[test]
     fn daps_follows_the_two_loops(

@@ -101,7 +101,7 @@ fn expect_front(model: &Model, decision: Decision, chosen: Option<SubflowId>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
+    #![proptest_config(model::cases(3_000))]
 
     /// csws-u3 and thousands of other states: 3 * min/srtt * cwnd, whole segments, two at least.
     #[test]

@@ -61,7 +61,7 @@ fn sttf_next(paths: &[SubflowView], lines: &mut [u64]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(model::cases(2_000))]
 
     #[test]
     fn the_closed_form_of_sttf_is_the_simulation(

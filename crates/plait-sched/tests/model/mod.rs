@@ -10,9 +10,19 @@ use plait_sched::{
     CaState, ConnectionView, Decision, Effect, Number, Outcome, Scheduler, SentRange, StaticQueue,
     SubflowView, View, What,
 };
+use proptest::prelude::ProptestConfig;
 
 /// Payload bytes of a full segment.
 pub(crate) const MSS: u64 = 1460;
+
+/// So many cases of a property, or as many as `PROPTEST_CASES` asks for.
+pub(crate) fn cases(usual: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: usual, ..config },
+    }
+}
 
 /// A connection: subflows, queues, and the numbers that a view shows.
 #[derive(Clone, Debug)]
