@@ -34,6 +34,20 @@ pub(crate) fn whole(min: u64, max: u64) -> impl TypedValueParser<Value = u64> {
     StringValueParser::new().try_map(move |text| plait_lab::scenario::whole(&text, min, max))
 }
 
+/// A line with the names that the registry has for a setting, if there is one.
+fn known(setting: &str) -> String {
+    let names: Vec<String> = match setting {
+        "schedulers" => {
+            let bases = plait_sched::SCHEDULERS.iter().map(|entry| entry.name.to_owned());
+            let around = plait_sched::DECORATORS.iter().map(|entry| format!("+{}", entry.name));
+            bases.chain(around).collect()
+        }
+        "cc" => plait_cc::CONTROLLERS.iter().map(|entry| entry.name.to_owned()).collect(),
+        _ => return String::new(),
+    };
+    format!("\n{} (`plait list {setting}`)", names.join(", "))
+}
+
 fn flag(name: &'static str) -> Arg {
     Arg::new(name).long(name).help_heading("Scenario").action(ArgAction::Append)
 }
@@ -80,7 +94,7 @@ impl ScenarioFlags {
             let mut help = setting.help.chars();
             let first = help.next().map(char::to_uppercase).into_iter().flatten();
             let help: String = first.chain(help).collect::<String>() + &default;
-            let long = format!("{help}\n{}", setting.values);
+            let long = format!("{help}\n{}{}", setting.values, known(setting.name));
             let mut arg = flag(setting.name).help(help);
             arg = if setting.switch {
                 arg.action(ArgAction::SetTrue)
@@ -179,7 +193,8 @@ fn for_one_run(command: Command, more: &[&'static str]) -> Command {
 /// Gives flags another help: name, what it is, what it takes.
 fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -> Command {
     flags.into_iter().fold(command, |command, (name, help, values)| {
-        command.mut_arg(name, |arg| arg.help(help).long_help(format!("{help}\n{values}")))
+        let long = format!("{help}\n{values}{}", known(name));
+        command.mut_arg(name, |arg| arg.help(help).long_help(long))
     })
 }
 

@@ -13,7 +13,7 @@ mod gap;
 mod params;
 mod queue;
 mod registry;
-mod rules;
+pub mod rules;
 mod schedulers;
 mod spec;
 mod state;

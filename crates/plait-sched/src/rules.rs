@@ -1,11 +1,12 @@
 //! The rules that every scheduler shares: where a reinjection goes, what happens with one subflow,
-//! and the send window.
+//! and the send window. What a scheduler of its own needs of them is public.
 
 use crate::{Decision, Reason, SubflowView, View, What};
 use plait_base::{ByteRange, SubflowId, SubflowSet};
 
 /// What there is to decide.
-pub(crate) enum Task {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Task {
     /// Nothing: the shared rules have settled it.
     Settled(Decision),
     /// A place for this segment, the first one of the unsent data.
@@ -15,7 +16,8 @@ pub(crate) enum Task {
 /// Settles what is the same in every scheduler: reinjections go first, nothing to send is idle, and
 /// one subflow leaves no choice.
 #[inline]
-pub(crate) fn task(view: &View<'_>) -> Task {
+#[must_use]
+pub fn task(view: &View<'_>) -> Task {
     if let Some(decision) = reinjection(view) {
         return Task::Settled(decision);
     }
@@ -29,7 +31,8 @@ pub(crate) fn task(view: &View<'_>) -> Task {
 }
 
 /// The first segment of the unsent data.
-pub(crate) fn next_segment(view: &View<'_>) -> Option<ByteRange> {
+#[must_use]
+pub fn next_segment(view: &View<'_>) -> Option<ByteRange> {
     if view.connection.unsent == 0 {
         return None;
     }
@@ -37,17 +40,14 @@ pub(crate) fn next_segment(view: &View<'_>) -> Option<ByteRange> {
 }
 
 /// Bytes of a full segment, never zero.
-pub(crate) fn segment_len(view: &View<'_>) -> u64 {
+#[must_use]
+pub fn segment_len(view: &View<'_>) -> u64 {
     u64::from(view.connection.mss.max(1))
 }
 
 /// Sends the new `segment` on `subflow`, if the send window takes all of it.
-pub(crate) fn new_on(
-    view: &View<'_>,
-    subflow: SubflowId,
-    segment: ByteRange,
-    reason: Reason,
-) -> Decision {
+#[must_use]
+pub fn new_on(view: &View<'_>, subflow: SubflowId, segment: ByteRange, reason: Reason) -> Decision {
     if segment.end > view.connection.wnd_end {
         return Decision::Wait { on: Some(subflow), reason: Reason::SendWindow };
     }
@@ -81,16 +81,16 @@ pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: ByteRang
 }
 
 /// No subflow can take a segment: because none is live, or because all that are have no room.
-pub(crate) fn none_usable(view: &View<'_>) -> Decision {
+#[must_use]
+pub fn none_usable(view: &View<'_>) -> Decision {
     let dead = view.subflows.iter().all(SubflowView::hard_down);
     let reason = if dead { Reason::NoSubflow } else { Reason::AllBusy };
     Decision::Wait { on: None, reason }
 }
 
 /// The subflow with the lowest smoothed RTT; of equal ones the one with the lower id.
-pub(crate) fn fastest<'a>(
-    subflows: impl Iterator<Item = &'a SubflowView>,
-) -> Option<&'a SubflowView> {
+#[must_use]
+pub fn fastest<'a>(subflows: impl Iterator<Item = &'a SubflowView>) -> Option<&'a SubflowView> {
     subflows.min_by_key(|subflow| (subflow.srtt_or_max(), subflow.id))
 }
 
@@ -176,7 +176,8 @@ pub(crate) fn lowest_rtt<'a>(view: &View<'a>, len: u64, carried: SubflowSet) -> 
 
 /// Places the first range of the reinjection queue by the rule of the lowest RTT; `None` if the
 /// queue is empty. The range has been sent, so it lies within the window.
-pub(crate) fn reinjection(view: &View<'_>) -> Option<Decision> {
+#[must_use]
+pub fn reinjection(view: &View<'_>) -> Option<Decision> {
     let waiting = view.connection.reinject?;
     let len = waiting.range.len().min(segment_len(view));
     Some(match lowest_rtt(view, len, waiting.carried) {
@@ -188,6 +189,7 @@ pub(crate) fn reinjection(view: &View<'_>) -> Option<Decision> {
 }
 
 /// Sends the first range of the reinjection queue on `subflow`.
-pub(crate) fn reinject_on(view: &View<'_>, subflow: SubflowId, reason: Reason) -> Decision {
+#[must_use]
+pub fn reinject_on(view: &View<'_>, subflow: SubflowId, reason: Reason) -> Decision {
     Decision::Send { subflow, what: What::Reinject, grant: segment_len(view), reason }
 }

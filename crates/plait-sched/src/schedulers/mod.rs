@@ -1,37 +1,32 @@
-//! The schedulers, one file each. A new one adds its file, its `mod` line and its line in the
-//! list: help, validation, `plait list`, the documentation and the contract tests read the list.
-
-mod blest;
-mod daps;
-mod ecf;
-mod linux;
-mod minrtt;
-mod otias;
-mod redundant;
-mod roundrobin;
-mod rtt_threshold;
-mod stms_a;
-mod stms_c;
-mod strict;
-mod sttf;
+//! The schedulers, one file each. A new one adds its file and its line in the list: help,
+//! validation, `plait list`, the documentation and the contract tests read the list.
 
 use crate::Entry;
 
 pub use ecf::{WindowChange, rec_cwnd_after};
 
-/// Every scheduler.
-pub static SCHEDULERS: &[Entry] = &[
-    minrtt::ENTRY,
-    roundrobin::ENTRY,
-    redundant::ENTRY,
-    daps::ENTRY,
-    otias::ENTRY,
-    blest::ENTRY,
-    ecf::ENTRY,
-    sttf::ENTRY,
-    stms_c::ENTRY,
-    stms_a::ENTRY,
-    linux::ENTRY,
-    strict::ENTRY,
-    rtt_threshold::ENTRY,
-];
+/// Declares a module for each name, and the list of what their `ENTRY` says.
+macro_rules! schedulers {
+    ($($name:ident,)*) => {
+        $(mod $name;)*
+
+        /// Every scheduler.
+        pub static SCHEDULERS: &[Entry] = &[$($name::ENTRY),*];
+    };
+}
+
+schedulers! {
+    minrtt,
+    roundrobin,
+    redundant,
+    daps,
+    otias,
+    blest,
+    ecf,
+    sttf,
+    stms_c,
+    stms_a,
+    linux,
+    strict,
+    rtt_threshold,
+}

@@ -193,8 +193,14 @@ fn every_scheduler_says_where_it_is_from_and_what_it_is_good_for() {
         let page = page::markdown(&item);
         let source = ["**Paper**", "**Papers**", "**Source**"];
         assert!(source.iter().any(|label| page.contains(label)), "{}", item.name);
-        for part in ["```text\n", "**Good at**", "**Bad at**", "## Measured\n"] {
-            assert!(page.contains(part), "{} has no {part}", item.name);
+        // Behind it there are lines of the same form: those that measure again.
+        let (words, _) = page.split_once("## Measured\n").unwrap();
+        for part in ["```text\n", "**Good at**", "**Bad at**"] {
+            assert!(words.contains(part), "{} has no {part}", item.name);
+        }
+        assert_eq!(page.contains("## Parameters\n"), !item.params.is_empty(), "{}", item.name);
+        for param in &item.params {
+            assert!(!param.help.is_empty() && !param.clause.is_empty(), "{}: {param:?}", item.name);
         }
         assert_eq!(item.measured.len(), CASES.len(), "{}", item.name);
     }
