@@ -1,6 +1,6 @@
 //! What is answered: the decision with its effects, its reason, its numbers and the state after it.
 
-use super::question::Situation;
+use super::situation::Situation;
 use plait_base::SubflowId;
 use plait_sched::{Decision, Effect, Number, Outcome, Scheduler, What};
 use schemars::JsonSchema;

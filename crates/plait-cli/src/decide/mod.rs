@@ -6,13 +6,15 @@ pub(crate) mod controller;
 #[cfg(test)]
 mod fuzz;
 mod question;
+mod situation;
 mod words;
 
 use plait_sched::{Outcome, Scheduler, Spec};
 pub(crate) use question::Question;
-use question::{GREATEST_COUNT, INFINITE_SSTHRESH, MSS, span};
+use question::{INFINITE_SSTHRESH, MSS};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use situation::{GREATEST_COUNT, span};
 use std::fmt;
 
 pub(crate) use answer::{Answer, named};
