@@ -4,7 +4,7 @@
 //! (`Good at  bulk transfers`), whose further lines are indented.
 
 use super::measured::{Measurement, PATHS};
-use super::{Item, Setting};
+use super::{Item, Setting, StateValue};
 use crate::render::{Align, Column, Emphasis, Table, wrap};
 use std::fmt::Write;
 
@@ -75,106 +75,195 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The page as text.
-pub(super) fn text(item: &Item) -> String {
-    let mut page = format!("{}: {}\n", item.name, item.summary);
+/// A form that a page is written in. [`walk`] says what comes, in order.
+trait Form {
+    /// Name and summary.
+    fn title(&mut self, name: &str, summary: &str);
+    /// Other names.
+    fn aliases(&mut self, names: &[String]);
+    /// How it is written.
+    fn grammar(&mut self, grammar: &str);
+    /// An empty line.
+    fn gap(&mut self);
+    /// A piece of the page.
+    fn block(&mut self, block: &Block);
+    /// What was measured, and the lines that measure it again.
+    fn measured(&mut self, table: &Table, again: &[String]);
+    /// Its parameters.
+    fn params(&mut self, params: &[Setting]);
+    /// Its saved values.
+    fn state(&mut self, values: &[StateValue]);
+}
+
+/// Writes the page of `item`: the one order of its parts, whatever the form.
+fn walk(item: &Item, form: &mut impl Form) {
+    form.title(&item.name, &item.summary);
     if !item.aliases.is_empty() {
-        let _ = writeln!(page, "Also called {}.", item.aliases.join(", "));
+        form.aliases(&item.aliases);
     }
     if !item.grammar.is_empty() {
-        let _ = writeln!(page, "Written {}", item.grammar);
+        form.grammar(&item.grammar);
     }
     let mut labelled = false;
-    for block in blocks(&item.page) {
+    for block in &blocks(&item.page) {
+        let label = matches!(block, Block::Labelled(..));
         // Labelled lines stand together.
-        if !(labelled && matches!(block, Block::Labelled(..))) {
-            page.push('\n');
+        if !(labelled && label) {
+            form.gap();
         }
-        labelled = matches!(block, Block::Labelled(..));
-        match block {
-            Block::Paragraph(text) => lines(&mut page, "", wrap(&text, WIDTH)),
-            Block::Formula(formula) => lines(&mut page, "    ", formula),
-            Block::Labelled(label, text) => {
-                for (nth, line) in wrap(&text, WIDTH - LABEL_WIDTH).iter().enumerate() {
-                    let label = if nth == 0 { label } else { "" };
-                    let _ = writeln!(page, "{label:<LABEL_WIDTH$}{line}");
-                }
-            }
-        }
+        labelled = label;
+        form.block(block);
     }
     if !item.measured.is_empty() {
-        let _ = writeln!(page, "\nMeasured (medians; cubic, seed 1)");
-        lines(&mut page, "  ", measured(&item.measured).to_text(WIDTH, false).lines());
-        page.push('\n');
-        lines(&mut page, "  ", command(&item.measured));
+        form.gap();
+        form.measured(&measured(&item.measured), &command(&item.measured));
     }
     if !item.params.is_empty() {
-        page.push_str("\nParameters\n");
-    }
-    for param in &item.params {
-        let from =
-            if param.clause.is_empty() { String::new() } else { format!(" [{}]", param.clause) };
-        let _ = writeln!(page, "  {}  ({})", written(param), param.allowed);
-        lines(&mut page, "      ", wrap(&format!("{}{from}", param.help), WIDTH - 6));
+        form.gap();
+        form.params(&item.params);
     }
     if !item.state.is_empty() {
-        page.push_str("\nState (plait decide)\n");
+        form.gap();
+        form.state(&item.state);
     }
-    for value in &item.state {
-        let _ = writeln!(page, "  {}: {}", value.name, value.meaning);
-    }
-    page
+}
+
+/// The page as text.
+pub(super) fn text(item: &Item) -> String {
+    let mut form = Text(String::new());
+    walk(item, &mut form);
+    form.0
 }
 
 /// The page as Markdown.
 pub(super) fn markdown(item: &Item) -> String {
-    let mut page = format!("# {}\n\n{}.\n", item.name, sentence(&item.summary));
-    let code = |text: &str| format!("`{text}`");
-    if !item.aliases.is_empty() {
-        let names: Vec<String> = item.aliases.iter().map(|name| code(name)).collect();
-        let _ = writeln!(page, "Also called {}.", names.join(", "));
+    let mut form = Markdown(String::new());
+    walk(item, &mut form);
+    form.0
+}
+
+/// For a terminal.
+struct Text(String);
+
+impl Form for Text {
+    fn title(&mut self, name: &str, summary: &str) {
+        let _ = writeln!(self.0, "{name}: {summary}");
     }
-    if !item.grammar.is_empty() {
-        let _ = writeln!(page, "Written `{}`.", item.grammar);
+
+    fn aliases(&mut self, names: &[String]) {
+        let _ = writeln!(self.0, "Also called {}.", names.join(", "));
     }
-    let mut labelled = false;
-    for block in blocks(&item.page) {
-        if !(labelled && matches!(block, Block::Labelled(..))) {
-            page.push('\n');
-        }
-        labelled = matches!(block, Block::Labelled(..));
+
+    fn grammar(&mut self, grammar: &str) {
+        let _ = writeln!(self.0, "Written {grammar}");
+    }
+
+    fn gap(&mut self) {
+        self.0.push('\n');
+    }
+
+    fn block(&mut self, block: &Block) {
         match block {
-            Block::Paragraph(text) => prose(&mut page, "", &text),
-            Block::Formula(formula) => fenced(&mut page, formula),
-            Block::Labelled(label, text) => prose(&mut page, "* ", &format!("**{label}**: {text}")),
+            Block::Paragraph(text) => lines(&mut self.0, "", wrap(text, WIDTH)),
+            Block::Formula(formula) => lines(&mut self.0, "    ", formula),
+            Block::Labelled(label, text) => {
+                for (nth, line) in wrap(text, WIDTH - LABEL_WIDTH).iter().enumerate() {
+                    let label = if nth == 0 { label } else { "" };
+                    let _ = writeln!(self.0, "{label:<LABEL_WIDTH$}{line}");
+                }
+            }
         }
     }
-    if !item.measured.is_empty() {
-        page.push_str("\n## Measured\n\nMedians; controller cubic, seed 1.\n\n");
-        page.push_str(&measured(&item.measured).to_markdown());
-        page.push('\n');
-        fenced(&mut page, command(&item.measured));
+
+    fn measured(&mut self, table: &Table, again: &[String]) {
+        self.0.push_str("Measured (medians; cubic, seed 1)\n");
+        lines(&mut self.0, "  ", table.to_text(WIDTH, false).lines());
+        self.gap();
+        lines(&mut self.0, "  ", again);
     }
-    if !item.params.is_empty() {
-        page.push_str("\n## Parameters\n\n");
-        let titles = ["parameter, default", "allowed", "what it does", "from"];
-        let mut table = left(&titles);
-        for param in &item.params {
-            let cells = [code(&written(param)), param.allowed.clone(), param.help.to_owned()];
-            let cells = cells.into_iter().chain([param.clause.to_owned()]);
-            table.row(Emphasis::None, cells.collect());
+
+    fn params(&mut self, params: &[Setting]) {
+        self.0.push_str("Parameters\n");
+        for param in params {
+            let from = match param.clause {
+                "" => String::new(),
+                clause => format!(" [{clause}]"),
+            };
+            let _ = writeln!(self.0, "  {}  ({})", written(param), param.allowed);
+            lines(&mut self.0, "      ", wrap(&format!("{}{from}", param.help), WIDTH - 6));
         }
-        page.push_str(&table.to_markdown());
     }
-    if !item.state.is_empty() {
-        page.push_str("\n## State (`plait decide`)\n\n");
+
+    fn state(&mut self, values: &[StateValue]) {
+        self.0.push_str("State (plait decide)\n");
+        for value in values {
+            let _ = writeln!(self.0, "  {}: {}", value.name, value.meaning);
+        }
+    }
+}
+
+/// For `docs/`.
+struct Markdown(String);
+
+/// As code within a line.
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+impl Form for Markdown {
+    fn title(&mut self, name: &str, summary: &str) {
+        let _ = write!(self.0, "# {name}\n\n{}.\n", sentence(summary));
+    }
+
+    fn aliases(&mut self, names: &[String]) {
+        let names: Vec<String> = names.iter().map(|name| code(name)).collect();
+        let _ = writeln!(self.0, "Also called {}.", names.join(", "));
+    }
+
+    fn grammar(&mut self, grammar: &str) {
+        let _ = writeln!(self.0, "Written {}.", code(grammar));
+    }
+
+    fn gap(&mut self) {
+        self.0.push('\n');
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Paragraph(text) => prose(&mut self.0, "", text),
+            Block::Formula(formula) => fenced(&mut self.0, formula),
+            Block::Labelled(label, text) => {
+                prose(&mut self.0, "* ", &format!("**{label}**: {text}"));
+            }
+        }
+    }
+
+    fn measured(&mut self, table: &Table, again: &[String]) {
+        self.0.push_str("## Measured\n\nMedians; controller cubic, seed 1.\n\n");
+        self.0.push_str(&table.to_markdown());
+        self.gap();
+        fenced(&mut self.0, again);
+    }
+
+    fn params(&mut self, params: &[Setting]) {
+        let mut table = left(&["parameter, default", "allowed", "what it does", "from"]);
+        for param in params {
+            let (help, clause) = (param.help.to_owned(), param.clause.to_owned());
+            table.row(
+                Emphasis::None,
+                vec![code(&written(param)), param.allowed.clone(), help, clause],
+            );
+        }
+        let _ = write!(self.0, "## Parameters\n\n{}", table.to_markdown());
+    }
+
+    fn state(&mut self, values: &[StateValue]) {
         let mut table = left(&["value", "meaning"]);
-        for value in &item.state {
+        for value in values {
             table.row(Emphasis::None, vec![code(value.name), value.meaning.to_owned()]);
         }
-        page.push_str(&table.to_markdown());
+        let _ = write!(self.0, "## State (`plait decide`)\n\n{}", table.to_markdown());
     }
-    page
 }
 
 /// `beta=0.25`, with its unit.
