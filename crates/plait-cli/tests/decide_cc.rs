@@ -279,6 +279,12 @@ fn flows_that_are_fed_back_continue_the_run() {
             near(cc, &fed_back["flows"][0][key], &whole["flows"][0][key], 1e-5);
         }
         assert_eq!(fed_back["flows"][0]["phase"], whole["flows"][0]["phase"], "{cc}");
+        for flow in fed_back["flows"].as_array().unwrap() {
+            for (segments, bytes) in [("cwnd", "cwnd_bytes"), ("ssthresh", "ssthresh_bytes")] {
+                let product = flow[segments].as_f64().map(|segments| json!(segments * MSS));
+                near(cc, &product.unwrap(), &flow[bytes], 1e-3);
+            }
+        }
         assert_eq!(fed_back["flows"][1], whole["flows"][1], "{cc}: nobody touched the sibling");
     }
     dialogue.end();

@@ -127,7 +127,7 @@ mod tests {
             ),
             (
                 r#"{"cc":"lia","flows":[{"cwnd":1,"cwnd_bytes":1}],"event":{"ack":1}}"#,
-                "flows[0].cwnd: given beside `cwnd_bytes`",
+                "flows[0].cwnd: 1 segments of 1460 bytes are 1460 bytes, and the key",
             ),
         ] {
             let end = converse(format!("{line}\n").as_bytes(), Vec::new(), controller::answer);

@@ -1,6 +1,6 @@
 //! What a controller answers: the flows after the event, in the form of the question.
 
-use super::super::answer::number;
+use super::super::answer::{number, rounded_number};
 use super::question::Known;
 use plait_cc::{Books, Congestion, Phase};
 use schemars::JsonSchema;
@@ -23,9 +23,13 @@ pub(crate) struct Answer {
 /// A flow after the event.
 #[derive(Serialize, JsonSchema, Debug)]
 struct After {
-    /// Congestion window.
+    /// Congestion window in segments, to twelve digits.
+    cwnd: Value,
+    /// Congestion window in bytes, exactly.
     cwnd_bytes: Value,
-    /// Slow start threshold; null is infinite.
+    /// Slow start threshold in segments; null is infinite.
+    ssthresh: Option<Value>,
+    /// Slow start threshold in bytes; null is infinite.
     ssthresh_bytes: Option<Value>,
     /// Smoothed RTT; null is no sample yet.
     srtt_ms: Option<Value>,
@@ -56,12 +60,7 @@ impl Answer {
         let whole = after.cwnd as f64 - before.cwnd as f64;
         let change = whole + (after.fraction - before.fraction);
         let flows = known.iter().zip(windows).map(|(known, window)| After::new(known, window));
-        Answer {
-            flow: own,
-            change_bytes: super::super::answer::rounded_number(change),
-            numbers,
-            flows: flows.collect(),
-        }
+        Answer { flow: own, change_bytes: rounded_number(change), numbers, flows: flows.collect() }
     }
 }
 
@@ -72,8 +71,12 @@ impl After {
         window.algorithm().save_state(&mut |name, value| {
             state.insert(name.to_owned(), number(value));
         });
+        let cwnd = books.cwnd as f64 + books.fraction;
+        let segments = |bytes: f64| rounded_number(bytes / f64::from(known.settings.mss));
         After {
-            cwnd_bytes: number(books.cwnd as f64 + books.fraction),
+            cwnd: segments(cwnd),
+            cwnd_bytes: number(cwnd),
+            ssthresh: books.ssthresh.map(|bytes| segments(bytes as f64)),
             ssthresh_bytes: books.ssthresh.map(|bytes| number(bytes as f64)),
             srtt_ms: known.srtt.map(|srtt| number(srtt.as_millis_f64())),
             mss: known.settings.mss,

@@ -75,7 +75,7 @@ enum Standing {
     Recovery,
 }
 
-/// One flow. A window is given in segments or in bytes, not both.
+/// One flow. A window is given in segments or in bytes; where both are given they must agree.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Given {
@@ -308,14 +308,24 @@ impl Given {
         }
         let bytes = |segments: f64| segments * f64::from(mss);
         let (cwnd, fraction) = match (self.cwnd, self.cwnd_bytes) {
-            (Some(_), Some(_)) => return Err(twice(&place("cwnd"), "cwnd_bytes")),
+            (Some(segments), Some(given)) => {
+                agree(&place("cwnd"), (segments, mss), given)?;
+                size(given, &place("cwnd_bytes"))?
+            }
             (_, Some(given)) => size(given, &place("cwnd_bytes"))?,
             (segments, None) => size(bytes(segments.unwrap_or(10.0)), &place("cwnd"))?,
         };
         let infinite = |segments: &f64| *segments >= INFINITE_SSTHRESH;
         let ssthresh = match (self.ssthresh, self.ssthresh_bytes) {
-            (Some(_), Some(_)) => return Err(twice(&place("ssthresh"), "ssthresh_bytes")),
             (None, None) => Some(cwnd),
+            (Some(Some(segments)), Some(Some(given))) => {
+                agree(&place("ssthresh"), (segments, mss), given)?;
+                Some(size(given, &place("ssthresh_bytes"))?.0)
+            }
+            (Some(one), Some(other)) if one.is_some() != other.is_some() => {
+                let problem = "only one of this and `ssthresh_bytes` is null, which is infinite";
+                return Err(Refusal::new(&place("ssthresh"), problem));
+            }
             (Some(segments), _) => {
                 let segments = segments.filter(|it| !infinite(it));
                 segments.map(|it| size(bytes(it), &place("ssthresh"))).transpose()?.map(|it| it.0)
@@ -354,8 +364,18 @@ impl Given {
     }
 }
 
-fn twice(place: &str, other: &str) -> Refusal {
-    Refusal::new(place, &format!("given beside `{other}`; one of them is enough"))
+/// Fails where a number of segments of `mss` bytes is not the number of bytes given beside it, to the
+/// digits that an answer has.
+fn agree(place: &str, (segments, mss): (f64, u32), bytes: f64) -> Result<(), Refusal> {
+    let product = segments * f64::from(mss);
+    if (product - bytes).abs() <= 1e-3 + bytes.abs() * 1e-11 {
+        return Ok(());
+    }
+    let problem = format!(
+        "{segments} segments of {mss} bytes are {product} bytes, and the key with `_bytes` says \
+         {bytes}; give one of the two"
+    );
+    Err(Refusal::new(place, &problem))
 }
 
 /// Bytes, and the fraction of one.
