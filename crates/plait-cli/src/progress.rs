@@ -42,16 +42,21 @@ fn styled(console: Console, template: &str) -> ProgressBar {
 }
 
 /// Shows how far one run has come: a bar where the workload says how long it takes, in virtual time,
-/// and elsewhere that time alone.
+/// and elsewhere that time alone. It ends the run where that is asked for.
 pub(crate) struct Clock {
     bar: ProgressBar,
     /// Of the workload, in ms; 0 where it does not say.
     length: u64,
+    cancelled: &'static AtomicBool,
 }
 
 impl Clock {
-    /// Nothing is shown yet.
-    pub(crate) fn new(console: Console, workload: &Workload) -> Clock {
+    /// Nothing is shown yet. The run ends early once `cancelled` is set.
+    pub(crate) fn new(
+        console: Console,
+        workload: &Workload,
+        cancelled: &'static AtomicBool,
+    ) -> Clock {
         let length = match workload {
             Workload::Bulk { duration } | Workload::Stream { duration, .. } => millis(*duration),
             Workload::Download { .. } | Workload::Upload { .. } | Workload::Burst { .. } => 0,
@@ -59,7 +64,7 @@ impl Clock {
         let template = if length > 0 { "{bar:40} {msg}, {eta} left" } else { "{spinner} {msg}" };
         let bar = styled(console, template);
         bar.set_length(length);
-        Clock { bar, length }
+        Clock { bar, length, cancelled }
     }
 
     /// Takes it off the terminal.
@@ -89,6 +94,10 @@ impl Watch for Clock {
             all => format!("{:.1} of {:.1} s of virtual time", seconds(now), seconds(all)),
         });
         self.bar.set_position(now);
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.cancelled.load(Ordering::Relaxed)
     }
 }
 

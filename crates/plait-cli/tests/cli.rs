@@ -464,13 +464,11 @@ fn recorded_links_are_shown() {
     }
 }
 
-#[test]
+/// Runs a command that would take long, and interrupts it once it has remarked `begun`.
 #[cfg(unix)]
-fn an_interrupt_flushes_what_there_is() {
-    let args =
-        [&["compare", "-v", "--json"], PATHS, &["--workload", "download:64KiB", "--runs", "50000"]];
+fn interrupted(args: &[&str], begun: &str) -> Value {
     let mut child = Command::new(PLAIT)
-        .args(args.concat())
+        .args(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -479,13 +477,33 @@ fn an_interrupt_flushes_what_there_is() {
     let mut remark = String::new();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     stderr.read_line(&mut remark).unwrap();
-    assert!(remark.contains("50000 runs each"), "{remark}");
+    assert!(remark.contains(begun), "{remark}");
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let drain = std::thread::spawn(move || stderr.lines().count());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["interrupted"], true);
     assert!(drain.join().unwrap() >= 1);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_flushes_what_there_is() {
+    let workload = ["--workload", "download:64KiB", "--runs", "50000"];
+    let compare = [&["compare", "-v", "--json"], PATHS, &workload].concat();
+    assert_eq!(interrupted(&compare, "50000 runs each")["interrupted"], true);
+    let swarm = ["swarm", "-v", "--json", "--seeds", "1000000"];
+    assert_eq!(interrupted(&swarm, "1000000 seeds")["interrupted"], true);
+    let directory = directory("interrupted");
+    let (page, events) = (directory.join("run.html"), directory.join("events.jsonl"));
+    let files = ["--html", page.to_str().unwrap(), "--trace-events", events.to_str().unwrap()];
+    let workload = ["--workload", "bulk:600min"];
+    let run = [&["run", "-v", "--json"], PATHS, &workload, &files].concat();
+    let report = interrupted(&run, "minrtt, seed 1");
+    assert_eq!(report["complete"], false);
+    assert!(report["interrupted_ms"].as_f64().unwrap() < 36e6, "{}", report["interrupted_ms"]);
+    assert!(fs::read_to_string(page).unwrap().ends_with("</html>\n"));
+    let events = fs::read_to_string(events).unwrap();
+    assert!(events.ends_with('\n') && events.lines().count() > 1, "the events end in a line");
 }

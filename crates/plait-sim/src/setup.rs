@@ -116,6 +116,11 @@ pub trait Watch {
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
         let _ = (at, snapshot);
     }
+
+    /// Whether the run is to go on; asked after each sample.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 /// What came of one connection.

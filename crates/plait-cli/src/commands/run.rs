@@ -6,16 +6,18 @@ use crate::export::events::{EventLog, Header};
 use crate::export::page::{self, Collector};
 use crate::failure::Failure;
 use crate::flags::RunFlags;
-use crate::progress::Clock;
+use crate::progress::{self, Clock};
 use crate::recorder::Recorder;
 use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
 use plait_app::measure::{MEASURES, Value};
+use plait_base::Time;
 use plait_lab::{Cell, Draft, PathReport, Scenario};
 use plait_sim::Watch;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait run --path wifi-home --path lte-att --workload download:2MB
@@ -70,6 +72,9 @@ pub(crate) struct Document {
     pub(crate) competing_mbps: BTreeMap<String, Vec<f64>>,
     /// Whether the workload finished.
     pub(crate) complete: bool,
+    /// Whether Ctrl-C ended the run, in virtual time; all else is until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interrupted_ms: Option<f64>,
     /// Measures of the run; what the workload does not have is absent.
     pub(crate) measures: BTreeMap<String, f64>,
     /// Measures and totals of each path, in the order of `paths`.
@@ -128,7 +133,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
     let mut log = args.event_log(&scenario, &cell, &command)?;
     let mut drawn = args.drawn(&scenario)?;
-    let mut clock = Clock::new(console, &scenario.workload);
+    let cancelled = progress::on_interrupt()?;
+    let mut clock = Clock::new(console, &scenario.workload, cancelled);
+    console.remark(2, &format!("plait: {cell}, seed {}", scenario.seed));
     let mut watchers = Watchers(vec![&mut recorder, &mut clock]);
     watchers.0.extend(log.as_mut().map(|log| log as &mut dyn Watch));
     watchers.0.extend(drawn.as_mut().map(|(_, seen)| seen as &mut dyn Watch));
@@ -140,6 +147,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let title = format!("{cell}, {}, {}, seed {}", cell.cc, scenario.workload, scenario.seed);
     let complete = outcome.complete();
+    // A run that was done by then is a whole one.
+    let interrupted = (!complete && cancelled.load(Ordering::Relaxed))
+        .then(|| outcome.ended.since(Time::ZERO).as_millis_f64());
     let competing = plait_lab::competing(&scenario, &outcome);
     let connection = outcome.pairs.into_iter().flatten().next();
     let measures = connection.map(|connection| connection.measures).unwrap_or_default();
@@ -155,6 +165,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut document = document(&scenario, &cell, &measures, &timeline, (complete, hash, command));
     let kinds = scenario.compete.iter().map(ToString::to_string);
     document.competing_mbps = kinds.zip(competing).collect();
+    document.interrupted_ms = interrupted;
     if let Some((file, seen)) = drawn {
         write("--html", file, &page::render(&document, &timeline.counters, seen)?)?;
     }
@@ -163,16 +174,21 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     } else {
         let console = if args.output.is_some() { console.plain() } else { console };
         let drawing = timeline.to_text(console.width, console.colour);
-        let unfinished = if complete { "" } else { "The workload did not finish.\n" };
+        let unfinished = match interrupted {
+            Some(at) => format!("Interrupted after {} s.\n", figure(at / 1e3)),
+            None if complete => String::new(),
+            None => "The workload did not finish.\n".to_owned(),
+        };
         let again = &document.command;
         let beside = beside(&document.competing_mbps);
         format!("{drawing}\n{}{beside}{unfinished}Run again: {again}\n", headline(&measures))
     };
     deliver(&text, args.output.as_deref())?;
-    if complete {
-        return Ok(());
+    match (complete, interrupted) {
+        (true, _) => Ok(()),
+        (false, Some(_)) => Err(Failure::Interrupted),
+        (false, None) => Err(Failure::Peer("the workload did not finish".to_owned())),
     }
-    Err(Failure::Peer("the workload did not finish".to_owned()))
 }
 
 impl Args {
@@ -325,6 +341,7 @@ fn document(
         paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
         competing_mbps: BTreeMap::new(),
         complete,
+        interrupted_ms: None,
         measures: of_run.collect(),
         per_path: per_path.map(|(at, path)| path_document(path, measures.paths.get(at))).collect(),
         blocked_ms,

@@ -37,6 +37,10 @@ impl Watch for Watchers<'_> {
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
         self.0.iter_mut().for_each(|watch| watch.on_sample(at, snapshot));
     }
+
+    fn goes_on(&self) -> bool {
+        self.0.iter().all(|watch| watch.goes_on())
+    }
 }
 
 /// Why a path, or the host behind it, dropped a packet.

@@ -174,7 +174,9 @@ impl<'a> World<'a> {
                 self.now = self.setup.until;
                 break;
             }
-            self.sample_until(at);
+            if !self.sample_until(at) {
+                break;
+            }
             self.now = at;
             match source.checked_sub(self.network.sources()) {
                 None => self.on_network(source),
@@ -217,12 +219,13 @@ impl<'a> World<'a> {
         }
     }
 
-    fn sample_until(&mut self, at: Time) {
+    /// Shows the samples that are due until `at`; false where the watcher has had enough.
+    fn sample_until(&mut self, at: Time) -> bool {
         if self.next_sample > at {
-            return;
+            return true;
         }
-        let Some(watch) = &mut self.watch else { return };
-        let Some(interval) = watch.interval() else { return };
+        let Some(watch) = &mut self.watch else { return true };
+        let Some(interval) = watch.interval() else { return true };
         while self.next_sample <= at {
             let sampled = self.next_sample;
             let paths = (0..self.setup.paths.len() as u16).map(PathId);
@@ -234,7 +237,12 @@ impl<'a> World<'a> {
                 Snapshot { queued_down: queued(Direction::Down), queued_up: queued(Direction::Up) };
             watch.on_sample(sampled, &snapshot);
             self.next_sample = sampled + interval.max(Span::from_nanos(1));
+            if !watch.goes_on() {
+                self.now = sampled;
+                return false;
+            }
         }
+        true
     }
 
     fn on_network(&mut self, source: usize) {
