@@ -32,8 +32,14 @@ impl Case {
     /// names the member.
     pub fn parse(text: &str) -> Result<Case, CaseError> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let case: Case = serde_path_to_error::deserialize(&mut reader)
-            .map_err(|error| CaseError(format!("{}: {}", error.path(), error.inner())))?;
+        let case: Case = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let place = match error.path().to_string() {
+                // Of no member yet, or of one whose name is no text.
+                path if path == "." || path == "?" => String::new(),
+                path => format!("{path}: "),
+            };
+            CaseError(format!("{place}{}", error.inner()))
+        })?;
         reader.end().map_err(|error| CaseError(error.to_string()))?;
         case.verify().map_err(CaseError)?;
         Ok(case)
