@@ -12,6 +12,10 @@ pub mod codec;
 mod key;
 mod options;
 mod payload;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+#[cfg(not(feature = "planted-bugs"))]
+mod planted;
 mod segment;
 
 pub use checksum::Sum;

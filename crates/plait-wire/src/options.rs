@@ -216,6 +216,10 @@ pub enum Mptcp {
         /// Flag T: trying again may help.
         transient: bool,
     },
+    /// Two or more of the options for a connection that is established, each of another subtype: a
+    /// peer may tell that an address is gone and ask for a backup in one segment. Plait's own
+    /// segments have one.
+    Several(Box<[Mptcp]>),
 }
 
 /// The options of a segment. Small and inline; what only appears in handshakes and address
@@ -290,6 +294,21 @@ impl Mptcp {
             Mptcp::Fail(_) => 12,
             Mptcp::FastClose(_) => 12,
             Mptcp::Reset { .. } => 4,
+            Mptcp::Several(options) => options.iter().map(Mptcp::len).sum(),
+        }
+    }
+
+    /// Bytes of the option in the padded form, where each takes whole words.
+    fn padded_len(&self) -> u32 {
+        self.all().iter().map(|option| words(option.len())).sum()
+    }
+
+    /// The options that this is: itself, or each of several.
+    #[must_use]
+    pub fn all(&self) -> &[Mptcp] {
+        match self {
+            Mptcp::Several(options) => options,
+            one => core::slice::from_ref(one),
         }
     }
 
@@ -335,7 +354,7 @@ impl Options {
             n => 4 + 8 * n,
         };
         let dss = self.dss.map_or(0, |dss| words(dss.len()));
-        let mptcp = self.mptcp.as_ref().map_or(0, |option| words(option.len()));
+        let mptcp = self.mptcp.as_ref().map_or(0, |option| option.padded_len());
         mss + scale + clock + sack + dss + mptcp
     }
 

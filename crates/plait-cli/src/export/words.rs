@@ -180,11 +180,13 @@ pub(super) enum OptionWord {
     MpFail,
     MpFastclose,
     MpTcprst,
+    Several,
 }
 
 impl From<&Mptcp> for OptionWord {
     fn from(option: &Mptcp) -> OptionWord {
         match option {
+            Mptcp::Several(_) => OptionWord::Several,
             Mptcp::Capable(_) => OptionWord::MpCapable,
             Mptcp::JoinSyn(_) | Mptcp::JoinSynAck(_) | Mptcp::JoinAck(_) => OptionWord::MpJoin,
             Mptcp::AddAddr(_) => OptionWord::AddAddr,

@@ -22,10 +22,10 @@ pub(crate) struct FastClose {
 
 /// The key in an MP_FASTCLOSE.
 fn told_key(option: Option<&Mptcp>) -> Option<Key> {
-    match option {
-        Some(Mptcp::FastClose(key)) => Some(*key),
+    option?.all().iter().find_map(|option| match option {
+        Mptcp::FastClose(key) => Some(*key),
         _ => None,
-    }
+    })
 }
 
 impl Connection {

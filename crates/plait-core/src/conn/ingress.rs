@@ -69,9 +69,8 @@ impl Connection {
         } else if acceptable && self.is_forgotten(index, segment) {
             self.give_up_waiting(ctx);
         } else if acceptable {
-            if let Some(Mptcp::Reset { reason: ResetReason::Middlebox, transient: false }) =
-                segment.options.mptcp.as_deref()
-            {
+            let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
+            if segment.options.mptcp.as_deref().is_some_and(|it| it.all().contains(&meddled)) {
                 self.joins.bar(self.subflows[index].address.path);
             }
             self.kill_subflow(ctx, index, false);
@@ -154,6 +153,9 @@ impl Connection {
             Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
             Mptcp::Fail(dsn) => self.on_mp_fail(ctx, index, *dsn),
             Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),
+            Mptcp::Several(options) => {
+                options.iter().for_each(|option| self.on_mptcp_option(ctx, index, option));
+            }
             _ => {}
         }
     }

@@ -74,10 +74,9 @@ impl Connection {
     /// The peer refuses a join, for it does not know the connection any more.
     pub(super) fn is_forgotten(&self, index: usize, reset: &Segment) -> bool {
         let subflow = &self.subflows[index];
-        let for_good = matches!(
-            reset.options.mptcp.as_deref(),
-            Some(Mptcp::Reset { reason: ResetReason::Mptcp, transient: false })
-        );
+        let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
+        let told = reset.options.mptcp.as_deref();
+        let for_good = told.is_some_and(|option| option.all().contains(&refused));
         self.waits() && subflow.shake.join && subflow.state == State::SynSent && for_good
     }
 }

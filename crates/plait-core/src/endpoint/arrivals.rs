@@ -163,7 +163,7 @@ impl Endpoint {
             src_port: address.local_port,
             dst_port: address.remote_port,
             seq: if acked { segment.ack } else { 0 },
-            ack: segment.seq.wrapping_add(segment.seq_len()),
+            ack: if acked { 0 } else { segment.seq.wrapping_add(segment.seq_len()) },
             flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
             server: address.server,
             window: 0,

@@ -161,6 +161,16 @@ fn priority_changes() {
     s.expect(want(0, PSH));
 }
 
+/// R4: of two options beside a DSS both count.
+#[test]
+fn two_options_in_one_segment() {
+    let mut s = Script::open_server(multipath(), 2);
+    let (gone, prio) = (Mptcp::RemoveAddr([9].into()), Mptcp::Prio { backup: true });
+    s.send(s.tx(0).mptcp(Mptcp::Several([gone, prio].into())));
+    s.write(1_000);
+    s.expect(want(1, PSH));
+}
+
 /// RFC 9293 section 3.10.7.2: a listener ignores a segment with RST, whatever else it has.
 #[test]
 fn a_reset_opens_nothing() {

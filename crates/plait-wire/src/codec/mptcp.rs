@@ -2,6 +2,7 @@
 
 use super::error::{EncodeError, Why};
 use super::options::{MPTCP, Writer, once};
+use crate::planted::{Planted, planted};
 use crate::{
     AddAddr, DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp,
     Options, ResetReason,
@@ -43,7 +44,31 @@ const TRANSIENT: u8 = 0x01;
 
 /// Refuses options that do not belong on a segment with such flags.
 pub(super) fn check_place(option: &Mptcp, flags: Flags) -> Result<(), EncodeError> {
-    if belongs(option, flags) { Ok(()) } else { Err(EncodeError::Place(name(option))) }
+    if let Mptcp::Several(options) = option
+        && (options.len() < 2 || !distinct(options))
+    {
+        return Err(EncodeError::Shape("several options"));
+    }
+    match option.all().iter().find(|option| !belongs(option, flags)) {
+        None => Ok(()),
+        Some(option) => Err(EncodeError::Place(name(option))),
+    }
+}
+
+/// Whether these may share a segment: none opens a subflow, and no two are of one subtype.
+fn distinct(options: &[Mptcp]) -> bool {
+    let alone = |option: &Mptcp| {
+        use Mptcp::{Capable, JoinAck, JoinSyn, JoinSynAck, Several};
+        matches!(option, Capable(_) | JoinSyn(_) | JoinSynAck(_) | JoinAck(_) | Several(_))
+    };
+    let mut rest = options;
+    while let Some((first, behind)) = rest.split_first() {
+        if alone(first) || behind.iter().any(|option| name(option) == name(first)) {
+            return false;
+        }
+        rest = behind;
+    }
+    true
 }
 
 /// Whether the option, in its shape, belongs on a segment with such flags.
@@ -68,6 +93,7 @@ fn name(option: &Mptcp) -> &'static str {
         Mptcp::Fail(_) => "MP_FAIL",
         Mptcp::FastClose(_) => "MP_FASTCLOSE",
         Mptcp::Reset { .. } => "MP_TCPRST",
+        Mptcp::Several(_) => "several options",
     }
 }
 
@@ -157,6 +183,8 @@ pub(super) fn write(option: &Mptcp, out: &mut Writer<'_>) -> Result<(), EncodeEr
             begin(out, len, RESET, u8::from(*transient) * TRANSIENT);
             out.put(&[*reason as u8]);
         }
+        // Not within several; the caller takes those apart.
+        Mptcp::Several(_) => return Err(EncodeError::Shape("several options")),
     }
     Ok(())
 }
@@ -247,6 +275,9 @@ pub(super) fn read(body: &[u8], flags: Flags, options: &mut Options) -> Result<(
         (CAPABLE, _) => read_capable(len, low, &mut fields)?,
         (JOIN, 12 | 16 | 24) => read_join(len, low, &mut fields),
         (ADD_ADDR, _) => read_add_addr(len, low, &mut fields)?,
+        (REMOVE_ADDR, 19..) if planted(Planted::ManyAddresses) => {
+            Mptcp::RemoveAddr(Box::from(&fields.0[..usize::from(len - 3) % 16]))
+        }
         (REMOVE_ADDR, 4..) => Mptcp::RemoveAddr(Box::from(fields.0)),
         (PRIO, 3) => Mptcp::Prio { backup: low & BACKUP != 0 },
         (FAIL, 12) => {
@@ -266,11 +297,15 @@ pub(super) fn read(body: &[u8], flags: Flags, options: &mut Options) -> Result<(
     if !belongs(&option, flags) {
         return Err(Why::Place);
     }
-    if options.mptcp.is_some() {
-        return Err(Why::Twice);
-    }
-    options.mptcp = Some(Box::new(option));
-    Ok(())
+    let Some(known) = options.mptcp.take() else {
+        options.mptcp = Some(Box::new(option));
+        return Ok(());
+    };
+    let mut several = known.all().to_vec();
+    several.push(option);
+    let fits = distinct(&several);
+    options.mptcp = Some(if fits { Box::new(Mptcp::Several(several.into())) } else { known });
+    if fits { Ok(()) } else { Err(Why::Twice) }
 }
 
 fn read_dss(len: u8, fields: &mut Fields<'_>) -> Result<Dss, Why> {
@@ -295,7 +330,8 @@ fn read_dss(len: u8, fields: &mut Fields<'_>) -> Result<Dss, Why> {
     {
         map.checksum = Some(fields.half());
     }
-    if dss.len() == u32::from(len) { Ok(dss) } else { Err(Why::Length(len)) }
+    let fits = dss.len() == u32::from(len) || planted(Planted::DssLength);
+    if fits { Ok(dss) } else { Err(Why::Length(len)) }
 }
 
 fn read_capable(len: u8, version: u8, fields: &mut Fields<'_>) -> Result<Mptcp, Why> {
@@ -356,7 +392,7 @@ fn read_add_addr(len: u8, low: u8, fields: &mut Fields<'_>) -> Result<Mptcp, Why
     let address_id = fields.byte();
     let address =
         if v6 { IpAddr::from(fields.take::<16>()) } else { IpAddr::from(fields.take::<4>()) };
-    let port = port.then(|| fields.half());
+    let port = port.then(|| fields.half()).filter(|_| hmac || !planted(Planted::EchoPort));
     let hmac = hmac.then(|| fields.long());
     Ok(Mptcp::AddAddr(AddAddr { address_id, address, port, hmac }))
 }

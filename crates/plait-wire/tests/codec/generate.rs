@@ -72,7 +72,7 @@ fn mptcp(syn: bool, ack: bool) -> BoxedStrategy<Mptcp> {
             })
         ]
         .boxed(),
-        _ => established(flags).boxed(),
+        _ => prop_oneof![8 => established(flags), 1 => several()].boxed(),
     }
 }
 
@@ -102,6 +102,22 @@ fn established(flags: impl Strategy<Value = MpCapable>) -> impl Strategy<Value =
         (0..REASONS.len(), any::<bool>())
             .prop_map(|(n, transient)| Mptcp::Reset { reason: REASONS[n], transient }),
     ]
+}
+
+/// Several options of one segment, each of another subtype.
+fn several() -> impl Strategy<Value = Mptcp> {
+    let options = (any::<u64>(), any::<u8>(), any::<bool>(), 0..REASONS.len());
+    (options, proptest::sample::subsequence(vec![0, 1, 2, 3], 2..=4)).prop_map(
+        |((number, id, flag, reason), which)| {
+            let all = [
+                Mptcp::RemoveAddr([id].into()),
+                Mptcp::Prio { backup: flag },
+                Mptcp::Fail(number),
+                Mptcp::Reset { reason: REASONS[reason], transient: flag },
+            ];
+            Mptcp::Several(which.into_iter().map(|at| all[at].clone()).collect())
+        },
+    )
 }
 
 fn options(syn: bool, ack: bool) -> impl Strategy<Value = Options> {

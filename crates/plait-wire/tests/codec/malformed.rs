@@ -1,6 +1,6 @@
 //! What is refused, what is skipped, and what the error says.
 
-use super::{bytes_of, headers, hex, options_of};
+use super::{bytes_of, headers, hex, option_bytes, options_of};
 use plait_wire::codec::{
     EncodeError, Field, Headers, ParseError, Problem, TcpChecksum, Unread, Verify, Why, encode,
     encode_to, parse,
@@ -194,6 +194,34 @@ fn the_first_of_a_kind_counts() {
     // A broken first one does not count.
     let (options, _) = options_of(Flags::ACK, &hex("1e072001 000000 1e082001 00000002"));
     assert_eq!(options.dss.unwrap().data_ack.unwrap().value, 2);
+}
+
+/// R4: other options may share a segment, with a DSS as well, but not with one that opens a subflow.
+#[test]
+fn several_options_in_one_segment() {
+    let gone = Mptcp::RemoveAddr([2].into());
+    let (prio, fail) = (Mptcp::Prio { backup: true }, Mptcp::Fail(7));
+    let bytes = hex("1e044002 1e082001 00000001 1e0351 01 1e0c6000 0000000000000007");
+    let (options, skipped) = options_of(Flags::ACK, &bytes);
+    assert_eq!(skipped.count, 0);
+    assert!(options.dss.is_some());
+    let all = [gone.clone(), prio.clone(), fail.clone()];
+    assert_eq!(options.mptcp.as_deref(), Some(&Mptcp::Several(all.clone().into())));
+    assert_eq!((options.padded_len(), options.raw_len()), (28, 27));
+    let again = option_bytes(&with(Flags::ACK, options));
+    assert_eq!(again, hex("1e082001 00000001 1e044002 1e0351 01 1e0c6000 0000000000000007"));
+    let keys = "1e140101 73962198d473a3d9 683e36b25f2dbc92";
+    for text in [format!("{keys} 1e0351"), format!("1e0350 01 {keys}"), "1e0351 1e0350".into()] {
+        let (options, skipped) = options_of(Flags::ACK, &hex(&text));
+        assert_eq!(skipped.first.map(|it| it.why), Some(Why::Twice), "{text}");
+        assert!(!matches!(options.mptcp.as_deref(), None | Some(Mptcp::Several(_))), "{text}");
+    }
+    let refused = |options: &[Mptcp]| {
+        let mptcp = Some(Box::new(Mptcp::Several(options.into())));
+        encoded(&with(Flags::ACK, Options { mptcp, ..Options::default() })).is_err()
+    };
+    assert!(refused(&[]) && refused(std::slice::from_ref(&prio)) && refused(&[prio.clone(), prio]));
+    assert!(refused(&[Mptcp::Several(all.into()), gone]) && refused(&[fail.clone(), fail]));
 }
 
 /// R64: a shift above 14 counts as 14 (RFC 7323 section 2.3).

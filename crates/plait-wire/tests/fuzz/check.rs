@@ -1,0 +1,168 @@
+//! What the codec promises about any bytes.
+
+use plait_wire::codec::{
+    EncodeError, ParseError, Problem, TcpChecksum, Verify, Why, encode, parse, parse_into,
+};
+use plait_wire::{AddAddr, Mptcp, Options, Segment};
+use std::net::IpAddr;
+
+/// Parses the bytes and holds what comes out against the promises. Tells what it met, in words, or
+/// which promise was broken.
+pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
+    let verified = parse(packet, Verify::Checksum);
+    let mut segment = Segment::default();
+    let parsed = match parse_into(packet, Verify::Trusted, &mut segment) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let outside = error.at > packet.len();
+            let told = format!("{error}, of {} bytes", packet.len());
+            return match verified {
+                _ if outside => Err(format!("an error outside of the packet: {told}")),
+                Ok(_) => Err(format!("only the verified packet parses: {told}")),
+                Err(_) => Ok(vec![problem(&error)]),
+            };
+        }
+    };
+    let payload = packet.get(parsed.payload_at..).unwrap_or_default();
+    if !payload.starts_with(parsed.payload) {
+        return Err("the payload is not where it is said to be".to_owned());
+    }
+    let (walked, bytes) = walk(option_bytes(packet, parsed.payload_at));
+    let taken = count(&segment.options);
+    let skipped = usize::from(parsed.skipped.count);
+    if walked != taken + skipped {
+        let told = format!("{walked} options, {taken} taken and {skipped} skipped");
+        return Err(format!("{told}: {segment:?}"));
+    }
+    let raw = segment.options.raw_len() as usize;
+    if skipped == 0 && bytes != raw {
+        return Err(format!("{bytes} bytes of options were read as {raw}: {segment:?}"));
+    }
+    round(packet, &segment)?;
+    let mut met = names(&segment.options);
+    met.extend(parsed.skipped.first.map(|unread| reason(unread.why)));
+    match verified {
+        Ok((_, again)) if again.options != segment.options => {
+            Err("verifying changes the options".to_owned())
+        }
+        Ok(_) => Ok(met),
+        Err(ParseError { problem: Problem::Checksum(_), .. }) => Ok(met),
+        Err(error) => Err(format!("only the trusted packet parses: {error}")),
+    }
+}
+
+/// What was parsed can be encoded, and parses to the same; padding may be too much for the options.
+fn round(packet: &[u8], segment: &Segment) -> Result<(), String> {
+    let Ok((headers, whole)) = parse(packet, Verify::Trusted) else {
+        return Err("it parses once, but not twice".to_owned());
+    };
+    let mut again = Vec::new();
+    match encode(&headers, &whole, TcpChecksum::Full, &mut again) {
+        Ok(_) => {}
+        Err(EncodeError::Options(_)) if !segment.options.fits() => return Ok(()),
+        Err(error) => return Err(format!("{error}: {segment:?}")),
+    }
+    let (same_headers, read) =
+        parse(&again, Verify::Checksum).map_err(|error| format!("its own packet: {error}"))?;
+    let fields = |s: &Segment| (s.src_port, s.dst_port, s.seq, s.ack, s.flags, s.window);
+    let same = same_headers == headers
+        && fields(&read) == fields(&whole)
+        && read.options == whole.options
+        && read.payload.bytes() == whole.payload.bytes();
+    if same { Ok(()) } else { Err(format!("{whole:?} came back as {read:?}")) }
+}
+
+/// The options of a packet that parses, found anew.
+fn option_bytes(packet: &[u8], payload_at: usize) -> &[u8] {
+    let byte = |at: usize| usize::from(packet.get(at).copied().unwrap_or(0));
+    let mut tcp = if byte(0) >> 4 == 4 { (byte(0) & 15) * 4 } else { 40 };
+    let mut next = if byte(0) >> 4 == 4 { 6 } else { byte(6) };
+    while next != 6 && tcp < packet.len() {
+        (next, tcp) = (byte(tcp), tcp + 8 + 8 * byte(tcp + 1));
+    }
+    packet.get(tcp + 20..payload_at).unwrap_or_default()
+}
+
+/// How many options there are, a broken one included, after which there are none, and the bytes of
+/// those before it.
+fn walk(mut rest: &[u8]) -> (usize, usize) {
+    let (mut options, mut bytes) = (0, 0);
+    loop {
+        match rest {
+            [] | [0, ..] => return (options, bytes),
+            [1, tail @ ..] => rest = tail,
+            [_, len @ 2..=255, ..] if usize::from(*len) <= rest.len() => {
+                options += 1;
+                bytes += usize::from(*len);
+                rest = &rest[usize::from(*len)..];
+            }
+            _ => return (options + 1, bytes),
+        }
+    }
+}
+
+fn count(options: &Options) -> usize {
+    usize::from(options.mss.is_some())
+        + usize::from(options.window_scale.is_some())
+        + usize::from(options.sack_permitted)
+        + usize::from(options.timestamps.is_some())
+        + usize::from(options.sack.count() > 0)
+        + usize::from(options.dss.is_some())
+        + options.mptcp.as_deref().map_or(0, |option| option.all().len())
+}
+
+/// Every option in its shape.
+fn names(options: &Options) -> Vec<String> {
+    let mut names = Vec::new();
+    let simple = [
+        ("MSS", options.mss.is_some()),
+        ("window scale", options.window_scale.is_some()),
+        ("SACK permitted", options.sack_permitted),
+        ("timestamps", options.timestamps.is_some()),
+    ];
+    names.extend(simple.iter().filter(|(_, there)| *there).map(|(name, _)| (*name).to_owned()));
+    if options.sack.count() > 0 {
+        names.push(format!("SACK {}", options.sack.count()));
+    }
+    if let Some(dss) = &options.dss {
+        names.push(format!("DSS {}", dss.len()));
+        if dss.data_fin {
+            names.push("DATA_FIN".to_owned());
+        }
+        if dss.mapping.is_some_and(|map| map.len == 0) {
+            names.push("infinite mapping".to_owned());
+        }
+    }
+    for option in options.mptcp.iter().flat_map(|option| option.all()) {
+        names.push(name(option));
+    }
+    names
+}
+
+fn name(option: &Mptcp) -> String {
+    let len = option.len();
+    match option {
+        Mptcp::Capable(_) => format!("MP_CAPABLE {len}"),
+        Mptcp::JoinSyn(_) | Mptcp::JoinSynAck(_) | Mptcp::JoinAck(_) => format!("MP_JOIN {len}"),
+        Mptcp::AddAddr(AddAddr { address: IpAddr::V4(_), .. }) => format!("ADD_ADDR v4 {len}"),
+        Mptcp::AddAddr(_) => format!("ADD_ADDR v6 {len}"),
+        Mptcp::RemoveAddr(_) => "REMOVE_ADDR".to_owned(),
+        Mptcp::Prio { .. } => "MP_PRIO".to_owned(),
+        Mptcp::Fail(_) => "MP_FAIL".to_owned(),
+        Mptcp::FastClose(_) => "MP_FASTCLOSE".to_owned(),
+        Mptcp::Reset { reason, .. } => format!("MP_TCPRST {reason:?}"),
+        Mptcp::Several(_) => "several in several".to_owned(),
+    }
+}
+
+/// The kind of what is wrong with a packet.
+fn problem(error: &ParseError) -> String {
+    let text = format!("{:?}", error.problem);
+    let kind = text.split([',', ')']).next().unwrap_or_default();
+    kind.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('(').to_owned()
+}
+
+fn reason(why: Why) -> String {
+    let text = format!("{why:?}");
+    format!("skipped: {}", text.split('(').next().unwrap_or_default())
+}
