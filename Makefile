@@ -32,8 +32,10 @@ test: ## format, lints, documentation, floors, every test
 
 soak: ## the long versions of the randomised tests (release build)
 	@PLAIT_SOAK=1 PLAIT_SEEDS=$${PLAIT_SEEDS:-20000} PROPTEST_CASES=$${PROPTEST_CASES:-20000} \
+	  PLAIT_FUZZ_SECONDS=$${PLAIT_FUZZ_SECONDS:-600} \
 	  cargo test --workspace --release --no-fail-fast
 	@cargo test -p plait-lab --features planted-bugs --test planted --release
+	@cargo test -p plait-wire --features planted-bugs --test fuzz --release
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -1,6 +1,7 @@
 //! `plait compare`: one workload, the given paths, all schedulers, many seeds.
 
 use crate::console::{Console, json, write};
+use crate::export::capture::Capture;
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// Write the scenario to this file as well
     #[arg(long, value_name = "FILE")]
     save_scenario: Option<PathBuf>,
+    /// Write the packets of the first run (pcapng): the first row, the first seed
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
@@ -38,6 +42,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let scenario = args.scenario()?;
     args.output.check()?;
     save(&scenario, args.save_scenario.as_deref())?;
+    args.capture(&scenario)?;
     let cancelled = progress::on_interrupt()?;
     let bar = progress::bar(console);
     let advance = |done: usize, total: usize| {
@@ -76,6 +81,19 @@ impl Args {
         let scenario = built.map_err(|error| Failure::Usage(error.to_string()))?;
         check_window(&scenario)?;
         Ok(scenario)
+    }
+
+    /// Writes the file of `--pcap`: the first run once more.
+    fn capture(&self, scenario: &Scenario) -> Result<(), Failure> {
+        let Some(file) = &self.pcap else { return Ok(()) };
+        let points = scenario.points().map_err(|error| Failure::Usage(error.to_string()))?;
+        let first = points.first().map_or(scenario, |point| &point.scenario);
+        let Some(cell) = plait_lab::cells(first).into_iter().next() else { return Ok(()) };
+        let command = scenario.command_line();
+        let mut capture = Capture::create(file, &cell, first.seed, &command)?;
+        // What comes of it is in the report.
+        let _ = plait_lab::simulate(&cell, first.seed, &mut capture);
+        capture.finish()
     }
 
     fn text(&self, document: &Document, console: Console) -> Result<String, Failure> {

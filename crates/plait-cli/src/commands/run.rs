@@ -2,6 +2,7 @@
 
 use crate::console::{Console, check_writable, deliver, json, write};
 use crate::export::Watchers;
+use crate::export::capture::Capture;
 use crate::export::events::{EventLog, Header};
 use crate::export::page::{self, Collector};
 use crate::failure::Failure;
@@ -48,6 +49,9 @@ pub(crate) struct Args {
     /// Write every event as JSON lines (`plait schema events`)
     #[arg(long, value_name = "FILE")]
     trace_events: Option<PathBuf>,
+    /// Write the packets, as the data's sender sees them, with the scheduler's reasons (pcapng)
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
 }
 
 /// `plait run --json`.
@@ -132,16 +136,19 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
     let mut log = args.event_log(&scenario, &cell, &command)?;
+    let mut capture = args.capture(&scenario, &cell, &command)?;
     let mut drawn = args.drawn(&scenario)?;
     let cancelled = progress::on_interrupt()?;
     let mut clock = Clock::new(console, &scenario.workload, cancelled);
     console.remark(2, &format!("plait: {cell}, seed {}", scenario.seed));
     let mut watchers = Watchers(vec![&mut recorder, &mut clock]);
     watchers.0.extend(log.as_mut().map(|log| log as &mut dyn Watch));
+    watchers.0.extend(capture.as_mut().map(|capture| capture as &mut dyn Watch));
     watchers.0.extend(drawn.as_mut().map(|(_, seen)| seen as &mut dyn Watch));
     let outcome = plait_lab::simulate(&cell, scenario.seed, &mut watchers);
     clock.clear();
     log.map_or(Ok(()), EventLog::finish)?;
+    capture.map_or(Ok(()), Capture::finish)?;
     if let Some(violation) = outcome.violation {
         return Err(Failure::Internal(format!("invariant violated: {violation}")));
     }
@@ -198,6 +205,7 @@ impl Args {
             ("--output", &self.output),
             ("--html", &self.html),
             ("--trace-events", &self.trace_events),
+            ("--pcap", &self.pcap),
             ("--save-scenario", &self.save_scenario),
         ];
         let mut named = files.iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?)));
@@ -232,6 +240,17 @@ impl Args {
             paths: &paths,
         };
         EventLog::create(file, header).map(Some)
+    }
+
+    /// The file of `--pcap`.
+    fn capture(
+        &self,
+        scenario: &Scenario,
+        cell: &Cell,
+        command: &str,
+    ) -> Result<Option<Capture>, Failure> {
+        let create = |file: &PathBuf| Capture::create(file, cell, scenario.seed, command);
+        self.pcap.as_ref().map(create).transpose()
     }
 
     /// The file of `--html` and the observer for it. The file is made at once: a run is not made

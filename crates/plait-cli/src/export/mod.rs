@@ -1,7 +1,10 @@
-//! What a run leaves behind in files: every event as JSON lines, and a page to look at.
+//! What a run leaves behind in files: every event as JSON lines, a page to look at, and its
+//! packets.
 
+pub(crate) mod capture;
 pub(crate) mod events;
 pub(crate) mod page;
+mod pcapng;
 pub(crate) mod recorded;
 mod weighed;
 mod words;

@@ -1,0 +1,287 @@
+//! `--pcap`, read by tshark: an independent decoder sees in every packet what the run says was sent,
+//! finds nothing malformed and no wrong checksum, and understands the connection.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
+
+const PATHS: &str = "--path wifi:rate=20mbit,rtt=22ms,queue=60kB,loss=0.5% \
+                     --path lte:rate=10mbit,rtt=60ms";
+
+fn file(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("captures");
+    fs::create_dir_all(&dir).unwrap();
+    dir.join(name)
+}
+
+fn plait(args: &str) {
+    let output = Command::new(PLAIT).args(args.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{args}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Whether there is a tshark; if not, the summary says that the test was skipped.
+fn has_tshark() -> bool {
+    let known =
+        Command::new("tshark").arg("--version").output().is_ok_and(|it| it.status.success());
+    if !known {
+        // Past the capture of the test's output, for `make test` to find.
+        let why = "no tshark (Debian package tshark) to read the captures of `--pcap` with";
+        let _ = writeln!(std::io::stdout(), "\nskipped: {why}");
+    }
+    known
+}
+
+/// The fields of every packet that `filter` lets through; those that come several times are joined
+/// by commas.
+fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file).args(["-Y", filter, "-T", "fields"]);
+    for option in [
+        "mptcp.analyze_mappings:TRUE",
+        "mptcp.intersubflows_retransmission:TRUE",
+        "mptcp.relative_sequence_numbers:FALSE",
+        "tcp.relative_sequence_numbers:FALSE",
+        "tcp.check_checksum:TRUE",
+        "ip.check_checksum:TRUE",
+        "tcp.desegment_tcp_streams:FALSE",
+    ] {
+        command.args(["-o", option]);
+    }
+    // The payload is a pattern and not what usually goes to this port.
+    command.args(["-d", "tcp.port==443,data"]);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |line: &str| line.split('\t').map(str::to_owned).collect();
+    text.lines().map(line).collect()
+}
+
+/// The events of a kind, of all lines of a file.
+fn events(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap();
+    text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A capture and the events of the same run.
+fn captured(name: &str, args: &str) -> (PathBuf, Vec<Value>) {
+    let (pcap, log) = (file(&format!("{name}.pcapng")), file(&format!("{name}.jsonl")));
+    plait(&format!("run {args} --pcap {} --trace-events {}", pcap.display(), log.display()));
+    (pcap, events(&log))
+}
+
+const FIELDS: [&str; 14] = [
+    "frame.time_epoch",
+    "frame.interface_name",
+    "ip.len",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.seq_raw",
+    "tcp.flags.ack",
+    "tcp.ack_raw",
+    "tcp.window_size_value",
+    "tcp.len",
+    "tcp.options.sack_le",
+    "tcp.options.sack_re",
+    "tcp.options.mptcp.rawdataseqno",
+    "tcp.options.mptcp.rawdataack",
+];
+
+/// Stands for whatever tshark says.
+const ANY: &str = "*";
+
+/// What tshark has to say of a segment event in these fields.
+fn expected(event: &Value) -> Vec<String> {
+    let number = |key: &str| event[key].as_u64().unwrap().to_string();
+    let t_ns = event["t_ns"].as_u64().unwrap();
+    let edges = |at: usize| {
+        let blocks = event["sack"].as_array().unwrap().iter();
+        blocks.map(|block| block[at].to_string()).collect::<Vec<_>>().join(",")
+    };
+    let long = |key: &str| {
+        let digits = event[key].as_str().map(|hex| hex.trim_start_matches("0x"));
+        digits.map_or(String::new(), |hex| u64::from_str_radix(hex, 16).unwrap().to_string())
+    };
+    let ack = event["ack"].as_u64();
+    vec![
+        format!("{}.{:09}", t_ns / 1_000_000_000, t_ns % 1_000_000_000),
+        event["path"].as_str().unwrap().to_owned(),
+        number("ip_bytes"),
+        number("src_port"),
+        number("dst_port"),
+        number("seq"),
+        u8::from(ack.is_some()).to_string(),
+        ack.unwrap_or(0).to_string(),
+        number("window"),
+        number("payload_bytes"),
+        edges(0),
+        edges(1),
+        // MP_FAIL has a DSN too, which the event does not tell.
+        if event["mptcp"] == "mp-fail" { ANY.to_owned() } else { long("wire_dsn") },
+        long("wire_data_ack"),
+    ]
+}
+
+/// Every packet is the segment that the host of the capture sent or received, field by field, in
+/// this order; none is malformed or has a wrong checksum, and there is no error of any protocol.
+fn agrees(name: &str, pcap: &Path, events: &[Value], sender: &str) {
+    let seen = tshark(pcap, "tcp", &FIELDS);
+    let (sent, arrived) = match sender {
+        "server" => ("down", "up"),
+        _ => ("up", "down"),
+    };
+    let captured = events.iter().filter(|it| {
+        let event = (it["event"].as_str().unwrap(), it["direction"].as_str().unwrap_or(""));
+        event == ("segment-sent", sent) || event == ("segment-delivered", arrived)
+    });
+    let expected: Vec<Vec<String>> = captured.map(expected).collect();
+    assert!(expected.len() > 20, "{name}: {} packets", expected.len());
+    for (at, (seen, expected)) in seen.iter().zip(&expected).enumerate() {
+        let same = |(seen, expected): (&String, &String)| seen == expected || expected == ANY;
+        assert!(
+            seen.len() == expected.len() && seen.iter().zip(expected).all(same),
+            "{name}, packet {}: {seen:?}, not {expected:?}, of {FIELDS:?}",
+            at + 1
+        );
+    }
+    assert_eq!(seen.len(), expected.len(), "{name}");
+    let wrong = "_ws.malformed || ip.checksum.status == \"Bad\" || tcp.checksum.status == \"Bad\" || \
+                 _ws.expert.severity == \"Error\"";
+    let found = tshark(pcap, wrong, &["frame.number", "_ws.expert.message"]);
+    assert!(found.is_empty(), "{name}: {found:?}");
+}
+
+/// Runs that meet every option between them.
+const RUNS: [(&str, &str, &str); 8] = [
+    ("two", "--workload download:500kB --schedulers ecf", "server"),
+    ("upload", "--workload upload:300kB --schedulers roundrobin --checksum on", "client"),
+    ("redundant", "--workload download:100kB --schedulers redundant", "server"),
+    ("mesh", "--workload download:200kB --subflows mesh4 --schedulers roundrobin", "server"),
+    ("gone", "--path c:rate=8mbit,rtt=30ms,gone=100ms..400ms --workload download:800kB", "server"),
+    ("checked", "--workload download:300kB --checksum on --schedulers blest+rp", "server"),
+    (
+        "edited",
+        "--path c:rate=8mbit,rtt=30ms,edit=2% --workload download:300kB --checksum on \
+         --schedulers roundrobin",
+        "server",
+    ),
+    ("burst", "--workload burst:15seg --schedulers daps", "server"),
+];
+
+/// R1, R5, R6, R7, R20, R28, R30, R43, R46, R49.
+#[test]
+fn an_independent_decoder_agrees() {
+    if !has_tshark() {
+        return;
+    }
+    for (name, args, sender) in RUNS {
+        let (pcap, events) = captured(name, &format!("{PATHS} {args}"));
+        agrees(name, &pcap, &events, sender);
+        // Every packet with an option is of the one connection, from the second on: the first names
+        // no key yet.
+        let signs = "tcp.options.mptcp.subtype && frame.number > 1";
+        let streams = tshark(&pcap, signs, &["mptcp.stream"]);
+        assert!(streams.iter().all(|stream| stream[0] == "0"), "{name}");
+        // All data is mapped; that on MP_CAPABLE is by implication, which tshark does not follow.
+        let unmapped = "tcp.len > 0 && !(tcp.options.mptcp.subtype == 0) && \
+                        (!mptcp.related_mapping || mptcp.dss.missing_mapping)";
+        let unmapped = tshark(&pcap, unmapped, &["frame.number"]);
+        assert!(unmapped.is_empty(), "{name}: {unmapped:?}");
+        // Joins name the token that tshark computes from the server's key.
+        let token = tshark(
+            &pcap,
+            "tcp.flags.syn == 1 && tcp.flags.ack == 1 && tcp.options.mptcp.sendkey",
+            &["mptcp.expected_token"],
+        );
+        let joins = tshark(
+            &pcap,
+            "tcp.options.mptcp.subtype == 1 && tcp.flags.syn == 1 && tcp.flags.ack == 0",
+            &["tcp.options.mptcp.recvtok"],
+        );
+        assert!(!joins.is_empty(), "{name}");
+        assert!(joins.iter().all(|join| *join == token[0]), "{name}: {joins:?}, {token:?}");
+        // What the sender put where has its reason beside it.
+        let own = if sender == "server" { "tcp.srcport == 443" } else { "tcp.dstport == 443" };
+        let data = tshark(&pcap, &format!("tcp.len > 0 && {own}"), &["frame.comment"]);
+        let sent = events.iter().filter(|it| it["event"] == "data-sent" && it["host"] == sender);
+        let carried: Vec<String> = sent.map(explanation).collect();
+        assert_eq!(data.len(), carried.len(), "{name}");
+        for (comment, carried) in data.iter().zip(&carried) {
+            assert!(comment[0].starts_with(carried), "{name}: {comment:?}, not {carried}");
+        }
+    }
+}
+
+/// The beginning of the comment on the packet of a `data-sent` event.
+fn explanation(event: &Value) -> String {
+    let word = match event["carry"].as_str().unwrap() {
+        "new" => "new data",
+        "redundant" => "redundant copy",
+        "opportunistic" => "opportunistic retransmission",
+        "tail-probe" => "tail probe",
+        other => other,
+    };
+    let dsn = event["dsn"].as_u64().unwrap();
+    let end = dsn + event["len_bytes"].as_u64().unwrap();
+    let decided = if matches!(word, "retransmission" | "tail probe") { "" } else { "; decision " };
+    format!("{word} {dsn}..{end} on subflow {}{decided}", event["subflow"])
+}
+
+/// Copies on another subflow are what tshark calls reinjections, and it counts as many.
+#[test]
+fn reinjections_are_counted_alike() {
+    if !has_tshark() {
+        return;
+    }
+    let (pcap, events) = captured("copies", &format!("{PATHS} {}", RUNS[2].1));
+    let copies =
+        events.iter().filter(|it| it["event"] == "data-sent" && it["carry"] == "redundant");
+    let seen = tshark(&pcap, "mptcp.reinjection_of && tcp.len > 0", &["frame.number"]);
+    assert!(seen.len() >= copies.count() && !seen.is_empty(), "{}", seen.len());
+}
+
+/// R50, R52: plain TCP, from the start and after the options have vanished.
+#[test]
+fn plain_tcp_is_seen_as_such() {
+    if !has_tshark() {
+        return;
+    }
+    let one = "--path a:rate=10mbit,rtt=20ms,loss=1%";
+    let (pcap, events) = captured("single", &format!("{one} --workload download:200kB"));
+    agrees("single", &pcap, &events, "server");
+    assert!(tshark(&pcap, "tcp.options.mptcp.subtype", &["frame.number"]).is_empty());
+    let strip = "--path a:rate=10mbit,rtt=20ms,strip=synack --path b:rate=5mbit,rtt=40ms";
+    let (pcap, events) = captured("strip", &format!("{strip} --workload download:200kB"));
+    agrees("strip", &pcap, &events, "server");
+    let late = "tcp.options.mptcp.subtype == 2";
+    assert!(tshark(&pcap, late, &["frame.number"]).is_empty());
+}
+
+/// The capture of a comparison is that of its first run, and every capture comes out the same again.
+#[test]
+fn a_capture_is_reproducible() {
+    let args = "--path wifi-home --path lte-att --workload download:100kB --schedulers ecf,minrtt";
+    let names = ["compared", "once", "again"].map(|name| file(&format!("{name}.pcapng")));
+    plait(&format!("compare {args} --runs 2 --pcap {}", names[0].display()));
+    for name in &names[1..] {
+        let args = args.replace(",minrtt", "");
+        plait(&format!("run {args} --pcap {}", name.display()));
+    }
+    let [compared, once, again] = names.map(|name| fs::read(name).unwrap());
+    assert!(once == again);
+    // They differ in the command line at their head.
+    assert_eq!(tail(&compared), tail(&once));
+}
+
+/// What stands behind the first block, whose length is in its second word.
+fn tail(capture: &[u8]) -> &[u8] {
+    let len = u32::from_le_bytes(capture[4..8].try_into().unwrap());
+    &capture[len as usize..]
+}
