@@ -136,6 +136,10 @@ pub struct Config {
     /// Take a reduction of the window back when what counted as lost proves to have been late
     /// (D-SACK, Eifel detection, F-RTO).
     pub undo: bool,
+    /// Send nothing beyond the window that the peer told on a subflow: stock kernels refuse it, beside
+    /// what is beyond the shared one (RFC 8684 section 3.3.4). Between plait's own ends the shared
+    /// window says it all.
+    pub subflow_windows: bool,
     /// Where numbers that wrap begin.
     pub offsets: StartOffsets,
 }
@@ -215,6 +219,7 @@ impl Default for Config {
             reduce_from: ReduceFrom::default(),
             probe: Some(Config::PROBE),
             undo: true,
+            subflow_windows: false,
             offsets: StartOffsets::default(),
         }
     }

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::happening::Happening;
 use crate::names::{Names, OwnPath};
 use crate::relay::Relay;
-use crate::serve::header_excess;
+use crate::serve::fit_to_kernels;
 use crate::stack::{Stack, StackCounters};
 use crate::{Device, add_route};
 use plait_base::{ConnId, PathId, Span, Time};
@@ -64,7 +64,7 @@ impl Client {
     pub fn open(settings: DialSettings) -> io::Result<Client> {
         let DialSettings { to, from, device, mut spec } = settings;
         let device = Device::open(&device, spec.config.mtu as u16)?;
-        spec.config.mtu -= header_excess(to.ip());
+        fit_to_kernels(&mut spec, to.ip());
         let mut paths = Vec::new();
         for origin in from {
             add_route(&device, origin.address)?;

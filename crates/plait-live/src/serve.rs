@@ -53,7 +53,7 @@ impl Server {
         for address in std::iter::once(listen.ip()).chain(advertise.iter().copied()) {
             add_route(&device, address)?;
         }
-        spec.config.mtu -= header_excess(listen.ip());
+        fit_to_kernels(&mut spec, listen.ip());
         spec.addresses.clone_from(&advertise);
         let mut stack = Stack::new(device, Names::server(listen.ip()))?;
         for address in advertise {
@@ -107,8 +107,9 @@ impl Server {
     }
 }
 
-/// By how many bytes the IP header of a packet to `address` is longer than that of IPv4, which the
-/// core counts with.
-pub(crate) fn header_excess(address: IpAddr) -> u32 {
-    if address.is_ipv6() { 20 } else { 0 }
+/// What settings have to be towards stock kernels at addresses like this one.
+pub(crate) fn fit_to_kernels(spec: &mut ConnectionSpec, address: IpAddr) {
+    // The core counts with the IP header of IPv4, which is 20 bytes shorter than that of IPv6.
+    spec.config.mtu -= if address.is_ipv6() { 20 } else { 0 };
+    spec.config.subflow_windows = true;
 }

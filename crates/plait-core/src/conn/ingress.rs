@@ -162,7 +162,15 @@ impl Connection {
 
     /// Acknowledgement of the subflow's own sequence space.
     fn on_subflow_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
-        let subflow = &self.subflows[index];
+        let subflow = &mut self.subflows[index];
+        if self.spec.config.subflow_windows {
+            let window = u64::from(segment.window) << subflow.shake.peer_scale;
+            let held = subflow.exceeds_window(self.mss);
+            subflow.standing.edge = subflow.standing.edge.max(ack.saturating_add(window));
+            if held {
+                self.scheduling.on_released(subflow.id);
+            }
+        }
         let una = subflow.tx.una();
         let blocks = segment.options.sack.as_slice();
         if ack <= una && blocks.is_empty() {
@@ -305,8 +313,9 @@ impl Connection {
                     return seq.checked_sub(1);
                 }
                 let range = ByteRange::with_len(seq, u64::from(segment.payload.len()));
-                let told = match segment.options.dss.and_then(|dss| dss.mapping) {
-                    Some(map) => self.read_mapping(&map, seq)?,
+                let dss = segment.options.dss.unwrap_or_default();
+                let told = match dss.mapping {
+                    Some(map) => self.read_mapping(&map, dss.data_fin, seq)?,
                     // A middlebox has cut it from the segment that told the mapping.
                     None => {
                         let told = &self.subflows[index].told;
@@ -321,11 +330,14 @@ impl Connection {
         }
     }
 
-    /// A mapping in our own numbers. `seq` is where the segment that tells it starts.
-    fn read_mapping(&self, map: &Mapping, seq: u64) -> Option<Told> {
+    /// A mapping in our own numbers. `seq` is where the segment that tells it starts; a DATA_FIN with
+    /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
+    /// 3.3.3).
+    fn read_mapping(&self, map: &Mapping, fin: bool, seq: u64) -> Option<Told> {
         let dsn = self.mapped_dsn(map);
         let start = unwrap32(map.ssn, seq);
-        let end = start.checked_add(u64::from(map.len))?;
+        let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
+        let end = start.checked_add(bytes)?;
         Some(Told { seq: ByteRange::new(start, end), dsn })
     }
 
@@ -346,9 +358,9 @@ impl Connection {
             self.subflows[index].owes.ack = true;
             return;
         }
-        if let Some(map) = segment.options.dss.and_then(|dss| dss.mapping)
+        if let Some(Dss { mapping: Some(map), data_fin, .. }) = segment.options.dss
             && u64::from(map.len) > len
-            && let Some(told) = self.read_mapping(&map, seq)
+            && let Some(told) = self.read_mapping(&map, data_fin, seq)
             && !self.subflows[index].remember(told)
         {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));

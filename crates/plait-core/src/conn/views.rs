@@ -109,14 +109,17 @@ impl Connection {
         self.client && self.mode == Mode::Multipath && !told
     }
 
-    /// Whether small queues or pacing make subflows wait.
+    /// Whether small queues, pacing or windows of their own make subflows wait.
     pub(super) fn holds_back(&self) -> bool {
-        self.spec.config.tsq || self.spec.config.pacing.is_some()
+        let config = &self.spec.config;
+        config.tsq || config.pacing.is_some() || config.subflow_windows
     }
 
-    /// Whether `subflow` waits for the host's queue or for its release time.
+    /// Whether `subflow` waits for the host's queue, for its release time or for its window.
     pub(super) fn held_back(&self, subflow: &Subflow) -> bool {
-        subflow.pacer.is_held() || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
+        subflow.pacer.is_held()
+            || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
+            || self.spec.config.subflow_windows && subflow.exceeds_window(self.mss())
     }
 
     /// Brings the views of the subflows that carry data up to date.
@@ -137,13 +140,14 @@ impl Connection {
                 self.scheduling.views.list[at] = self.subflow_view(id.index());
             } else if stale.sent.contains(id) {
                 let subflow = &self.subflows[id.index()];
+                let held = self.held_back(subflow);
                 let view = &mut self.scheduling.views.list[at];
                 view.cwnd = subflow.uncapped_cwnd();
                 view.inflight = subflow.tx.inflight();
                 view.outstanding = subflow.tx.outstanding();
                 view.queued = self.queue.assigned(id);
                 view.last_send = subflow.last_send;
-                view.tsq_blocked = subflow.pacer.is_held();
+                view.tsq_blocked = held;
             }
         }
     }

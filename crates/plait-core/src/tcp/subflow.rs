@@ -118,6 +118,8 @@ pub(crate) struct Standing {
     pub(crate) rec_cwnd: u64,
     /// Most bytes in flight that a scheduler's effect allows.
     pub(crate) cap: Option<u64>,
+    /// Right edge of the window that the peer told on this subflow, in its sequence numbers.
+    pub(crate) edge: u64,
 }
 
 #[derive(Debug)]
@@ -351,6 +353,12 @@ impl Subflow {
         let sent = *self.tx.first_lost()?;
         let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
         fits.then_some((sent.seq, sent.dsn, sent.len, sent.fin))
+    }
+
+    /// Whether `len` bytes more would leave the window that the peer told here. With nothing in
+    /// flight they may: what was told may be old, and no acknowledgement would come to mend that.
+    pub(crate) fn exceeds_window(&self, len: u64) -> bool {
+        !self.tx.is_empty() && self.tx.nxt() + len > self.standing.edge
     }
 
     /// Whether nothing is in flight and nothing lost.

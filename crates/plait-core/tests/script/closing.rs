@@ -168,6 +168,19 @@ fn a_data_fin_beside_data() {
     assert_eq!(s.endpoint.readable(s.id), 100);
 }
 
+/// R31, R41: a DATA_FIN with data takes no byte of its subflow: what a stock kernel sends there after
+/// it, again for another subflow, has the next one.
+#[test]
+fn a_subflow_goes_on_behind_a_data_fin() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.send(s.tx(1).data(200, 100).map(200, 1, 101).fin_with_it());
+    s.lose_all();
+    s.send(s.tx(1).data(0, 100).map(0, 101, 200));
+    s.expect(want(1, ACK).ack(201).dack(100));
+    s.send(s.tx(1).data(100, 100).map(0, 101, 200));
+    s.expect(want(1, ACK).ack(301).dack(301));
+}
+
 /// R56: our own DATA_FIN is repeated until it is DATA_ACKed; the subflow's ACK does not do.
 #[test]
 fn our_data_fin_is_repeated() {

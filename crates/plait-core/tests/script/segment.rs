@@ -90,6 +90,12 @@ impl Seg {
         self
     }
 
+    /// The mapping ends with the DATA_FIN, which counts in its length.
+    pub(crate) fn fin_with_it(mut self) -> Seg {
+        self.data_fin = true;
+        self
+    }
+
     pub(crate) fn mptcp(mut self, option: Mptcp) -> Seg {
         self.mptcp = Some(option);
         self

@@ -170,3 +170,31 @@ fn the_window_is_one_pool() {
     s.ack(1, 1 + MSS, 0);
     assert!(s.out.iter().any(|(_, seg, _)| seg.path == 1 && seg.len > 0));
 }
+
+/// R37: a stock kernel refuses what is beyond the window that it told on the subflow, however wide
+/// the shared one is: here another subflow, which is gone, has brought what is still missing on this
+/// one.
+#[test]
+fn a_subflow_has_a_window_of_its_own() {
+    for enforced in [false, true] {
+        let config = Config { subflow_windows: enforced, ..multipath() };
+        let mut s = Script::server(spec(config, 1, None));
+        let syn = s.syn(0).win(10 * MSS as u16).mptcp(capable_syn());
+        s.send(syn);
+        s.lose_all();
+        s.after(20);
+        // Units of 128 bytes: ten segments again.
+        s.send(s.proof(0).win((10 * MSS).div_ceil(128) as u16));
+        s.id = s.endpoint.poll_accept().unwrap();
+        s.write(20 * u64::from(MSS));
+        assert_eq!(s.lose_all(), 10);
+        s.after(20);
+        // Room for no more here than was told before, for four behind the tenth in the data.
+        let window = (4 * MSS).div_ceil(128) as u16;
+        s.send(s.tx(0).ack(1 + MSS).dack(10 * u64::from(MSS)).win(window));
+        assert_eq!(s.lose_all() == 0, enforced);
+        // Room for more, told by an acknowledgement of nothing new.
+        s.send(s.tx(0).ack(1 + MSS).dack(10 * u64::from(MSS)).win(4 * window));
+        assert_eq!(s.lose_all() == 0, !enforced);
+    }
+}
