@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod budget;
 mod checksum;
 pub mod codec;
 mod key;
@@ -18,6 +19,7 @@ pub mod planted;
 mod planted;
 mod segment;
 
+pub use budget::GaveWay;
 pub use checksum::Sum;
 pub use key::{JoinHmac, Key, add_addr_hmac, add_addr_hmac_matches, join_hmac};
 pub use options::{

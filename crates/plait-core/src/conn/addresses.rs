@@ -3,7 +3,7 @@
 
 use super::joins::Target;
 use super::removal::Removals;
-use super::segments::{Transmit, trim_sack};
+use super::segments::Transmit;
 use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::config::Config;
@@ -324,11 +324,8 @@ impl Connection {
         let mut transmit = self.pure_ack(ctx, index, seq);
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(signal.option));
-        trim_sack(options);
-        if !options.fits() {
-            // A DATA_ACK that finds no room is told on its own.
-            options.dss = None;
-        }
+        // A DATA_ACK that finds no room is told on its own.
+        options.give_way();
         self.subflows[index].owes.ack |= options.dss.is_none();
         self.on_touched();
         Some(transmit)

@@ -69,13 +69,6 @@ pub(super) fn syn_segment(
     Transmit { path: address.path, segment: Box::new(segment), report: None }
 }
 
-/// SACK blocks give way to what else a segment without payload has to tell.
-pub(super) fn trim_sack(options: &mut Options) {
-    while options.sack.count() > 0 && options.padded_len() > plait_wire::MAX_OPTION_BYTES {
-        options.sack.truncate(options.sack.count() - 1);
-    }
-}
-
 impl Connection {
     /// SYN or SYN/ACK, according to the state.
     pub(super) fn build_syn(&mut self, now: Time, index: usize) -> Transmit {
@@ -210,7 +203,7 @@ impl Connection {
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let options = &mut transmit.segment.options;
         options.mptcp = self.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
-        trim_sack(options);
+        options.give_way();
         transmit
     }
 
@@ -235,7 +228,7 @@ impl Connection {
             let data_ack = options.dss.and_then(|dss| dss.data_ack).filter(|_| !fail);
             options.dss = Some(Dss { data_ack, mapping, data_fin: false });
         }
-        trim_sack(options);
+        options.give_way();
         transmit
     }
 
@@ -266,7 +259,7 @@ impl Connection {
             Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum });
         dss.data_fin = true;
         transmit.segment.options.mptcp = None;
-        trim_sack(&mut transmit.segment.options);
+        transmit.segment.options.give_way();
         transmit
     }
 }
