@@ -264,6 +264,45 @@ fn plain_tcp_is_seen_as_such() {
     assert!(tshark(&pcap, late, &["frame.number"]).is_empty());
 }
 
+/// `--qlog`: records of JSON with the packets of the capture, and the RTTs and windows of the events.
+#[test]
+fn qlog_has_the_names_of_quic() {
+    let (log, events_file) = (file("quic.sqlog"), file("quic.jsonl"));
+    let args = format!("{PATHS} --workload download:200kB --schedulers redundant");
+    plait(&format!("run {args} --qlog {} --trace-events {}", log.display(), events_file.display()));
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.starts_with('\u{1e}') && text.ends_with('\n'));
+    let mut records = text.split('\u{1e}').skip(1).map(|record| {
+        serde_json::from_str::<Value>(record).unwrap_or_else(|error| panic!("{error}: {record}"))
+    });
+    let head = records.next().unwrap();
+    assert_eq!(head["file_schema"], "urn:ietf:params:qlog:file:sequential");
+    assert_eq!(head["trace"]["vantage_point"]["type"], "server");
+    let records: Vec<Value> = records.collect();
+    assert!(records.is_sorted_by_key(|it| it["time"].as_f64().unwrap().to_bits()));
+    let events = events(&events_file);
+    let own = |it: &&Value| it["host"] == "server";
+    let of = |name: &str, key: &str| -> Vec<Value> {
+        let of_name = records.iter().filter(|it| it["name"] == name);
+        of_name.map(|it| it["data"][key].clone()).filter(|it| !it.is_null()).collect()
+    };
+    let said = |name: &str, key: &str| -> Vec<Value> {
+        let of_name = events.iter().filter(own).filter(|it| it["event"] == name);
+        of_name.map(|it| it[key].clone()).collect()
+    };
+    let in_flight = of("recovery:metrics_updated", "bytes_in_flight");
+    assert!(in_flight.len() > 50 && in_flight == said("acked", "inflight_bytes"));
+    let sent = of("transport:packet_sent", "path");
+    assert!(sent.len() > 100 && sent == said("segment-sent", "path"));
+    let received = of("transport:packet_received", "path");
+    assert_eq!(received, said("segment-delivered", "path"));
+    assert_eq!(of("mptcp:scheduler_decision", "reason"), said("decision", "reason"));
+    let again = said("data-sent", "carry").iter().filter(|it| *it == "redundant").count();
+    assert!(again > 10 && of("mptcp:reinjection", "dsn").len() >= again);
+    let least = of("recovery:metrics_updated", "min_rtt");
+    assert!(least.iter().all(|it| it.as_f64().unwrap() >= 22.0));
+}
+
 /// The capture of a comparison is that of its first run, and every capture comes out the same again.
 #[test]
 fn a_capture_is_reproducible() {

@@ -5,6 +5,7 @@ use crate::export::Watchers;
 use crate::export::capture::Capture;
 use crate::export::events::{EventLog, Header};
 use crate::export::page::{self, Collector};
+use crate::export::qlog::Qlog;
 use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::progress::{self, Clock};
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// Write the packets, as the data's sender sees them, with the scheduler's reasons (pcapng)
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Write what the data's sender sees and decides in the sequential form of qlog
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
 }
 
 /// `plait run --json`.
@@ -137,18 +141,19 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
     let mut log = args.event_log(&scenario, &cell, &command)?;
     let mut capture = args.capture(&scenario, &cell, &command)?;
+    let mut qlog = args.qlog(&cell, &command)?;
     let mut drawn = args.drawn(&scenario)?;
     let cancelled = progress::on_interrupt()?;
     let mut clock = Clock::new(console, &scenario.workload, cancelled);
     console.remark(2, &format!("plait: {cell}, seed {}", scenario.seed));
     let mut watchers = Watchers(vec![&mut recorder, &mut clock]);
     watchers.0.extend(log.as_mut().map(|log| log as &mut dyn Watch));
+    watchers.0.extend(qlog.as_mut().map(|qlog| qlog as &mut dyn Watch));
     watchers.0.extend(capture.as_mut().map(|capture| capture as &mut dyn Watch));
     watchers.0.extend(drawn.as_mut().map(|(_, seen)| seen as &mut dyn Watch));
     let outcome = plait_lab::simulate(&cell, scenario.seed, &mut watchers);
     clock.clear();
-    log.map_or(Ok(()), EventLog::finish)?;
-    capture.map_or(Ok(()), Capture::finish)?;
+    finish(log, capture, qlog)?;
     if let Some(violation) = outcome.violation {
         return Err(Failure::Internal(format!("invariant violated: {violation}")));
     }
@@ -198,6 +203,17 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
+/// Ends the files that were written while the run went on.
+fn finish(
+    log: Option<EventLog>,
+    capture: Option<Capture>,
+    qlog: Option<Qlog>,
+) -> Result<(), Failure> {
+    log.map_or(Ok(()), EventLog::finish)?;
+    capture.map_or(Ok(()), Capture::finish)?;
+    qlog.map_or(Ok(()), Qlog::finish)
+}
+
 impl Args {
     /// Fails where two flags name one file.
     fn check_distinct(&self) -> Result<(), Failure> {
@@ -206,6 +222,7 @@ impl Args {
             ("--html", &self.html),
             ("--trace-events", &self.trace_events),
             ("--pcap", &self.pcap),
+            ("--qlog", &self.qlog),
             ("--save-scenario", &self.save_scenario),
         ];
         let mut named = files.iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?)));
@@ -240,6 +257,12 @@ impl Args {
             paths: &paths,
         };
         EventLog::create(file, header).map(Some)
+    }
+
+    /// The file of `--qlog`.
+    fn qlog(&self, cell: &Cell, command: &str) -> Result<Option<Qlog>, Failure> {
+        let create = |file: &PathBuf| Qlog::create(file, cell, command);
+        self.qlog.as_ref().map(create).transpose()
     }
 
     /// The file of `--pcap`.

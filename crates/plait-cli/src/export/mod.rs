@@ -5,6 +5,7 @@ pub(crate) mod capture;
 pub(crate) mod events;
 pub(crate) mod page;
 mod pcapng;
+pub(crate) mod qlog;
 pub(crate) mod recorded;
 mod weighed;
 mod words;
