@@ -1,9 +1,10 @@
 //! The one list of congestion controllers: help, documentation, validation, contract tests and
 //! benchmarks read it.
 
-use crate::algorithms::{balia, cubic, fixed, lia, olia, reno, wvegas};
 use crate::{Algorithm, Param, Spec};
 use alloc::boxed::Box;
+
+pub use crate::algorithms::CONTROLLERS;
 
 /// A congestion controller, as the list describes it.
 #[derive(Clone, Copy, Debug)]
@@ -25,17 +26,6 @@ pub struct Entry {
     /// Builds the algorithm that a spec of this entry describes.
     pub make: fn(&Spec) -> Box<dyn Algorithm>,
 }
-
-/// Every congestion controller.
-pub const CONTROLLERS: &[Entry] = &[
-    cubic::ENTRY,
-    reno::ENTRY,
-    lia::ENTRY,
-    olia::ENTRY,
-    balia::ENTRY,
-    wvegas::ENTRY,
-    fixed::ENTRY,
-];
 
 impl Entry {
     /// The entry of this name or alias.

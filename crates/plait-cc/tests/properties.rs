@@ -1,20 +1,14 @@
 //! What holds for any view and any sequence of events.
 
 use plait_base::{Span, Time};
-use plait_cc::{Ack, Congestion, Flow, Flows, IdleRestart, Settings, Spec};
+use plait_cc::{Ack, CONTROLLERS, Congestion, Flow, Flows, IdleRestart, Settings, Spec};
 use proptest::prelude::*;
 
-const SPECS: [&str; 9] = [
-    "cubic",
-    "reno",
-    "lia",
-    "olia",
-    "olia:quality=l2/r",
-    "balia",
-    "wvegas",
-    "fixed:cwnd=20seg",
-    "fixed",
-];
+/// Every controller, and other values of parameters.
+fn specs() -> Vec<&'static str> {
+    let all = CONTROLLERS.iter().map(|entry| entry.name);
+    all.chain(["olia:quality=l2/r", "wvegas:drain=off", "fixed:cwnd=20seg"]).collect()
+}
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -131,7 +125,7 @@ proptest! {
     /// Nothing panics, the window holds at least a segment, the threshold too.
     #[test]
     fn the_window_is_never_below_one_segment(
-        spec in prop::sample::select(&SPECS[..]),
+        spec in prop::sample::select(specs()),
         settings in settings(),
         mut all in prop::collection::vec(flow(), 0..=8),
         own in 0..9_usize,
@@ -168,7 +162,7 @@ proptest! {
     /// Without losses a window only grows. OLIA's may shrink, by design.
     #[test]
     fn growth_is_monotone_without_loss(
-        spec in prop::sample::select(&SPECS[..3]),
+        spec in prop::sample::select(vec!["cubic", "reno", "lia"]),
         settings in settings(),
         all in prop::collection::vec(flow(), 1..=8),
         acks in prop::collection::vec((bytes(), span(), span()), 1..100),
@@ -208,7 +202,7 @@ proptest! {
     /// Any number of looks during one idle time come to the same as one.
     #[test]
     fn looking_often_is_looking_once(
-        spec in prop::sample::select(&SPECS[..]),
+        spec in prop::sample::select(specs()),
         segments in 1..3_000_u64,
         odd in 0..1448_u64,
         ssthresh in proptest::option::of(1..4_000_u64),

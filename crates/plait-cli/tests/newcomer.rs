@@ -1,28 +1,43 @@
-//! A scheduler is added in one file and one line: this test does what CONTRIBUTING.md says, with the
-//! example that stands there, in a copy of the sources, and looks for the newcomer everywhere.
+//! A scheduler is added in one file and one line, and so is a congestion controller: this test does what
+//! CONTRIBUTING.md says, with the examples that stand there, in a copy of the sources, and looks for the
+//! newcomers everywhere.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-/// The copy's only file that is changed; the list ends it.
-const LIST: &str = "crates/plait-sched/src/schedulers/mod.rs";
-/// Compiles the example from outside, where only what is public can be named.
-const OUTSIDE: &str = "\
-//! The example against the public interface.
-#![allow(missing_docs)]
-extern crate alloc;
-mod example;
-
-#[test]
-fn it_is_built() {
-    let params = plait_sched::Params::default();
-    assert!(!format!(\"{:?}\", (example::ENTRY.build)(&params)).is_empty());
+/// A list that is added to.
+struct List {
+    /// The heading in CONTRIBUTING.md.
+    heading: &'static str,
+    package: &'static str,
+    /// The file that it ends. Newcomers have theirs beside it.
+    file: &'static str,
+    /// How the newcomer is built, from outside its crate.
+    build: &'static str,
 }
-";
+
+const LISTS: [List; 2] = [
+    List {
+        heading: "## Add a scheduler: one file and one line\n",
+        package: "sched",
+        file: "crates/plait-sched/src/schedulers/mod.rs",
+        build: "(example::ENTRY.build)(&plait_sched::Params::default())",
+    },
+    List {
+        heading: "## Add a congestion controller: one file and one line\n",
+        package: "cc",
+        file: "crates/plait-cc/src/algorithms/mod.rs",
+        build: "(example::ENTRY.make)(&plait_cc::Spec::default())",
+    },
+];
+/// What was measured of the schedulers.
+const MEASURED: &str = "crates/plait-cli/src/commands/list/measured.txt";
 
 /// Paths and contents below a directory.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -87,23 +102,47 @@ fn lay_out(copy: &Path, files: &Files) {
     }
 }
 
-/// The example and the line of CONTRIBUTING.md: the two blocks of the section about schedulers.
-fn example() -> (String, String) {
-    let text = include_str!("../../../CONTRIBUTING.md");
-    let (_, section) = text.split_once("## Add a scheduler: one file and one line\n").unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let mut blocks = section.split("```rust\n").skip(1).map(|rest| rest.split("```").next());
-    let mut next = || blocks.next().flatten().unwrap().to_owned();
-    let (file, line) = (next(), next());
-    assert_eq!((blocks.next(), line.lines().count()), (None, 1), "one file and one line");
-    (file, line)
-}
+impl List {
+    /// The example and the line of CONTRIBUTING.md: the two blocks of the section.
+    fn example(&self) -> (String, String) {
+        let text = include_str!("../../../CONTRIBUTING.md");
+        let (_, section) = text.split_once(self.heading).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let mut blocks = section.split("```rust\n").skip(1).map(|rest| rest.split("```").next());
+        let mut next = || blocks.next().flatten().unwrap().to_owned();
+        let (file, line) = (next(), next());
+        assert_eq!((blocks.next(), line.lines().count()), (None, 1), "one file and one line");
+        (file, line)
+    }
 
-/// The newcomer's name, and that of its file.
-fn names(file: &str, line: &str) -> (String, String) {
-    let entry = file.split("ENTRY: Entry = Entry {\n    name: \"").nth(1).unwrap();
-    let name = entry.split('"').next().unwrap().to_owned();
-    (name, format!("{}.rs", line.trim().trim_end_matches(',')))
+    /// Adds the file and the line; says the newcomer's name.
+    fn add_newcomer(&self, files: &mut Files) -> String {
+        let (file, line) = self.example();
+        let entry = file.split("ENTRY: Entry = Entry {\n    name: \"").nth(1).unwrap();
+        let name = entry.split('"').next().unwrap().to_owned();
+        let list = files.get_mut(Path::new(self.file)).unwrap();
+        assert!(list.ends_with(b",\n}\n"));
+        list.truncate(list.len() - 2);
+        list.extend(format!("{line}}}\n").bytes());
+        let own = Path::new(self.file).with_file_name(line.trim().replace(',', ".rs"));
+        assert!(files.insert(own, file.into_bytes()).is_none(), "{name} is there already");
+        name
+    }
+
+    /// Adds a test that compiles the example from outside, where only what is public can be named.
+    fn add_outsider(&self, files: &mut Files) {
+        let List { package, build, .. } = self;
+        let text = format!(
+            "#![allow(missing_docs)]\nextern crate alloc;\nmod example;\n\n#[test]\n\
+             fn it_is_built() {{\n    assert!(!format!(\"{{:?}}\", {build}).is_empty());\n}}\n"
+        );
+        let tests = PathBuf::from(format!("crates/plait-{package}/tests"));
+        files.insert(tests.join(format!("outside_{package}.rs")), text.into_bytes());
+        let (file, _) = self.example();
+        let file = file.replace("crate::", &format!("plait_{package}::"));
+        let file = file.replace("pub(crate) const", "pub const");
+        files.insert(tests.join("example/mod.rs"), file.into_bytes());
+    }
 }
 
 /// A cargo of the copy. What the copy has in common with this build (the crates of others) is taken
@@ -132,15 +171,17 @@ fn succeeds(command: &mut Command) -> String {
 
 /// The programs that were built, by target and whether it is a test.
 fn build(copy: &Path) -> BTreeMap<(String, bool), PathBuf> {
-    // `floors` is there because the tests of a package bring its program along.
-    let packages = ["-p", "plait-sched", "-p", "plait-cli"];
-    let targets = ["--test", "contract", "--test", "outside", "--test", "floors", "--bin", "plait"];
     let mut cargo = cargo(copy);
     cargo.args(["test", "--offline", "--locked", "--no-run", "--message-format=json"]);
-    let messages = succeeds(cargo.args(packages).args(targets));
+    cargo.args(["-p", "plait-sched", "-p", "plait-cc", "-p", "plait-cli", "--bin", "plait"]);
+    // `floors` is there because the tests of a package bring its program along.
+    for test in ["contract", "properties", "outside_sched", "outside_cc", "floors"] {
+        cargo.args(["--test", test]);
+    }
+    let messages = succeeds(&mut cargo);
     let messages = messages.lines().map(|line| serde_json::from_str(line).unwrap());
     messages
-        .filter_map(|message: serde_json::Value| {
+        .filter_map(|message: Value| {
             let target = message["target"]["name"].as_str()?.to_owned();
             let program = PathBuf::from(message["executable"].as_str()?);
             Some(((target, message["profile"]["test"].as_bool()?), program))
@@ -148,10 +189,11 @@ fn build(copy: &Path) -> BTreeMap<(String, bool), PathBuf> {
         .collect()
 }
 
-/// The copy's program, where a newcomer's user meets it.
+/// The copy's program, where a user meets the newcomers.
 struct Plait<'a> {
     program: &'a Path,
-    name: &'a str,
+    scheduler: &'a str,
+    controller: &'a str,
 }
 
 impl Plait<'_> {
@@ -162,92 +204,103 @@ impl Plait<'_> {
     }
 
     fn says(&self, arguments: &str) -> String {
-        succeeds(&mut self.command(&arguments.replace("NAME", self.name)))
+        succeeds(&mut self.command(arguments))
     }
 
-    fn is_listed_and_in_help(&self) {
-        let name = self.name;
-        let list = self.says("list schedulers");
-        assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
-        let page = self.says("list schedulers NAME");
-        for part in [name, "most-room", "argmax room", "Source", "Good at", "relative=off"] {
+    fn lists_them_and_names_them_in_help(&self) {
+        let Plait { scheduler, controller, .. } = self;
+        for (kind, name) in [("schedulers", scheduler), ("cc", controller)] {
+            let list = self.says(&format!("list {kind}"));
+            assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
+            let page = self.says(&format!("list {kind} {name}"));
+            for part in [name, "Good at", "Bad at", "CONTRIBUTING.md"] {
+                assert!(page.contains(part), "{part} is not in {page}");
+            }
+        }
+        let page = self.says(&format!("list schedulers {scheduler}"));
+        for part in ["most-room", "argmax room", "relative=off"] {
             assert!(page.contains(part), "{part} is not in {page}");
         }
         for command in ["compare", "run"] {
             let help = self.says(&format!("{command} --help"));
-            assert!(help.contains(&format!("{name},")), "{help}");
+            assert!(help.contains(scheduler) && help.contains(controller), "{help}");
         }
     }
 
-    fn is_the_nearest_name(&self) {
-        let paths = "--path wifi-home --path lte-att --workload download:64kB";
-        let output = self.command(&format!("compare {paths} --schedulers roomest")).output();
-        let output = output.unwrap();
-        let problem = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        let hint = format!("did you mean `{}`?", self.name);
-        assert!(problem.contains(&hint), "{problem}");
+    fn has_them_as_nearest_names(&self) {
+        let common = "compare --path wifi-home --path lte-att --workload download:64kB";
+        for (flag, name) in [("schedulers", self.scheduler), ("cc", self.controller)] {
+            // Without its second letter.
+            let wrong = format!("{}{}", &name[..1], &name[2..]);
+            let output = self.command(&format!("{common} --{flag} {wrong}")).output().unwrap();
+            let problem = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2));
+            assert!(problem.contains(&format!("did you mean `{name}`?")), "{problem}");
+        }
     }
 
-    fn decides(&self) {
-        use std::io::Write;
-        use std::process::Stdio;
-        let mut decide = self.command("decide");
+    fn answers(&self, arguments: &str, questions: &[Value]) -> Vec<Value> {
+        let mut decide = self.command(arguments);
         let mut decide = decide.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        // Free: 4 of 10 segments, 5 of 20.
-        let subflows = r#""subflows":[{"id":0,"srtt_ms":50,"cwnd":10,"inflight":6},{"id":1,"srtt_ms":10,"cwnd":20,"inflight":15}]"#;
         let mut stdin = decide.stdin.take().unwrap();
-        for params in ["{}", r#"{"relative":true}"#] {
-            let head = format!(r#""scheduler":"{}","params":{params}"#, self.name);
-            writeln!(stdin, "{{{head},{subflows}}}").unwrap();
-        }
+        questions.iter().for_each(|question| writeln!(stdin, "{question}").unwrap());
         drop(stdin);
         let output = decide.wait_with_output().unwrap();
         assert!(output.status.success());
         let answers = String::from_utf8(output.stdout).unwrap();
-        let answers = answers.lines().map(|line| serde_json::from_str(line).unwrap());
-        let chosen: Vec<_> = answers
-            .map(|it: serde_json::Value| (it["subflow"].clone(), it["numbers"].clone()))
-            .collect();
-        let number = |name: &str, value: u64| serde_json::json!({ name: value });
-        assert_eq!(
-            chosen,
-            [
-                (1.into(), number("room_bytes.1", 5 * 1460)),
-                (0.into(), number("room_bytes.0", 4 * 1460))
-            ]
-        );
+        answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn is_compared(&self) {
-        let common = "compare --json --path fast:rate=20mbit,rtt=20ms --path slow:rate=5mbit,rtt=60ms \
-                      --workload download:200kB";
-        let rows = |schedulers: &str| -> Vec<(String, String)> {
-            let report = self.says(&format!("{common} --schedulers {schedulers}"));
-            let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    fn asks_them(&self) {
+        // Free: 4 of 10 segments, 5 of 20.
+        let subflows = json!([
+            {"id": 0, "srtt_ms": 50, "cwnd": 10, "inflight": 6},
+            {"id": 1, "srtt_ms": 10, "cwnd": 20, "inflight": 15},
+        ]);
+        let ask = |params: Value| json!({"scheduler": self.scheduler, "params": params, "subflows": subflows});
+        let answers = self.answers("decide", &[ask(json!({})), ask(json!({"relative": true}))]);
+        let chosen = answers.iter().map(|it| (it["subflow"].clone(), it["numbers"].clone()));
+        let expected = [
+            (json!(1), json!({"room_bytes.1": 5 * 1460})),
+            (json!(0), json!({"room_bytes.0": 4 * 1460})),
+        ];
+        assert_eq!(chosen.collect::<Vec<_>>(), expected);
+        let flow = json!({"cwnd": 10, "ssthresh": 5, "srtt_ms": 10});
+        let acked = json!({"cc": self.controller, "flows": [flow], "event": {"ack": 1460}});
+        // 1460 * 1460 / (2 * 14600)
+        assert_eq!(self.answers("decide --cc", &[acked])[0]["change_bytes"], 73);
+    }
+
+    fn compares_them(&self) {
+        let Plait { scheduler, controller, .. } = self;
+        let rows = |settings: &str| -> Vec<(String, String)> {
+            let report = self.says(&format!(
+                "compare --json --path fast:rate=20mbit,rtt=20ms --path slow:rate=5mbit,rtt=60ms \
+                 --workload download:2MB {settings}"
+            ));
+            let report: Value = serde_json::from_str(&report).unwrap();
+            let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
             let rows = report["rows"].as_array().unwrap().iter();
-            rows.map(|row| {
-                let share = row["path_share"].to_string();
-                (row["scheduler"].as_str().unwrap().to_owned(), share)
-            })
-            .collect()
+            rows.filter(|row| row["path_share"]["slow"].as_f64() > Some(0.0))
+                .map(|row| (text(row, "scheduler"), text(row, "cc")))
+                .collect()
         };
-        let some = rows("minrtt,NAME,NAME:relative=on+rp");
-        let given = [format!("{}:relative=on+rp", self.name), self.name.to_owned()];
-        for name in &given {
-            let row = some.iter().find(|(row, _)| row == name);
-            let (_, share) = row.unwrap_or_else(|| panic!("no {name} in {some:?}"));
-            assert!(share.contains("slow"), "{share}");
+        let decorated = format!("{scheduler}:relative=on+rp");
+        let some =
+            rows(&format!("--schedulers minrtt,{scheduler},{decorated} --cc {controller},lia"));
+        for name in [scheduler, decorated.as_str()] {
+            for cc in [controller, "lia"] {
+                assert!(some.contains(&(name.to_owned(), cc.to_owned())), "{some:?}");
+            }
         }
-        assert!(rows("all").iter().any(|(row, _)| row == self.name));
+        assert!(rows("--schedulers all").iter().any(|(row, _)| row == scheduler));
     }
 }
 
 /// Writes the generated pages of the copy and compares them again. Nothing else is written.
-fn pages_are_generated(copy: &Path, tests: &Path, name: &str) {
+fn pages_are_generated(copy: &Path, tests: &Path, scheduler: &str, controller: &str) {
     let before = sources(copy);
-    let measured = copy.join("crates/plait-cli/src/commands/list/measured.txt");
-    let written = fs::metadata(&measured).unwrap().modified().unwrap();
+    let written = fs::metadata(copy.join(MEASURED)).unwrap().modified().unwrap();
     let run = |bless: bool| {
         let mut command = Command::new(tests);
         command.arg("commands::list::").current_dir(copy.join("crates/plait-cli"));
@@ -258,72 +311,65 @@ fn pages_are_generated(copy: &Path, tests: &Path, name: &str) {
         command
     };
     let behind = run(false).output().unwrap();
-    assert!(!behind.status.success(), "a scheduler without a page went unnoticed");
+    assert!(!behind.status.success(), "newcomers without pages went unnoticed");
     succeeds(&mut run(true));
     succeeds(&mut run(false));
     let after = sources(copy);
-    let changed: Vec<&Path> = after
-        .iter()
-        .filter(|(path, content)| before.get(*path) != Some(content))
-        .map(|(path, _)| path.as_path())
-        .collect();
-    let page = format!("docs/schedulers/{name}.md");
-    let table = "crates/plait-cli/src/commands/list/measured.txt";
-    assert_eq!(changed, [table, "docs/schedulers/README.md", &page].map(Path::new));
-    let page = fs::read_to_string(copy.join(page)).unwrap();
+    let changed = after.iter().filter(|(path, content)| before.get(*path) != Some(content));
+    let changed: Vec<String> = changed.map(|(path, _)| path.display().to_string()).collect();
+    let pages = [format!("docs/cc/{controller}.md"), format!("docs/schedulers/{scheduler}.md")];
+    let indices = ["docs/cc/README.md", "docs/schedulers/README.md"];
+    assert_eq!(changed, [MEASURED, indices[0], &pages[0], indices[1], &pages[1]]);
+    let [controllers, schedulers] = pages.map(|page| fs::read_to_string(copy.join(page)).unwrap());
+    assert!(controllers.contains("growth = ") && controllers.contains("**Good at**"));
     for part in ["argmax room", "**Good at**", "## Measured", "`relative=off`"] {
-        assert!(page.contains(part), "{part} is not in {page}");
+        assert!(schedulers.contains(part), "{part} is not in {schedulers}");
     }
     // What was measured of the others stays as it was.
     let lines = |files: &Files| -> Vec<String> {
-        let table = String::from_utf8(files[Path::new(table)].clone()).unwrap();
+        let table = String::from_utf8(files[Path::new(MEASURED)].clone()).unwrap();
         table.lines().map(str::to_owned).collect()
     };
     let mut kept = lines(&after);
-    kept.retain(|line| !line.starts_with(name));
+    kept.retain(|line| !line.starts_with(scheduler));
     assert_eq!(kept, lines(&before));
     // As it was, for the build too.
     lay_out(copy, &before);
-    fs::File::options().append(true).open(&measured).unwrap().set_modified(written).unwrap();
+    let measured = fs::File::options().append(true).open(copy.join(MEASURED)).unwrap();
+    measured.set_modified(written).unwrap();
 }
 
 #[test]
-fn a_scheduler_is_added_in_one_file_and_one_line() {
-    let (file, line) = example();
-    let (name, file_name) = names(&file, &line);
+fn schedulers_and_controllers_are_added_in_one_file_and_one_line() {
     let mut files = sources(&root());
     set_apart(&mut files);
-    let list = files.get_mut(Path::new(LIST)).unwrap();
-    assert!(list.ends_with(b",\n}\n"));
-    list.truncate(list.len() - 2);
-    list.extend(format!("{line}}}\n").bytes());
-    let directory = Path::new(LIST).parent().unwrap();
-    assert!(files.insert(directory.join(file_name), file.clone().into_bytes()).is_none());
-    // Not a part of it, but of the question: does it need more than what is public?
-    let tests = Path::new("crates/plait-sched/tests");
-    files.insert(tests.join("outside.rs"), OUTSIDE.into());
-    let public = file.replace("crate::", "plait_sched::").replace("pub(crate) const", "pub const");
-    files.insert(tests.join("example/mod.rs"), public.into_bytes());
-
+    let [scheduler, controller] = LISTS.map(|list| {
+        // No part of it, but of the question: does it need more than what is public?
+        list.add_outsider(&mut files);
+        list.add_newcomer(&mut files)
+    });
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("newcomer");
     lay_out(&copy, &files);
     let built = build(&copy);
     let program = |name: &str, test: bool| built[&(name.to_owned(), test)].as_path();
 
-    succeeds(&mut Command::new(program("outside", true)));
+    for test in ["outside_sched", "outside_cc", "properties"] {
+        succeeds(&mut Command::new(program(test, true)));
+    }
     let contract = |name: &str| {
         let mut contract = Command::new(program("contract", true));
         contract.env("PLAIT_SCHEDULER", name).env("PROPTEST_CASES", "50");
         contract.current_dir(copy.join("crates/plait-sched"));
         contract
     };
-    succeeds(&mut contract(&name));
+    succeeds(&mut contract(&scheduler));
     assert!(!contract("nobody").output().unwrap().status.success());
 
-    let plait = Plait { program: program("plait", false), name: &name };
-    plait.is_listed_and_in_help();
-    plait.is_the_nearest_name();
-    plait.decides();
-    plait.is_compared();
-    pages_are_generated(&copy, program("plait", true), &name);
+    let plait =
+        Plait { program: program("plait", false), scheduler: &scheduler, controller: &controller };
+    plait.lists_them_and_names_them_in_help();
+    plait.has_them_as_nearest_names();
+    plait.asks_them();
+    plait.compares_them();
+    pages_are_generated(&copy, program("plait", true), &scheduler, &controller);
 }
