@@ -209,8 +209,7 @@ impl Scheduler for Rp {
             }
             _ => None,
         };
-        // A burst of `linux` stays where it began, even on what has since become a backup: that is
-        // no choice among the candidates, and this is one.
+        // The base may wait for what is no candidate: `linux` has a test of its own.
         let free = free.filter(|s| view.candidates().contains(s.id));
         let penal = decision != Decision::Idle;
         free.and_then(|s| self.relieve(view, s, penal, out)).unwrap_or(decision)

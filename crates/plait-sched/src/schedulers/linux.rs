@@ -53,7 +53,9 @@ segment, each subflow that is open, joined and not stale is asked how long what 
     avg      (avg * wmem + pacing rate * burst) / (wmem + burst), of the chosen one
 
 The congestion window is not tested: the burst waits in the subflow's own queue until that opens, so
-segments are assigned and not sent by this. A subflow is stale after four timeouts in a row without
+segments are assigned and not sent by this. A burst ends where it is used up, where sndbuf is full, and
+with the last byte that is written: what is written later begins another one, so a message goes to an
+idle subflow as a whole. (Until 6.5 the rest of a burst was kept for it.) A subflow is stale after four timeouts in a row without
 anything received; one that has had fewer may get bursts as before (`stale=1` leaves it out at once).
 
 What is sent again goes, a burst at a time, to a non-backup subflow that holds nothing at all; to a
@@ -74,8 +76,6 @@ Bad at   short transfers and messages over unlike paths: a burst on the slow pat
 ",
     params: &[BURST, SNDBUF, TRUESIZE, STALE],
     state: &[
-        ("last", "the subflow that the present burst goes to"),
-        ("burst_left_bytes", "what is left of the burst"),
         ("again", "the subflow that got what was last sent again"),
         ("again_left_bytes", "what is left of the burst of what is sent again"),
         ("avg_pace.ID", "average of the pace of the subflow, in bytes per second"),
@@ -87,7 +87,7 @@ Bad at   short transfers and messages over unlike paths: a burst on the slow pat
 /// Least send buffer of a subflow where none is given.
 const LEAST_SNDBUF: u64 = 64 << 10;
 
-/// Where a burst goes and what is left of it.
+/// Where a burst of what is sent again goes, and what is left of it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Burst {
     on: SubflowId,
@@ -102,9 +102,6 @@ struct Linux {
     /// In millionths.
     truesize: u64,
     stale: u32,
-    /// Of new data.
-    fresh: Burst,
-    /// Of what is sent again.
     again: Burst,
     /// Average pace of each subflow in bytes per second, by its id; zero before the first look.
     avg: [u64; SubflowId::MAX],
@@ -117,7 +114,6 @@ impl Linux {
             sndbuf: params.whole_or_auto(&SNDBUF),
             truesize: params.millionths(&TRUESIZE),
             stale: params.whole(&STALE) as u32,
-            fresh: Burst::default(),
             again: Burst::default(),
             avg: [0; SubflowId::MAX],
         }
@@ -184,29 +180,18 @@ impl Linux {
         best[usize::from(!regular)].map(|(subflow, ..)| subflow)
     }
 
-    /// Where the present burst goes on.
-    fn continued<'a>(&self, view: &View<'a>) -> Option<&'a SubflowView> {
-        let last = view.subflow(self.fresh.on).filter(|_| self.fresh.left > 0)?;
-        (self.is_active(last) && self.memory(view, last) > 0).then_some(last)
-    }
-
-    /// A burst for the subflow whose data leaves first, or why there is none.
-    fn begin<'a>(
-        &mut self,
-        view: &View<'a>,
-        segment: ByteRange,
-        out: &mut Outcome,
-    ) -> Result<&'a SubflowView, Decision> {
+    /// Gives a burst to the subflow whose data leaves first, or tells why it does not.
+    fn begin(&mut self, view: &View<'_>, segment: ByteRange, out: &mut Outcome) -> Decision {
         let Some(chosen) = self.least_linger(view, |_| true, out) else {
-            return Err(rules::none_usable(view));
+            return rules::none_usable(view);
         };
         let on = Some(chosen.id).filter(|_| chosen.alive());
         if self.memory(view, chosen) == 0 {
-            return Err(Decision::Wait { on, reason: Reason::SendMemory });
+            return Decision::Wait { on, reason: Reason::SendMemory };
         }
         let burst = self.burst.min(view.connection.wnd_end.saturating_sub(segment.start));
         if burst == 0 {
-            return Err(Decision::Wait { on, reason: Reason::SendWindow });
+            return Decision::Wait { on, reason: Reason::SendWindow };
         }
         let (avg, wmem) = (u128::from(self.avg(chosen)), u128::from(self.wmem(chosen)));
         let (pace, weight) = (u128::from(chosen.pacing_rate), u128::from(burst));
@@ -217,27 +202,30 @@ impl Linux {
         }
         out.note("burst_bytes", Some(chosen.id), burst as f64);
         out.note("avg_pace", Some(chosen.id), mean as f64);
-        self.fresh = Burst { on: chosen.id, left: burst };
-        Ok(chosen)
+        self.assign(view, chosen, burst, out)
     }
 
-    /// Gives the subflow what is left of its burst, as far as its send buffer takes it.
-    fn assign(&mut self, view: &View<'_>, subflow: &SubflowView, out: &mut Outcome) -> Decision {
+    /// Gives the subflow a burst of what is written, as far as its send buffer takes it.
+    fn assign(
+        &self,
+        view: &View<'_>,
+        subflow: &SubflowView,
+        burst: u64,
+        out: &mut Outcome,
+    ) -> Decision {
         let memory = u128::from(self.memory(view, subflow)) * u128::from(MILLION);
         let payload = u64::try_from(memory / u128::from(self.truesize.max(1))).unwrap_or(u64::MAX);
         // The buffer is full once it holds its size: the last segment goes beyond.
         let len = rules::segment_len(view);
         let fits = payload.div_ceil(len).max(1).saturating_mul(len);
-        let most = self.fresh.left.min(fits).min(view.connection.unsent);
+        let most = burst.min(fits).min(view.connection.unsent);
         let range = view.queue.unsent_at(0, most).unwrap_or_default();
         let end = range.end.min(view.connection.wnd_end);
         if end <= range.start {
             let on = Some(subflow.id).filter(|_| subflow.alive());
             return Decision::Wait { on, reason: Reason::SendWindow };
         }
-        let range = ByteRange::new(range.start, end);
-        self.fresh.left -= range.len();
-        out.plan.push((range, subflow.id));
+        out.plan.push((ByteRange::new(range.start, end), subflow.id));
         Decision::Assign { reason: Reason::LeastLinger }
     }
 
@@ -311,18 +299,10 @@ impl Scheduler for Linux {
                 None => Decision::Idle,
             };
         };
-        if let Some(last) = self.continued(view) {
-            return self.assign(view, last, out);
-        }
-        match self.begin(view, segment, out) {
-            Ok(chosen) => self.assign(view, chosen, out),
-            Err(decision) => decision,
-        }
+        self.begin(view, segment, out)
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
-        write("last", f64::from(self.fresh.on.0));
-        write("burst_left_bytes", self.fresh.left as f64);
         write("again", f64::from(self.again.on.0));
         write("again_left_bytes", self.again.left as f64);
         state::save_each("avg_pace.", "", &self.avg, write, |avg| {
@@ -332,8 +312,6 @@ impl Scheduler for Linux {
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
         match name {
-            "last" => self.fresh.on = state::subflow(value).unwrap_or_default(),
-            "burst_left_bytes" => self.fresh.left = exact::nearest(value),
             "again" => self.again.on = state::subflow(value).unwrap_or_default(),
             "again_left_bytes" => self.again.left = exact::nearest(value),
             _ => match state::slot("avg_pace.", "", name, &mut self.avg) {
