@@ -12,6 +12,8 @@ pub struct Distribution {
     pub median: f64,
     /// 95th percentile.
     pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
     /// Largest.
     pub max: f64,
     /// How many there are.
@@ -30,6 +32,7 @@ impl Distribution {
             mean: mean_millis(sum, spans.len() as u64),
             median: interpolated(spans, 50),
             p95: interpolated(spans, 95),
+            p99: interpolated(spans, 99),
             max,
             n: spans.len() as u64,
         })
@@ -102,6 +105,7 @@ impl Histogram {
             mean: mean_millis(self.sum, self.count),
             median: self.percentile(50),
             p95: self.percentile(95),
+            p99: self.percentile(99),
             max: Span::from_nanos(self.max).as_millis_f64(),
             n: self.count,
         })
@@ -155,6 +159,8 @@ mod tests {
         assert_eq!((d.mean, d.median, d.max, d.n), (25.0, 25.0, 40.0, 4));
         // Rank 2.85: 30 + 0.85 * 10.
         assert!((d.p95 - 38.5).abs() < 1e-9);
+        // Rank 2.97.
+        assert!((d.p99 - 39.7).abs() < 1e-9);
         let one = Distribution::exact(&mut millis(&[7])).unwrap();
         assert_eq!((one.mean, one.median, one.p95, one.max), (7.0, 7.0, 7.0, 7.0));
         assert_eq!(Distribution::exact(&mut []), None);
@@ -198,7 +204,7 @@ mod tests {
             let sum: u64 = spans.iter().sum();
             prop_assert!((d.mean - sum as f64 / spans.len() as f64 / 1e6).abs() <= 1e-12 * d.mean);
             prop_assert_eq!(d.max, spans[spans.len() - 1] as f64 / 1e6);
-            for (percent, found) in [(50, d.median), (95, d.p95)] {
+            for (percent, found) in [(50, d.median), (95, d.p95), (99, d.p99)] {
                 let rank = (spans.len() * percent).div_ceil(100).max(1);
                 let exact = spans[rank - 1] as f64 / 1e6;
                 prop_assert!((found - exact).abs() <= exact / 128.0, "{found} {exact}");

@@ -207,4 +207,12 @@ pub const MEASURES: &[Entry] = &[
         workloads: ALL,
         value: Value::Run(|run| run.idle_resets.map(|count| count as f64)),
     },
+    Entry {
+        name: "message_delay_p99_ms",
+        unit: "ms",
+        definition: "99th percentile of message_delay_ms over the messages of a run",
+        better: Better::Lower,
+        workloads: MESSAGES,
+        value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.p99)),
+    },
 ];
