@@ -22,7 +22,7 @@ mod view;
 pub use decision::{Decision, Effect, Number, Outcome, Reason, What};
 pub use params::{Kind, Param, ParamError, ParamFault, Params, Value};
 pub use queue::StaticQueue;
-pub use registry::{DECORATORS, Decorator, Entry, SCHEDULERS};
+pub use registry::{DECORATORS, Decorator, Entry, LIVE_DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::{Spec, SpecError, split_list};
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};

@@ -7,6 +7,10 @@ use alloc::boxed::Box;
 pub use crate::decorators::DECORATORS;
 pub use crate::schedulers::SCHEDULERS;
 
+/// The scheduler of the live commands where none is asked for: the first one of `docs/promise.md`,
+/// whose worst cell against the best path alone is the best of all. A test holds the two together.
+pub const LIVE_DEFAULT: &str = "ecf+copy";
+
 /// A scheduler of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {

@@ -273,7 +273,7 @@ mod tests {
         assert!(known.starts_with("no scheduler `blesst`; known: minrtt, roundrobin, redundant,"));
         assert_eq!(error("blesst").given(), "blesst");
         assert!(error("").allowed().contains(&"lrf"));
-        assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm"]);
+        assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm", "copy"]);
         assert_eq!(error("minrtt+rp+rp"), SpecError::RepeatedDecorator("rp"));
         assert_eq!(error("blest:mod=paper").allowed(), ["mode", "lambda", "step"]);
         assert_eq!(error("blest:mode=papr").allowed(), ["code", "paper"]);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(clap::Args, Debug)]
 pub(crate) struct EndpointFlags {
     /// The scheduler of every connection
-    #[arg(long, value_name = "SCHEDULER", default_value = "minrtt")]
+    #[arg(long, value_name = "SCHEDULER", default_value = plait_sched::LIVE_DEFAULT)]
     scheduler: String,
     /// The congestion controller of every subflow
     #[arg(long, value_name = "CC", default_value = "cubic")]

@@ -81,6 +81,9 @@ pub fn draw(seed: u64) -> Case {
         server,
         ..Case::default()
     };
+    if one_in(&mut part("copy"), 8) {
+        case.scheduler.push_str("+copy");
+    }
     let shape = shape(&case);
     for kind in KINDS {
         let mut stream = part(kind.name);
@@ -263,6 +266,7 @@ mod tests {
             assert!(seen.contains_key(entry.name), "{}", entry.name);
             assert!(seen.contains_key(&format!("{}+rp", entry.name)), "{}", entry.name);
             assert!(seen.contains_key(&format!("{}+bm", entry.name)), "{}", entry.name);
+            assert!(seen.contains_key(&format!("{}+copy", entry.name)), "{}", entry.name);
         }
         for entry in plait_cc::CONTROLLERS {
             assert!(seen.contains_key(entry.name), "{}", entry.name);

@@ -94,6 +94,9 @@ struct Item {
     aliases: Vec<String>,
     /// One line.
     summary: String,
+    /// What the live commands use where nothing else is asked for, if this is a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    live_default: Option<&'static str>,
     /// The form of its text, where it has one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     grammar: String,
@@ -175,7 +178,9 @@ fn table(document: &Document) -> Table {
     ]);
     for item in &document.entries {
         let name = if item.grammar.is_empty() { &item.name } else { &item.grammar };
-        let row = vec![name.clone(), item.summary.clone(), item.aliases.join(" ")];
+        let mark = item.live_default.map(|it| format!("; `{it}` is the live commands' default"));
+        let summary = format!("{}{}", item.summary, mark.unwrap_or_default());
+        let row = vec![name.clone(), summary, item.aliases.join(" ")];
         table.row(Emphasis::None, row);
     }
     table
@@ -206,6 +211,7 @@ fn schedulers() -> Vec<Item> {
         name: entry.name.to_owned(),
         aliases: entry.aliases.iter().map(ToString::to_string).collect(),
         summary: entry.idea.to_owned(),
+        live_default: live_default(entry.name),
         page: entry.page.to_owned(),
         measured: measured::of(entry.name, measured::STORED),
         params: entry.params.iter().map(scheduler_setting).collect(),
@@ -215,6 +221,7 @@ fn schedulers() -> Vec<Item> {
     let decorators = plait_sched::DECORATORS.iter().map(|entry| Item {
         name: format!("+{}", entry.name),
         summary: entry.idea.to_owned(),
+        live_default: live_default(entry.name),
         page: entry.page.to_owned(),
         measured: measured::of(&format!("+{}", entry.name), measured::STORED),
         params: entry.params.iter().map(scheduler_setting).collect(),
@@ -222,6 +229,13 @@ fn schedulers() -> Vec<Item> {
         ..Item::default()
     });
     bases.chain(decorators).collect()
+}
+
+/// The default of the live commands, if the scheduler or decorator `name` is a part of it.
+fn live_default(name: &str) -> Option<&'static str> {
+    let default = plait_sched::LIVE_DEFAULT;
+    let mut parts = default.split('+').filter_map(|part| part.split(':').next());
+    parts.any(|part| part == name).then_some(default)
 }
 
 fn scheduler_setting(param: &plait_sched::Param) -> Setting {

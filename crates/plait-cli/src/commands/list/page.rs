@@ -16,6 +16,13 @@ const WIDTH: usize = 100;
 /// Width of a label, with the space behind it.
 const LABEL_WIDTH: usize = 9;
 
+/// What a page says of the default of the live commands.
+fn live_default(default: &str) -> String {
+    format!(
+        "The live commands use `{default}` where nothing else is asked for (docs/promise.md).\n"
+    )
+}
+
 /// A piece of a page.
 #[derive(Clone, PartialEq, Debug)]
 enum Block {
@@ -81,6 +88,8 @@ trait Form {
     fn title(&mut self, name: &str, summary: &str);
     /// Other names.
     fn aliases(&mut self, names: &[String]);
+    /// What the live commands use by default, of which it is a part.
+    fn live_default(&mut self, default: &str);
     /// How it is written.
     fn grammar(&mut self, grammar: &str);
     /// An empty line.
@@ -100,6 +109,9 @@ fn walk(item: &Item, form: &mut impl Form) {
     form.title(&item.name, &item.summary);
     if !item.aliases.is_empty() {
         form.aliases(&item.aliases);
+    }
+    if let Some(default) = item.live_default {
+        form.live_default(default);
     }
     if !item.grammar.is_empty() {
         form.grammar(&item.grammar);
@@ -152,6 +164,10 @@ impl Form for Text {
 
     fn aliases(&mut self, names: &[String]) {
         let _ = writeln!(self.0, "Also called {}.", names.join(", "));
+    }
+
+    fn live_default(&mut self, default: &str) {
+        self.0.push_str(&live_default(default));
     }
 
     fn grammar(&mut self, grammar: &str) {
@@ -218,6 +234,10 @@ impl Form for Markdown {
     fn aliases(&mut self, names: &[String]) {
         let names: Vec<String> = names.iter().map(|name| code(name)).collect();
         let _ = writeln!(self.0, "Also called {}.", names.join(", "));
+    }
+
+    fn live_default(&mut self, default: &str) {
+        self.0.push_str(&live_default(default));
     }
 
     fn grammar(&mut self, grammar: &str) {

@@ -1,0 +1,115 @@
+//! Copies while nothing new waits.
+
+use crate::rules;
+use crate::{
+    Decision, Decorator, Needs, Notice, Outcome, Params, Reason, Scheduler, SubflowView, View, What,
+};
+use alloc::boxed::Box;
+use plait_base::{ByteRange, SubflowId};
+
+/// What the registry says of it.
+pub(crate) const ENTRY: Decorator = Decorator {
+    name: "copy",
+    idea: "while nothing new waits, subflows with room send copies of what is not acknowledged",
+    page: "\
+New data goes where the base scheduler says. Once all of it is sent, subflows that have room send copies
+of what others carry and nobody has acknowledged, from the left edge on:
+
+    subflow   the candidate with the lowest RTT that has room and something left to copy
+    segment   the first range from snd_una on that it has not carried, nor passed over
+
+So a message that hangs on a path which has just become silent or slow arrives on the other one a
+one-way delay later, without a timeout, and so does the end of a transfer. Where there is always more to
+send than the windows take, nothing is copied, and both paths carry data of their own. A backup gets no
+copies beside a live regular subflow.
+
+Source   opportunistic redundancy, as in the ReMP family; no paper of the five has it.
+Good at  messages over links that come and go; the last segments of a download.
+Bad at   data plans and batteries: a stream that fits one path is sent on both; copies that stand in a
+         slow path's queue delay what is sent there next.
+",
+    params: &[],
+    state: &[("copied.ID", "end (DSN, bytes) of what the subflow has copied or passed over")],
+    wrap: |base, _: &Params| Box::new(Copy { base, passed: [0; SubflowId::MAX] }),
+};
+
+/// The decorator.
+#[derive(Debug)]
+struct Copy {
+    base: Box<dyn Scheduler>,
+    /// End (DSN) of what each subflow has copied or need not copy, by its id.
+    passed: [u64; SubflowId::MAX],
+}
+
+impl Copy {
+    /// The next range that `subflow` has not carried, at most a segment.
+    fn next(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<ByteRange> {
+        let passed = self.passed.get_mut(subflow.id.index())?;
+        loop {
+            let from = (*passed).max(view.connection.snd_una);
+            let sent = view.queue.sent_from(from)?;
+            if !sent.carried.contains(subflow.id) {
+                let start = sent.range.start.max(from);
+                let end = sent.range.end.min(start.saturating_add(rules::segment_len(view)));
+                return Some(ByteRange::new(start, end));
+            }
+            *passed = sent.range.end;
+        }
+    }
+
+    /// A copy, if any subflow has room for one.
+    fn copy(&mut self, view: &View<'_>) -> Option<Decision> {
+        let candidates = view.candidates();
+        let mut best: Option<(&SubflowView, ByteRange)> = None;
+        for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
+            if best.is_some_and(|(best, _)| best.srtt_or_max() <= subflow.srtt_or_max()) {
+                continue;
+            }
+            let Some(range) = self.next(view, subflow) else { continue };
+            if subflow.usable(range.len(), view.tsq) {
+                best = Some((subflow, range));
+            }
+        }
+        let (subflow, range) = best?;
+        if let Some(passed) = self.passed.get_mut(subflow.id.index()) {
+            *passed = range.end;
+        }
+        let (what, grant) = (What::Redundant(range), range.len());
+        Some(Decision::Send { subflow: subflow.id, what, grant, reason: Reason::Copy })
+    }
+}
+
+impl Scheduler for Copy {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let decision = self.base.schedule(view, out);
+        if decision != Decision::Idle || view.subflows.len() < 2 {
+            return decision;
+        }
+        self.copy(view).unwrap_or(decision)
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        self.base.on_notice(view, notice);
+    }
+
+    fn needs(&self) -> Needs {
+        self.base.needs()
+    }
+
+    fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
+        self.base.save_state(write);
+        crate::state::save_each("copied.", "", &self.passed, write, |end| {
+            (*end > 0).then_some(*end as f64)
+        });
+    }
+
+    fn load_state(&mut self, name: &str, value: f64) -> bool {
+        match crate::state::slot("copied.", "", name, &mut self.passed) {
+            Some(end) => {
+                *end = crate::exact::nearest(value);
+                true
+            }
+            None => self.base.load_state(name, value),
+        }
+    }
+}
