@@ -1,9 +1,9 @@
-# make demo | test | soak | bench | pictures. Nothing is needed beside cargo, make and bash, and for
+# make demo | test | soak | promise | bench | pictures. Nothing is needed beside cargo, make and bash, and for
 # the pictures a browser.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak bench pictures
+.PHONY: help demo test soak promise bench pictures
 
 SEED ?= 1
 PLAIT := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)/release/plait
@@ -36,6 +36,10 @@ soak: ## the long versions of the randomised tests (release build)
 	  cargo test --workspace --release --no-fail-fast
 	@cargo test -p plait-lab --features planted-bugs --test planted --release
 	@cargo test -p plait-wire --features planted-bugs --test fuzz --release
+
+promise: ## docs/promise.md: every scheduler against the best path alone (recorded links: PLAIT_DATA)
+	@cargo build --release --quiet -p plait-cli
+	@PLAIT_DATA=$(DATA) $(PLAIT) scoreboard --format markdown --output docs/promise.md
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -10,6 +10,7 @@ mod expect;
 pub mod explain;
 mod report;
 pub mod scenario;
+pub mod scoreboard;
 mod simulated;
 pub mod stats;
 pub mod swarm;

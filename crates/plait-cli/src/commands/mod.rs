@@ -9,6 +9,7 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod scoreboard;
 pub(crate) mod serve;
 pub(crate) mod swarm;
 pub(crate) mod trace;

@@ -38,6 +38,8 @@ enum Reporting {
     Explain,
     /// `plait list --json`
     List,
+    /// `plait scoreboard --json`
+    Scoreboard,
     /// `plait swarm --json`
     Swarm,
     /// `plait swarm --case --json`, and `--replay --json`
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),
         Reporting::Trace => written::<crate::commands::trace::Document>(),
+        Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),
         Reporting::SwarmReplay => written::<plait_lab::swarm::Replay>(),
     };

@@ -1,0 +1,149 @@
+//! `plait scoreboard`: where each scheduler helps and harms.
+
+use crate::console::{Console, json};
+use crate::failure::Failure;
+use crate::flags::whole;
+use crate::output::{Output, TableFormat};
+use crate::progress;
+use crate::render::scoreboard as render;
+use plait_lab::scenario::MOST_JOBS;
+use plait_lab::scoreboard::{
+    Board, Ground, Options, VARIANTS, measured, recorded, scoreboard, select,
+};
+use plait_lab::{Control, Simulator};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+const EXAMPLES: &str = "Examples:
+  plait scoreboard --links A,E
+  plait scoreboard --links C --schedulers minrtt,ecf --json
+  plait scoreboard --links D,F --schedulers all --format markdown";
+
+/// Where data is looked for when `PLAIT_DATA` does not say.
+const BESIDE: &str = "../shared/data";
+
+/// Where each scheduler helps and harms: its worst cell against the best path alone
+///
+/// A cell is a load over links: A to F are those on which a stock Linux was measured, the others are
+/// recorded pairs of WiFi and cellular links, each from its start and from anywhere, under a
+/// download, a bulk transfer and a stream. A scheduler's number there is the ratio of its median to
+/// that of plain TCP on the best path alone; above 1 is better. Of a stream the p50 and the p99 of
+/// the message delay are two cells. Who has the best worst cell stands first.
+///
+/// Recorded pairs are read from $PLAIT_DATA or ../shared/data; where they are absent the report says
+/// so.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The links: a list such as A,E,7_1; A-F; recorded; all
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    links: String,
+    /// The schedulers [default: all, and variants with decorators and parameters]
+    #[arg(long, value_name = "LIST")]
+    schedulers: Option<String>,
+    /// Congestion controller
+    #[arg(long, value_name = "CC", default_value = "cubic")]
+    cc: String,
+    /// Runs of each row where its links are random
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(value_parser = whole(1, u32::MAX.into()), allow_negative_numbers = true)]
+    runs: u64,
+    /// Seed of the first run
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
+    /// How many at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
+    jobs: Option<u64>,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let options = args.options()?;
+    args.output.check()?;
+    for what in &options.missing {
+        console.remark(1, &format!("plait: {what}"));
+    }
+    let cancelled = progress::on_interrupt()?;
+    let bar = progress::bar(console);
+    let advance = |done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    };
+    let control = Control { progress: &advance, cancelled };
+    let board = scoreboard(&options, &Simulator, &control)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    bar.finish_and_clear();
+    args.output.deliver(&args.text(&board, console)?)?;
+    if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+impl Args {
+    fn options(&self) -> Result<Options, Failure> {
+        let (grounds, missing) = grounds();
+        let grounds =
+            select(grounds, &self.links).map_err(|error| self.refused(&error, &missing))?;
+        if self.cc.contains(',') {
+            return Err(Failure::Usage(format!(
+                "--cc: `{}`: a scoreboard has one controller",
+                self.cc.escape_debug()
+            )));
+        }
+        let schedulers = self.schedulers.clone().unwrap_or_else(|| format!("all,{VARIANTS}"));
+        let mut settings = vec![
+            ("schedulers", schedulers),
+            ("cc", self.cc.clone()),
+            ("runs", self.runs.to_string()),
+            ("seed", self.seed.to_string()),
+        ];
+        settings.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
+        // What nobody asked for is not missing.
+        let wants_recorded = self.links.split(',').any(|name| name == "all" || name == "recorded");
+        let missing = missing.into_iter().filter(|_| wants_recorded).collect();
+        Ok(Options { grounds, missing, settings, command: self.command_line() })
+    }
+
+    fn refused(&self, error: &plait_lab::ScenarioError, missing: &[String]) -> Failure {
+        let why: String = missing.iter().map(|what| format!("\n  {what}")).collect();
+        Failure::Usage(format!("{error}{why}"))
+    }
+
+    /// The line that runs it again. What `--jobs` says changes nothing.
+    fn command_line(&self) -> String {
+        let mut line = "plait scoreboard".to_owned();
+        if self.links != "all" {
+            line += &format!(" --links {}", self.links);
+        }
+        if let Some(schedulers) = &self.schedulers {
+            line += &format!(" --schedulers {schedulers}");
+        }
+        if self.cc != "cubic" {
+            line += &format!(" --cc {}", self.cc);
+        }
+        line + &format!(" --runs {} --seed {}", self.runs, self.seed)
+    }
+
+    fn text(&self, board: &Board, console: Console) -> Result<String, Failure> {
+        let console = self.output.reader(console);
+        match (self.output.json, self.output.format) {
+            (true, _) => json(board),
+            (_, Some(TableFormat::Csv)) => Ok(render::csv(board)),
+            (_, Some(TableFormat::Markdown)) => Ok(render::markdown(board)),
+            (_, None) => Ok(render::text(board, console.width, console.colour)),
+        }
+    }
+}
+
+/// Every ground there is, and what is not there.
+fn grounds() -> (Vec<Ground>, Vec<String>) {
+    let data = std::env::var_os("PLAIT_DATA").map_or_else(|| PathBuf::from(BESIDE), PathBuf::from);
+    let mut grounds = measured();
+    match recorded(&data) {
+        Ok(pairs) => {
+            grounds.extend(pairs);
+            (grounds, Vec::new())
+        }
+        Err(why) => (grounds, vec![why]),
+    }
+}

@@ -1,0 +1,115 @@
+//! What plait promises: `docs/promise.md` is as measured where no recording is needed, and what the
+//! README and the live commands say is what stands there.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use plait_lab::scoreboard::{Board, EQUAL, Options, VARIANTS, measured, scoreboard};
+use plait_lab::{Control, Simulator};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+const PAGE: &str = include_str!("../../../docs/promise.md");
+
+/// The cells of the table below a heading of the page: the header first, emphasis taken off.
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let part = PAGE.split("\n## ").find(|part| part.starts_with(heading)).unwrap();
+    let row = |line: &str| {
+        let cells = line.trim_matches('|').split(" | ");
+        cells.map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
+    };
+    let lines = part.lines().filter(|line| line.starts_with('|') && !line.starts_with("| ---"));
+    lines.map(row).collect()
+}
+
+/// The links A to F, measured now.
+fn board() -> &'static Board {
+    static BOARD: OnceLock<Board> = OnceLock::new();
+    BOARD.get_or_init(|| {
+        let options = Options {
+            grounds: measured(),
+            missing: Vec::new(),
+            settings: vec![("schedulers", format!("all,{VARIANTS}"))],
+            command: String::new(),
+        };
+        let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+        scoreboard(&options, &Simulator, &control).unwrap()
+    })
+}
+
+/// The line of a cell in the page, by column.
+fn cell(name: &str) -> Vec<(String, String)> {
+    let rows = table("Every cell");
+    let row = rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("no cell {name}"));
+    rows[0].iter().cloned().zip(row.iter().cloned()).collect()
+}
+
+#[test]
+fn the_page_is_as_measured_on_the_links_a_to_f() {
+    for found in &board().cells {
+        let shown = cell(&found.cell);
+        assert_eq!(shown.len(), 3 + found.scores.len(), "{}", found.cell);
+        for (scheduler, score) in &found.scores {
+            let (_, ratio) = shown.iter().find(|(name, _)| name == scheduler).unwrap();
+            let ratio: f64 = ratio.parse().unwrap();
+            // Shown with two digits, and below 1 not rounded up to it.
+            assert!(
+                (ratio - score.ratio).abs() < 0.01,
+                "{}, {scheduler}: {} now; `make promise` writes docs/promise.md",
+                found.cell,
+                score.ratio
+            );
+        }
+    }
+}
+
+#[test]
+fn the_default_of_the_live_commands_is_who_has_the_best_worst_cell() {
+    let standings = table("Schedulers by their worst cell");
+    assert_eq!(standings[1][0], plait_sched::LIVE_DEFAULT);
+    let worst: Vec<f64> = standings[1..].iter().map(|row| row[1].parse().unwrap()).collect();
+    assert!(worst.is_sorted_by(|a, b| a >= b), "{worst:?}");
+    // On the links that are measured here nobody is better by more than is shown.
+    let own = board().standings.iter().find(|it| it.scheduler == plait_sched::LIVE_DEFAULT);
+    let own = own.unwrap();
+    assert!(own.worst >= EQUAL && own.slower == 0, "{own:?}");
+    assert!(own.worst >= worst[0], "the page tells of the worst cell of all");
+}
+
+#[test]
+fn every_recorded_pair_is_in_the_page() {
+    let rows = table("Every cell");
+    let recorded: Vec<&str> = rows[1..]
+        .iter()
+        .map(|row| row[0].as_str())
+        .filter(|name| name.contains(" start ") || name.contains(" anywhere "))
+        .collect();
+    // Nine pairs, two beginnings, and four measures of three loads.
+    assert_eq!(recorded.len(), 9 * 2 * 4, "{recorded:?}");
+    assert!(!PAGE.contains("\nMissing:") && !PAGE.contains("Interrupted"));
+}
+
+#[test]
+fn the_readme_says_the_number_of_the_page() {
+    let standings = table("Schedulers by their worst cell");
+    let [scheduler, worst, place] = [&standings[1][0], &standings[1][1], &standings[1][2]];
+    let readme =
+        include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = format!("`{scheduler}` is never below {worst} of the best path alone");
+    assert!(readme.contains(&sentence), "README.md lacks: {sentence}");
+    assert!(readme.contains(&format!("(`{place}`)")), "README.md does not name its worst cell");
+}
+
+/// The median of a scheduler in a cell of A to F, over that of plain TCP.
+fn times(cell: &str, scheduler: &str) -> f64 {
+    let cell = board().cells.iter().find(|it| it.cell == cell).unwrap();
+    cell.scores[scheduler].median.unwrap() / cell.best_path_median
+}
+
+/// Links E: a stream that fits the fast path. A stock Linux 6.18 has the p50 of plain TCP there and
+/// ten times its p99.
+#[test]
+fn a_stream_over_e_waits_for_the_slow_path_with_linux_and_not_with_ecf() {
+    assert!(times("E p99", "ecf") < 1.3, "{}", times("E p99", "ecf"));
+    assert!(times("E p50", "linux") < 1.1, "{}", times("E p50", "linux"));
+    assert!(times("E p99", "linux") > 3.0, "{}", times("E p99", "linux"));
+}

@@ -1,0 +1,223 @@
+//! Where schedulers are held against the best path alone: links and a load each.
+
+use crate::error::{Place, ScenarioError};
+use crate::scenario::{Draft, Scenario};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Links and a load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ground {
+    /// Its name: `A`, or of a recording its pair, where it begins and the load.
+    pub name: String,
+    /// What selects it: `A`, or the pair.
+    pub links: String,
+    /// The settings of its command line, without dashes, paths first.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// Ten megabits with 20 ms of delay and 100 ms of queue.
+const NEAR: &str = "fast:rate=10mbit,rtt=20ms,queue=100ms";
+const FAR: &str = "slow:rate=3mbit,rtt=200ms,queue=600ms";
+
+/// Links and loads on which a stock Linux 6.18 was measured: name, fast path, slow path, workload,
+/// receive buffer. The measurement leaves open how long its streams were; after 10 s plain TCP has the
+/// delays that it tells of F. The queue of F's fast link is that of A's.
+const MEASURED: [(&str, &str, &str, &str, &str); 6] = [
+    ("A", NEAR, FAR, "download:8MB", ""),
+    ("B", NEAR, "slow:rate=1mbit,rtt=600ms,queue=1500ms", "download:2MB", ""),
+    ("C", NEAR, FAR, "download:2MB", "64kB"),
+    (
+        "D",
+        "fast:rate=25mbit,rtt=25ms,queue=25ms",
+        "slow:rate=4mbit,rtt=75ms,queue=120ms",
+        "download:4MiB",
+        "",
+    ),
+    ("E", NEAR, FAR, "stream:30kB@50ms,for=10s", ""),
+    ("F", "fast:rate=8mbit,rtt=20ms,queue=100ms", FAR, "stream:60kB@50ms,for=10s", ""),
+];
+
+/// What goes over a recorded pair, and its short name.
+const LOADS: [(&str, &str); 3] =
+    [("download", "download:4MB"), ("bulk", "bulk:10s"), ("stream", "stream:30kB@50ms,for=20s")];
+/// Where a recording begins, and the short name of that.
+const OFFSETS: [(&str, &str); 2] = [("start", "0s"), ("anywhere", "random")];
+
+/// The links A to F.
+#[must_use]
+pub fn measured() -> Vec<Ground> {
+    let ground = |(name, fast, slow, workload, rcvbuf): &(&str, &str, &str, &str, &str)| {
+        let mut settings = vec![
+            ("path", (*fast).to_owned()),
+            ("path", (*slow).to_owned()),
+            ("workload", (*workload).to_owned()),
+        ];
+        if !rcvbuf.is_empty() {
+            settings.push(("rcvbuf", (*rcvbuf).to_owned()));
+        }
+        Ground { name: (*name).to_owned(), links: (*name).to_owned(), settings }
+    };
+    MEASURED.iter().map(ground).collect()
+}
+
+/// The recorded pairs in the directory `traces` of `data`: WiFi and cellular at the same time and
+/// place, each from its beginning and from anywhere, under each load.
+///
+/// # Errors
+/// Where the directory cannot be read or has no `pair_*_wifi.csv` with its `pair_*_cellular.csv`, in
+/// words.
+pub fn recorded(data: &Path) -> Result<Vec<Ground>, String> {
+    let traces = data.join("traces");
+    let absent = |why: &str| format!("recorded pairs: {}: {why}", traces.display());
+    let files = fs::read_dir(&traces).map_err(|error| absent(&error.to_string()))?;
+    let mut pairs: Vec<String> = files
+        .filter_map(|file| {
+            let name = file.ok()?.file_name().into_string().ok()?;
+            Some(name.strip_prefix("pair_")?.strip_suffix("_wifi.csv")?.to_owned())
+        })
+        .filter(|pair| cellular(&traces, pair).is_file())
+        .collect();
+    if pairs.is_empty() {
+        return Err(absent("no pair_*_wifi.csv with its pair_*_cellular.csv"));
+    }
+    pairs.sort();
+    Ok(pairs.iter().flat_map(|pair| grounds_of(&traces, pair)).collect())
+}
+
+fn cellular(traces: &Path, pair: &str) -> PathBuf {
+    traces.join(format!("pair_{pair}_cellular.csv"))
+}
+
+fn grounds_of(traces: &Path, pair: &str) -> Vec<Ground> {
+    let wifi = traces.join(format!("pair_{pair}_wifi.csv"));
+    let cellular = cellular(traces, pair);
+    let mut grounds = Vec::new();
+    for (begins, offset) in OFFSETS {
+        for (load, workload) in LOADS {
+            let path = |name: &str, rtt: &str, file: &Path| {
+                format!("{name}:rtt={rtt},trace={},offset={offset}", file.display())
+            };
+            grounds.push(Ground {
+                name: format!("{pair} {begins} {load}"),
+                links: pair.to_owned(),
+                settings: vec![
+                    ("path", path("wifi", "20ms", &wifi)),
+                    ("path", path("lte", "50ms", &cellular)),
+                    ("workload", workload.to_owned()),
+                ],
+            });
+        }
+    }
+    grounds
+}
+
+impl Ground {
+    /// Its scenario with the settings in `more`.
+    ///
+    /// # Errors
+    /// Where a setting is refused: the trace, or one of `more`.
+    pub fn scenario(&self, more: &[(&'static str, String)]) -> Result<Scenario, ScenarioError> {
+        let mut draft = Draft::new();
+        for (name, text) in self.settings.iter().chain(more) {
+            draft.argument(name, text)?;
+        }
+        draft.build()
+    }
+
+    /// The settings as they stand on a command line.
+    #[must_use]
+    pub fn command(&self) -> String {
+        let flag = |(name, text): &(&str, String)| format!("--{name} {text}");
+        self.settings.iter().map(flag).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Stands for the links A to F.
+const SIX: &str = "A-F";
+/// Stands for every recorded pair.
+const RECORDED: &str = "recorded";
+
+/// The grounds that `wanted` names, a list of links, `A-F`, `recorded` or `all`, in their own order.
+///
+/// # Errors
+/// Where a name is that of no links that are there.
+pub fn select(grounds: Vec<Ground>, wanted: &str) -> Result<Vec<Ground>, ScenarioError> {
+    let is_named = |ground: &Ground, name: &str| {
+        let six = MEASURED.iter().any(|(letter, ..)| *letter == ground.links);
+        match name {
+            "all" => true,
+            SIX => six,
+            RECORDED => !six,
+            name => name == ground.links,
+        }
+    };
+    let names: Vec<&str> = wanted.split(',').collect();
+    for name in &names {
+        if !grounds.iter().any(|ground| is_named(ground, name)) {
+            let mut known = vec!["all", SIX, RECORDED];
+            known.extend(grounds.iter().map(|ground| ground.links.as_str()));
+            known.dedup();
+            let place = Place::Argument("--links".to_owned());
+            return Err(ScenarioError::unknown(&place, "links", name, known));
+        }
+    }
+    Ok(grounds
+        .into_iter()
+        .filter(|ground| names.iter().any(|name| is_named(ground, name)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_ground_is_a_scenario_with_its_queues() {
+        let grounds = measured();
+        let names: Vec<&str> = grounds.iter().map(|ground| ground.name.as_str()).collect();
+        assert_eq!(names, ["A", "B", "C", "D", "E", "F"]);
+        for ground in &grounds {
+            let scenario = ground.scenario(&[]).unwrap();
+            assert_eq!((scenario.paths.len(), scenario.is_random()), (2, false), "{}", ground.name);
+            assert!(!scenario.command_line().contains("queue=inf"));
+        }
+        assert!(grounds[2].command().ends_with("--workload download:2MB --rcvbuf 64kB"));
+    }
+
+    #[test]
+    fn a_recorded_pair_gives_both_beginnings_and_every_load() {
+        let data = std::env::temp_dir().join(format!("plait-ground-{}", std::process::id()));
+        let traces = data.join("traces");
+        fs::create_dir_all(&traces).unwrap();
+        for name in ["pair_9_1_wifi.csv", "pair_9_1_cellular.csv", "pair_9_2_wifi.csv"] {
+            fs::write(traces.join(name), "1,1000000\n2,500000\n").unwrap();
+        }
+        let grounds = recorded(&data).unwrap();
+        assert_eq!(grounds.len(), OFFSETS.len() * LOADS.len());
+        for ground in &grounds {
+            let scenario = ground.scenario(&[]).unwrap();
+            assert_eq!(scenario.is_random(), ground.name.contains("anywhere"), "{}", ground.name);
+        }
+        fs::remove_dir_all(&data).unwrap();
+        let why = recorded(&data).unwrap_err();
+        assert!(why.starts_with("recorded pairs: ") && why.contains("traces"), "{why}");
+    }
+
+    #[test]
+    fn links_are_selected_by_name_and_by_group() {
+        let names = |wanted: &str| -> Vec<String> {
+            let found = select(measured(), wanted).unwrap();
+            found.into_iter().map(|ground| ground.name).collect()
+        };
+        assert_eq!(names("E,A"), ["A", "E"]);
+        assert_eq!(names("A-F").len(), 6);
+        assert_eq!(names("all").len(), 6);
+        let refused = select(measured(), "A,G").unwrap_err().to_string();
+        assert!(
+            refused.contains("--links: `G`: unknown links") && refused.contains("A-F"),
+            "{refused}"
+        );
+        assert!(select(measured(), RECORDED).is_err(), "nothing recorded is there");
+    }
+}

@@ -1,0 +1,267 @@
+//! Where each scheduler helps and harms: every scheduler against plain TCP on the best path alone,
+//! over many links and loads, each judged by the worst of them.
+
+mod ground;
+
+pub use ground::{Ground, measured, recorded, select};
+
+use crate::compare::{Control, World, compare};
+use crate::error::ScenarioError;
+use crate::report::{Document, Report, Row};
+use crate::scenario::Scenario;
+use crate::stats::{median, speedup};
+use plait_app::Workload;
+use plait_app::measure::{Better, MEASURES};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Name and version of the document.
+pub const SCHEMA: &str = "plait.scoreboard/1";
+
+/// Variants that are measured beside every scheduler of the list: the decorators, and the readings of
+/// ECF and BLEST that differ in what they decide.
+pub const VARIANTS: &str = "minrtt+rp,minrtt+bm,minrtt+copy,ecf+rp,ecf+copy,stms-c+copy,\
+                            ecf:floor=off,ecf:m=4,ecf:count_queued=on,\
+                            blest:mode=paper,blest+rp:mode=retransmit";
+
+/// A ratio from here on counts as not slower than the best path alone: what the DSS option takes of
+/// each packet, 20 of 1448 bytes, rounded up.
+pub const EQUAL: f64 = 0.98;
+
+/// What `plait scoreboard --json` prints.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Board {
+    /// Always `plait.scoreboard/1`.
+    pub schema: String,
+    /// The line that runs it again.
+    pub command: String,
+    /// Seed of the first run of every cell.
+    pub seed: u64,
+    /// Runs of a row, where something in its links is random; elsewhere one.
+    pub runs: u32,
+    /// Congestion controller of every row.
+    pub cc: String,
+    /// The schedulers, the one with the best worst cell first.
+    pub standings: Vec<Standing>,
+    /// The cells, the worst of the first scheduler first.
+    pub cells: Vec<Cell>,
+    /// What is not among them, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Whether cells are missing because it was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// SHA-256, in hexadecimal, over the digests of the comparisons.
+    pub digest: String,
+}
+
+/// A scheduler over all cells.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Standing {
+    /// Scheduler in canonical form.
+    pub scheduler: String,
+    /// Its least ratio to the best path alone; 0 where a run failed.
+    pub worst: f64,
+    /// The cell of that ratio.
+    pub worst_cell: String,
+    /// Median of its ratios.
+    pub median: f64,
+    /// Its greatest ratio.
+    pub best: f64,
+    /// The cell of that ratio.
+    pub best_cell: String,
+    /// Cells in which it is slower than the best path alone by more than 2 %.
+    pub slower: u32,
+}
+
+/// A measure of a load over links.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Its name: the links, and for a stream which percentile of the message delay.
+    pub cell: String,
+    /// The links and the load, as on a command line of `plait compare`.
+    pub settings: String,
+    /// The measure.
+    pub measure: String,
+    /// Plain TCP on the best path alone: `tcp:PATH`.
+    pub best_path: String,
+    /// Its median.
+    pub best_path_median: f64,
+    /// By scheduler.
+    pub scores: BTreeMap<String, Score>,
+}
+
+/// A scheduler in a cell.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Score {
+    /// Median of its runs; absent where a run failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
+    /// Ratio of the medians, above 1 is better than the best path alone; 0 where a run failed.
+    pub ratio: f64,
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Links and loads.
+    pub grounds: Vec<Ground>,
+    /// What is known to be missing.
+    pub missing: Vec<String>,
+    /// Settings of every comparison: schedulers, cc, runs, seed, jobs.
+    pub settings: Vec<(&'static str, String)>,
+    /// The line that runs it again.
+    pub command: String,
+}
+
+/// Measures every ground, one comparison after the other.
+///
+/// # Errors
+/// Where a setting is refused, before anything is run.
+pub fn scoreboard<W: World>(
+    options: &Options,
+    world: &W,
+    control: &Control<'_>,
+) -> Result<Board, ScenarioError> {
+    let scenarios: Vec<(&Ground, Scenario)> = options
+        .grounds
+        .iter()
+        .map(|ground| Ok((ground, ground.scenario(&options.settings)?)))
+        .collect::<Result<_, ScenarioError>>()?;
+    let runs = |(_, it): &(&Ground, Scenario)| {
+        (it.schedulers.len() + it.paths.len()) * it.ccs.len() * it.effective_runs() as usize
+    };
+    let total: usize = scenarios.iter().map(runs).sum();
+    let first = scenarios.first().map(|(_, scenario)| scenario);
+    let mut board = Board {
+        schema: SCHEMA.to_owned(),
+        command: options.command.clone(),
+        seed: first.map_or(0, |it| it.seed),
+        runs: first.map_or(0, |it| it.runs),
+        cc: first.and_then(|it| it.ccs.first()).map_or(String::new(), plait_cc::Spec::name),
+        standings: Vec::new(),
+        cells: Vec::new(),
+        missing: options.missing.clone(),
+        interrupted: false,
+        digest: String::new(),
+    };
+    let (before, mut hasher) = (AtomicUsize::new(0), Sha256::new());
+    for entry in &scenarios {
+        let done = before.load(Ordering::Relaxed);
+        let advance = |now: usize, _: usize| (control.progress)(done + now, total);
+        let own = Control { progress: &advance, cancelled: control.cancelled };
+        let document = compare(&entry.1, world, &own)?;
+        before.fetch_add(runs(entry), Ordering::Relaxed);
+        for report in document.reports() {
+            hasher.update(report.digest.as_bytes());
+            board.interrupted |= report.interrupted;
+        }
+        if control.cancelled.load(Ordering::Relaxed) {
+            // What a comparison has of it would be of fewer runs than the others.
+            board.interrupted = true;
+            break;
+        }
+        if let Document::Report(report) = document {
+            board.take(entry.0, &entry.1.workload, &report);
+        }
+    }
+    board.digest = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    board.judge();
+    Ok(board)
+}
+
+/// The measures that a load is judged by, with what they add to the name of a cell: of a stream what
+/// a message usually waits, and what one in a hundred does.
+fn measures(workload: &Workload) -> Vec<(&'static str, &'static str)> {
+    match workload {
+        Workload::Stream { .. } => {
+            vec![("message_delay_median_ms", " p50"), ("message_delay_p99_ms", " p99")]
+        }
+        other => vec![(other.primary(), "")],
+    }
+}
+
+impl Board {
+    /// The cells of a comparison.
+    fn take(&mut self, ground: &Ground, workload: &Workload, report: &Report) {
+        for (measure, suffix) in measures(workload) {
+            let name = format!("{}{suffix}", ground.name);
+            match cell(name.clone(), ground, measure, report) {
+                Some(cell) => self.cells.push(cell),
+                None => self.missing.push(format!("{name}: plain TCP finishes on no path")),
+            }
+        }
+    }
+
+    /// From the cells to who stands where.
+    fn judge(&mut self) {
+        let names: Vec<String> = self
+            .cells
+            .first()
+            .map(|cell| cell.scores.keys().cloned().collect())
+            .unwrap_or_default();
+        self.standings = names.iter().filter_map(|name| self.standing(name)).collect();
+        // Of equals the one with the better median, then by name.
+        self.standings
+            .sort_by(|a, b| b.worst.total_cmp(&a.worst).then(b.median.total_cmp(&a.median)));
+        let Some(first) = self.standings.first().map(|it| it.scheduler.clone()) else { return };
+        let ratio = |cell: &Cell| cell.scores.get(&first).map_or(0.0, |score| score.ratio);
+        self.cells.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    }
+
+    fn standing(&self, scheduler: &str) -> Option<Standing> {
+        let each: Vec<(&str, f64)> = self
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell.cell.as_str(), cell.scores.get(scheduler)?.ratio)))
+            .collect();
+        let worst = each.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let best = each.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let ratios: Vec<f64> = each.iter().map(|(_, ratio)| *ratio).collect();
+        Some(Standing {
+            scheduler: scheduler.to_owned(),
+            worst: worst.1,
+            worst_cell: worst.0.to_owned(),
+            median: median(&ratios)?,
+            best: best.1,
+            best_cell: best.0.to_owned(),
+            slower: u32::try_from(ratios.iter().filter(|it| **it < EQUAL).count())
+                .unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// One measure of a comparison; `None` where plain TCP has it on no path.
+fn cell(name: String, ground: &Ground, measure: &str, report: &Report) -> Option<Cell> {
+    let entry = MEASURES.iter().find(|entry| entry.name == measure)?;
+    let higher = entry.better == Better::Higher;
+    let value = |row: &Row| {
+        let summary = row.measures.get(measure).filter(|_| row.incomplete == 0);
+        summary.map(|summary| summary.median)
+    };
+    let is_single = |row: &&Row| row.scheduler.starts_with("tcp:");
+    let singles = report.rows.iter().filter(is_single);
+    let (best_path_median, best_path) = singles
+        .filter_map(|row| Some((value(row)?, row.scheduler.clone())))
+        .reduce(|best, other| if (other.0 > best.0) == higher { other } else { best })?;
+    let score = |row: &Row| {
+        let median = value(row);
+        let ratio = median.and_then(|value| speedup(value, best_path_median, higher));
+        Score { median, ratio: ratio.unwrap_or(0.0) }
+    };
+    let scores = report.rows.iter().filter(|row| !is_single(row));
+    Some(Cell {
+        cell: name,
+        settings: ground.command(),
+        measure: measure.to_owned(),
+        best_path,
+        best_path_median,
+        scores: scores.map(|row| (row.scheduler.clone(), score(row))).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
