@@ -203,3 +203,31 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         assert!(said.contains(words), "{args}: {said}");
     }
 }
+
+#[test]
+fn a_comparison_says_why_where_it_is_asked() {
+    let line = "--path fast:rate=10mbit,rtt=20ms --path slow:rate=2mbit,rtt=200ms \
+                --workload download:1MB --schedulers minrtt,ecf";
+    let document = |more: &str| -> Value {
+        let text = stdout(&plait("compare", &format!("{line} --json {more}"), &[]));
+        serde_json::from_str(&text).unwrap()
+    };
+    let (told, plain) = (document("--explain"), document(""));
+    assert_eq!(told["digest"], plain["digest"]);
+    for (told, plain) in
+        told["rows"].as_array().unwrap().iter().zip(plain["rows"].as_array().unwrap())
+    {
+        assert!(!told["why"].as_str().unwrap().is_empty() && plain.get("why").is_none());
+        assert_eq!(told["measures"], plain["measures"]);
+    }
+    assert!(told["command"].as_str().unwrap().ends_with(" --explain"));
+    let text = stdout(&plait("compare", &format!("{line} --explain"), &[]));
+    for row in told["rows"].as_array().unwrap() {
+        let (name, why) = (row["scheduler"].as_str().unwrap(), row["why"].as_str().unwrap());
+        let first = why.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        let said = |line: &str| line.trim_start().starts_with(name) && line.contains(&first);
+        assert!(text.lines().any(said), "{name}: {why}\n{text}");
+    }
+    let markdown = stdout(&plait("compare", &format!("{line} --explain --format markdown"), &[]));
+    assert!(markdown.contains("* `minrtt`: "), "{markdown}");
+}

@@ -145,6 +145,9 @@ pub struct Row {
     /// paths, and where a row is incomplete or has no goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation_benefit: Option<f64>,
+    /// Why it was fast or slow here, against the best row; where it was asked for (`--explain`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Runs that did not finish in time or broke an invariant; they are in no statistic.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub incomplete: u32,
@@ -194,6 +197,15 @@ impl Document {
             Document::Report(report) => std::slice::from_ref(report),
             Document::Sweep(sweep) => &sweep.points,
         }
+    }
+
+    /// The lines that run it, or a point of it, again.
+    pub fn commands(&mut self) -> impl Iterator<Item = &mut String> {
+        let (whole, points) = match self {
+            Document::Report(report) => (None, std::slice::from_mut(report)),
+            Document::Sweep(sweep) => (Some(&mut sweep.command), sweep.points.as_mut_slice()),
+        };
+        whole.into_iter().chain(points.iter_mut().map(|report| &mut report.command))
     }
 
     /// Whether every expectation holds at every point.

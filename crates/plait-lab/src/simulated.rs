@@ -2,12 +2,14 @@
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
 use crate::scenario::{Both, Competition, Path, Scenario, Subflows};
-use plait_app::{Host, Workload};
+use plait_app::measure::HabitObserver;
+use plait_app::{AppEvent, Host, Workload};
 use plait_base::{PathId, Span, Time};
-use plait_core::{Config, ConnectionSpec, Detail, PathConfig};
+use plait_core::{Config, ConnectionSpec, Detail, Event, PathConfig};
 use plait_link::LinkConfig;
 use plait_sim::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, PathSetup, Setup, SharedLink, Watch,
+    Who,
 };
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -18,17 +20,48 @@ pub struct Simulator;
 
 impl World for Simulator {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
-        let outcome = simulate(cell, seed, &mut Unseen);
-        let completed = outcome.complete();
-        let competing = competing(&cell.scenario, &outcome);
-        let connection = outcome.pairs.into_iter().flatten().next();
-        RunOutcome {
-            measures: connection.map(|connection| connection.measures).unwrap_or_default(),
-            competing,
-            hash: outcome.digest.value(),
-            completed,
-            violation: outcome.violation,
-        }
+        run_outcome(cell, simulate(cell, seed, &mut Unseen))
+    }
+}
+
+/// The simulator, with somebody who sees how each run spends its time: the same runs, told with
+/// [`RunOutcome::habits`].
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Attentive;
+
+impl World for Attentive {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        let scenario = &cell.scenario;
+        let mut watch = Watching(HabitObserver::new(&scenario.workload, scenario.paths.len()));
+        let outcome = run_outcome(cell, simulate(cell, seed, &mut watch));
+        RunOutcome { habits: Some(watch.0.finish()), ..outcome }
+    }
+}
+
+/// Hands all events to the observer of habits.
+struct Watching(HabitObserver);
+
+impl Watch for Watching {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        self.0.on_core(now, who.host, event);
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.0.on_app(now, who.host, event);
+    }
+}
+
+fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
+    let completed = outcome.complete();
+    let competing = competing(&cell.scenario, &outcome);
+    let connection = outcome.pairs.into_iter().flatten().next();
+    RunOutcome {
+        measures: connection.map(|connection| connection.measures).unwrap_or_default(),
+        competing,
+        habits: None,
+        hash: outcome.digest.value(),
+        completed,
+        violation: outcome.violation,
     }
 }
 

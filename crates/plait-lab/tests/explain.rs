@@ -5,10 +5,11 @@ use plait_app::{AppEvent, Host};
 use plait_base::{ByteRange, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::explain::{Explanation, Question, Which, explain};
-use plait_lab::{Cell, Draft, cells, setup, simulate};
+use plait_lab::{Attentive, Cell, Control, Draft, Simulator, cells, compare, setup, simulate};
 use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, View, What};
 use plait_sim::{Watch, Who};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A run of one scheduler.
 fn cell(flags: &[(&str, &str)]) -> Cell {
@@ -193,4 +194,43 @@ fn asking_changes_nothing() {
             );
         }
     }
+}
+
+/// `compare --explain`: the same runs, with a sentence for each row, and the cause in it that is
+/// known: a window of 64 KiB fills behind the slow path, and ecf waits.
+#[test]
+fn each_row_says_why_and_the_runs_are_the_same() {
+    let mut draft = Draft::new();
+    for (name, text) in [
+        ("path", "fast:rate=10mbit,rtt=20ms,queue=20ms"),
+        ("path", "slow:rate=2mbit,rtt=300ms"),
+        ("workload", "download:3MB"),
+        ("schedulers", "ecf,roundrobin,minrtt"),
+        ("rcvbuf", "128KiB"),
+    ] {
+        draft.argument(name, text).unwrap();
+    }
+    let scenario = draft.build().unwrap();
+    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+    let told = compare(&scenario, &Attentive, &control).unwrap();
+    let plain = compare(&scenario, &Simulator, &control).unwrap();
+    let (told, plain) = (&told.reports()[0], &plain.reports()[0]);
+    assert_eq!(told.digest, plain.digest);
+    assert!(plain.rows.iter().all(|row| row.why.is_none()));
+    let why = |name: &str| {
+        let row = told.rows.iter().find(|row| row.scheduler == name).unwrap();
+        row.why.clone().unwrap_or_else(|| panic!("{name}"))
+    };
+    let best = told.rows.iter().filter(|row| row.why.as_ref().unwrap().starts_with("the best row"));
+    assert_eq!(best.count(), 1);
+    for (name, words) in [
+        ("roundrobin", "receive window blocked "),
+        ("roundrobin", " behind slow ("),
+        ("tcp:slow", "receive window blocked "),
+    ] {
+        assert!(why(name).contains(words), "{name}: {}", why(name));
+    }
+    // A path alone says nothing of the other.
+    let foreign = ["behind fast", "for fast", "fast idle", "on fast"];
+    assert!(foreign.iter().all(|words| !why("tcp:slow").contains(words)), "{}", why("tcp:slow"));
 }

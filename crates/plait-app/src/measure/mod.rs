@@ -4,11 +4,13 @@
 //! event. It ends as [`Measures`]. [`MEASURES`] lists them with their definitions.
 
 mod distribution;
+mod habits;
 mod observer;
 mod registry;
 mod values;
 
 pub use distribution::{Distribution, Histogram};
+pub use habits::{HabitObserver, Habits};
 pub use observer::Observer;
 pub use registry::{Better, Entry, MEASURES, Value};
 pub use values::{Measures, PathMeasures, aggregation_benefit};

@@ -10,7 +10,7 @@ use crate::render::comparison;
 use plait_app::Host;
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
-use plait_lab::{Control, Document, Scenario, Simulator, Verdict};
+use plait_lab::{Attentive, Control, Document, Scenario, Simulator, Verdict};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// Write the packets of the first run (pcapng): the first row, the first seed
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Say of each row why it was fast or slow here; the runs are the same and take longer
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -52,8 +55,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let rows = plait_lab::cells(&scenario).len();
     console.remark(2, &format!("plait: {rows} rows, {} runs each", scenario.effective_runs()));
     let control = Control { progress: &advance, cancelled };
-    let document = plait_lab::compare(&scenario, &Simulator, &control)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let compared = match args.explain {
+        true => plait_lab::compare(&scenario, &Attentive, &control),
+        false => plait_lab::compare(&scenario, &Simulator, &control),
+    };
+    let mut document = compared.map_err(|error| Failure::Usage(error.to_string()))?;
+    if args.explain {
+        document.commands().for_each(|command| command.push_str(" --explain"));
+    }
     bar.finish_and_clear();
 
     args.output.deliver(&args.text(&document, console)?)?;

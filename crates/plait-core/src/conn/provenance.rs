@@ -2,12 +2,12 @@
 
 use super::{Connection, Context};
 use crate::event::Event;
-use plait_base::{ByteRange, SubflowId, Time};
+use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
 use plait_sched::{Decision, QueueView, Reason, What};
 
 impl Connection {
-    /// Tells a decision with all that weighed in it; a wait that repeats the last one is not told
-    /// again.
+    /// Tells a decision with all that weighed in it; a wait that repeats the last one, with the same
+    /// subflows having room, is not told again.
     #[cold]
     pub(super) fn tell_decision(&mut self, ctx: &mut Context<'_>, decision: Decision) {
         let (chosen, waits_for, reason) = match decision {
@@ -19,8 +19,10 @@ impl Connection {
             Decision::Wait { on, reason } => (None, on, reason),
             Decision::Idle => return,
         };
-        let wait: Option<(Option<SubflowId>, Reason)> =
-            matches!(decision, Decision::Wait { .. }).then_some((waits_for, reason));
+        let usable = self.usable();
+        let waits = matches!(decision, Decision::Wait { .. });
+        let wait: Option<(Option<SubflowId>, Reason, SubflowSet)> =
+            waits.then_some((waits_for, reason, usable));
         if wait.is_some() && wait == self.scheduling.last_wait {
             return;
         }
@@ -46,7 +48,7 @@ impl Connection {
                 ctx.emit(Event::Assigned { subflow: *subflow, data: *data });
             }
         }
-        let (number, usable) = (self.scheduling.outcome.number, self.usable());
+        let number = self.scheduling.outcome.number;
         ctx.emit(Event::Decision { number, data, chosen, waits_for, candidates, usable, reason });
     }
 

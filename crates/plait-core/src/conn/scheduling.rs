@@ -33,7 +33,8 @@ pub(crate) struct Scheduling {
     /// The window has been too small for a full segment for so long that a smaller one may go.
     pub(crate) small_segments: bool,
     block: Option<Block>,
-    pub(super) last_wait: Option<(Option<SubflowId>, Reason)>,
+    /// The last decision, if it was to wait: for what, why, and which subflows had room.
+    pub(super) last_wait: Option<(Option<SubflowId>, Reason, SubflowSet)>,
 }
 
 /// The parts that make a decision, lent beside a view of the rest.

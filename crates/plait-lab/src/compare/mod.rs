@@ -2,12 +2,14 @@
 //! does not depend on how many ran at a time.
 
 mod rows;
+mod why;
 
 use crate::error::ScenarioError;
 use crate::report::{Document, Report, SCHEMA, Sweep};
 use crate::scenario::Scenario;
 use crate::workers::on_threads;
 use plait_app::Measures;
+use plait_app::measure::Habits;
 use plait_base::Stream;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -43,6 +45,8 @@ pub struct RunOutcome {
     /// Goodput in Mbit/s of each flow that competed, from its start to the end of the run: a list for
     /// each of [`Scenario::compete`].
     pub competing: Vec<Vec<f64>>,
+    /// How it spent its time, where somebody looked.
+    pub habits: Option<Habits>,
     /// Running hash over every segment sent and delivered.
     pub hash: u64,
     /// Whether the workload finished before the deadline.
@@ -258,7 +262,8 @@ mod tests {
             let failed = name == "minrtt" && seed.is_multiple_of(3);
             let violation = (cell.scenario.check && failed).then(|| "snd_una ahead".to_owned());
             let completed = !failed || violation.is_some();
-            RunOutcome { measures, competing: Vec::new(), hash: seed, completed, violation }
+            let (competing, habits, hash) = (Vec::new(), None, seed);
+            RunOutcome { measures, competing, habits, hash, completed, violation }
         }
     }
 

@@ -1,6 +1,6 @@
 //! From the outcomes of runs to the rows of a report: statistics, speedups, ranks, the digest.
 
-use super::{Cell, Outcomes, RunOutcome, run_seed};
+use super::{Cell, Outcomes, RunOutcome, run_seed, why};
 use crate::report::{COMPETING, Failure, Report, Row, SCHEMA};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
@@ -14,6 +14,7 @@ pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -
     let mut rows: Vec<Row> =
         cells.iter().zip(outcomes).map(|(cell, runs)| row(cell, runs)).collect();
     let best_path = rank(&mut rows, primary);
+    why::tell(&mut rows, scenario, outcomes);
     let mut report = Report {
         schema: SCHEMA.to_owned(),
         command: scenario.command_line(),
@@ -85,6 +86,7 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         competing,
         speedup_vs_best_path: None,
         aggregation_benefit: None,
+        why: None,
         incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
         failures,
     }

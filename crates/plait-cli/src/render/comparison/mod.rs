@@ -27,7 +27,8 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
                 nothing if nothing.is_empty() => nothing,
                 text => format!("{}\n\n", wrap(&text, width).join("\n")),
             };
-            format!("{head}\n{table}\n{verdict}Run again: {}\n", report.command)
+            let why = why(report, width);
+            format!("{head}\n{table}\n{verdict}{why}Run again: {}\n", report.command)
         }
         Document::Sweep(sweep) => {
             let Some(first) = sweep.points.first() else { return String::new() };
@@ -38,16 +39,38 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
     }
 }
 
+/// Why each row was fast or slow, where that was asked for.
+fn why(report: &Report, width: usize) -> String {
+    let rows = ordered(report);
+    let told: Vec<(String, &String)> =
+        rows.iter().filter_map(|row| Some((label(report, row), row.why.as_ref()?))).collect();
+    let Some(longest) = told.iter().map(|(name, _)| name.chars().count()).max() else {
+        return String::new();
+    };
+    let margin = format!("\n{}", " ".repeat(longest + 4));
+    let line = |(name, why): &(String, &String)| {
+        let lines = wrap(why, width.saturating_sub(longest + 4).max(30));
+        format!("  {name:<longest$}  {}\n", lines.join(&margin))
+    };
+    format!("{}\n", told.iter().map(line).collect::<String>())
+}
+
 /// The document as Markdown.
 pub(crate) fn markdown(document: &Document) -> String {
     match document {
-        Document::Report(report) => format!(
-            "{}\n\n{}\n{}\n\n    {}\n",
-            title(report),
-            table(report).to_markdown(),
-            verdict(report),
-            report.command
-        ),
+        Document::Report(report) => {
+            let rows = ordered(report);
+            let why = rows.iter().filter_map(|row| Some((label(report, row), row.why.as_ref()?)));
+            let why: String = why.map(|(name, why)| format!("* `{name}`: {why}\n")).collect();
+            let why = if why.is_empty() { why } else { format!("\n{why}") };
+            format!(
+                "{}\n\n{}\n{}\n{why}\n    {}\n",
+                title(report),
+                table(report).to_markdown(),
+                verdict(report),
+                report.command
+            )
+        }
         Document::Sweep(sweep) => {
             let Some(first) = sweep.points.first() else { return String::new() };
             let table = sweep_table(&sweep.points).to_markdown();
