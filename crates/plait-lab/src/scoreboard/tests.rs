@@ -30,7 +30,8 @@ impl World for Known {
             ..Measures::default()
         };
         let completed = !(stream && row.to_string() == "blest");
-        RunOutcome { measures, competing: Vec::new(), hash: seed, completed, violation: None }
+        let (competing, habits, hash) = (Vec::new(), None, seed);
+        RunOutcome { measures, competing, habits, hash, completed, violation: None }
     }
 }
 
