@@ -202,7 +202,7 @@ fn competing_pair(kind: &Competition, path: PathId, scenario: &Scenario, start: 
 }
 
 /// The server's second address in a mesh.
-const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const SECOND_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 2));
 
 /// What both ends of the cell's connection are made from.
 fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {

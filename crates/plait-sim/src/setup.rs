@@ -1,7 +1,7 @@
 //! What a run is made from, what can be seen of it, and what comes of it.
 
 use crate::digest::RunDigest;
-use crate::middlebox::Meddled;
+use crate::middlebox::{Meddled, Middlebox};
 use crate::network::{Direction, Hop, PathSetup, SharedLink};
 use plait_app::{AppEvent, Host as Side, Measures, Workload};
 use plait_base::{PathId, Span, Time};
@@ -47,11 +47,19 @@ pub struct Setup {
     pub until: Time,
     /// Verify the invariants after every event.
     pub check: bool,
-    /// Encode, verify and parse every segment as it leaves and as it arrives: what comes out must be
-    /// what went in, else the run ends with a violation.
+    /// Encode, verify and parse every segment as it leaves, and as it arrives where a middlebox may
+    /// have changed it: what comes out must be what went in, else the run ends with a violation.
     pub wire: bool,
     /// Go on until every connection has taken leave, not only until the workloads are done.
     pub linger: bool,
+}
+
+impl Setup {
+    /// Whether a middlebox stands on a path.
+    pub(crate) fn meddles(&self, path: PathId) -> bool {
+        let path = self.paths.get(path.index());
+        path.is_some_and(|path| path.middlebox != Middlebox::default())
+    }
 }
 
 /// Which end of which connection.

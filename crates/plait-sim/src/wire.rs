@@ -4,7 +4,7 @@ use crate::addresses::Addresses;
 use crate::network::Direction;
 use crate::setup::Setup;
 use plait_base::PathId;
-use plait_wire::codec::{TcpChecksum, Verify, encode, parse_into};
+use plait_wire::codec::{TcpChecksum, Verify, encode_to, encoded_len, parse_into};
 use plait_wire::{Flags, Segment};
 
 /// The wire that segments are put through.
@@ -32,16 +32,20 @@ impl Wire {
         segment: &Segment,
     ) -> Result<(), String> {
         let headers = self.addresses.headers(pair, path, way, segment.server);
-        self.packet.clear();
+        // Room that is never given back need not be cleared.
+        let needs = encoded_len(&headers, segment);
+        if self.packet.len() < needs {
+            self.packet.resize(needs, 0);
+        }
         let told = |what: &dyn std::fmt::Display| format!("wire: {what}: {segment:?}");
-        let len = encode(&headers, segment, TcpChecksum::Full, &mut self.packet)
+        let len = encode_to(&headers, segment, TcpChecksum::Full, &mut self.packet)
             .map_err(|error| told(&error))?;
         if headers.src.is_ipv4() && len != segment.ip_len() as usize {
             return Err(told(&format_args!("a packet of {len} bytes, not {}", segment.ip_len())));
         }
         let read = &mut self.read;
-        let parsed =
-            parse_into(&self.packet, Verify::Checksum, read).map_err(|error| told(&error))?;
+        let parsed = parse_into(&self.packet[..len], Verify::Checksum, read)
+            .map_err(|error| told(&error))?;
         let fields = |s: &Segment| (s.src_port, s.dst_port, s.seq, s.ack, s.flags, s.window);
         let differs = [
             ("the addresses", parsed.headers != headers),

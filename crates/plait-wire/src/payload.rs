@@ -3,10 +3,13 @@ use alloc::sync::Arc;
 /// What an edit does to a byte. No edit of one bit leaves a ones' complement sum as it was.
 const EDIT: u8 = 0x01;
 
+/// From one word of the pattern to the next.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Eight bytes of the pattern, the first in the highest place: multiples of an odd number, so that
 /// no two stretches of it are alike.
 pub(crate) const fn pattern_word(index: u64) -> u64 {
-    index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    index.wrapping_add(1).wrapping_mul(STEP)
 }
 
 /// Writes the bytes of the pattern from position `offset` on, eight at a time.
@@ -17,10 +20,13 @@ fn write_pattern(offset: u64, out: &mut [u8]) {
     first.copy_from_slice(&pattern_word(offset / 8).to_be_bytes()[odd..odd + head]);
     let start = (offset + head as u64) / 8;
     let (words, tail) = rest.as_chunks_mut::<8>();
-    for (index, word) in (start..).zip(words.iter_mut()) {
-        *word = pattern_word(index).to_be_bytes();
+    // From one word to the next it is a step, which costs less than a product.
+    let mut next = pattern_word(start);
+    for word in words {
+        *word = next.to_be_bytes();
+        next = next.wrapping_add(STEP);
     }
-    let last = pattern_word(start + words.len() as u64).to_be_bytes();
+    let last = next.to_be_bytes();
     tail.copy_from_slice(&last[..tail.len()]);
 }
 
@@ -31,11 +37,12 @@ fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
     let (first, rest) = bytes.split_at(head);
     let start = (offset + head as u64) / 8;
     let (words, tail) = rest.as_chunks::<8>();
-    let last = pattern_word(start + words.len() as u64).to_be_bytes();
-    // Without a way out of the loop it is vectorised.
-    let differs = (start..).zip(words).fold(0, |differs, (index, word)| {
-        differs | (u64::from_be_bytes(*word) ^ pattern_word(index))
-    });
+    let (mut next, mut differs) = (pattern_word(start), 0);
+    for word in words {
+        differs |= u64::from_be_bytes(*word) ^ next;
+        next = next.wrapping_add(STEP);
+    }
+    let last = next.to_be_bytes();
     first == &pattern_word(offset / 8).to_be_bytes()[odd..odd + head]
         && differs == 0
         && tail == &last[..tail.len()]

@@ -250,7 +250,9 @@ impl<'a> World<'a> {
             let Arrival { pair, path, direction, segment, copier } = arrival;
             self.digest.push(self.now, true, path, direction, &segment);
             self.show(Hop::Delivered, pair, path, direction, &segment);
-            self.cross(pair, path, direction, &segment);
+            if self.wire.is_some() && self.setup.meddles(path) {
+                self.cross(pair, path, direction, &segment);
+            }
             let (from, to) = ends_of(pair, direction);
             self.hosts[to].endpoint.handle(self.now, path, &segment);
             self.recycle(from, copier, segment);
