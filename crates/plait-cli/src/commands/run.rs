@@ -166,13 +166,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let connection = outcome.pairs.into_iter().flatten().next();
     let measures = connection.map(|connection| connection.measures).unwrap_or_default();
     let mut timeline = recorder.finish(title, outcome.ended);
-    for (counters, path) in timeline.counters.iter_mut().zip(&measures.paths) {
-        counters.share = path.path_share.unwrap_or(0.0);
-        counters.rtt_ms = match (path.rtt_min_ms, path.rtt_ms, path.rtt_max_ms) {
-            (Some(min), Some(mean), Some(max)) => Some((min, mean, max)),
-            _ => None,
-        };
-    }
+    tell_paths(&mut timeline, &measures);
     let hash = outcome.digest.value();
     let mut document = document(&scenario, &cell, &measures, &timeline, (complete, hash, command));
     let kinds = scenario.compete.iter().map(ToString::to_string);
@@ -186,14 +180,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     } else {
         let console = if args.output.is_some() { console.plain() } else { console };
         let drawing = timeline.to_text(console.width, console.colour);
-        let unfinished = match interrupted {
-            Some(at) => format!("Interrupted after {} s.\n", figure(at / 1e3)),
-            None if complete => String::new(),
-            None => "The workload did not finish.\n".to_owned(),
-        };
-        let again = &document.command;
-        let beside = beside(&document.competing_mbps);
-        format!("{drawing}\n{}{beside}{unfinished}Run again: {again}\n", headline(&measures))
+        format!("{drawing}\n{}{}", headline(&measures), document.ending())
     };
     deliver(&text, args.output.as_deref())?;
     match (complete, interrupted) {
@@ -212,6 +199,30 @@ fn finish(
     log.map_or(Ok(()), EventLog::finish)?;
     capture.map_or(Ok(()), Capture::finish)?;
     qlog.map_or(Ok(()), Qlog::finish)
+}
+
+/// Gives the drawn paths what was measured of them.
+fn tell_paths(timeline: &mut Timeline, measures: &plait_app::Measures) {
+    for (counters, path) in timeline.counters.iter_mut().zip(&measures.paths) {
+        counters.share = path.path_share.unwrap_or(0.0);
+        counters.rtt_ms = match (path.rtt_min_ms, path.rtt_ms, path.rtt_max_ms) {
+            (Some(min), Some(mean), Some(max)) => Some((min, mean, max)),
+            _ => None,
+        };
+    }
+}
+
+impl Document {
+    /// What stands below the measures: the flows beside it, how it ended where that was early, and
+    /// the line that runs it again.
+    fn ending(&self) -> String {
+        let unfinished = match self.interrupted_ms {
+            Some(at) => format!("Interrupted after {} s.\n", figure(at / 1e3)),
+            None if self.complete => String::new(),
+            None => "The workload did not finish.\n".to_owned(),
+        };
+        format!("{}{unfinished}Run again: {}\n", beside(&self.competing_mbps), self.command)
+    }
 }
 
 impl Args {
