@@ -100,7 +100,13 @@ fn mistakes_are_refused() {
         let errors = text(&output.stderr);
         words.iter().for_each(|word| assert!(errors.contains(word), "{word}: {errors}"));
     };
-    refused(&["--case", "{"], &["--case", "EOF"]);
+    refused(&["--case", "{"], &["--case: EOF"]);
+    refused(&["--case", "{bad"], &["--case: key must be a string (column 2)"]);
+    let member = r#"{"paths":[{"rtt_us":"x"}]}"#;
+    refused(
+        &["--case", member],
+        &["paths[0].rtt_us: expected a whole number, 0 or more, found the"],
+    );
     refused(&["--case", r#"{"paths":[{"rate":1}]}"#], &["paths[0].rate", "rate_kbps"]);
     refused(&["--case", CASE, "--seeds", "3"], &["--seeds"]);
     refused(&["--replay", "no-such-file"], &["no-such-file"]);

@@ -9,8 +9,8 @@ use crate::render::{Align, Column, Emphasis, Table, csv, percent};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::swarm::{
-    Broken, Case, Count, KINDS, Options, REPLAY_SCHEMA, Replay, Report, Violation, case_line,
-    replay, swarm,
+    Broken, Case, CaseError, Count, KINDS, Options, REPLAY_SCHEMA, Replay, Report, Violation,
+    case_line, replay, swarm,
 };
 use std::io::Read;
 use std::num::NonZeroUsize;
@@ -75,7 +75,10 @@ impl Args {
     /// The one case that is to be run, if any.
     fn case(&self) -> Result<Option<Case>, Failure> {
         let parse = |from: &str, text: &str| {
-            Case::parse(text).map_err(|error| Failure::Usage(format!("{from}: {error}")))
+            Case::parse(text).map_err(|CaseError { member, problem }| {
+                let error = CaseError { member, problem: crate::decide::plain(&problem) };
+                Failure::Usage(format!("{from}: {error}"))
+            })
         };
         let parse = |from: &str, text: &str| {
             let mut case = parse(from, text)?;

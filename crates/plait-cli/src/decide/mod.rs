@@ -18,6 +18,7 @@ use situation::{GREATEST_COUNT, span};
 use std::fmt;
 
 pub(crate) use answer::{Answer, named};
+pub(crate) use words::plain;
 
 /// Why a question cannot be answered.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ fn parse<T: DeserializeOwned>(
         if let Err(unknown) = known(&serde_json::from_str(line).unwrap_or_default()) {
             return unknown;
         }
-        Refusal::new(&field, &words::plain(&inner.to_string()))
+        Refusal::new(&field, &plain(&inner.to_string()))
     })?;
     json.end().map_err(|_| Refusal::new("", "more than one JSON value on the line"))?;
     Ok(question)

@@ -6,17 +6,25 @@ use std::fmt;
 
 /// A case that cannot be taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CaseError(String);
+pub struct CaseError {
+    /// The member, empty where it is of none.
+    pub member: String,
+    /// What is wrong, in the words of the JSON reader where it is that which complains.
+    pub problem: String,
+}
 
 impl CaseError {
     pub(super) fn new(error: &impl fmt::Display) -> CaseError {
-        CaseError(error.to_string())
+        CaseError { member: String::new(), problem: error.to_string() }
     }
 }
 
 impl fmt::Display for CaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self.member.as_str() {
+            "" => f.write_str(&self.problem),
+            member => write!(f, "{member}: {}", self.problem),
+        }
     }
 }
 
@@ -33,15 +41,13 @@ impl Case {
     pub fn parse(text: &str) -> Result<Case, CaseError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let case: Case = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let place = match error.path().to_string() {
-                // Of no member yet, or of one whose name is no text.
-                path if path == "." || path == "?" => String::new(),
-                path => format!("{path}: "),
-            };
-            CaseError(format!("{place}{}", error.inner()))
+            let path = error.path().to_string();
+            // Of no member yet, or of one whose name is no text.
+            let member = if path == "." || path == "?" { String::new() } else { path };
+            CaseError { member, problem: error.inner().to_string() }
         })?;
-        reader.end().map_err(|error| CaseError(error.to_string()))?;
-        case.verify().map_err(CaseError)?;
+        reader.end().map_err(|error| CaseError::new(&error))?;
+        case.verify().map_err(|problem| CaseError::new(&problem))?;
         Ok(case)
     }
 
