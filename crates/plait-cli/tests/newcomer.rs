@@ -169,11 +169,12 @@ fn succeeds(command: &mut Command) -> String {
     stdout
 }
 
-/// The programs that were built, by target and whether it is a test.
-fn build(copy: &Path) -> BTreeMap<(String, bool), PathBuf> {
+/// The programs that were built, by package, target and whether it is a test.
+fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     let mut cargo = cargo(copy);
-    cargo.args(["test", "--offline", "--locked", "--no-run", "--message-format=json"]);
-    cargo.args(["-p", "plait-sched", "-p", "plait-cc", "-p", "plait-cli", "--bin", "plait"]);
+    // Of the whole workspace, so that the crates of others have the features that they have in `make test`.
+    cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
+    cargo.args(["--message-format=json", "--bin", "plait"]);
     // `floors` is there because the tests of a package bring its program along.
     for test in ["contract", "properties", "outside_sched", "outside_cc", "floors"] {
         cargo.args(["--test", test]);
@@ -182,9 +183,12 @@ fn build(copy: &Path) -> BTreeMap<(String, bool), PathBuf> {
     let messages = messages.lines().map(|line| serde_json::from_str(line).unwrap());
     messages
         .filter_map(|message: Value| {
-            let target = message["target"]["name"].as_str()?.to_owned();
-            let program = PathBuf::from(message["executable"].as_str()?);
-            Some(((target, message["profile"]["test"].as_bool()?), program))
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            let program = PathBuf::from(text(&message["executable"])?);
+            let directory = Path::new(message["manifest_path"].as_str()?).parent()?;
+            let package = directory.file_name()?.to_str()?.to_owned();
+            let target = text(&message["target"]["name"])?;
+            Some(((package, target, message["profile"]["test"].as_bool()?), program))
         })
         .collect()
 }
@@ -351,13 +355,16 @@ fn schedulers_and_controllers_are_added_in_one_file_and_one_line() {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("newcomer");
     lay_out(&copy, &files);
     let built = build(&copy);
-    let program = |name: &str, test: bool| built[&(name.to_owned(), test)].as_path();
-
-    for test in ["outside_sched", "outside_cc", "properties"] {
-        succeeds(&mut Command::new(program(test, true)));
+    let program = |package: &str, target: &str, test: bool| {
+        built[&(package.to_owned(), target.to_owned(), test)].as_path()
+    };
+    for (package, test) in
+        [("plait-sched", "outside_sched"), ("plait-cc", "outside_cc"), ("plait-cc", "properties")]
+    {
+        succeeds(&mut Command::new(program(package, test, true)));
     }
     let contract = |name: &str| {
-        let mut contract = Command::new(program("contract", true));
+        let mut contract = Command::new(program("plait-sched", "contract", true));
         contract.env("PLAIT_SCHEDULER", name).env("PROPTEST_CASES", "50");
         contract.current_dir(copy.join("crates/plait-sched"));
         contract
@@ -365,11 +372,15 @@ fn schedulers_and_controllers_are_added_in_one_file_and_one_line() {
     succeeds(&mut contract(&scheduler));
     assert!(!contract("nobody").output().unwrap().status.success());
 
-    let plait =
-        Plait { program: program("plait", false), scheduler: &scheduler, controller: &controller };
+    let plait = Plait {
+        program: program("plait-cli", "plait", false),
+        scheduler: &scheduler,
+        controller: &controller,
+    };
     plait.lists_them_and_names_them_in_help();
     plait.has_them_as_nearest_names();
     plait.asks_them();
     plait.compares_them();
-    pages_are_generated(&copy, program("plait", true), &scheduler, &controller);
+    let pages = program("plait-cli", "plait", true);
+    pages_are_generated(&copy, pages, &scheduler, &controller);
 }
