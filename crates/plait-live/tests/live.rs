@@ -35,6 +35,12 @@ fn main() {
         add("a_lossy_path_loses_no_data", lossy);
         add("single_bytes_arrive", bytewise);
         add("many_connections_at_a_time", many);
+        add("an_answer_after_the_end", half_closed);
+        add("an_announced_address_is_joined", announced);
+        add("checksums_are_right_both_ways", checksums);
+        add("no_join_where_none_is_wanted", denied);
+        add("an_address_that_goes_away_and_a_backup", addresses);
+        add("a_client_that_aborts_ends_the_relay", aborted);
         add("a_silent_path_is_left_and_found_again", blackhole);
     }
     for entry in plait_sched::SCHEDULERS {
@@ -164,8 +170,7 @@ fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R22, R31, R36, R57: the other way, with mappings as long as the kernel likes; the answer comes
-/// after the client's end.
+/// R22, R31, R36: the other way, with mappings as long as the kernel likes.
 fn upload(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
     let len = 2_000_000;
@@ -298,6 +303,119 @@ fn many(family: Family) -> Result<(), Failed> {
     let ended = seen.ended();
     assert_eq!(ended.len(), count, "{:?}", seen.counters);
     assert_eq!(ended.iter().filter(|multipath| **multipath).count(), count / 2);
+    Ok(())
+}
+
+/// R57: the answer comes after the client's end.
+fn half_closed(family: Family) -> Result<(), Failed> {
+    let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
+    let len = 300_000;
+    let [before, _] = front.bed.counters();
+    let put = || kernel::put_and_end(front.to, Speaks::Mptcp, len);
+    let hash = front.bed.client.within(put)??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    assert_eq!(seen.ended(), [true]);
+    Ok(())
+}
+
+/// R43: plait tells of a further address, the kernel echoes it and joins there too.
+fn announced(family: Family) -> Result<(), Failed> {
+    let mut spec = spec("minrtt");
+    spec.addresses = vec![family.second_service()];
+    let front = Front::build(family, &two_lines(), spec, 1)?;
+    let len = 1_000_000;
+    let [before, _] = front.bed.counters();
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let [after, _] = front.bed.counters();
+    front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    let risen = |name| after.since(&before, name);
+    let seen = (risen("AddAddr"), risen("EchoAddTx"), risen("MPJoinSynAckRx"));
+    assert_eq!(seen, (1, 1, 2), "{:?}", after.risen(&before));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    Ok(())
+}
+
+/// R12, R34: plait asks for checksums; the kernel's are right, and so are ours.
+fn checksums(family: Family) -> Result<(), Failed> {
+    let mut spec = spec("minrtt");
+    spec.config.checksum = true;
+    let front = Front::build(family, &two_lines(), spec, 2)?;
+    let len = 700_000;
+    let [before, _] = front.bed.counters();
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+    assert_eq!(after.since(&before, "MPJoinSynAckRx"), 2, "{:?}", after.risen(&before));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    assert_eq!(seen.ended(), [true, true]);
+    Ok(())
+}
+
+/// R14: with flag C the kernel does not join.
+fn denied(family: Family) -> Result<(), Failed> {
+    let mut spec = spec("minrtt");
+    spec.config.deny_joins = true;
+    let front = Front::build(family, &two_lines(), spec, 1)?;
+    let len = 300_000;
+    let [before, _] = front.bed.counters();
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert_eq!(after.since(&before, "MPJoinSynTx"), 0, "{:?}", after.risen(&before));
+    assert_eq!(seen.ended(), [true]);
+    Ok(())
+}
+
+/// R46, R47: in the middle of a download the client makes its second path a backup, and later takes
+/// its address away.
+fn addresses(family: Family) -> Result<(), Failed> {
+    let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
+    let (to, len) = (front.to, 4_000_000);
+    let [before, _] = front.bed.counters();
+    let bytes = std::thread::scope(|scope| {
+        let client = &front.bed.client;
+        let reader = scope.spawn(move || client.within(|| kernel::get(to, Speaks::Mptcp, len)));
+        std::thread::sleep(Duration::from_millis(400));
+        client.within(|| net::run("ip mptcp endpoint change id 2 backup")).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        client.within(|| net::run("ip mptcp endpoint del id 2")).unwrap();
+        reader.join().unwrap()
+    })??;
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    let risen = |name| after.since(&before, name);
+    assert_eq!((risen("MPPrioTx"), risen("RmAddrTx")), (1, 1), "{:?}", after.risen(&before));
+    assert_eq!(seen.ended(), [true]);
+    // What the second path carried before it was a backup.
+    let second = seen.report.links[1][0].delivered_bytes;
+    assert!(second < 1_000_000, "{second}");
+    Ok(())
+}
+
+/// R55: a client that closes with data unread ends the connection at once, and the relay with it.
+fn aborted(family: Family) -> Result<(), Failed> {
+    let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
+    let [before, _] = front.bed.counters();
+    front.bed.client.within(|| kernel::abort(front.to, 20_000_000))??;
+    let end = Instant::now() + Duration::from_secs(5);
+    while front.serving.ended() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    // On each subflow.
+    assert_eq!(after.since(&before, "MPFastcloseTx"), 2, "{:?}", after.risen(&before));
+    let problem = |it: &Happening| matches!(it, Happening::Ended { problem: Some(_), .. });
+    assert!(seen.happenings.iter().any(problem), "{:?}", seen.happenings);
     Ok(())
 }
 

@@ -124,10 +124,22 @@ pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
 
 /// Uploads so many bytes, and gives the hash that the other end has found.
 pub fn put(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
+    upload(to, speaks, len, false)
+}
+
+/// The same, and ends the own side before the answer is there. A kernel that is quick about that may
+/// not join, so nothing can be said of subflows.
+pub fn put_and_end(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
+    upload(to, speaks, len, true)
+}
+
+fn upload(to: SocketAddr, speaks: Speaks, len: usize, end: bool) -> io::Result<String> {
     let mut stream = connect(to, speaks)?;
     stream.write_all(format!("put {len}\n").as_bytes())?;
     stream.write_all(&pattern(len))?;
-    stream.shutdown(Shutdown::Write)?;
+    if end {
+        stream.shutdown(Shutdown::Write)?;
+    }
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
@@ -186,4 +198,12 @@ pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
+}
+
+/// Asks for so many bytes, reads some, and closes with the rest unread.
+pub fn abort(to: SocketAddr, len: usize) -> io::Result<()> {
+    let mut stream = connect(to, Speaks::Mptcp)?;
+    stream.write_all(format!("get {len}\n").as_bytes())?;
+    stream.read_exact(&mut vec![0; 100_000])?;
+    stream.set_linger(Some(Duration::ZERO))
 }

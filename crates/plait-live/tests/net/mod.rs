@@ -57,6 +57,14 @@ impl Family {
         if self == Family::V4 { "" } else { "nodad" }
     }
 
+    /// A further address of the service.
+    pub fn second_service(self) -> IpAddr {
+        match self {
+            Family::V4 => Ipv4Addr::new(10, 99, 0, 2).into(),
+            Family::V6 => Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 2).into(),
+        }
+    }
+
     fn prefix(self) -> u8 {
         if self == Family::V4 { 24 } else { 64 }
     }
@@ -139,9 +147,11 @@ impl Bed {
             for at in 0..lines.len() {
                 let (ours, theirs) = family.on_path(at);
                 let metric = 10 * (at + 1);
-                run(&format!("ip route add {service} via {theirs} dev c{at} metric {metric}"));
+                for to in [service, family.second_service()] {
+                    run(&format!("ip route add {to} via {theirs} dev c{at} metric {metric}"));
+                }
                 if at > 0 {
-                    run(&format!("ip mptcp endpoint add {ours} dev c{at} subflow"));
+                    run(&format!("ip mptcp endpoint add {ours} dev c{at} subflow id {}", at + 1));
                 }
             }
         })?;

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 /// What a connection is made from, with this scheduler.
@@ -26,25 +27,38 @@ pub fn spec(scheduler: &str) -> ConnectionSpec {
 /// A server that runs on a thread of its own.
 pub struct Serving {
     stopper: UnixStream,
+    /// Connections that have ended.
+    ended: Arc<AtomicUsize>,
     thread: JoinHandle<io::Result<(Vec<Happening>, StackCounters)>>,
 }
 
 impl Serving {
-    /// In front of `to`, at the service's address of the bed.
+    /// In front of `to`, at the service's address of the bed and the spec's further ones.
     pub fn start(bed: &Bed, to: SocketAddr, spec: ConnectionSpec) -> io::Result<Serving> {
         let listen = SocketAddr::new(bed.family.service(), 80);
-        let device = "plait0".to_owned();
-        let settings = ServeSettings { listen, advertise: Vec::new(), to, device, spec };
+        let (device, advertise) = ("plait0".to_owned(), spec.addresses.clone());
+        let settings = ServeSettings { listen, advertise, to, device, spec };
         let mut server = bed.server.within(|| Server::open(settings))??;
         let stopper = server.stopper()?;
         let space = bed.server.try_clone()?;
+        let ended = Arc::new(AtomicUsize::new(0));
+        let count = ended.clone();
         let thread = thread::spawn(move || {
             space.enter()?;
             let mut happenings = Vec::new();
-            server.run(|happening| happenings.push(happening.clone()))?;
+            server.run(|happening| {
+                let over = matches!(happening, Happening::Ended { .. });
+                count.fetch_add(usize::from(over), Ordering::Relaxed);
+                happenings.push(happening.clone());
+            })?;
             Ok((happenings, server.counters()))
         });
-        Ok(Serving { stopper, thread })
+        Ok(Serving { stopper, ended, thread })
+    }
+
+    /// How many connections have ended.
+    pub fn ended(&self) -> usize {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Ends it, and tells what happened.
