@@ -277,3 +277,29 @@ fn joins_of_all_connections_have_a_rate() {
     }
     assert_eq!((taken, refused), (1_000, 7 * 130 + 300 - 1_000));
 }
+
+/// R71: drawn ports begin anywhere among the ephemeral ones and do not count up by one; each
+/// connection has an initial sequence number of its own.
+#[test]
+fn drawn_ports_are_not_known_beforehand() {
+    let first_ports: std::collections::BTreeSet<u16> = (0..20)
+        .map(|n| {
+            let mut client = endpoint(&format!("client {n}"));
+            client.draw_ports();
+            let mut syns = Vec::new();
+            for _ in 0..50 {
+                client.connect(Time::ZERO, PORT, spec(Config::default()));
+                let syn = client.poll_transmit(Time::ZERO).unwrap().segment;
+                syns.push((syn.src_port, syn.seq));
+            }
+            assert!(syns.iter().all(|(port, _)| *port >= 49_152), "{syns:?}");
+            let steps = syns.windows(2).map(|two| two[1].0.wrapping_sub(two[0].0));
+            let steps: std::collections::BTreeSet<u16> = steps.collect();
+            assert!(steps.len() >= 5, "{steps:?}");
+            let numbers: std::collections::BTreeSet<u32> = syns.iter().map(|it| it.1).collect();
+            assert_eq!(numbers.len(), syns.len());
+            syns[0].0
+        })
+        .collect();
+    assert!(first_ports.len() >= 18, "{first_ports:?}");
+}

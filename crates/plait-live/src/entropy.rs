@@ -46,3 +46,23 @@ impl Entropy for SystemEntropy {
         u64::from_ne_bytes(word)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// R16, R71: keys, nonces and initial sequence numbers are drawn from here: no two of ten thousand
+    /// words are alike, within a source and between two, and every bit is set in about half of them.
+    #[test]
+    fn words_are_new_and_even() {
+        let mut sources = [SystemEntropy::open().unwrap(), SystemEntropy::open().unwrap()];
+        let words: Vec<u64> = (0..10_000).map(|n| sources[n % 2].bits()).collect();
+        assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len());
+        for bit in 0..64 {
+            let set = words.iter().filter(|word| *word >> bit & 1 == 1).count();
+            // Ten standard deviations of 50.
+            assert!((4_500..5_500).contains(&set), "bit {bit}: {set}");
+        }
+    }
+}

@@ -149,8 +149,8 @@ fn kernels_talk(family: Family) -> Result<(), Failed> {
     Ok(())
 }
 
-/// R5, R6, R10, R21, R28, R29, R56: a stock client downloads from a stock service through plait,
-/// over both paths, and no counter tells of a fault.
+/// R5, R6, R10, R21, R27, R28, R29, R56: a stock client downloads from a stock service through plait,
+/// over both paths, the second of which it comes from unannounced, and no counter tells of a fault.
 fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec(scheduler), 1)?;
     let len = 1_500_000;
