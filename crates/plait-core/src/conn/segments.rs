@@ -246,9 +246,12 @@ impl Connection {
 
     /// A segment without payload that carries our DATA_FIN signal.
     pub(super) fn build_data_fin(&mut self, ctx: &mut Context<'_>, index: usize) -> Transmit {
-        // Told again on an only subflow, it has an old sequence number, which has to be answered
-        // even where its options are taken off.
-        let again = u64::from(self.timers.retries() > 0 && !self.fallback.others_used);
+        // Told again on an only subflow, every second time it has an old sequence number, which has
+        // to be answered even where its options are taken off. Linux answers such a segment without
+        // a look at its options, so the other times it has the present one.
+        let retries = self.timers.retries();
+        let old = retries > 0 && retries.is_multiple_of(2) && !self.fallback.others_used;
+        let again = u64::from(old);
         let seq = self.subflows[index].tx.nxt() - again;
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());

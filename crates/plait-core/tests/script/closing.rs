@@ -196,6 +196,22 @@ fn our_data_fin_is_repeated() {
     s.expect_nothing();
 }
 
+/// R41, R56: Linux takes no option from a segment with an old sequence number, so a DATA_FIN that was
+/// lost is told again with the present one; every second time with an old one, which is answered
+/// even where a middlebox takes the options off.
+#[test]
+fn a_lost_data_fin_is_told_again_in_sequence() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.finish();
+    s.expect(want(0, ACK).seq(1).data_fin(0));
+    for seq in [1, 0, 1, 0, 1] {
+        while s.out.is_empty() {
+            s.until(s.endpoint.poll_timeout());
+        }
+        s.expect(want(0, ACK).seq(seq).data_fin(0));
+    }
+}
+
 /// R56: a subflow's FIN without DATA_FIN ends nothing.
 #[test]
 fn a_fin_is_not_a_data_fin() {
