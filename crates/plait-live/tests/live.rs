@@ -326,7 +326,7 @@ fn announced(family: Family) -> Result<(), Failed> {
     let mut spec = spec("minrtt");
     spec.addresses = vec![family.second_service()];
     let front = Front::build(family, &two_lines(), spec, 1)?;
-    let len = 1_000_000;
+    let len = 2_000_000;
     let [before, _] = front.bed.counters();
     let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
     let [after, _] = front.bed.counters();
@@ -344,7 +344,7 @@ fn checksums(family: Family) -> Result<(), Failed> {
     let mut spec = spec("minrtt");
     spec.config.checksum = true;
     let front = Front::build(family, &two_lines(), spec, 2)?;
-    let len = 700_000;
+    let len = 2_000_000;
     let [before, _] = front.bed.counters();
     let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
     let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
