@@ -65,10 +65,11 @@ pub(crate) fn csv(board: &Board) -> String {
 
 fn title(board: &Board) -> String {
     format!(
-        "{} schedulers against plain TCP on the best path alone, in {} cells; controller {}, {} runs \
+        "{} schedulers against plain TCP on the best path alone, in {} cell{}; controller {}, {} runs \
          where links are random.",
         board.standings.len(),
         board.cells.len(),
+        if board.cells.len() == 1 { "" } else { "s" },
         board.cc,
         board.runs
     )
