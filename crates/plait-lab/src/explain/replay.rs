@@ -1,0 +1,114 @@
+//! Runs made again: with books kept, or with one decision changed.
+
+use super::witness::{self, Change};
+use crate::compare::Cell;
+use crate::simulated::setup;
+use plait_app::provenance::Ledger;
+use plait_app::{AppEvent, Host, Measures};
+use plait_base::{PathId, Span, Time};
+use plait_core::{Detail, Event, SchedulerFactory};
+use plait_sim::{Direction, Hop, Outcome, Setup, Snapshot, Watch, Who};
+use plait_wire::Segment;
+use std::sync::atomic::Ordering;
+
+/// Keeps the books of a run, and lets somebody else watch too.
+pub(super) struct Bookkeeper<'a> {
+    pub(super) ledger: Ledger,
+    pub(super) beside: Option<&'a mut dyn Watch>,
+}
+
+impl Watch for Bookkeeper<'_> {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        self.ledger.on_core(now, who.host, event);
+        self.beside.iter_mut().for_each(|watch| watch.on_core(now, who, event));
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.ledger.on_app(now, who.host, event);
+        self.beside.iter_mut().for_each(|watch| watch.on_app(now, who, event));
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        self.beside.iter_mut().for_each(|it| it.on_segment(now, hop, path, way, segment));
+    }
+
+    fn interval(&self) -> Option<Span> {
+        self.beside.as_ref().and_then(|watch| watch.interval())
+    }
+
+    fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
+        self.beside.iter_mut().for_each(|watch| watch.on_sample(at, snapshot));
+    }
+}
+
+/// Notes when data are readable in order up to some positions.
+pub(super) struct Frontier {
+    pub(super) reader: Host,
+    /// Each position, and when it was reached.
+    pub(super) ends: Vec<(u64, Option<Time>)>,
+}
+
+impl Watch for Frontier {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if let Event::DataReadable { data, .. } = event
+            && who.host == self.reader
+        {
+            for (_, reached) in self.ends.iter_mut().filter(|(end, _)| *end <= data.end) {
+                reached.get_or_insert(now);
+            }
+        }
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Measures
+    }
+}
+
+/// What came of a replay.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Replay {
+    /// The decision was found and could be changed.
+    pub changed: bool,
+    /// When all data below each of the positions asked for were readable in order.
+    pub readable: Vec<Option<Time>>,
+    /// The measures of the connection.
+    pub measures: Measures,
+}
+
+/// Runs a cell with one decision of its scheduler changed (`None`: as it was), and notes when all
+/// data below each of `ends` are readable in order.
+#[must_use]
+pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[u64]) -> Replay {
+    let sender = cell.scenario.workload.sender();
+    let mut setup = setup(cell, seed);
+    let made = change.and_then(|change| {
+        let scheduler = scheduler_of(&mut setup, sender)?;
+        let (factory, made) = witness::changed(scheduler.clone(), change);
+        *scheduler = factory;
+        Some(made)
+    });
+    let reader = if sender == Host::Server { Host::Client } else { Host::Server };
+    let ends = ends.iter().map(|end| (*end, None)).collect();
+    let mut frontier = Frontier { reader, ends };
+    let outcome = plait_sim::run_watched(&setup, &mut frontier);
+    Replay {
+        changed: made.is_some_and(|made| made.load(Ordering::Relaxed)),
+        readable: frontier.ends.into_iter().map(|(_, reached)| reached).collect(),
+        measures: measures(outcome),
+    }
+}
+
+/// The scheduler of the end that sends.
+pub(super) fn scheduler_of(setup: &mut Setup, sender: Host) -> Option<&mut SchedulerFactory> {
+    let connection = setup.pairs.first_mut()?.connections.first_mut()?;
+    Some(match sender {
+        Host::Server => &mut connection.server.scheduler,
+        Host::Client => &mut connection.client.scheduler,
+    })
+}
+
+/// The measures of the connection.
+pub(super) fn measures(outcome: Outcome) -> Measures {
+    let connection = outcome.pairs.into_iter().flatten().next();
+    connection.map(|connection| connection.measures).unwrap_or_default()
+}
