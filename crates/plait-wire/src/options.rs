@@ -383,6 +383,7 @@ impl Options {
     /// 4-byte DATA_ACK leaves room for one SACK block, and how an ADD_ADDR for an IPv6 address
     /// with a port goes with timestamps.
     #[must_use]
+    #[inline]
     pub fn header_len(&self) -> u32 {
         let padded = self.padded_len();
         if padded <= MAX_OPTION_BYTES { padded } else { words(self.raw_len()) }

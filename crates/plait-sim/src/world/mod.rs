@@ -209,8 +209,15 @@ impl<'a> World<'a> {
     }
 
     /// Puts a segment through a wire, in paranoid mode.
-    #[inline]
+    #[inline(always)]
     fn cross(&mut self, pair: usize, path: PathId, way: Direction, segment: &Segment) {
+        if self.wire.is_some() {
+            self.cross_wire(pair, path, way, segment);
+        }
+    }
+
+    #[cold]
+    fn cross_wire(&mut self, pair: usize, path: PathId, way: Direction, segment: &Segment) {
         if let Some(wire) = &mut self.wire
             && let Err(what) = wire.cross(pair, path, way, segment)
             && self.violation.is_none()
