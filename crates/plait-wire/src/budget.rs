@@ -27,7 +27,17 @@ impl Options {
     /// Lets options give way, in the order of the table from its end, until all fit: SACK blocks as
     /// long as padding has no room, then a DSS that has nothing but a DATA_ACK if not even packed
     /// options fit.
+    #[inline]
     pub fn give_way(&mut self) -> GaveWay {
+        // A DSS beside timestamps always fits, and that is nearly every segment.
+        if self.sack.count() == 0 && self.mptcp.is_none() {
+            return GaveWay::default();
+        }
+        self.make_room()
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self) -> GaveWay {
         let before = self.sack.count();
         while self.sack.count() > 0 && self.padded_len() > MAX_OPTION_BYTES {
             self.sack.truncate(self.sack.count() - 1);

@@ -246,12 +246,12 @@ impl Dss {
     /// Bytes of the option.
     #[must_use]
     pub const fn len(&self) -> u32 {
-        let ack = match self.data_ack {
+        let ack = match &self.data_ack {
             None => 0,
             Some(ack) if ack.long => 8,
             Some(_) => 4,
         };
-        let map = match self.mapping {
+        let map = match &self.mapping {
             None => 0,
             Some(map) => {
                 (if map.long { 14 } else { 10 }) + if map.checksum.is_some() { 2 } else { 0 }
@@ -299,6 +299,7 @@ impl Mptcp {
     }
 
     /// Bytes of the option in the padded form, where each takes whole words.
+    #[cold]
     fn padded_len(&self) -> u32 {
         self.all().iter().map(|option| words(option.len())).sum()
     }
@@ -353,7 +354,7 @@ impl Options {
             0 => 0,
             n => 4 + 8 * n,
         };
-        let dss = self.dss.map_or(0, |dss| words(dss.len()));
+        let dss = self.dss.as_ref().map_or(0, |dss| words(dss.len()));
         let mptcp = self.mptcp.as_ref().map_or(0, |option| option.padded_len());
         mss + scale + clock + sack + dss + mptcp
     }

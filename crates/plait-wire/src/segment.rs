@@ -82,6 +82,7 @@ impl Segment {
 
     /// Bytes of the whole IPv4 packet.
     #[must_use]
+    #[inline]
     pub fn ip_len(&self) -> u32 {
         Segment::IPV4_HEADER + Segment::TCP_HEADER + self.options.header_len() + self.payload.len()
     }

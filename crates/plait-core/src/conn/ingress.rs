@@ -313,11 +313,12 @@ impl Connection {
                     return seq.checked_sub(1);
                 }
                 let range = ByteRange::with_len(seq, u64::from(segment.payload.len()));
-                let dss = segment.options.dss.unwrap_or_default();
-                let told = match dss.mapping {
-                    Some(map) => self.read_mapping(&map, dss.data_fin, seq)?,
+                let told = match &segment.options.dss {
+                    Some(Dss { mapping: Some(map), data_fin, .. }) => {
+                        self.read_mapping(map, *data_fin, seq)?
+                    }
                     // A middlebox has cut it from the segment that told the mapping.
-                    None => {
+                    _ => {
                         let told = &self.subflows[index].told;
                         *told.iter().rev().find(|told| told.seq.covers(range))?
                     }
@@ -358,9 +359,9 @@ impl Connection {
             self.subflows[index].owes.ack = true;
             return;
         }
-        if let Some(Dss { mapping: Some(map), data_fin, .. }) = segment.options.dss
+        if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
             && u64::from(map.len) > len
-            && let Some(told) = self.read_mapping(&map, data_fin, seq)
+            && let Some(told) = self.read_mapping(map, *data_fin, seq)
             && !self.subflows[index].remember(told)
         {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
