@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 const DOCS: &str = include_str!("../../../docs/events.md");
@@ -46,7 +47,9 @@ const UNHEARD: &[&str] = &["capped", "garbled"];
 fn events(name: &str, args: &str) -> (Value, Vec<Value>) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("events");
     fs::create_dir_all(&dir).unwrap();
-    let file = dir.join(format!("{name}.jsonl"));
+    // Tests run beside each other and ask for the same runs.
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let file = dir.join(format!("{name}-{}.jsonl", FILES.fetch_add(1, Ordering::Relaxed)));
     let output = Command::new(PLAIT)
         .arg("run")
         .args(args.split_whitespace())
