@@ -5,12 +5,14 @@
 
 mod distribution;
 mod habits;
+mod ideal;
 mod observer;
 mod registry;
 mod values;
 
 pub use distribution::{Distribution, Histogram};
 pub use habits::{HabitObserver, Habits};
+pub use ideal::{delay_increase, fast_path, ideal_bit_rate, ideal_share};
 pub use observer::Observer;
 pub use registry::{Better, Entry, MEASURES, Value};
 pub use values::{Measures, PathMeasures, aggregation_benefit};
