@@ -2,9 +2,11 @@
 //! finds nothing malformed and no wrong checksum, and understands the connection.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod decoder;
+
+use decoder::{has_tshark, tshark};
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,46 +24,6 @@ fn file(name: &str) -> PathBuf {
 fn plait(args: &str) {
     let output = Command::new(PLAIT).args(args.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{args}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Whether there is a tshark; if not, the summary says that the test was skipped.
-fn has_tshark() -> bool {
-    let known =
-        Command::new("tshark").arg("--version").output().is_ok_and(|it| it.status.success());
-    if !known {
-        // Past the capture of the test's output, for `make test` to find.
-        let why = "no tshark (Debian package tshark) to read the captures of `--pcap` with";
-        let _ = writeln!(std::io::stdout(), "\nskipped: {why}");
-    }
-    known
-}
-
-/// The fields of every packet that `filter` lets through; those that come several times are joined
-/// by commas.
-fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(file).args(["-Y", filter, "-T", "fields"]);
-    for option in [
-        "mptcp.analyze_mappings:TRUE",
-        "mptcp.intersubflows_retransmission:TRUE",
-        "mptcp.relative_sequence_numbers:FALSE",
-        "tcp.relative_sequence_numbers:FALSE",
-        "tcp.check_checksum:TRUE",
-        "ip.check_checksum:TRUE",
-        "tcp.desegment_tcp_streams:FALSE",
-    ] {
-        command.args(["-o", option]);
-    }
-    // The payload is a pattern and not what usually goes to this port.
-    command.args(["-d", "tcp.port==443,data"]);
-    fields.iter().for_each(|field| {
-        command.args(["-e", field]);
-    });
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let line = |line: &str| line.split('\t').map(str::to_owned).collect();
-    text.lines().map(line).collect()
 }
 
 /// The events of a kind, of all lines of a file.
@@ -152,10 +114,7 @@ fn agrees(name: &str, pcap: &Path, events: &[Value], sender: &str) {
         );
     }
     assert_eq!(seen.len(), expected.len(), "{name}");
-    let wrong = "_ws.malformed || ip.checksum.status == \"Bad\" || tcp.checksum.status == \"Bad\" || \
-                 _ws.expert.severity == \"Error\"";
-    let found = tshark(pcap, wrong, &["frame.number", "_ws.expert.message"]);
-    assert!(found.is_empty(), "{name}: {found:?}");
+    decoder::finds_nothing_wrong(pcap, name);
 }
 
 /// Runs that meet every option between them.
@@ -184,29 +143,7 @@ fn an_independent_decoder_agrees() {
     for (name, args, sender) in RUNS {
         let (pcap, events) = captured(name, &format!("{PATHS} {args}"));
         agrees(name, &pcap, &events, sender);
-        // Every packet with an option is of the one connection, from the second on: the first names
-        // no key yet.
-        let signs = "tcp.options.mptcp.subtype && frame.number > 1";
-        let streams = tshark(&pcap, signs, &["mptcp.stream"]);
-        assert!(streams.iter().all(|stream| stream[0] == "0"), "{name}");
-        // All data is mapped; that on MP_CAPABLE is by implication, which tshark does not follow.
-        let unmapped = "tcp.len > 0 && !(tcp.options.mptcp.subtype == 0) && \
-                        (!mptcp.related_mapping || mptcp.dss.missing_mapping)";
-        let unmapped = tshark(&pcap, unmapped, &["frame.number"]);
-        assert!(unmapped.is_empty(), "{name}: {unmapped:?}");
-        // Joins name the token that tshark computes from the server's key.
-        let token = tshark(
-            &pcap,
-            "tcp.flags.syn == 1 && tcp.flags.ack == 1 && tcp.options.mptcp.sendkey",
-            &["mptcp.expected_token"],
-        );
-        let joins = tshark(
-            &pcap,
-            "tcp.options.mptcp.subtype == 1 && tcp.flags.syn == 1 && tcp.flags.ack == 0",
-            &["tcp.options.mptcp.recvtok"],
-        );
-        assert!(!joins.is_empty(), "{name}");
-        assert!(joins.iter().all(|join| *join == token[0]), "{name}: {joins:?}, {token:?}");
+        decoder::understands(&pcap, name);
         // What the sender put where has its reason beside it.
         let own = if sender == "server" { "tcp.srcport == 443" } else { "tcp.dstport == 443" };
         let data = tshark(&pcap, &format!("tcp.len > 0 && {own}"), &["frame.comment"]);

@@ -1,7 +1,7 @@
 #![expect(clippy::disallowed_types, reason = "here real time comes in")]
 
 use plait_base::{Span, Time};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The host's monotonic clock, counted from when this was made: jumps of the wall clock do not
 /// touch it.
@@ -15,6 +15,15 @@ impl Clock {
     #[must_use]
     pub fn start() -> Clock {
         Clock { start: Instant::now() }
+    }
+
+    /// What the host's wall clock showed at zero, as far as it has not been set since, in nanoseconds
+    /// since 1970.
+    #[must_use]
+    pub fn epoch_ns(&self) -> u64 {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        now.saturating_sub(self.now().as_nanos())
     }
 
     /// What it shows.

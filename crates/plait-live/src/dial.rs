@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::exit::Exit;
 use crate::happening::Happening;
 use crate::names::{Names, OwnPath};
+use crate::observe::Observe;
 use crate::relay::Relay;
 use crate::serve::fit_to_kernels;
 use crate::stack::{Stack, StackCounters};
@@ -91,7 +92,13 @@ impl Client {
         Ok(conn)
     }
 
-    /// Something that is written to, to end [`Client::run`] at once.
+    /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
+    /// nobody observes records nothing.
+    pub fn observe(&mut self, observer: Box<dyn Observe>) {
+        self.engine.stack.observe(observer);
+    }
+
+    /// Something that is written to, to end [`Client::run`] and its connections at once.
     ///
     /// # Errors
     /// Where the process has no file descriptor left.
@@ -113,6 +120,10 @@ impl Client {
         let engine = &mut self.engine;
         while !engine.stopped && !engine.is_idle() {
             engine.turn(Time::NEVER)?;
+            engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        }
+        if engine.stopped {
+            engine.abort("stopped")?;
             engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
         let until = engine.stack.clock.now() + LEAVE;

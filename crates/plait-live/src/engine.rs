@@ -107,9 +107,9 @@ impl Engine {
     }
 
     /// Ends every relay with its connection, and tells the peers.
-    pub(crate) fn abort(&mut self) -> io::Result<()> {
+    pub(crate) fn abort(&mut self, why: &str) -> io::Result<()> {
         for conn in self.relays.keys().copied().collect::<Vec<_>>() {
-            self.end(conn, Some("the server ends".to_owned()));
+            self.end(conn, Some(why.to_owned()));
         }
         self.stack.send()
     }
@@ -118,7 +118,7 @@ impl Engine {
     fn accept(&mut self, conn: ConnId) {
         let from = self.stack.endpoint.ports(conn).and_then(|ports| {
             let (path, ..) = *ports.first()?;
-            self.stack.names.peer(path)
+            self.stack.names.client(path)
         });
         let multipath = self.speaks_multipath(conn);
         self.happenings.push(Happening::Accepted { conn, from, multipath });
@@ -181,6 +181,8 @@ impl Engine {
             self.stack.endpoint.abort(now, conn);
         }
         self.stack.endpoint.release(now, conn);
+        self.stack.observed.tell(now, &mut self.stack.endpoint);
+        self.stack.observed.on_ended(conn);
         let (received, sent) = (moved.to_socket, moved.to_peer);
         let ended = Happening::Ended { conn, received, sent, multipath, fallback, problem };
         self.happenings.push(ended);

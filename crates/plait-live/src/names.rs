@@ -73,11 +73,11 @@ impl Names {
         }
     }
 
-    /// The other end's address on a path, where the server's number does not decide it.
-    pub(crate) fn peer(&self, path: PathId) -> Option<IpAddr> {
+    /// The client's address on a path.
+    pub(crate) fn client(&self, path: PathId) -> Option<IpAddr> {
         match self {
             Names::Server { peers, .. } => peers.address(path),
-            Names::Client(paths) => paths.get(path.index()).map(|path| path.theirs),
+            Names::Client(paths) => paths.get(path.index()).map(|path| path.ours),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::happening::Happening;
 use crate::names::Names;
+use crate::observe::Observe;
 use crate::stack::{Stack, StackCounters};
 use crate::{Device, add_route};
 use plait_base::{Span, Time};
@@ -63,6 +64,12 @@ impl Server {
         Ok(Server { engine: Engine::new(stack, Some(to))?, port: listen.port() })
     }
 
+    /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
+    /// nobody observes records nothing.
+    pub fn observe(&mut self, observer: Box<dyn Observe>) {
+        self.engine.stack.observe(observer);
+    }
+
     /// Something that is written to, to end [`Server::run`].
     ///
     /// # Errors
@@ -101,7 +108,7 @@ impl Server {
             engine.turn(until)?;
             engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
-        engine.abort()?;
+        engine.abort("the server ends")?;
         engine.happenings.drain(..).for_each(|happening| tell(&happening));
         Ok(())
     }

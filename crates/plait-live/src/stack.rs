@@ -1,9 +1,10 @@
 //! The endpoint over a TUN device: packets in, packets out, one clock.
 
 use crate::names::{Departure, Names};
+use crate::observe::{Observe, Observed, Sight};
 use crate::{Clock, Device, SystemEntropy};
 use plait_base::{PathId, Time};
-use plait_core::Endpoint;
+use plait_core::{Detail, Endpoint};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Payload, Segment};
 use std::io;
@@ -37,6 +38,7 @@ pub(crate) struct Stack {
     pub(crate) names: Names,
     pub(crate) device: Device,
     pub(crate) counters: StackCounters,
+    pub(crate) observed: Observed,
     segment: Segment,
     incoming: Box<[u8]>,
     outgoing: Vec<u8>,
@@ -52,10 +54,17 @@ impl Stack {
             names,
             device,
             counters: StackCounters::default(),
+            observed: Observed::default(),
             segment: Segment::default(),
             incoming: vec![0; LARGEST].into(),
             outgoing: Vec::with_capacity(LARGEST),
         })
+    }
+
+    /// Tells somebody of every packet and event from now on.
+    pub(crate) fn observe(&mut self, observer: Box<dyn Observe>) {
+        self.observed.start(observer, self.clock.epoch_ns());
+        self.endpoint.record_events(Detail::Everything);
     }
 
     /// Reads what the kernel sends, some of it.
@@ -80,7 +89,16 @@ impl Stack {
         if !packet.payload.is_empty() {
             self.segment.payload = Payload::from_bytes(packet.payload);
         }
-        self.endpoint.handle(self.clock.now(), path, &self.segment);
+        let now = self.clock.now();
+        if self.observed.is_on()
+            && let Some(client) = self.names.client(path)
+        {
+            let segment = &self.segment;
+            let sight = Sight { path, client, outbound: false, segment, bytes };
+            self.observed.on_packet(now, &sight);
+        }
+        self.endpoint.handle(now, path, &self.segment);
+        self.observed.tell(now, &mut self.endpoint);
         Some(())
     }
 
@@ -88,13 +106,14 @@ impl Stack {
     pub(crate) fn send(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         while let Some(transmit) = self.endpoint.poll_transmit(now) {
-            self.send_segment(transmit.path, &transmit.segment)?;
+            self.observed.tell(now, &mut self.endpoint);
+            self.send_segment(now, transmit.path, &transmit.segment)?;
             self.endpoint.recycle(transmit.segment);
         }
         Ok(())
     }
 
-    fn send_segment(&mut self, path: PathId, segment: &Segment) -> io::Result<()> {
+    fn send_segment(&mut self, now: Time, path: PathId, segment: &Segment) -> io::Result<()> {
         let departure = self.names.of_departure(&self.endpoint, path, segment.server);
         let Some(Departure { src, dst, exit }) = departure else { return Ok(()) };
         let headers = Headers::new(src, dst);
@@ -108,6 +127,13 @@ impl Stack {
         if sent {
             self.counters.packets_out += 1;
             self.counters.bytes_out += self.outgoing.len() as u64;
+            if self.observed.is_on()
+                && let Some(client) = self.names.client(path)
+            {
+                let bytes = &self.outgoing;
+                let sight = Sight { path, client, outbound: true, segment, bytes };
+                self.observed.on_packet(now, &sight);
+            }
         } else {
             self.counters.dropped += 1;
         }
@@ -119,6 +145,7 @@ impl Stack {
         let now = self.clock.now();
         if self.endpoint.poll_timeout() <= now {
             self.endpoint.handle_timeout(now);
+            self.observed.tell(now, &mut self.endpoint);
         }
     }
 

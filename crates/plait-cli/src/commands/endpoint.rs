@@ -1,11 +1,19 @@
 //! What the commands that speak to kernels have in common.
 
 use crate::commands::list::spec_problem;
+use crate::export::live::LiveFiles;
 use crate::failure::Failure;
+use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
-use std::io::{self, ErrorKind};
+use plait_live::{Signals, Wish};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Flags of `serve` and `get`.
 #[derive(clap::Args, Debug)]
@@ -19,6 +27,12 @@ pub(crate) struct EndpointFlags {
     /// Name of the TUN device; a `%d` in it becomes the next free number
     #[arg(long, value_name = "NAME", default_value = "plait%d")]
     pub(crate) device: String,
+    /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write what this end sees and decides in the sequential form of qlog
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
     /// Say what would be set, and set nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -38,6 +52,18 @@ impl EndpointFlags {
             controller: Arc::new(move |_| controller.build()),
             addresses: Vec::new(),
         })
+    }
+
+    /// The files of `--pcap` and `--qlog`, if they are asked for; `names` are those of paths by the
+    /// client's address.
+    pub(crate) fn files(
+        &self,
+        end: Host,
+        names: BTreeMap<IpAddr, String>,
+    ) -> Result<Option<LiveFiles>, Failure> {
+        let title = format!("{}, {}", self.scheduler, self.cc);
+        let files = (self.pcap.as_deref(), self.qlog.as_deref());
+        LiveFiles::create(files, end, &title, names)
     }
 
     /// What would be set for these addresses, as one would set it by hand.
@@ -70,6 +96,26 @@ impl EndpointFlags {
             _ => Failure::Usage(format!("no TUN device `{}`: {error}", self.device)),
         }
     }
+}
+
+/// From now on a signal that asks for an end is told to `stopper`, each time. Gives whether Ctrl-C was
+/// the first of them. No other thread may be running.
+pub(crate) fn stop_on_signal(mut stopper: UnixStream) -> io::Result<Arc<AtomicBool>> {
+    let signals = Signals::take_over()?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&interrupted);
+    thread::spawn(move || {
+        let mut first = true;
+        while let Ok(wish) = signals.wait() {
+            if std::mem::take(&mut first) {
+                told.store(wish == Wish::Interrupt, Ordering::Relaxed);
+            }
+            if stopper.write_all(&[0]).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(interrupted)
 }
 
 fn cc_problem(error: &plait_cc::SpecError) -> String {

@@ -1,14 +1,16 @@
 //! `plait get`: a Multipath TCP client that dials from several addresses.
 
-use crate::commands::endpoint::{EndpointFlags, resolve};
+use crate::commands::endpoint::{EndpointFlags, resolve, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
+use plait_app::Host;
 use plait_live::{Client, DialSettings, Happening, Origin};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Shutdown};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 const EXAMPLES: &str = "Examples:
@@ -84,11 +86,17 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
     let (device, spec) = (args.endpoint.device.clone(), args.endpoint.spec()?);
+    let label = |it: &Origin| Some((it.address, it.device.clone()?));
+    let files = args.endpoint.files(Host::Client, from.iter().filter_map(label).collect())?;
     let opened = Client::open(DialSettings { to, from, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
     client.connect(theirs.into()).map_err(internal)?;
+    let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
+    if let Some(files) = &files {
+        client.observe(Box::new(files.clone()));
+    }
     let running = thread::spawn(move || {
         let mut last = None;
         client.run(|happening| last = Some(happening.clone())).map(|()| last)
@@ -96,6 +104,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let outcome = args.exchange(&target, ours);
     let ended = running.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
     let ended = ended.map_err(internal)?;
+    files.map_or(Ok(()), |files| files.finish())?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
     if let Some(Happening::Ended { problem: Some(problem), .. }) = &ended {
         return Err(Failure::Peer(format!("{}: {problem}", target.authority)));
     }

@@ -1,11 +1,14 @@
 //! `plait serve`: Multipath TCP in front of a TCP service.
 
-use crate::commands::endpoint::{EndpointFlags, resolve};
+use crate::commands::endpoint::{EndpointFlags, resolve, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
+use plait_app::Host;
 use plait_live::{Happening, ServeSettings, Server};
-use std::io::{self, Write};
+use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait serve --listen 10.77.0.1:80 --to 127.0.0.1:8080 --dry-run
@@ -42,14 +45,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let plan = args.endpoint.plan(own);
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
+    let files = args.endpoint.files(Host::Server, BTreeMap::new())?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
-    let mut stopper = server.stopper().map_err(internal)?;
-    let handler = move || {
-        let _ = stopper.write_all(&[0]);
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::Internal(error.to_string()))?;
+    let interrupted = stop_on_signal(server.stopper().map_err(internal)?).map_err(internal)?;
+    if let Some(files) = &files {
+        server.observe(Box::new(files.clone()));
+    }
     if console.chatter > 0 {
         eprintln!("listening on {} behind {}, to {}", args.listen, server.device(), args.to);
     }
@@ -58,7 +61,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
             eprintln!("{happening}");
         }
     };
-    server.run(tell).map_err(internal)
+    let served = server.run(tell).map_err(internal);
+    let written = files.map_or(Ok(()), |files| files.finish());
+    served.and(written)?;
+    if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 impl Args {

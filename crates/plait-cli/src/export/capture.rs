@@ -2,17 +2,16 @@
 //! the reason why its data went there.
 
 use super::pcapng::{CaptureFile, FLAG, Frame};
-use super::weighed::{Considered, Weighed};
+use super::reasons::Reasons;
 use crate::failure::Failure;
 use plait_app::Host;
-use plait_base::{PathId, SubflowId, Time};
-use plait_core::{Carry, Event};
+use plait_base::{PathId, Time};
+use plait_core::Event;
 use plait_lab::Cell;
 use plait_sim::{Addresses, Direction, Hop, Watch, Who};
 use plait_wire::Segment;
 use plait_wire::codec::{TcpChecksum, encode};
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::path::Path;
 
 /// The observer that writes the file.
@@ -23,10 +22,7 @@ pub(crate) struct Capture {
     now: Time,
     /// Where the capture is made.
     vantage: Host,
-    /// What belongs to the decision that comes next.
-    weighed: Weighed,
-    /// The decision by which each subflow got what it sends.
-    decisions: [String; SubflowId::MAX],
+    reasons: Reasons,
     /// Packets of this instant.
     packets: Vec<Packet>,
     /// What was told of this instant and no packet has claimed: bytes of payload, and why.
@@ -60,8 +56,7 @@ impl Capture {
             addresses: Addresses::new(&plait_lab::setup(cell, seed)),
             now: Time::ZERO,
             vantage: scenario.workload.sender(),
-            weighed: Weighed::default(),
-            decisions: Default::default(),
+            reasons: Reasons::default(),
             packets: Vec::new(),
             said: VecDeque::new(),
             refused: None,
@@ -117,31 +112,8 @@ impl Watch for Capture {
             return;
         }
         self.settle(now);
-        if self.weighed.collect(event) {
-            return;
-        }
-        match *event {
-            Event::Decision { number, chosen, reason, .. } => {
-                let weighed = std::mem::take(&mut self.weighed);
-                let text = decision(number, reason.as_str(), &weighed);
-                let assigned = weighed.assigned.iter().map(|it| SubflowId(it.subflow));
-                for subflow in assigned.chain(chosen) {
-                    if let Some(known) = self.decisions.get_mut(subflow.index()) {
-                        known.clone_from(&text);
-                    }
-                }
-            }
-            Event::DataSent { subflow, data, carry } => {
-                let mut why = carry_word(carry).to_owned();
-                let _ = write!(why, " {}..{} on subflow {subflow}", data.start, data.end);
-                let decided = !matches!(carry, Carry::Retransmission | Carry::TailProbe);
-                let known = self.decisions.get(subflow.index());
-                if let Some(text) = known.filter(|text| decided && !text.is_empty()) {
-                    let _ = write!(why, "; {text}");
-                }
-                self.explain(data.len(), why);
-            }
-            _ => {}
+        if let Some((len, why)) = self.reasons.hear(event) {
+            self.explain(len, why);
         }
     }
 
@@ -165,32 +137,5 @@ impl Watch for Capture {
         }
         let comment = comment.unwrap_or_default();
         self.packets.push(Packet { path, outbound, bytes, unexplained, comment });
-    }
-}
-
-/// Why, and what weighed.
-fn decision(number: u64, reason: &str, weighed: &Weighed) -> String {
-    let mut text = format!("decision {number}: {reason}");
-    for Considered { subflow, srtt_ns, cwnd_bytes, inflight_bytes, .. } in &weighed.subflows {
-        let srtt = srtt_ns.map_or("no RTT".to_owned(), |ns| format!("srtt {} us", ns / 1_000));
-        let _ = write!(
-            text,
-            "; subflow {subflow}: {srtt}, cwnd {cwnd_bytes}, in flight {inflight_bytes}"
-        );
-    }
-    for (name, value) in &weighed.numbers {
-        let _ = write!(text, "; {name} = {value}");
-    }
-    text
-}
-
-fn carry_word(carry: Carry) -> &'static str {
-    match carry {
-        Carry::New => "new data",
-        Carry::Retransmission => "retransmission",
-        Carry::Reinjection => "reinjection",
-        Carry::Redundant => "redundant copy",
-        Carry::Opportunistic => "opportunistic retransmission",
-        Carry::TailProbe => "tail probe",
     }
 }

@@ -3,9 +3,11 @@
 
 pub(crate) mod capture;
 pub(crate) mod events;
+pub(crate) mod live;
 pub(crate) mod page;
 mod pcapng;
 pub(crate) mod qlog;
+mod reasons;
 pub(crate) mod recorded;
 mod weighed;
 mod words;

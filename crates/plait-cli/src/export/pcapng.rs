@@ -11,7 +11,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,17 +68,25 @@ impl CaptureFile {
         let mut out =
             PcapNgWriter::with_section_header(BufWriter::new(out), section).map_err(fail)?;
         for name in interfaces {
-            let block = InterfaceDescriptionBlock {
-                linktype: DataLink::RAW,
-                snaplen: 0,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(name.into()),
-                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                ],
-            };
-            out.write_pcapng_block(block).map_err(fail)?;
+            out.write_pcapng_block(interface(name)).map_err(fail)?;
         }
         Ok(CaptureFile { file: file.to_owned(), out, broken: None })
+    }
+
+    /// Adds an interface, and gives its place; failures are told by [`CaptureFile::finish`].
+    pub(crate) fn add_interface(&mut self, name: &str) -> usize {
+        let place = self.out.interfaces().len();
+        if self.broken.is_none() {
+            self.broken = self.out.write_pcapng_block(interface(name)).err();
+        }
+        place
+    }
+
+    /// Hands what was written to the system, for readers.
+    pub(crate) fn flush(&mut self) {
+        if self.broken.is_none() {
+            self.broken = self.out.get_mut().flush().map_err(PcapError::IoError).err();
+        }
     }
 
     /// Writes a packet; failures are told by [`CaptureFile::finish`].
@@ -103,7 +111,6 @@ impl CaptureFile {
 
     /// Ends the file; fails if a packet of it could not be written.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        use std::io::Write as _;
         let flushed = || self.out.into_inner().flush().map_err(PcapError::IoError);
         let outcome = self.broken.map_or_else(flushed, Err);
         match outcome {
@@ -111,6 +118,17 @@ impl CaptureFile {
             Err(PcapError::IoError(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome.map_err(|error| unwritable(&self.file, error)),
         }
+    }
+}
+
+fn interface(name: &str) -> InterfaceDescriptionBlock<'_> {
+    InterfaceDescriptionBlock {
+        linktype: DataLink::RAW,
+        snaplen: 0,
+        options: vec![
+            InterfaceDescriptionOption::IfName(name.into()),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
     }
 }
 

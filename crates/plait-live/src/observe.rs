@@ -1,0 +1,75 @@
+use plait_base::{ConnId, PathId, Time};
+use plait_core::Event;
+use plait_wire::Segment;
+use std::net::IpAddr;
+
+/// A packet as it leaves or arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    /// The path's number. A server gives it to another client's address when it runs out of numbers.
+    pub path: PathId,
+    /// The client's address on the path: what the path stands for.
+    pub client: IpAddr,
+    /// It leaves this host.
+    pub outbound: bool,
+    /// What it says.
+    pub segment: &'a Segment,
+    /// From the IP header on.
+    pub bytes: &'a [u8],
+}
+
+/// Hears of every packet and of every event of the endpoint, as they happen, for captures.
+pub trait Observe: Send {
+    /// From now on; `epoch_ns` is what the host's clock shows at [`Time::ZERO`], in nanoseconds since
+    /// 1970.
+    fn on_start(&mut self, epoch_ns: u64);
+
+    /// The endpoint tells something of a connection. What explains a packet comes before it.
+    fn on_core(&mut self, now: Time, conn: ConnId, event: &Event);
+
+    /// A packet leaves, and the kernel has taken it, or one has arrived.
+    fn on_packet(&mut self, now: Time, sight: &Sight<'_>);
+
+    /// The user is done with a connection.
+    fn on_ended(&mut self, conn: ConnId);
+}
+
+/// Who hears, and the list by which events come.
+#[derive(Default)]
+pub(crate) struct Observed {
+    observer: Option<Box<dyn Observe>>,
+    events: Vec<(ConnId, Event)>,
+}
+
+impl Observed {
+    pub(crate) fn start(&mut self, mut observer: Box<dyn Observe>, epoch_ns: u64) {
+        observer.on_start(epoch_ns);
+        self.observer = Some(observer);
+    }
+
+    /// Whether anybody hears.
+    pub(crate) fn is_on(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    /// Tells what the endpoint has recorded.
+    pub(crate) fn tell(&mut self, now: Time, endpoint: &mut plait_core::Endpoint) {
+        let Some(observer) = &mut self.observer else { return };
+        if endpoint.has_events() {
+            endpoint.swap_events(&mut self.events);
+            self.events.iter().for_each(|(conn, event)| observer.on_core(now, *conn, event));
+        }
+    }
+
+    pub(crate) fn on_packet(&mut self, now: Time, sight: &Sight<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer.on_packet(now, sight);
+        }
+    }
+
+    pub(crate) fn on_ended(&mut self, conn: ConnId) {
+        if let Some(observer) = &mut self.observer {
+            observer.on_ended(conn);
+        }
+    }
+}
