@@ -289,12 +289,19 @@ impl Run {
     }
 
     fn decide(&mut self) {
+        let mut granted = None;
         for _ in 0..10_000 {
             while let Some((id, range)) = self.model.send_assigned() {
                 self.flight[id.index()].push_back(range);
             }
             self.offer_reinjection();
+            let before = state(&*self.scheduler);
             let decision = self.model.ask(&mut *self.scheduler, &mut self.out);
+            if let Some(granted) = granted.take().filter(|it| self.grants_still(*it)) {
+                assert_eq!(decision.one_segment(MSS), granted.one_segment(MSS), "{}", self.spec);
+                assert_eq!(state(&*self.scheduler), before, "{}: asked in vain", self.spec);
+            }
+            granted = one_segment_less(decision);
             self.model.apply_effects(&self.out.effects);
             check(&self.model, decision);
             self.log.push(decision);
@@ -317,6 +324,19 @@ impl Run {
         panic!("no end of decisions: {:?}", self.log.last());
     }
 
+    /// Whether the core would send another full segment by this decision without a question.
+    fn grants_still(&self, decision: Decision) -> bool {
+        let Model { connection, queue, subflows, .. } = &self.model;
+        let Decision::Send { subflow, grant, .. } = decision else { return false };
+        let takes = |it: &SubflowView| it.id == subflow && it.usable(MSS, self.model.tsq);
+        grant >= MSS
+            && connection.unsent >= MSS
+            && connection.reinject.is_none()
+            && connection.snd_nxt + MSS <= connection.wnd_end
+            && queue.assigned.is_empty()
+            && subflows.iter().any(takes)
+    }
+
     /// Everything heals; then all data must go out and arrive, driven by acknowledgements alone.
     fn finish(&mut self) {
         for subflow in &mut self.model.subflows {
@@ -333,6 +353,15 @@ impl Run {
         }
         assert_eq!(self.model.connection.snd_una, self.written, "{:?}", self.log.last());
     }
+}
+
+/// What is left of the grant of new data once its first segment is sent.
+fn one_segment_less(decision: Decision) -> Option<Decision> {
+    let Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason } = decision else {
+        return None;
+    };
+    let grant = grant.saturating_sub(MSS);
+    Some(Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason })
 }
 
 fn set_health(subflow: &mut SubflowView, health: Health) {
@@ -460,7 +489,8 @@ proptest! {
             for step in &steps {
                 run.step(step, spec, false);
             }
-            run.log
+            // Some want to be asked about each segment.
+            run.log.into_iter().map(|it| it.one_segment(MSS)).collect::<Vec<_>>()
         };
         // A decorator may hold the only subflow back too, but the same below any scheduler.
         let mut expected: BTreeMap<String, Vec<Decision>> = BTreeMap::new();

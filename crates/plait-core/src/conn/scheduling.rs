@@ -208,7 +208,8 @@ impl Connection {
             }
             self.scheduling.outcome.number += 1;
             if self.is_full(ctx) {
-                debug_assert!(matches!(self.ask(ctx.now, false), Decision::Wait { on: None, .. }));
+                #[cfg(debug_assertions)]
+                self.confirm(ctx.now, |it| matches!(it, Decision::Wait { on: None, .. }));
                 self.scheduling.due = false;
                 let alive = self.scheduling.views.list.iter().any(SubflowView::alive);
                 let block = if alive { Block::CongestionWindow } else { Block::NoSubflow };
@@ -261,19 +262,37 @@ impl Connection {
         self.scheduling.outcome.number += 1;
         let decision = Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason };
         #[cfg(debug_assertions)]
-        self.confirm(ctx.now, decision);
+        {
+            let alike = |it: Decision| match it {
+                Decision::Send { subflow, what, reason, .. } => Some((subflow, what, reason)),
+                _ => None,
+            };
+            self.refresh_views(ctx.now);
+            self.confirm(ctx.now, |it| alike(it) == alike(decision));
+        }
         Some(decision)
     }
 
-    /// Asks all the same, and wants to hear `decision`.
+    /// Asks what need not be asked. The answer must be what was said in its place, and to be asked must
+    /// change nothing: a build without these assertions does not ask.
     #[cfg(debug_assertions)]
-    fn confirm(&mut self, now: Time, decision: Decision) {
-        let alike = |it: Decision| match it {
-            Decision::Send { subflow, what, reason, .. } => Some((subflow, what, reason)),
-            _ => None,
-        };
-        self.refresh_views(now);
-        assert_eq!(alike(self.ask(now, false)), alike(decision), "what was granted");
+    fn confirm(&mut self, now: Time, wanted: impl Fn(Decision) -> bool) {
+        let before = self.scheduler_state();
+        let decision = self.ask(now, false);
+        assert!(wanted(decision), "{decision:?} is not what was said in its place");
+        assert_eq!(self.scheduler_state(), before, "to be asked changed the scheduler");
+    }
+
+    /// A hash of what the scheduler remembers.
+    #[cfg(debug_assertions)]
+    fn scheduler_state(&self) -> u64 {
+        let mut hash = 0_u64;
+        let mut fold = |it: u64| hash = (hash ^ it).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        self.scheduling.scheduler.save_state(&mut |name, value| {
+            name.bytes().for_each(|it| fold(u64::from(it)));
+            fold(value.to_bits());
+        });
+        hash
     }
 
     /// Whether the answer is known without a question: there is new data and nothing else, and no

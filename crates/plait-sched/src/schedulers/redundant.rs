@@ -115,9 +115,9 @@ impl Scheduler for Redundant {
         }
         let [only] = view.subflows else { return self.choose(view) };
         let Some(segment) = rules::next_segment(view) else { return Decision::Idle };
-        let decision = rules::new_on_only(view, only, segment);
+        // Asked about each segment, so that `ptr` keeps up: it counts once a second subflow joins.
+        let decision = rules::new_on_only(view, only, segment).one_segment(segment.len());
         if let Decision::Send { .. } = decision {
-            // Kept up to date, lest it starts over when a second subflow joins.
             self.hand(view, only, segment);
         }
         decision
