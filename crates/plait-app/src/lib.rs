@@ -12,5 +12,5 @@ pub mod workload;
 
 pub use measure::{MEASURES, Measures, Observer, aggregation_benefit};
 pub use workload::{
-    App, AppEvent, Host, Size, Stream, StreamState, WORKLOADS, Workload, WorkloadError,
+    App, AppEvent, Ends, Host, Size, Stream, StreamState, WORKLOADS, Workload, WorkloadError,
 };

@@ -124,7 +124,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
     let connection = ConnectionSetup {
         client: spec.clone(),
         server: spec,
-        workload: scenario.workload,
+        workload: scenario.workload.clone(),
         start: Time::ZERO,
     };
     let mut setup = Setup {

@@ -20,13 +20,23 @@ pub(crate) struct Seat {
     pub(crate) app: Box<dyn App>,
     pub(crate) conn: Option<ConnId>,
     pub(crate) wake: Time,
+    /// Which session of the pair the connection belongs to, and which connection of it this is.
+    pub(crate) session: usize,
+    pub(crate) lane: usize,
+}
+
+impl Seat {
+    /// Whether a client is to dial it, where its session has begun.
+    pub(crate) fn opens(&self) -> bool {
+        self.conn.is_none() && (self.lane == 0 || self.app.opens())
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) side: Side,
     pub(crate) endpoint: Endpoint,
-    /// One for each connection of the pair, in the order of the set-up.
+    /// One for each connection of the pair: those of the first session, then those of the next.
     pub(crate) seats: Vec<Seat>,
     pub(crate) app_log: Vec<AppEvent>,
     /// Of a client.
@@ -50,8 +60,8 @@ impl Host {
         }
     }
 
-    pub(crate) fn add(&mut self, app: Box<dyn App>) {
-        self.seats.push(Seat { app, conn: None, wake: Time::NEVER });
+    pub(crate) fn add(&mut self, session: usize, lane: usize, app: Box<dyn App>) {
+        self.seats.push(Seat { app, conn: None, wake: Time::NEVER, session, lane });
     }
 
     /// The seat of a connection: the client's by its id, the server's by the port that it listens
@@ -60,14 +70,39 @@ impl Host {
         self.seats.iter().position(|seat| seat.conn == Some(conn))
     }
 
-    /// Lets the app at `seat` act. Its events are in `app_log` afterwards.
-    pub(crate) fn poll_app(&mut self, now: Time, seat: usize) {
+    /// Lets the app at `place` act. Its events are in `app_log` afterwards.
+    pub(crate) fn poll_app(&mut self, now: Time, place: usize) {
         let Host { endpoint, seats, app_log, .. } = self;
-        let seat = &mut seats[seat];
+        let seat = &mut seats[place];
         let Some(conn) = seat.conn else { return };
         let mut stream = End { endpoint, conn, now };
         seat.app.poll(now, &mut stream, app_log);
         seat.wake = seat.app.wake().unwrap_or(Time::NEVER);
+        if self.side == Side::Client && self.shares_session(place) {
+            self.ask_session(now, place);
+        }
+    }
+
+    /// Whether the seat's session has other connections.
+    fn shares_session(&self, place: usize) -> bool {
+        let Seat { session, lane, .. } = self.seats[place];
+        lane > 0 || self.seats.get(place + 1).is_some_and(|next| next.session == session)
+    }
+
+    /// One of a session's apps has acted: asks all of them what they want.
+    fn ask_session(&mut self, now: Time, place: usize) {
+        let Seat { session, lane, .. } = self.seats[place];
+        let mut opens = false;
+        let seats = self.seats[place - lane..].iter_mut();
+        for seat in seats.take_while(|seat| seat.session == session) {
+            opens |= seat.opens();
+            if seat.conn.is_some() {
+                seat.wake = seat.app.wake().unwrap_or(Time::NEVER);
+            }
+        }
+        if opens {
+            self.next_dial = self.next_dial.min(now);
+        }
     }
 
     /// When this host wants to be called.
@@ -81,10 +116,6 @@ impl Host {
     pub(crate) fn has_left(&self) -> bool {
         let left = |conn| self.endpoint.stats(conn).is_none_or(|stats| stats.over);
         self.seats.iter().filter_map(|seat| seat.conn).all(left)
-    }
-
-    pub(crate) fn done(&self) -> bool {
-        self.seats.iter().all(|seat| seat.app.done())
     }
 }
 

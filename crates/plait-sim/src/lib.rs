@@ -21,7 +21,8 @@ pub use addresses::Addresses;
 pub use digest::RunDigest;
 pub use middlebox::{Cut, Meddled, Meddler, Middlebox, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};
+pub use plait_app::Ends;
 pub use setup::{
     ConnectionOutcome, ConnectionSetup, Outcome, PairSetup, Setup, Snapshot, Watch, Who,
 };
-pub use world::{Ends, run, run_apps, run_watched};
+pub use world::{run, run_apps, run_watched};

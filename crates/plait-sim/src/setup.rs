@@ -9,7 +9,8 @@ use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
 use plait_link::LinkCounters;
 use plait_wire::Segment;
 
-/// One connection: what both ends are made from and what they do.
+/// One session, which has one connection unless its workload has more: what both ends are made from
+/// and what they do.
 #[derive(Clone, Debug)]
 pub struct ConnectionSetup {
     /// The end that dials.
@@ -18,14 +19,14 @@ pub struct ConnectionSetup {
     pub server: ConnectionSpec,
     /// What they do.
     pub workload: Workload,
-    /// When the client dials.
+    /// When the client dials the first of its connections.
     pub start: Time,
 }
 
 /// A pair of hosts and their connections.
 #[derive(Clone, Debug)]
 pub struct PairSetup {
-    /// The connections.
+    /// The sessions, each mostly one connection.
     pub connections: Vec<ConnectionSetup>,
     /// They are there for others to compete with: the run does not wait for them, and a watcher
     /// sees what they leave in the queues, but neither their events nor their segments.
@@ -67,7 +68,7 @@ impl Setup {
 pub struct Who {
     /// The pair of hosts.
     pub pair: usize,
-    /// The connection within the pair.
+    /// The connection within the pair; those of a session follow each other.
     pub connection: usize,
     /// The end.
     pub host: Side,
@@ -131,14 +132,14 @@ pub trait Watch {
     }
 }
 
-/// What came of one connection.
+/// What came of one session: measures are of all its connections together.
 #[derive(Clone, Debug)]
 pub struct ConnectionOutcome {
     /// Its measures.
     pub measures: Measures,
     /// Its workload was done to the end, or it is one in the background.
     pub complete: bool,
-    /// The server's end as the run ended.
+    /// The server's end of its first connection as the run ended.
     pub server: Option<ConnectionStats>,
     /// The client's.
     pub client: Option<ConnectionStats>,
@@ -151,7 +152,7 @@ pub struct Outcome {
     pub ended: Time,
     /// Every app was done, and with [`Setup::linger`] every connection had taken leave.
     pub over: bool,
-    /// By pair, then by connection.
+    /// By pair, then by session.
     pub pairs: Vec<Vec<ConnectionOutcome>>,
     /// Identifies the run.
     pub digest: RunDigest,

@@ -90,6 +90,17 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
+    /// Takes in all that `other` has taken in.
+    pub fn join(&mut self, other: &Histogram) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count = count.saturating_add(*more);
+        }
+        self.sum += other.sum;
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// Forgets everything and keeps its memory.
     pub fn clear(&mut self) {
         if self.count > 0 {

@@ -63,7 +63,7 @@ impl HabitObserver {
     #[must_use]
     pub fn new(workload: &Workload, paths: usize) -> HabitObserver {
         HabitObserver {
-            workload: *workload,
+            workload: workload.clone(),
             found: HabitObserver::nothing(paths),
             flows: [Flow::default(); SubflowId::MAX],
             brings: [None; SubflowId::MAX],

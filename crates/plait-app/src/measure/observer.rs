@@ -27,6 +27,7 @@ pub struct Observer {
     ooo: Histogram,
     blocked: Blocked,
     messages: Messages,
+    objects: Objects,
 }
 
 /// Payload bytes of the sender.
@@ -41,6 +42,13 @@ struct Sent {
 }
 
 impl Sent {
+    fn join(&mut self, other: Sent) {
+        self.first += other.first;
+        self.reinjected += other.reinjected;
+        self.retransmitted += other.retransmitted;
+        self.idle_resets += other.idle_resets;
+    }
+
     fn total(&self) -> u64 {
         self.first + self.reinjected + self.retransmitted
     }
@@ -62,6 +70,14 @@ impl PathTotals {
         self.rtt_count += 1;
         self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
         self.rtt_max = self.rtt_max.max(rtt);
+    }
+
+    fn join(&mut self, other: &PathTotals) {
+        self.first += other.first;
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_count += other.rtt_count;
+        self.rtt_min = self.rtt_min.into_iter().chain(other.rtt_min).min();
+        self.rtt_max = self.rtt_max.max(other.rtt_max);
     }
 
     fn measures(&self, all: u64) -> PathMeasures {
@@ -132,6 +148,12 @@ impl Messages {
         }
     }
 
+    /// Takes in what came over another connection. Messages are those of the first one.
+    fn join(&mut self, other: &Messages) {
+        self.read += other.read;
+        self.last = self.last.max(other.last);
+    }
+
     /// Counts the messages that have come by now.
     fn settle(&mut self, now: Time) {
         while let Some((end, due)) = self.due.get(self.delays.len()).copied()
@@ -142,7 +164,39 @@ impl Messages {
     }
 }
 
+/// The objects that the client asked for.
+#[derive(Default, Debug)]
+struct Objects {
+    /// Those on their way, and when each was asked for.
+    asked: Vec<(u64, Time)>,
+    /// Of each that came: from the request to its last byte.
+    times: Vec<Span>,
+    loaded: Option<Time>,
+}
+
+impl Objects {
+    fn read(&mut self, now: Time, id: u64) {
+        if let Some(place) = self.asked.iter().position(|asked| asked.0 == id) {
+            self.times.push(now.since(self.asked.swap_remove(place).1));
+        }
+    }
+
+    fn join(&mut self, other: Objects) {
+        self.asked.extend(other.asked);
+        self.times.extend(other.times);
+        self.loaded = self.loaded.max(other.loaded);
+    }
+}
+
 impl Observer {
+    /// The same client before a server that has begun again: an observer that has seen nothing of the
+    /// server, and of the client what its app told of objects.
+    #[must_use]
+    pub fn before_server(self) -> Observer {
+        let Observer { workload, start, paths, objects, .. } = self;
+        Observer { objects, ..Observer::new(&workload, paths.len(), start) }
+    }
+
     /// An observer of one connection that runs `workload` over at most `paths` paths, and whose
     /// client sends its first SYN at `start`.
     #[must_use]
@@ -152,7 +206,7 @@ impl Observer {
             _ => Time::NEVER,
         };
         Observer {
-            workload: *workload,
+            workload: workload.clone(),
             start,
             end,
             offset: 0,
@@ -162,6 +216,7 @@ impl Observer {
             ooo: Histogram::default(),
             blocked: Blocked::default(),
             messages: Messages::new(workload.messages()),
+            objects: Objects::default(),
         }
     }
 
@@ -233,6 +288,9 @@ impl Observer {
                 self.messages.first_due.get_or_insert(*due);
                 self.messages.settle(now);
             }
+            AppEvent::ObjectAsked { id } => self.objects.asked.push((*id, now)),
+            AppEvent::ObjectRead { id } => self.objects.read(now, *id),
+            AppEvent::Loaded => self.objects.loaded = Some(now),
             AppEvent::Read { data } if host != self.workload.sender() => {
                 let counted = data.intersect(ByteRange::new(self.offset, u64::MAX));
                 self.messages.frontier = data.end;
@@ -244,6 +302,23 @@ impl Observer {
             }
             _ => {}
         }
+    }
+
+    /// Takes in what `other` saw of another connection of the same session: bytes, samples and the
+    /// times that senders were held back add up. Both have been told of the end.
+    pub fn join(&mut self, now: Time, mut other: Observer) {
+        for observer in [&mut *self, &mut other] {
+            observer.blocked.turn(now.min(observer.end), None);
+        }
+        self.sent.join(other.sent);
+        for (path, more) in self.paths.iter_mut().zip(&other.paths) {
+            path.join(more);
+        }
+        self.ooo.join(&other.ooo);
+        self.blocked.rwnd += other.blocked.rwnd;
+        self.blocked.sndbuf += other.blocked.sndbuf;
+        self.messages.join(&other.messages);
+        self.objects.join(other.objects);
     }
 
     /// The measures at the end of the run.
@@ -264,6 +339,11 @@ impl Observer {
             idle_resets: Some(sent.idle_resets),
             paths: self.paths.iter().map(|path| path.measures(sent.first)).collect(),
             message_delay_ms: Distribution::exact(&mut self.messages.delays),
+            object_time_ms: Distribution::exact(&mut self.objects.times),
+            page_load_ms: self
+                .objects
+                .loaded
+                .map(|loaded| loaded.since(self.start).as_millis_f64()),
         };
         self.restricted(all)
     }

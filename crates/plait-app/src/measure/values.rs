@@ -56,6 +56,12 @@ pub struct Measures {
     /// Times that an idle period lowered a congestion window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_resets: Option<u64>,
+    /// From an object's request to its last byte, over the objects, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object_time_ms: Option<Distribution>,
+    /// From the first SYN to the end of a page's last activity, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_load_ms: Option<f64>,
     /// By path, in the order of the scenario.
     pub paths: Vec<PathMeasures>,
 }

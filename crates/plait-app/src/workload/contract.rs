@@ -70,7 +70,13 @@ pub trait Stream {
     fn reset_windows(&mut self);
 }
 
-/// One end of a workload.
+/// One end of one connection of a workload.
+///
+/// Where a workload has several connections ([`Workload::connections`](crate::Workload)), its
+/// client's apps know each other: what one of them learns may give another something to do, so the
+/// world asks all of them for [`App::wake`] and [`App::opens`] whenever it has polled one. They are
+/// done together. Nothing else is shared between connections, so an app needs to know no more than
+/// its own stream and the time.
 ///
 /// The world polls at the start of the run (for a client: when it sends its first SYN), when
 /// [`App::wake`] is due, and whenever the stream has news: established, readable, writable,
@@ -83,6 +89,12 @@ pub trait App: Debug + Send {
 
     /// When to poll again although nothing happened.
     fn wake(&self) -> Option<Time>;
+
+    /// Whether a client's connection is to be dialled by now. Once it was, nobody asks any more.
+    /// The first connection of a workload is dialled in any case.
+    fn opens(&self) -> bool {
+        true
+    }
 
     /// Whether this end has nothing left to do. A run ends when both ends are done.
     fn done(&self) -> bool;
@@ -135,6 +147,18 @@ pub enum AppEvent {
         /// The bytes.
         data: ByteRange,
     },
+    /// The client's send buffer took the request for an object.
+    ObjectAsked {
+        /// The object; ids count from 0 within the workload.
+        id: u64,
+    },
+    /// The client has read the last byte of an object, over the connection that it was asked on.
+    ObjectRead {
+        /// The object.
+        id: u64,
+    },
+    /// The last activity of a page has ended.
+    Loaded,
     /// This end did all it had to.
     Complete,
     /// The byte read at this position is not the one that was written there.

@@ -210,7 +210,7 @@ impl Outcome {
 
 /// Runs `workload` from `start` on until both ends are done or nothing is left to happen.
 pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcome {
-    let (mut client, mut server) = workload.apps();
+    let (mut client, mut server) = workload.apps().remove(0);
     let mut ends = [End::default(), End::default()];
     let never = setting.unreachable;
     ends[0].opens_at = if never { Time::NEVER } else { start + setting.delay.times(2) };

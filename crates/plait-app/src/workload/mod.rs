@@ -15,7 +15,7 @@ mod tests;
 
 pub use crate::quantity::Size;
 pub use contract::{App, AppEvent, Host, Stream, StreamState};
-pub use parse::WorkloadError;
+pub use parse::{Files, WorkloadError};
 pub use registry::{Entry, WORKLOADS};
 
 use core::fmt;
@@ -29,8 +29,11 @@ pub const REQUEST: u64 = 200;
 /// Segments that warm up each subflow before a burst (`burst`).
 pub const WARM_UP_SEGMENTS: u64 = 200;
 
-/// What the two ends of a connection do.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// The client's end of a connection, and the server's.
+pub type Ends = (Box<dyn App>, Box<dyn App>);
+
+/// What the two ends of a connection do, or those of the connections of one session.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Workload {
     /// The client asks, the server sends `size`.
     Download {
@@ -64,9 +67,19 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// The two ends of one connection: client, server.
+    /// How many connections its client may open; those that it never opens cost nothing.
     #[must_use]
-    pub fn apps(&self) -> (Box<dyn App>, Box<dyn App>) {
+    pub const fn connections(&self) -> usize {
+        1
+    }
+
+    /// The two ends of each of its connections, client and server. The clients' are one session.
+    #[must_use]
+    pub fn apps(&self) -> Vec<Ends> {
+        vec![self.only_ends()]
+    }
+
+    fn only_ends(&self) -> Ends {
         match *self {
             Workload::Download { size } => {
                 (Box::new(Receiver::client(None)), Box::new(Sender::server(Plan::Once(size))))

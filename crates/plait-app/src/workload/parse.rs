@@ -15,6 +15,9 @@ const MAX_SEGMENT: u64 = 65_535;
 /// Workloads that are planned.
 const PLANNED: [&str; 3] = ["web", "video", "maps"];
 
+/// Gives the text of a file that a workload names.
+pub type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
+
 /// The error of a workload's text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WorkloadError {
@@ -87,10 +90,21 @@ impl Workload {
     /// Reads `download:512kB`, `upload:15seg`, `bulk:60s`, `burst:30seg`,
     /// `stream:8KiB@35ms,for=10s`.
     ///
+    /// Files that it names are read from the file system, relative to the current directory.
+    ///
     /// # Errors
-    /// Where the name is unknown, the form is not the workload's, a quantity is refused or zero, or
-    /// the whole is too large.
+    /// As [`Workload::parse_with`].
     pub fn parse(text: &str) -> Result<Workload, WorkloadError> {
+        Workload::parse_with(text, &|file| std::fs::read_to_string(file))
+    }
+
+    /// As [`Workload::parse`], with the files that it names from `read`.
+    ///
+    /// # Errors
+    /// Where the name is unknown, the form is not the workload's, a quantity is refused or zero, a
+    /// file cannot be read or taken, or the whole is too large.
+    pub fn parse_with(text: &str, read: Files<'_>) -> Result<Workload, WorkloadError> {
+        let _ = read;
         let trimmed = text.trim();
         let (name, arguments) = trimmed.split_once(':').unwrap_or((trimmed, ""));
         let Some(entry) = WORKLOADS.iter().find(|entry| entry.name == name) else {

@@ -202,7 +202,7 @@ impl Stream for Still {
 #[test]
 fn a_server_whose_client_leaves_without_asking_gives_up() {
     for state in [StreamState::PeerDone, StreamState::Closed] {
-        let (_, mut server) = parse("download:1MB").apps();
+        let (_, mut server) = parse("download:1MB").apps().remove(0);
         let mut log = Vec::new();
         server.poll(ms(0), &mut Still(StreamState::Open), &mut log);
         assert!(log.is_empty() && !server.done());

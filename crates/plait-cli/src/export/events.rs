@@ -186,6 +186,13 @@ enum What<'a> {
         dsn: u64,
         len_bytes: u64,
     },
+    ObjectAsked {
+        object: u64,
+    },
+    ObjectRead {
+        object: u64,
+    },
+    Loaded {},
     Complete {},
     Garbled {
         dsn: u64,
@@ -438,6 +445,9 @@ fn app(event: &AppEvent) -> What<'static> {
             let (dsn, len_bytes) = span(data);
             What::Read { dsn, len_bytes }
         }
+        AppEvent::ObjectAsked { id } => What::ObjectAsked { object: *id },
+        AppEvent::ObjectRead { id } => What::ObjectRead { object: *id },
+        AppEvent::Loaded => What::Loaded {},
         AppEvent::Complete => What::Complete {},
         AppEvent::Garbled { position } => What::Garbled { dsn: *position },
         AppEvent::Failed => What::Failed {},

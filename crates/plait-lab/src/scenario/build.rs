@@ -59,7 +59,7 @@ impl Draft {
         let shared = self.read_links(ideal, read)?;
         let paths = self.read_paths(&shared, ideal, read)?;
         let compete = self.compete(&paths, &shared, ideal)?;
-        let workload = self.workload()?;
+        let workload = self.workload(read)?;
         let schedulers = schedulers(&self.must("schedulers")?)?;
         let ccs = controllers(&self.must("cc")?)?;
         let mut scenario = Scenario {
@@ -184,14 +184,14 @@ impl Draft {
         Ok(list)
     }
 
-    fn workload(&self) -> Result<Workload> {
+    fn workload(&self, read: Reader<'_>) -> Result<Workload> {
         let Some(given) = self.value("workload") else {
             let place = Place::Argument("--workload".to_owned());
             let grammars: Vec<&str> = WORKLOADS.iter().map(|entry| entry.grammar).collect();
             return Err(ScenarioError::new(&place, Fault::Missing, "", "no workload is given")
                 .allow(&grammars.join(", ")));
         };
-        Workload::parse(given.text.trim()).map_err(|error| match error {
+        Workload::parse_with(given.text.trim(), read).map_err(|error| match error {
             WorkloadError::UnknownName { .. } => {
                 let name = given.text.split(':').next().unwrap_or_default();
                 let names = WORKLOADS.iter().map(|entry| entry.name);

@@ -212,12 +212,12 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
         Err(error) => return broken(Broken::Failed, error.to_string(), &Quick::default()),
     };
     let held_back = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-    let apps = |_: usize, _: usize| -> plait_sim::Ends {
+    let apps = |_: usize, _: usize| -> Vec<plait_sim::Ends> {
         let party = |end: End| {
             let held = &held_back[usize::from(end == End::Server)];
             Box::new(Party::new(case.plan(end), Arc::clone(held)))
         };
-        (party(End::Client), party(End::Server))
+        vec![(party(End::Client), party(End::Server))]
     };
     let run = AssertUnwindSafe(|| plait_sim::run_apps(&setup, &apps, &mut *witness));
     let outcome = match catch_unwind(run) {

@@ -4,12 +4,12 @@ mod seats;
 
 use crate::changes::PathChanges;
 use crate::digest::RunDigest;
-use crate::host::Host;
+use crate::host::{Host, Seat};
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
 use crate::wire::Wire;
-use plait_app::{App, Host as Side, Observer};
+use plait_app::{Ends, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
@@ -17,29 +17,26 @@ use plait_wire::Segment;
 /// Runs a set-up to its end.
 #[must_use]
 pub fn run(setup: &Setup) -> Outcome {
-    run_world(setup, &|pair, connection| workload_apps(setup, pair, connection), None)
+    run_world(setup, &|pair, session| workload_apps(setup, pair, session), None)
 }
 
 /// Runs a set-up to its end and lets somebody watch.
 #[must_use]
 pub fn run_watched(setup: &Setup, watch: &mut dyn Watch) -> Outcome {
-    run_apps(setup, &|pair, connection| workload_apps(setup, pair, connection), watch)
+    run_apps(setup, &|pair, session| workload_apps(setup, pair, session), watch)
 }
 
-fn workload_apps(setup: &Setup, pair: usize, connection: usize) -> Ends {
-    setup.pairs[pair].connections[connection].workload.apps()
+fn workload_apps(setup: &Setup, pair: usize, session: usize) -> Vec<Ends> {
+    setup.pairs[pair].connections[session].workload.apps()
 }
 
-/// The client's app and the server's.
-pub type Ends = (Box<dyn App>, Box<dyn App>);
-
-/// Runs a set-up whose connections, each named by its pair and its place there, are used by `apps`
-/// in place of their workloads; measures are those of the workloads all the same. The apps of a
-/// connection are asked for again where its server begins again.
+/// Runs a set-up whose sessions, each named by its pair and its place there, are used by `apps` in
+/// place of their workloads, one for each of its connections; measures are those of the workloads all
+/// the same. The apps are asked for again where a connection's server begins again.
 #[must_use]
 pub fn run_apps(
     setup: &Setup,
-    apps: &dyn Fn(usize, usize) -> Ends,
+    apps: &dyn Fn(usize, usize) -> Vec<Ends>,
     watch: &mut dyn Watch,
 ) -> Outcome {
     run_world(setup, apps, Some(watch))
@@ -47,7 +44,7 @@ pub fn run_apps(
 
 fn run_world<'a>(
     setup: &'a Setup,
-    apps: &'a dyn Fn(usize, usize) -> Ends,
+    apps: &'a dyn Fn(usize, usize) -> Vec<Ends>,
     watch: Option<&'a mut dyn Watch>,
 ) -> Outcome {
     let mut world = World::new(setup, apps, watch);
@@ -74,9 +71,26 @@ fn ends_of(pair: usize, direction: Direction) -> (usize, usize) {
     if direction == Direction::Up { (client, server) } else { (server, client) }
 }
 
+/// An observer of each connection of a pair.
+fn observers(setup: &Setup, client: &Host, pair: usize) -> Vec<Observer> {
+    let observer = |seat: &Seat| {
+        let ConnectionSetup { workload, start, .. } = &setup.pairs[pair].connections[seat.session];
+        Observer::new(workload, setup.paths.len(), *start)
+    };
+    client.seats.iter().map(observer).collect()
+}
+
+/// Whether the apps of both hosts have nothing left to do. Those of a connection that was never
+/// opened have none once its session is done.
+fn all_done(client: &Host, server: &Host) -> bool {
+    client.seats.iter().zip(&server.seats).all(|(near, far)| {
+        near.app.done() && (far.app.done() || near.lane > 0 && near.conn.is_none())
+    })
+}
+
 struct World<'a> {
     setup: &'a Setup,
-    apps: &'a dyn Fn(usize, usize) -> Ends,
+    apps: &'a dyn Fn(usize, usize) -> Vec<Ends>,
     /// `None` where nobody watches.
     watch: Option<&'a mut dyn Watch>,
     now: Time,
@@ -84,7 +98,7 @@ struct World<'a> {
     network: Network,
     /// Client and server of each pair.
     hosts: Vec<Host>,
-    /// By pair, then by connection.
+    /// By pair, then by connection, as the seats of its hosts.
     observers: Vec<Vec<Observer>>,
     failed: Vec<Vec<bool>>,
     digest: RunDigest,
@@ -103,7 +117,7 @@ struct World<'a> {
 impl<'a> World<'a> {
     fn new(
         setup: &'a Setup,
-        apps: &'a dyn Fn(usize, usize) -> Ends,
+        apps: &'a dyn Fn(usize, usize) -> Vec<Ends>,
         watch: Option<&'a mut dyn Watch>,
     ) -> World<'a> {
         let asked = watch.as_ref().map_or(Detail::Measures, |watch| watch.detail());
@@ -120,25 +134,25 @@ impl<'a> World<'a> {
             server.endpoint.record_events(detail);
             client.endpoint.check_invariants(setup.check);
             server.endpoint.check_invariants(setup.check);
-            for (index, connection) in config.connections.iter().enumerate() {
+            for (session, connection) in config.connections.iter().enumerate() {
                 // Both ends have the same numbers for the server's addresses.
                 for address in &connection.server.addresses {
                     client.endpoint.number_address(*address);
                     server.endpoint.number_address(*address);
                 }
-                let (client_app, server_app) = apps(pair, index);
-                client.add(client_app);
-                server.add(server_app);
-                server.endpoint.listen(FIRST_PORT + index as u16, connection.server.clone());
+                for (lane, (client_app, server_app)) in apps(pair, session).into_iter().enumerate()
+                {
+                    let port = FIRST_PORT + client.seats.len() as u16;
+                    client.add(session, lane, client_app);
+                    server.add(session, lane, server_app);
+                    server.endpoint.listen(port, connection.server.clone());
+                }
             }
             hosts.push(client);
             hosts.push(server);
         }
-        let observer = |connection: &ConnectionSetup| {
-            Observer::new(&connection.workload, setup.paths.len(), connection.start)
-        };
-        let observers =
-            setup.pairs.iter().map(|pair| pair.connections.iter().map(observer).collect());
+        let observers: Vec<Vec<Observer>> =
+            (0..setup.pairs.len()).map(|pair| observers(setup, &hosts[2 * pair], pair)).collect();
         let queue = EventQueue::new(network.sources() + hosts.len());
         let interval = watch.as_ref().and_then(|watch| watch.interval());
         let next_sample = interval.map_or(Time::NEVER, |_| Time::ZERO);
@@ -150,8 +164,8 @@ impl<'a> World<'a> {
             queue,
             network,
             hosts,
-            observers: observers.collect(),
-            failed: setup.pairs.iter().map(|pair| vec![false; pair.connections.len()]).collect(),
+            failed: observers.iter().map(|pair| vec![false; pair.len()]).collect(),
+            observers,
             digest: RunDigest::default(),
             wire: Wire::new(setup),
             violation: None,
@@ -193,8 +207,8 @@ impl<'a> World<'a> {
         let linger = self.setup.linger;
         let mut pairs = self.setup.pairs.iter().zip(self.hosts.chunks_exact(2));
         pairs.all(|(pair, hosts)| {
-            let over = |host: &Host| host.done() && (!linger || host.has_left());
-            pair.background || hosts.iter().all(over)
+            pair.background
+                || all_done(&hosts[0], &hosts[1]) && (!linger || hosts.iter().all(Host::has_left))
         })
     }
 
@@ -413,19 +427,27 @@ impl<'a> World<'a> {
         let mut pairs = Vec::with_capacity(self.observers.len());
         for (pair, observers) in self.observers.into_iter().enumerate() {
             let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
-            let outcome = |(index, observer): (usize, Observer)| {
+            let mut outcomes: Vec<ConnectionOutcome> = Vec::new();
+            let mut observers = observers.into_iter().enumerate().peekable();
+            while let Some((index, mut observer)) = observers.next() {
+                let session = client.seats[index].session;
+                let mut failed = self.failed[pair][index];
+                let same = |next: &(usize, Observer)| client.seats[next.0].session == session;
+                while let Some((next, other)) = observers.next_if(same) {
+                    observer.join(now, other);
+                    failed |= self.failed[pair][next];
+                }
                 let measures = observer.finish(now);
                 let stats =
                     |host: &Host| host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn));
-                ConnectionOutcome {
-                    complete: self.setup.pairs[pair].background
-                        || measures.complete && !self.failed[pair][index],
+                outcomes.push(ConnectionOutcome {
+                    complete: self.setup.pairs[pair].background || measures.complete && !failed,
                     measures,
                     server: stats(server),
                     client: stats(client),
-                }
-            };
-            pairs.push(observers.into_iter().enumerate().map(outcome).collect());
+                });
+            }
+            pairs.push(outcomes);
         }
         Outcome {
             ended: now,

@@ -1,7 +1,7 @@
 //! Which app uses which connection: clients dial, servers take what was accepted, apps act.
 
 use super::{FIRST_PORT, World, is_client};
-use crate::host::Host;
+use crate::host::{Host, Seat};
 use crate::setup::Who;
 use plait_app::{AppEvent, Host as Side, Observer};
 use plait_base::{ConnId, Time};
@@ -15,12 +15,9 @@ impl World<'_> {
         }
         self.hosts[host].next_dial = Time::NEVER;
         let pair = host / 2;
-        for (index, connection) in self.setup.pairs[pair].connections.iter().enumerate() {
-            let Host { endpoint, seats, changes, next_dial, .. } = &mut self.hosts[host];
-            let seat = &mut seats[index];
-            if seat.conn.is_some() {
-                continue;
-            }
+        let Host { endpoint, seats, changes, next_dial, .. } = &mut self.hosts[host];
+        for (index, seat) in seats.iter_mut().enumerate().filter(|(_, seat)| seat.opens()) {
+            let connection = &self.setup.pairs[pair].connections[seat.session];
             if connection.start > self.now {
                 *next_dial = connection.start.min(*next_dial);
                 continue;
@@ -74,14 +71,18 @@ impl World<'_> {
     /// The server's side of a connection begins again: another app, another observer, who learns
     /// of the subflows that `conn` has already.
     fn forget_first_attempt(&mut self, host: usize, seat: usize, conn: ConnId) {
-        let config = &self.setup.pairs[host / 2].connections[seat];
-        self.hosts[host].seats[seat].app = (self.apps)(host / 2, seat).1;
+        let Seat { session, lane, .. } = self.hosts[host].seats[seat];
+        let config = &self.setup.pairs[host / 2].connections[session];
+        let fresh = (self.apps)(host / 2, session).into_iter().nth(lane);
+        self.hosts[host].seats[seat].app = fresh.expect("a session has as many ends as before").1;
         self.failed[host / 2][seat] = false;
         // What the client's app said of data that it sends still holds.
         if config.workload.sender() == Side::Client {
             return;
         }
-        let mut observer = Observer::new(&config.workload, self.setup.paths.len(), config.start);
+        let fresh = Observer::new(&config.workload, self.setup.paths.len(), config.start);
+        let before = std::mem::replace(&mut self.observers[host / 2][seat], fresh);
+        let mut observer = before.before_server();
         let stats = self.hosts[host].endpoint.stats(conn);
         for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
             let SubflowStats { subflow, path, server, .. } = *subflow;
