@@ -85,6 +85,7 @@ fn every_help_opens_with_examples_that_run() {
                     .args(["-c", example])
                     .current_dir(&dir)
                     .env("PATH", &path)
+                    .env("XDG_CACHE_HOME", &dir)
                     .output();
                 let output = output.unwrap();
                 let errors = String::from_utf8_lossy(&output.stderr);
@@ -111,6 +112,8 @@ fn help_lists_what_works_and_nothing_else() {
             "trace",
             "scoreboard",
             "swarm",
+            "experiment",
+            "reproduce",
             "serve",
             "get",
             "schema",

@@ -7,6 +7,7 @@
 mod compare;
 mod error;
 mod expect;
+pub mod experiment;
 pub mod explain;
 mod report;
 pub mod scenario;

@@ -235,7 +235,7 @@ fn target(name: &str, given: &Given, paths: &[Path]) -> Result<Target, ScenarioE
 }
 
 /// `FROM..TO:POINTS`.
-fn range(text: &str) -> Result<Vec<String>, String> {
+pub(crate) fn range(text: &str) -> Result<Vec<String>, String> {
     let (from, rest) = text.split_once("..").ok_or("not a range")?;
     let (to, points) = rest.rsplit_once(':').ok_or("the number of points is missing")?;
     let points: u64 = points.trim().parse().map_err(|_| "not a number of points")?;
@@ -257,13 +257,13 @@ fn range(text: &str) -> Result<Vec<String>, String> {
 
 /// A quantity in its base unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Number {
-    amount: u64,
-    unit: Unit,
+pub(crate) struct Number {
+    pub(crate) amount: u64,
+    pub(crate) unit: Unit,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unit {
+pub(crate) enum Unit {
     Time,
     Rate,
     Bytes,
@@ -274,7 +274,7 @@ enum Unit {
 }
 
 impl Number {
-    fn parse(text: &str) -> Result<Number, String> {
+    pub(crate) fn parse(text: &str) -> Result<Number, String> {
         let text = text.trim();
         let number = |unit, amount| Ok(Number { amount, unit });
         if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {

@@ -46,11 +46,20 @@ enum Reporting {
     SwarmReplay,
     /// `plait trace show --json`
     Trace,
+    /// `plait reproduce --json`
+    Reproduce,
+    /// `plait experiment run --json`
+    Experiment,
+    /// An experiment file
+    ExperimentFile,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let schema = match args.command {
         Reporting::Compare => return deliver(&json(&plait_lab::schema("compare"))?, None),
+        Reporting::ExperimentFile => {
+            return deliver(&json(&plait_lab::experiment::file_schema())?, None);
+        }
         // What is read; everything else is written.
         Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
         Reporting::Decide => written::<crate::decide::Answer>(),
@@ -62,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Events => written::<crate::export::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),
+        Reporting::Reproduce | Reporting::Experiment => {
+            written::<crate::commands::reproduction::Document>()
+        }
         Reporting::Trace => written::<crate::commands::trace::Document>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),
         Reporting::Swarm => written::<plait_lab::swarm::Report>(),

@@ -4,6 +4,7 @@
 mod bars;
 pub(crate) mod comparison;
 mod explain;
+pub(crate) mod reproduction;
 pub(crate) mod scoreboard;
 mod table;
 mod timeline;

@@ -26,14 +26,16 @@ use plait_app::name::nearest;
 use std::fmt::Write as _;
 use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// A file that is being read.
-struct Source<'a> {
-    name: &'a str,
-    text: &'a str,
+pub(crate) struct Source<'a> {
+    /// Its name, for messages.
+    pub(crate) name: &'a str,
+    /// What is in it.
+    pub(crate) text: &'a str,
 }
 
 impl Draft {
@@ -45,35 +47,10 @@ impl Draft {
     /// switch, with line and column. What the texts say is read by [`Draft::build`].
     pub fn from_toml(name: &str, text: &str) -> Result<Draft> {
         let source = Source { name, text };
-        let document = DeTable::parse(text).map_err(|error| {
-            let place = source.place(&error.span().unwrap_or(0..0), "");
-            ScenarioError::new(&place, Fault::Invalid, "", error.message())
-        })?;
+        let document = source.parse()?;
         let mut draft = Draft::new();
         for (key, value) in in_order(document.get_ref()) {
-            if key.get_ref() == "path" {
-                source.paths(value, &mut draft)?;
-                continue;
-            }
-            let place = source.place(&value.span(), key.get_ref());
-            let repeats = SETTINGS.iter().any(|it| it.repeats && it.name == key.get_ref());
-            let texts = source.texts(value, key.get_ref(), repeats).map_err(|error| {
-                // A key that nothing has is worth more than what its value is.
-                let place = source.place(&key.span(), key.get_ref());
-                let given = Given { place, text: String::new() };
-                let refusal = draft.set(key.get_ref(), given).err();
-                refusal.filter(|refusal| refusal.fault == Fault::Unknown).unwrap_or(error)
-            })?;
-            for text in texts {
-                let given = Given { place: place.clone(), text };
-                draft.set(key.get_ref(), given).map_err(|mut error| {
-                    // An unknown key stands where the key does, not where its value does.
-                    if error.fault == Fault::Unknown {
-                        error.place = source.place(&key.span(), key.get_ref());
-                    }
-                    error
-                })?;
-            }
+            source.entry(key, value, &mut draft)?;
         }
         Ok(draft)
     }
@@ -137,9 +114,49 @@ impl Scenario {
     }
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// The file as TOML.
+    pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'a>>> {
+        DeTable::parse(self.text).map_err(|error| {
+            let place = self.place(&error.span().unwrap_or(0..0), "");
+            ScenarioError::new(&place, Fault::Invalid, "", error.message())
+        })
+    }
+
+    /// Takes an entry of a scenario: its paths, or a setting.
+    pub(crate) fn entry(
+        &self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        if key.get_ref() == "path" {
+            return self.paths(value, draft);
+        }
+        let place = self.place(&value.span(), key.get_ref());
+        let repeats = SETTINGS.iter().any(|it| it.repeats && it.name == key.get_ref());
+        let texts = self.texts(value, key.get_ref(), repeats).map_err(|error| {
+            // A key that nothing has is worth more than what its value is.
+            let place = self.place(&key.span(), key.get_ref());
+            let given = Given { place, text: String::new() };
+            let refusal = draft.set(key.get_ref(), given).err();
+            refusal.filter(|refusal| refusal.fault == Fault::Unknown).unwrap_or(error)
+        })?;
+        for text in texts {
+            let given = Given { place: place.clone(), text };
+            draft.set(key.get_ref(), given).map_err(|mut error| {
+                // An unknown key stands where the key does, not where its value does.
+                if error.fault == Fault::Unknown {
+                    error.place = self.place(&key.span(), key.get_ref());
+                }
+                error
+            })?;
+        }
+        Ok(())
+    }
+
     /// Line and column, in characters from 1, of the start of a span.
-    fn place(&self, span: &Range<usize>, field: &str) -> Place {
+    pub(crate) fn place(&self, span: &Range<usize>, field: &str) -> Place {
         let mut at = span.start.min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
@@ -215,7 +232,7 @@ impl Source<'_> {
 
     /// The text of a value as the command line would have it. A list gives several texts where the
     /// setting repeats, and otherwise one with commas.
-    fn texts(
+    pub(crate) fn texts(
         &self,
         value: &Spanned<DeValue<'_>>,
         field: &str,
@@ -228,7 +245,7 @@ impl Source<'_> {
         if repeats { texts } else { Ok(vec![texts?.join(",")]) }
     }
 
-    fn text(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
+    pub(crate) fn text(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
             DeValue::Integer(number) if number.radix() == 10 => {
@@ -241,7 +258,12 @@ impl Source<'_> {
         }
     }
 
-    fn mistyped(&self, value: &Spanned<DeValue<'_>>, field: &str, allowed: &str) -> ScenarioError {
+    pub(crate) fn mistyped(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+        allowed: &str,
+    ) -> ScenarioError {
         let problem = format!("this {} does not fit here", value.get_ref().type_str());
         let place = self.place(&value.span(), field);
         ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed)
@@ -249,9 +271,9 @@ impl Source<'_> {
 }
 
 /// The entries of a table in the order of writing: the first mistake is reported first.
-fn in_order<'a, 'i>(
+pub(crate) fn in_order<'a, 'i>(
     table: &'a DeTable<'i>,
-) -> Vec<(&'a Spanned<toml::de::DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
+) -> Vec<(&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries

@@ -4,7 +4,7 @@ mod build;
 mod compete;
 mod delay;
 mod draft;
-mod file;
+pub(crate) mod file;
 mod impairment;
 mod path;
 mod path_parse;

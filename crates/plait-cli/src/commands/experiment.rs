@@ -1,0 +1,151 @@
+//! `plait experiment`: experiment files.
+
+use super::reproduction::{Document, Making, plans, refused};
+use crate::console::{Console, deliver, json};
+use crate::failure::Failure;
+use crate::render::reproduction as render;
+use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "Examples:
+  plait experiment list
+  plait experiment run ton-fig8
+  plait experiment check ton-fig8";
+
+/// Run experiment files: a sweep, its cells, and what a paper says of them
+///
+/// A file is a scenario with axes, rows and claims. FILE is a path, or the name of an experiment that
+/// the program carries with it. Runs are kept by what they depend on, so that an interrupted
+/// experiment goes on where it stopped.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Task {
+    /// List the experiments that the program carries with it
+    List {
+        /// Write one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read experiment files and say what would be run, without running it
+    Check {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<String>,
+    },
+    /// Run an experiment and judge its claims
+    Run(RunArgs),
+}
+
+#[derive(clap::Args, Debug)]
+struct RunArgs {
+    /// The file, or the name of an experiment that the program carries with it
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// Only the core claims, on the points that they need
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    making: Making,
+    /// Write one JSON document (`plait schema experiment` tells its shape)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    match &args.task {
+        Task::List { json } => list(*json, console),
+        Task::Check { files } => check(files),
+        Task::Run(args) => perform(args, console),
+    }
+}
+
+/// The experiment of this name or file.
+pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|it| it == "toml") || path.exists();
+    if !is_file {
+        let all = experiments(None).map_err(|error| refused(&error))?;
+        if let Some(found) = all.iter().find(|it| it.id == name) {
+            return Ok(found.clone());
+        }
+        let names: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
+        let unknown = crate::failure::unknown("experiment", name, names.into_iter());
+        return Err(Failure::Usage(format!("FILE: {unknown}, or a file (TOML)")));
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::unreadable(&PathBuf::from(name), &error))?;
+    Experiment::from_toml(name, &text).map_err(|error| refused(&error))
+}
+
+fn list(as_json: bool, console: Console) -> Result<(), Failure> {
+    let all = experiments(None).map_err(|error| refused(&error))?;
+    if as_json {
+        let entry = |it: &Experiment| {
+            serde_json::json!({
+                "id": it.id,
+                "paper": it.paper(),
+                "title": it.title,
+                "claims": it.claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(),
+            })
+        };
+        let list: Vec<_> = all.iter().map(entry).collect();
+        let document =
+            serde_json::json!({ "schema": "plait.experiment-list/1", "experiments": list });
+        return deliver(&json(&document)?, None);
+    }
+    let mut text = String::new();
+    for (tag, title, place) in PAPERS {
+        let of: Vec<&Experiment> = all.iter().filter(|it| it.paper() == *tag).collect();
+        if of.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("{tag}: {title} ({place})\n"));
+        text.push_str(&render::list(&of, console.width));
+        text.push('\n');
+    }
+    deliver(&text, None)
+}
+
+fn check(files: &[String]) -> Result<(), Failure> {
+    for file in files {
+        let experiment = find(file)?;
+        let plan = Plan::of(&experiment, false).map_err(|error| refused(&error))?;
+        let quick = Plan::of(&experiment.quickened(), true).map_err(|error| refused(&error))?;
+        let claims = experiment.claims.len();
+        let text = format!(
+            "{}: {} cells, {} runs, {claims} claims; quick: {} runs\n",
+            experiment.id,
+            plan.cells.len(),
+            plan.runs(),
+            quick.runs()
+        );
+        deliver(&text, None)?;
+    }
+    Ok(())
+}
+
+fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
+    let experiment = find(&args.file)?;
+    let planned = plans(std::slice::from_ref(&experiment), args.quick)?;
+    let misses = Misses::embedded().map_err(|error| refused(&error))?;
+    let made = args.making.make(planned, console)?;
+    let mut command = format!("plait experiment run {}", args.file);
+    if args.quick {
+        command.push_str(" --quick");
+    }
+    let document =
+        Document::of("plait.experiment/1", command, &made, args.quick, &misses, Vec::new());
+    args.making.keep(&made, &document)?;
+    let text = match args.json {
+        true => json(&document)?,
+        false => render::experiment(&made.results, &document, console),
+    };
+    deliver(&text, None)?;
+    document.judge(&made)
+}

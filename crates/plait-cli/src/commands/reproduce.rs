@@ -1,0 +1,113 @@
+//! `plait reproduce`: the papers' figures again, and what became of their claims.
+
+use super::reproduction::{Document, Making, plans, proven, refused};
+use crate::console::{Console, deliver, json};
+use crate::failure::Failure;
+use crate::output::TableFormat;
+use crate::render::reproduction as render;
+use plait_lab::experiment::{Experiment, Misses, PAPERS, Proven, experiments};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  plait reproduce ton/fig8
+  plait reproduce ton/fig8 --quick --json";
+
+/// Run the papers' experiments again and compare what they say with what comes out
+///
+/// For each claim stand the paper's statement, what came out with its 95 % interval over the runs,
+/// and whether it holds; why not, where that is known. Runs are kept by what they depend on, so that
+/// an interrupted reproduction goes on where it stopped. Fails (exit code 1) where an exact or hard
+/// claim does not hold that is not listed as a miss, and where a listed one holds.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A paper (ton, imc, csws, ecf, stms) or a figure of it: ton/fig8 [default: all]
+    #[arg(value_name = "PAPER[/FIGURE]")]
+    what: Option<String>,
+    /// Only the core claims, on the points that they need
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Every point of every experiment [default]
+    #[arg(long)]
+    full: bool,
+    /// Read the experiments from this directory in place of the program's own
+    #[arg(long, value_name = "DIR")]
+    experiments: Option<PathBuf>,
+    #[command(flatten)]
+    making: Making,
+    /// Write one JSON document (`plait schema reproduce` tells its shape)
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write the tables in another format
+    #[arg(long, value_enum)]
+    format: Option<TableFormat>,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let all = experiments(args.experiments.as_deref()).map_err(|error| refused(&error))?;
+    let chosen = args.choose(all)?;
+    let planned = plans(&chosen, args.quick)?;
+    let misses = Misses::embedded().map_err(|error| refused(&error))?;
+    let tests = Proven::embedded().map_err(|error| refused(&error))?;
+    let wanted = |id: &str| {
+        let (paper, figure) = args.parts();
+        figure.is_none() && paper.is_none_or(|paper| id.split('-').next() == Some(paper))
+    };
+    let proven = proven(&tests, wanted);
+    let made = args.making.make(planned, console)?;
+    let command = args.command_line();
+    let document = Document::of("plait.reproduce/1", command, &made, args.quick, &misses, proven);
+    args.making.keep(&made, &document)?;
+    let text = match (args.json, args.format) {
+        (true, _) => json(&document)?,
+        (_, Some(TableFormat::Csv)) => render::csv(&document),
+        (_, Some(TableFormat::Markdown)) => render::markdown(&document),
+        (_, None) => render::text(&document, console),
+    };
+    deliver(&text, None)?;
+    document.judge(&made)
+}
+
+impl Args {
+    fn parts(&self) -> (Option<&str>, Option<&str>) {
+        match self.what.as_deref().map(|what| what.split_once('/').unwrap_or((what, ""))) {
+            None => (None, None),
+            Some((paper, "")) => (Some(paper), None),
+            Some((paper, figure)) => (Some(paper), Some(figure)),
+        }
+    }
+
+    fn choose(&self, all: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
+        let (paper, figure) = self.parts();
+        let Some(paper) = paper else { return Ok(all) };
+        let unknown = |what: &str, given: &str, names: Vec<&str>| {
+            Failure::Usage(crate::failure::unknown(what, given, names.into_iter()))
+        };
+        if !PAPERS.iter().any(|known| known.0 == paper) {
+            return Err(unknown("paper", paper, PAPERS.iter().map(|known| known.0).collect()));
+        }
+        let of: Vec<Experiment> = all.into_iter().filter(|it| it.paper() == paper).collect();
+        let Some(figure) = figure else { return Ok(of) };
+        let name =
+            |it: &Experiment| it.id.split_once('-').map_or(String::new(), |it| it.1.to_owned());
+        match of.iter().find(|it| name(it) == figure || it.id == figure) {
+            Some(found) => Ok(vec![found.clone()]),
+            None => {
+                let names: Vec<String> = of.iter().map(name).collect();
+                Err(unknown("figure", figure, names.iter().map(String::as_str).collect()))
+            }
+        }
+    }
+
+    /// The line that runs it again.
+    fn command_line(&self) -> String {
+        let mut line = "plait reproduce".to_owned();
+        if let Some(what) = &self.what {
+            line += &format!(" {what}");
+        }
+        if self.quick {
+            line += " --quick";
+        }
+        line
+    }
+}

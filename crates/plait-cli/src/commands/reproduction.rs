@@ -1,0 +1,294 @@
+//! What `plait experiment run` and `plait reproduce` share: where runs are kept, the progress, the
+//! document, and what is written into the directory of `--output`.
+
+use crate::console::{Console, json, write};
+use crate::failure::Failure;
+use crate::flags::whole;
+use crate::progress;
+use plait_lab::experiment::{
+    Experiment, Judged, Misses, Plan, Progress, Proven, Results, Standing, Store, judge, run,
+};
+use plait_lab::scenario::MOST_JOBS;
+use plait_lab::{ScenarioError, Simulator};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Version, commit and build of this program: runs of another are not taken for its own.
+fn program() -> String {
+    let name = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT"));
+    let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
+}
+
+/// How the runs are made.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Making {
+    /// Keep the runs in this directory, so that none is made twice [default: the user's cache]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Keep nothing, and make every run
+    #[arg(long, conflicts_with = "cache")]
+    no_cache: bool,
+    /// How many at a time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
+    jobs: Option<u64>,
+    /// Write every run (CSV and JSON lines), the claims and a manifest into this directory
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl Making {
+    fn store(&self, console: Console) -> Result<Store, Failure> {
+        let version = program();
+        let directory = match (&self.cache, self.no_cache) {
+            (Some(directory), _) => directory.clone(),
+            (None, true) => return Ok(Store::in_memory(&version)),
+            (None, false) => {
+                let set = |name: &str| {
+                    std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from)
+                };
+                let home = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+                let Some(home) = home else { return Ok(Store::in_memory(&version)) };
+                home.join("plait")
+            }
+        };
+        match Store::in_directory(&directory, &version) {
+            Ok(store) => Ok(store),
+            Err(error) if self.cache.is_some() => {
+                Err(Failure::unwritable("--cache", &directory, &error))
+            }
+            Err(error) => {
+                let why = plait_lab::unreadable(&error);
+                console.remark(
+                    1,
+                    &format!("plait: runs are not kept: {}: {why}", directory.display()),
+                );
+                Ok(Store::in_memory(&version))
+            }
+        }
+    }
+
+    /// Runs plans, and writes what came out where that is asked for.
+    pub(crate) fn make(&self, plans: Vec<Plan>, console: Console) -> Result<Made, Failure> {
+        if let Some(directory) = &self.output {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| Failure::unwritable("--output", directory, &error))?;
+        }
+        let store = self.store(console)?;
+        let cancelled = progress::on_interrupt()?;
+        let bar = progress::bar(console);
+        let told = |done: usize, total: usize, _: &str| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        };
+        let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs as usize));
+        let runs: usize = plans.iter().map(Plan::runs).sum();
+        let count = plans.len();
+        console.remark(2, &format!("plait: {count} experiments, {runs} runs"));
+        let progress = Progress { told: &told, cancelled, jobs };
+        let results = run(plans, &Simulator, &store, &progress).map_err(|error| {
+            let path = store.path().unwrap_or(Path::new("the cache"));
+            Failure::unwritable("--cache", path, &error)
+        })?;
+        bar.finish_and_clear();
+        Ok(Made { results, interrupted: cancelled.load(Ordering::Relaxed) })
+    }
+
+    /// Writes every run, the document and nothing else into the directory of `--output`.
+    pub(crate) fn keep(&self, made: &Made, document: &Document) -> Result<(), Failure> {
+        let Some(directory) = &self.output else { return Ok(()) };
+        for results in &made.results {
+            let id = &results.plan.experiment.id;
+            write("--output", &directory.join(format!("{id}.csv")), &results.csv())?;
+            write("--output", &directory.join(format!("{id}.jsonl")), &results.json_lines())?;
+        }
+        write("--output", &directory.join("manifest.json"), &json(document)?)
+    }
+}
+
+/// What was run.
+pub(crate) struct Made {
+    pub(crate) results: Vec<Results>,
+    pub(crate) interrupted: bool,
+}
+
+pub(crate) fn refused(error: &ScenarioError) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// The plans of experiments: of the core claims alone in a quick run.
+pub(crate) fn plans(experiments: &[Experiment], quick: bool) -> Result<Vec<Plan>, Failure> {
+    let plan = |experiment: &Experiment| match quick {
+        true => Plan::of(&experiment.quickened(), true),
+        false => Plan::of(experiment, false),
+    };
+    let planned: Result<Vec<Plan>, ScenarioError> = experiments.iter().map(plan).collect();
+    let mut planned = planned.map_err(|error| refused(&error))?;
+    planned.retain(|plan| !plan.cells.is_empty());
+    Ok(planned)
+}
+
+/// What `plait reproduce --json` and `plait experiment run --json` print.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Document {
+    /// `plait.reproduce/1` or `plait.experiment/1`.
+    pub(crate) schema: String,
+    /// The line that runs it again.
+    pub(crate) command: String,
+    /// Version and commit of the program.
+    version: String,
+    /// Whether fewer points and runs were made, for the core claims alone.
+    quick: bool,
+    /// The experiments, in order.
+    experiments: Vec<Told>,
+    /// The claims, in the order of the experiments.
+    pub(crate) claims: Vec<Verdict>,
+    /// How many claims stand how: `holds`, `proven`, `miss`, `fails`, ...
+    pub(crate) tally: BTreeMap<String, u32>,
+    /// Whether runs are missing because it was interrupted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
+}
+
+/// An experiment that was run.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Told {
+    /// Its name.
+    id: String,
+    /// What it shows.
+    title: String,
+    /// How many cells it has: rows at points.
+    cells: usize,
+    /// How many runs were made of them.
+    runs: usize,
+    /// Seed of the first run of each cell.
+    seed: u64,
+    /// Runs that did not finish, or in which something was wrong.
+    failed: usize,
+}
+
+/// A claim and what became of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Verdict {
+    /// The claim.
+    pub(crate) id: String,
+    /// Its experiment.
+    pub(crate) experiment: String,
+    /// `exact`, `hard` or `soft`.
+    pub(crate) kind: String,
+    /// What the paper says.
+    pub(crate) paper: String,
+    /// The statement that was judged.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    statement: String,
+    /// What came out.
+    pub(crate) got: String,
+    /// `holds`, `proven` (by a test), `miss` (known), `fails`, `holds again` or `not run`.
+    pub(crate) standing: String,
+    /// Why it does not hold, where that is known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) why: String,
+    /// Whether the run fails because of it.
+    pub(crate) gates: bool,
+}
+
+impl From<&Judged> for Verdict {
+    fn from(judged: &Judged) -> Verdict {
+        let why = match &judged.standing {
+            Standing::Miss(why) => why.clone(),
+            Standing::HoldsAgain => {
+                "it is on the list of misses, where it no longer belongs".to_owned()
+            }
+            _ => String::new(),
+        };
+        Verdict {
+            id: judged.claim.id.clone(),
+            experiment: judged.experiment.clone(),
+            kind: judged.claim.kind.name().to_owned(),
+            paper: judged.claim.says.clone(),
+            statement: judged.claim.holds.text.clone(),
+            got: judged.got(),
+            standing: judged.standing.name().to_owned(),
+            why,
+            gates: judged.gates(),
+        }
+    }
+}
+
+/// Claims that tests prove, as they stand in the table of a paper; `None` for those of all papers.
+pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
+    let verdict = |(id, claim): (&String, &plait_lab::experiment::ProvenClaim)| Verdict {
+        id: id.clone(),
+        experiment: String::new(),
+        kind: "exact".to_owned(),
+        paper: claim.says.clone(),
+        statement: String::new(),
+        got: format!("computed by the test {} of {}", claim.test, claim.file),
+        standing: "proven".to_owned(),
+        why: String::new(),
+        gates: false,
+    };
+    proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
+}
+
+impl Document {
+    /// The document of what was run.
+    pub(crate) fn of(
+        schema: &str,
+        command: String,
+        made: &Made,
+        quick: bool,
+        misses: &Misses,
+        proven: Vec<Verdict>,
+    ) -> Document {
+        let mut claims = proven;
+        for results in &made.results {
+            claims.extend(judge(results, misses).iter().map(Verdict::from));
+        }
+        let mut tally = BTreeMap::new();
+        for claim in &claims {
+            *tally.entry(claim.standing.clone()).or_insert(0) += 1;
+        }
+        Document {
+            schema: schema.to_owned(),
+            command,
+            version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT")),
+            quick,
+            experiments: made.results.iter().map(told).collect(),
+            claims,
+            tally,
+            interrupted: made.interrupted,
+        }
+    }
+
+    /// Fails where a claim does, or where it was interrupted.
+    pub(crate) fn judge(&self, made: &Made) -> Result<(), Failure> {
+        if made.interrupted {
+            return Err(Failure::Interrupted);
+        }
+        let broken: Vec<String> = self
+            .claims
+            .iter()
+            .filter(|claim| claim.gates)
+            .map(|claim| format!("{} {}: {}", claim.id, claim.standing, claim.got))
+            .collect();
+        if broken.is_empty() { Ok(()) } else { Err(Failure::Claim(broken.join("\n"))) }
+    }
+}
+
+fn told(results: &Results) -> Told {
+    let plan = &results.plan;
+    let runs = results.runs.iter().flatten().flatten();
+    Told {
+        id: plan.experiment.id.clone(),
+        title: plan.experiment.title.clone(),
+        cells: plan.cells.len(),
+        runs: runs.clone().count(),
+        seed: plan.cells.first().map_or(0, |planned| planned.cell.scenario.seed),
+        failed: runs.filter(|run| run.failure.is_some()).count(),
+    }
+}

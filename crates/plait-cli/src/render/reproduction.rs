@@ -1,0 +1,178 @@
+//! Claims and what became of them, as text, Markdown and CSV.
+
+use super::table::{self, wrap};
+use super::{Align, Column, Emphasis, Table};
+use crate::commands::reproduction::{Document, Verdict};
+use crate::console::Console;
+use anstyle::{AnsiColor, Style};
+use plait_lab::experiment::{Experiment, PAPERS, Results, figure};
+
+/// Room of the names and standings before the running text.
+const NAMES: usize = 30;
+
+/// The experiments of a paper, one a line.
+pub(crate) fn list(experiments: &[&Experiment], width: usize) -> String {
+    let mut table = Table::new(vec![
+        Column::new("name", Align::Left),
+        Column::new("claims", Align::Right),
+        Column::new("what it shows", Align::Left).prose(),
+    ]);
+    for it in experiments {
+        let cells = vec![it.id.clone(), it.claims.len().to_string(), it.title.clone()];
+        table.row(Emphasis::None, cells);
+    }
+    table.to_text(width, false)
+}
+
+/// A table for each paper.
+pub(crate) fn text(document: &Document, console: Console) -> String {
+    let mut out = String::new();
+    for (tag, title, place) in papers(document) {
+        out.push_str(&format!("{title} ({place})\n"));
+        let of = document.claims.iter().filter(|it| paper(it) == *tag);
+        out.push_str(&claims(&of.collect::<Vec<_>>(), console));
+        out.push('\n');
+    }
+    out + &closing(document)
+}
+
+/// The cells of one experiment, then its claims.
+pub(crate) fn experiment(results: &[Results], document: &Document, console: Console) -> String {
+    let mut out = String::new();
+    for one in results {
+        out.push_str(&format!("{}: {}\n", one.plan.experiment.id, one.plan.experiment.title));
+        out.push_str(&cells(one, console));
+        out.push('\n');
+    }
+    let all: Vec<&Verdict> = document.claims.iter().collect();
+    if !all.is_empty() {
+        out.push_str(&claims(&all, console));
+        out.push('\n');
+    }
+    out + &closing(document)
+}
+
+/// Medians by row at each point.
+fn cells(results: &Results, console: Console) -> String {
+    let experiment = &results.plan.experiment;
+    let Some(first) = results.plan.cells.first() else { return String::new() };
+    let measure = first.cell.scenario.workload.primary();
+    let mut columns: Vec<Column> =
+        experiment.axes.iter().map(|axis| Column::new(&axis.name, Align::Left)).collect();
+    columns.extend(experiment.rows.iter().map(|row| Column::new(&row.name, Align::Right)));
+    let mut table = Table::new(columns);
+    let mut points: Vec<&Vec<usize>> = results.plan.cells.iter().map(|cell| &cell.at).collect();
+    points.sort();
+    points.dedup();
+    for at in points {
+        let names = experiment.axes.iter().zip(at).map(|(axis, at)| axis.points[*at].text.clone());
+        let values = (0..experiment.rows.len()).map(|row| {
+            let cell = results.plan.position(row, at);
+            match cell.map(|cell| results.summary(cell, measure)) {
+                None => String::new(),
+                Some(None) => "-".to_owned(),
+                Some(Some(summary)) => figure(summary.median),
+            }
+        });
+        table.row(Emphasis::None, names.chain(values).collect());
+    }
+    format!("{measure}, median\n{}", table.to_text(console.width, false))
+}
+
+fn papers(
+    document: &Document,
+) -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+    PAPERS.iter().filter(|known| document.claims.iter().any(|claim| paper(claim) == known.0))
+}
+
+fn paper(claim: &Verdict) -> &str {
+    claim.id.split('-').next().unwrap_or_default()
+}
+
+/// Name, kind and standing; beside them the paper's words and, below, what came out.
+fn claims(list: &[&Verdict], console: Console) -> String {
+    let room = console.width.saturating_sub(NAMES).max(30);
+    let half = room.saturating_sub(2) / 2;
+    let mut out = String::new();
+    let head = format!("{:<9}  {:<5}  {:<12}", "claim", "kind", "");
+    let head = format!("{head:<NAMES$}{:<half$}  {}", "paper says", "we got");
+    out.push_str(&painted(head.trim_end(), Style::new().underline(), console.colour));
+    out.push('\n');
+    for claim in list {
+        let mut ours = claim.got.clone();
+        if !claim.why.is_empty() {
+            ours.push_str(&format!(". Why not: {}", claim.why));
+        }
+        let (theirs, ours) = (wrap(&claim.paper, half), wrap(&ours, half));
+        for at in 0..theirs.len().max(ours.len()) {
+            let left = theirs.get(at).map_or("", String::as_str);
+            let right = ours.get(at).map_or("", String::as_str);
+            let names = match at {
+                0 => {
+                    let standing = format!("{:<12}", claim.standing);
+                    let standing = painted(&standing, style(claim), console.colour);
+                    format!("{:<9}  {:<5}  {standing} ", claim.id, claim.kind)
+                }
+                _ => " ".repeat(NAMES),
+            };
+            let names = format!("{names}{}", if at == 0 { " " } else { "" });
+            out.push_str(format!("{names}{left:<half$}  {right}").trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn style(claim: &Verdict) -> Style {
+    match claim.standing.as_str() {
+        "holds" | "proven" => AnsiColor::Green.on_default(),
+        "miss" | "not run" => AnsiColor::Yellow.on_default(),
+        _ if claim.gates => AnsiColor::Red.on_default(),
+        _ => Style::new().dimmed(),
+    }
+}
+
+fn painted(text: &str, style: Style, colour: bool) -> String {
+    if colour {
+        format!("{}{text}{}", style.render(), style.render_reset())
+    } else {
+        text.to_owned()
+    }
+}
+
+/// How many stand how, and the line that runs it again.
+fn closing(document: &Document) -> String {
+    let parts: Vec<String> =
+        document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
+    let tally = if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") };
+    format!("{tally}\n{}\n", document.command)
+}
+
+/// A table for each paper in Markdown.
+pub(crate) fn markdown(document: &Document) -> String {
+    let mut out = String::new();
+    for (tag, title, place) in papers(document) {
+        out.push_str(&format!("## {title} ({place})\n\n"));
+        let titles = ["claim", "experiment", "kind", "paper says", "we got", "", "why not"];
+        let columns = titles.map(|title| Column::new(title, Align::Left));
+        let mut table = Table::new(columns.into());
+        for claim in document.claims.iter().filter(|it| paper(it) == *tag) {
+            table.row(Emphasis::None, row(claim));
+        }
+        out.push_str(&table.to_markdown());
+        out.push('\n');
+    }
+    out + &closing(document)
+}
+
+/// Every claim, one a line.
+pub(crate) fn csv(document: &Document) -> String {
+    let header = ["claim", "experiment", "kind", "paper", "got", "standing", "why"];
+    let rows: Vec<Vec<String>> = document.claims.iter().map(row).collect();
+    table::csv(&header, &rows)
+}
+
+fn row(claim: &Verdict) -> Vec<String> {
+    let Verdict { id, experiment, kind, paper, got, standing, why, .. } = claim.clone();
+    vec![id, experiment, kind, paper, got, standing, why]
+}

@@ -1,0 +1,187 @@
+//! The functions of statements.
+
+use super::array::Array;
+use crate::stats::percentile;
+
+/// A function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Function {
+    Min,
+    Max,
+    Sum,
+    Mean,
+    Median,
+    Quantile,
+    Spread,
+    Abs,
+    Count,
+    Share,
+    Increasing,
+    Decreasing,
+    First,
+    Slope,
+    Correlation,
+    Benefit,
+}
+
+/// Name, function, least and most arguments.
+pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
+    // Of one argument: over all of its points. Of several: the least of them at each point.
+    ("min", Function::Min, 1, 16),
+    ("max", Function::Max, 1, 16),
+    // Over all points.
+    ("sum", Function::Sum, 1, 1),
+    ("mean", Function::Mean, 1, 1),
+    ("median", Function::Median, 1, 1),
+    // quantile(x, 25%)
+    ("quantile", Function::Quantile, 2, 2),
+    // max(a, b, ...) / min(a, b, ...) at each point.
+    ("spread", Function::Spread, 2, 16),
+    ("abs", Function::Abs, 1, 1),
+    // How many points have a relation, and which share of them.
+    ("count", Function::Count, 1, 1),
+    ("share", Function::Share, 1, 1),
+    // 1 where each is at least (at most) the one before, within a slack: increasing(x, 5%).
+    ("increasing", Function::Increasing, 1, 2),
+    ("decreasing", Function::Decreasing, 1, 2),
+    // first(relation, at(axis)): the number of the first point that has it.
+    ("first", Function::First, 2, 2),
+    // slope(x, at(axis)): of the line through the points by least squares.
+    ("slope", Function::Slope, 2, 2),
+    ("correlation", Function::Correlation, 2, 2),
+    // benefit(goodput, reference, ...): the aggregation benefit at each point.
+    ("benefit", Function::Benefit, 2, 9),
+];
+
+impl Function {
+    pub(super) fn named(name: &str) -> Option<Function> {
+        FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
+    }
+
+    fn bounds(self) -> (usize, usize) {
+        FUNCTIONS.iter().find(|entry| entry.1 == self).map_or((1, 1), |entry| (entry.2, entry.3))
+    }
+
+    pub(super) fn takes(self, count: usize) -> bool {
+        let (least, most) = self.bounds();
+        (least..=most).contains(&count)
+    }
+
+    pub(super) fn arguments(self) -> String {
+        match self.bounds() {
+            (1, 1) => "1 argument".to_owned(),
+            (least, most) if least == most => format!("{least} arguments"),
+            (least, most) => format!("{least} to {most} arguments"),
+        }
+    }
+
+    /// Its value; `None` where the arguments stand over different points.
+    pub(super) fn of(self, arguments: &[Array]) -> Option<Array> {
+        let (first, others) = arguments.split_first()?;
+        let second = || others.first();
+        let scalar = |value| Some(Array::scalar(value));
+        let folded = |of: fn(f64, f64) -> f64| {
+            others.iter().try_fold(first.clone(), |all, it| all.zip(it, of))
+        };
+        match self {
+            Function::Min if others.is_empty() => {
+                scalar(first.data.iter().copied().fold(f64::INFINITY, least))
+            }
+            Function::Max if others.is_empty() => {
+                scalar(first.data.iter().copied().fold(f64::NEG_INFINITY, most))
+            }
+            Function::Min => folded(least),
+            Function::Max => folded(most),
+            Function::Spread => folded(most)?.zip(&folded(least)?, |most, least| most / least),
+            Function::Sum => scalar(first.data.iter().sum()),
+            Function::Mean => scalar(first.data.iter().sum::<f64>() / first.data.len() as f64),
+            Function::Median => scalar(quantile(&first.data, 0.5)),
+            Function::Quantile => scalar(quantile(&first.data, *second()?.data.first()?)),
+            Function::Abs => Some(first.clone().map(f64::abs)),
+            Function::Count => scalar(first.data.iter().sum()),
+            Function::Share => scalar(first.data.iter().sum::<f64>() / first.data.len() as f64),
+            Function::Increasing => scalar(monotone(&first.data, slack(others), false)),
+            Function::Decreasing => scalar(monotone(&first.data, slack(others), true)),
+            Function::First => {
+                let found =
+                    first.zip(second()?, |holds, at| if holds > 0.0 { at } else { f64::NAN })?;
+                scalar(found.data.into_iter().find(|at| !at.is_nan()).unwrap_or(f64::INFINITY))
+            }
+            Function::Slope => {
+                let (spread, together, _) = moments(second()?, first)?;
+                scalar(together / spread)
+            }
+            Function::Correlation => {
+                let (x, together, y) = moments(first, second()?)?;
+                scalar(together / libm::sqrt(x * y))
+            }
+            Function::Benefit => benefit(first, others),
+        }
+    }
+}
+
+/// What is missing stays missing.
+fn least(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
+}
+
+fn most(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
+    if values.iter().any(|value| value.is_nan()) {
+        return f64::NAN;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    percentile(&sorted, share * 100.0).unwrap_or(f64::NAN)
+}
+
+fn slack(others: &[Array]) -> f64 {
+    others.first().and_then(|it| it.data.first()).copied().unwrap_or(0.0)
+}
+
+fn monotone(values: &[f64], slack: f64, down: bool) -> f64 {
+    if values.iter().any(|value| value.is_nan()) {
+        return f64::NAN;
+    }
+    let follows = |pair: &[f64]| {
+        let (before, after) = (pair[0], pair[1]);
+        let room = slack * before.abs() + 1e-9 * before.abs();
+        if down { after <= before + room } else { after >= before - room }
+    };
+    f64::from(u8::from(values.windows(2).all(follows)))
+}
+
+/// Sums of squares and products about the means.
+fn moments(a: &Array, b: &Array) -> Option<(f64, f64, f64)> {
+    let xs = a.zip(b, |a, _| a)?.data;
+    let ys = a.zip(b, |_, b| b)?.data;
+    let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len() as f64;
+    let (mx, my) = (mean(&xs), mean(&ys));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| xs.iter().zip(&ys).map(|(x, y)| of(*x, *y)).sum();
+    Some((
+        sum(&|x, _| (x - mx) * (x - mx)),
+        sum(&|x, y| (x - mx) * (y - my)),
+        sum(&|_, y| (y - my) * (y - my)),
+    ))
+}
+
+fn benefit(goodput: &Array, references: &[Array]) -> Option<Array> {
+    // All of them over the same points, then one point at a time.
+    let wide = |of: &Array| {
+        references.iter().try_fold(of.clone(), |all, it| all.zip(it, |value, _| value))
+    };
+    let goodput = wide(goodput)?;
+    let lists: Option<Vec<Array>> =
+        references.iter().map(|it| goodput.zip(it, |_, value| value)).collect();
+    let lists = lists?;
+    let data = (0..goodput.data.len()).map(|at| {
+        let around: Vec<f64> = lists.iter().map(|list| list.data[at]).collect();
+        let known = !goodput.data[at].is_nan() && around.iter().all(|value| !value.is_nan());
+        let found = plait_app::aggregation_benefit(goodput.data[at], &around);
+        found.filter(|_| known).unwrap_or(f64::NAN)
+    });
+    Some(Array { data: data.collect(), dims: goodput.dims.clone() })
+}

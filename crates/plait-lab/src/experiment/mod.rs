@@ -1,0 +1,201 @@
+//! Experiments: a figure or table of a paper as one file, with a sweep, and with what the paper says
+//! of it as statements over the swept cells.
+//!
+//! [`Experiment::from_toml`] reads a file (its form is in `docs/experiments.md`), [`Plan`] makes its
+//! cells, [`run`] runs those that are not in the [`Store`], [`judge`] compares the claims.
+
+mod array;
+mod axis;
+mod design;
+mod embedded;
+mod eval;
+mod file;
+mod function;
+mod names;
+mod plan;
+mod results;
+mod run;
+mod schema;
+mod statement;
+mod store;
+mod verdict;
+
+pub use axis::{Axis, Point};
+pub use embedded::{EMBEDDED, Misses, Proven, ProvenClaim, experiments};
+pub use eval::Shown;
+pub use plan::{Plan, Planned};
+pub use results::{Results, RunRecord};
+pub use run::{Progress, run};
+pub use schema::schema as file_schema;
+pub use statement::Statement;
+pub use store::{Store, fingerprint};
+pub use verdict::{Judged, Standing, figure, judge};
+
+use crate::scenario::{Draft, Given};
+use std::collections::BTreeMap;
+
+/// A figure or table of a paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Experiment {
+    /// Its name, that of the file: `ton-fig8`.
+    pub id: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// What the paper reports.
+    pub reported: String,
+    /// What had to be decided, and what else a reader should know.
+    pub notes: Vec<String>,
+    /// The axes of the sweep.
+    pub axes: Vec<Axis>,
+    /// The rows: schedulers, single paths, variants.
+    pub rows: Vec<Row>,
+    /// What the paper says.
+    pub claims: Vec<Claim>,
+    /// How it is drawn.
+    pub pictures: Vec<Picture>,
+    /// What a quick run makes do with.
+    pub quick: Quick,
+    pub(crate) draft: Draft,
+    paths: Vec<String>,
+}
+
+/// A row of an experiment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// What claims and pictures call it.
+    pub name: String,
+    /// Who chooses the path.
+    pub subject: RowSubject,
+    /// Settings that differ from those of the experiment.
+    pub(crate) settings: Vec<(String, Given)>,
+    /// The points at which it is run, by axis; everywhere else at all.
+    pub only: BTreeMap<usize, Vec<usize>>,
+    pub(crate) given: Given,
+}
+
+/// Who chooses the path in a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RowSubject {
+    /// A scheduler, as on the command line.
+    Scheduler(String),
+    /// Plain TCP on the path of this name.
+    Single(String),
+}
+
+/// How much hangs on a claim.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A value that follows from first principles.
+    Exact,
+    /// What the mechanism decides: a faithful run must show it.
+    Hard,
+    /// What depends on chance conditions of the paper: told, and no more.
+    Soft,
+}
+
+impl Kind {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Exact => "exact",
+            Kind::Hard => "hard",
+            Kind::Soft => "soft",
+        }
+    }
+}
+
+/// A claim of a paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// Its name in the catalogue: `ton-h8`.
+    pub id: String,
+    /// How much hangs on it.
+    pub kind: Kind,
+    /// Whether a quick run judges it.
+    pub core: bool,
+    /// What the paper says, in a sentence.
+    pub says: String,
+    /// The statement that is judged.
+    pub holds: Statement,
+}
+
+/// The kinds of pictures.
+pub const PICTURES: &[&str] = &["line", "bars", "box", "cdf", "heat"];
+
+/// How an experiment is drawn.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Picture {
+    /// One of [`PICTURES`].
+    pub kind: String,
+    /// What it shows, in a line.
+    pub title: String,
+    /// The measure: `goodput_mbps`, `path_share.wifi`.
+    pub measure: String,
+    /// The rows, in order.
+    pub rows: Vec<usize>,
+    /// The axis from left to right; in a heat map the columns.
+    pub x: Option<usize>,
+    /// The axis from bottom to top of a heat map.
+    pub y: Option<usize>,
+    /// The points of the other axes, each a panel of its own.
+    pub panels: Vec<Vec<(usize, usize)>>,
+    /// Logarithmic axes: `x`, `y`.
+    pub log: (bool, bool),
+    /// In a heat map: relative to this row.
+    pub against: Option<usize>,
+}
+
+/// What a quick run makes do with.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Quick {
+    /// Settings in the place of those of the experiment.
+    pub(crate) settings: Vec<(String, Given)>,
+    /// The points that it runs, by axis.
+    pub points: BTreeMap<usize, Vec<usize>>,
+}
+
+impl Experiment {
+    /// The paper's tag: `ton`.
+    #[must_use]
+    pub fn paper(&self) -> &str {
+        self.id.split('-').next().unwrap_or(&self.id)
+    }
+
+    /// The experiment as a quick run has it: its core claims, on fewer points.
+    #[must_use]
+    pub fn quickened(&self) -> Experiment {
+        let mut quick = self.clone();
+        quick.claims.retain(|claim| claim.core);
+        for (name, given) in &self.quick.settings {
+            // The names were checked when the file was read.
+            quick.draft.forget(name);
+            let _ = quick.draft.set(name, given.clone());
+        }
+        for (axis, points) in &self.quick.points {
+            for row in &mut quick.rows {
+                let only = row.only.entry(*axis).or_insert_with(|| points.clone());
+                only.retain(|point| points.contains(point));
+            }
+        }
+        quick
+    }
+
+    /// The names of its rows.
+    fn row_names(&self) -> Vec<String> {
+        self.rows.iter().map(|row| row.name.clone()).collect()
+    }
+}
+
+/// The papers: tag, what they are called, where they appeared.
+pub const PAPERS: &[(&str, &str, &str)] = &[
+    ("ton", "Low-Latency Scheduling in MPTCP", "ToN"),
+    (
+        "imc",
+        "A Measurement-based Study of MultiPath TCP Performance over Wireless Networks",
+        "IMC 2013",
+    ),
+    ("csws", "Experimental Evaluation of Multipath TCP Schedulers", "CSWS 2014"),
+    ("ecf", "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", "CoNEXT 2017"),
+    ("stms", "STMS: Improving MPTCP Throughput Under Heterogeneous Networks", "ATC 2018"),
+];

@@ -1,0 +1,242 @@
+//! From an experiment to the cells that are to be run.
+
+use super::eval::{Cells, Evaluator};
+use super::names::Names;
+use super::{Experiment, RowSubject};
+use crate::compare::{Cell, Subject};
+use crate::error::{Fault, ScenarioError};
+use crate::scenario::{Draft, Given, Reader};
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A row at points of all axes: the row, and a point of each axis.
+pub(super) type Spot = (usize, Vec<usize>);
+
+/// An experiment with its cells.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What it is.
+    pub experiment: Experiment,
+    /// What is to be run, in the order of the rows.
+    pub cells: Vec<Planned>,
+    index: BTreeMap<Spot, usize>,
+}
+
+/// A cell that is to be run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Planned {
+    /// Its row.
+    pub row: usize,
+    /// Its point on each axis.
+    pub at: Vec<usize>,
+    /// What is run.
+    pub cell: Cell,
+    /// How many runs are made of it.
+    pub runs: u32,
+    /// SHA-256 of everything that its outcome depends on except the seed and the program.
+    pub(super) address: [u8; 32],
+}
+
+impl Plan {
+    /// The plan of an experiment with all cells, or with those alone that its claims look at.
+    ///
+    /// # Errors
+    /// Where a setting cannot be taken at some point of the sweep, or a placeholder stands for
+    /// nothing.
+    pub fn of(experiment: &Experiment, claims_only: bool) -> Result<Plan, ScenarioError> {
+        let wanted = if claims_only { looked_at(experiment) } else { all(experiment) };
+        let mut texts = BTreeMap::new();
+        let mut plan =
+            Plan { experiment: experiment.clone(), cells: Vec::new(), index: BTreeMap::new() };
+        for (row, at) in wanted {
+            let planned = planned(experiment, row, &at, &mut texts)?;
+            plan.index.insert((row, at), plan.cells.len());
+            plan.cells.push(planned);
+        }
+        Ok(plan)
+    }
+
+    /// The place of a cell.
+    #[must_use]
+    pub fn position(&self, row: usize, at: &[usize]) -> Option<usize> {
+        self.index.get(&(row, at.to_vec())).copied()
+    }
+
+    /// Runs in all.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.cells.iter().map(|cell| cell.runs as usize).sum()
+    }
+}
+
+/// Whether a row is run at these points.
+fn runs_at(experiment: &Experiment, row: usize, at: &[usize]) -> bool {
+    experiment.rows[row].only.iter().all(|(axis, points)| points.contains(&at[*axis]))
+}
+
+/// Every cell.
+fn all(experiment: &Experiment) -> BTreeSet<Spot> {
+    let mut grid: Vec<Vec<usize>> = vec![Vec::new()];
+    for axis in &experiment.axes {
+        let more = |at: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..axis.points.len())
+                .map(|point| at.iter().copied().chain([point]).collect())
+                .collect()
+        };
+        grid = grid.iter().flat_map(more).collect();
+    }
+    (0..experiment.rows.len())
+        .flat_map(|row| grid.iter().map(move |at| (row, at.clone())))
+        .filter(|(row, at)| runs_at(experiment, *row, at))
+        .collect()
+}
+
+/// The cells that the claims look at.
+fn looked_at(experiment: &Experiment) -> BTreeSet<Spot> {
+    let notebook = Notebook { experiment, seen: RefCell::default() };
+    let rows = experiment.row_names();
+    let names = Names { rows: &rows, axes: &experiment.axes, paths: &experiment.paths };
+    let evaluator = Evaluator { names, cells: &notebook };
+    for claim in &experiment.claims {
+        let _ = evaluator.judge(&claim.holds);
+    }
+    notebook.seen.into_inner()
+}
+
+/// Notes which cells are asked for.
+struct Notebook<'a> {
+    experiment: &'a Experiment,
+    seen: RefCell<BTreeSet<Spot>>,
+}
+
+impl Cells for Notebook<'_> {
+    fn only(&self, row: usize, axis: usize) -> Option<&[usize]> {
+        self.experiment.rows[row].only.get(&axis).map(Vec::as_slice)
+    }
+
+    fn runs(&self, _: usize, _: &[usize]) -> usize {
+        1
+    }
+
+    fn values(&self, row: usize, at: &[usize], _: &str) -> Vec<f64> {
+        if runs_at(self.experiment, row, at) {
+            self.seen.borrow_mut().insert((row, at.to_vec()));
+        }
+        vec![1.0]
+    }
+}
+
+fn planned(
+    experiment: &Experiment,
+    row: usize,
+    at: &[usize],
+    texts: &mut BTreeMap<String, String>,
+) -> Result<Planned, ScenarioError> {
+    let known = &experiment.rows[row];
+    let mut draft = experiment.draft.clone();
+    for (name, given) in &known.settings {
+        draft.forget(name);
+        draft.set(name, given.clone())?;
+    }
+    let scheduler = match &known.subject {
+        RowSubject::Scheduler(text) => text.as_str(),
+        RowSubject::Single(_) => "minrtt",
+    };
+    draft.set(
+        "schedulers",
+        Given { place: known.given.place.clone(), text: scheduler.to_owned() },
+    )?;
+    fill_in(experiment, at, &mut draft)?;
+    // Each file is read once.
+    let texts = RefCell::new(texts);
+    let used = RefCell::new(BTreeSet::new());
+    let read = |file: &str| {
+        used.borrow_mut().insert(file.to_owned());
+        if let Some(text) = texts.borrow().get(file) {
+            return Ok(text.clone());
+        }
+        let text = std::fs::read_to_string(file)?;
+        texts.borrow_mut().insert(file.to_owned(), text.clone());
+        Ok(text)
+    };
+    let reader: Reader<'_> = &read;
+    let scenario = draft.build_with(reader)?;
+    let [cc] = scenario.ccs.as_slice() else {
+        let given = draft.value("cc").unwrap_or_else(|| known.given.clone());
+        return Err(given
+            .error(Fault::Invalid, "a row has one congestion controller")
+            .allow("cc = \"...\" in each [row.NAME]"));
+    };
+    let cc = cc.clone();
+    let subject = match &known.subject {
+        RowSubject::Single(path) => {
+            Subject::SinglePath(scenario.paths.iter().position(|it| it.name == *path).unwrap_or(0))
+        }
+        RowSubject::Scheduler(_) => match (scenario.schedulers.first(), scenario.paths.len()) {
+            (Some(spec), 2..) => Subject::Scheduler(spec.clone()),
+            _ => {
+                let problem = "a scheduler needs two paths to choose from";
+                return Err(known.given.error(Fault::Conflict, problem).allow("single = PATH"));
+            }
+        },
+    };
+    let runs = scenario.effective_runs();
+    let mut hasher = Sha256::new();
+    let mut told = scenario.clone();
+    (told.runs, told.seed, told.jobs) = (1, 0, None);
+    hasher.update(told.command_line());
+    for file in used.into_inner() {
+        hasher.update(texts.borrow().get(&file).map(String::as_bytes).unwrap_or_default());
+    }
+    let cell = Cell { scenario: Arc::new(scenario), subject, cc };
+    hasher.update(format!("\n{cell}\n{}", cell.cc));
+    Ok(Planned { row, at: at.to_vec(), cell, runs, address: hasher.finalize().into() })
+}
+
+/// Puts the points of the axes into the texts of a draft.
+fn fill_in(experiment: &Experiment, at: &[usize], draft: &mut Draft) -> Result<(), ScenarioError> {
+    let settings = draft.settings.values_mut().flatten();
+    let fields = draft.paths.iter_mut().flat_map(|path| &mut path.fields).map(|(_, given)| given);
+    for given in settings.chain(fields) {
+        given.text = filled(experiment, at, given)?;
+    }
+    Ok(())
+}
+
+/// A text with `{axis}` and `{axis.field}` replaced.
+fn filled(experiment: &Experiment, at: &[usize], given: &Given) -> Result<String, ScenarioError> {
+    let mut out = String::new();
+    let mut rest = given.text.as_str();
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let Some((name, after)) = after.split_once('}') else {
+            return Err(given
+                .error(Fault::Invalid, "`{` without `}`")
+                .allow("{AXIS} or {AXIS.FIELD}"));
+        };
+        let (axis, field) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
+        let unknown = |what: &str, text: &str, names: Vec<&str>| {
+            ScenarioError::unknown(&given.place, what, text, names)
+        };
+        let axes = &experiment.axes;
+        let Some(index) = axes.iter().position(|known| known.name == axis) else {
+            return Err(unknown("axis", axis, axes.iter().map(|it| it.name.as_str()).collect()));
+        };
+        let point = &axes[index].points[at[index]];
+        out.push_str(match field {
+            None => &point.text,
+            Some(field) => point.fields.get(field).ok_or_else(|| {
+                unknown(
+                    "field of the point",
+                    field,
+                    point.fields.keys().map(String::as_str).collect(),
+                )
+            })?,
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}

@@ -1,0 +1,89 @@
+//! Runs the cells of plans, each once, in parallel.
+
+use super::plan::Plan;
+use super::results::{Results, RunRecord};
+use super::store::Store;
+use crate::compare::{World, run_seed};
+use crate::workers::on_threads;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How plans are watched and stopped.
+pub struct Progress<'a> {
+    /// Told after every run that was made: how many are done, of how many, and of which
+    /// experiment it was. Called from several threads.
+    pub told: &'a (dyn Fn(usize, usize, &str) + Sync),
+    /// Once true, no further run begins.
+    pub cancelled: &'a AtomicBool,
+    /// Runs at a time; one a core where nothing is said.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// Runs what the store does not know. The results do not depend on what it knew, nor on how many
+/// ran at a time.
+///
+/// # Errors
+/// Where the store cannot be written; what was run is kept as far as it went.
+pub fn run<W: World>(
+    plans: Vec<Plan>,
+    world: &W,
+    store: &Store,
+    progress: &Progress<'_>,
+) -> std::io::Result<Vec<Results>> {
+    let mut jobs = Vec::new();
+    let mut results: Vec<Results> = plans
+        .into_iter()
+        .map(|plan| {
+            let runs = plan.cells.iter().map(|cell| vec![None; cell.runs as usize]).collect();
+            Results { plan, runs }
+        })
+        .collect();
+    for (at, one) in results.iter_mut().enumerate() {
+        for (cell, planned) in one.plan.cells.iter().enumerate() {
+            for run in 0..planned.runs {
+                let seed = run_seed(planned.cell.scenario.seed, run);
+                let key = store.key(planned, seed);
+                match store.find(&key) {
+                    Some(record) => one.runs[cell][run as usize] = Some(record),
+                    None => jobs.push((at, cell, run, seed, key)),
+                }
+            }
+        }
+    }
+    let made: Vec<Mutex<Option<RunRecord>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let trouble = Mutex::new(None);
+    let worker = || {
+        while !progress.cancelled.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some((at, cell, _, seed, key)) = jobs.get(index) else { return };
+            let plan = &results[*at].plan;
+            let planned = &plan.cells[*cell];
+            // Two experiments may share a cell.
+            let record = store.find(key).unwrap_or_else(|| {
+                let outcome = world.run(&planned.cell, *seed);
+                let record = RunRecord::of(&outcome, &planned.cell.scenario);
+                if let Err(error) = store.keep(key, &record)
+                    && let Ok(mut trouble) = trouble.lock()
+                {
+                    *trouble = Some(error);
+                }
+                record
+            });
+            if let Ok(mut slot) = made[index].lock() {
+                *slot = Some(record);
+            }
+            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (progress.told)(count, jobs.len(), &plan.experiment.id);
+        }
+    };
+    on_threads(progress.jobs, jobs.len(), worker);
+    for ((at, cell, run, ..), slot) in jobs.iter().zip(made) {
+        results[*at].runs[*cell][*run as usize] = slot.into_inner().unwrap_or(None);
+    }
+    match trouble.into_inner() {
+        Ok(Some(error)) => Err(error),
+        _ => Ok(results),
+    }
+}

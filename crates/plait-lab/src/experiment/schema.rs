@@ -1,0 +1,78 @@
+//! The JSON Schema of an experiment file, made of the lists by which it is read.
+
+use super::file::{CLAIM_KEYS, KEYS, NOT_OURS, PICTURE_KEYS, ROW_KEYS};
+use super::{Kind, PICTURES};
+use crate::scenario::{PATH_KEYS, SETTINGS};
+use serde_json::{Map, Value, json};
+
+/// The schema (draft 2020-12) of an experiment file.
+#[must_use]
+pub fn schema() -> Value {
+    let text = || json!({ "type": ["string", "integer", "boolean", "number"] });
+    let texts = || json!({ "anyOf": [text(), { "type": "array", "items": text() }] });
+    let setting = |help: &str, values: &str| {
+        let mut schema = texts();
+        schema["description"] = format!("{help}: {values}").into();
+        schema
+    };
+    let settings = || {
+        SETTINGS
+            .iter()
+            .filter(|it| !NOT_OURS.contains(&it.name))
+            .map(|it| (it.name.to_owned(), setting(it.help, it.values)))
+    };
+    let closed = |properties: Map<String, Value>, required: &[&str]| {
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    };
+    let keys = |names: &[&str]| -> Map<String, Value> {
+        names.iter().map(|name| ((*name).to_owned(), texts())).collect()
+    };
+    let path: Map<String, Value> =
+        PATH_KEYS.iter().chain(&["name"]).map(|name| ((*name).to_owned(), texts())).collect();
+    let points = json!({ "anyOf": [text(), { "type": "array", "items": { "anyOf": [
+        text(),
+        { "type": "object", "properties": { "is": text() }, "required": ["is"], "additionalProperties": text() },
+    ] } }, { "type": "object", "properties": { "design": { "type": "integer" } }, "required": ["design"] }] });
+    let some = json!({ "type": "object", "additionalProperties": texts() });
+    let mut row: Map<String, Value> = keys(ROW_KEYS);
+    row.extend(settings().filter(|(name, _)| name != "schedulers"));
+    row.insert("only".into(), some.clone());
+    let mut claim = keys(CLAIM_KEYS);
+    let kinds = [Kind::Exact, Kind::Hard, Kind::Soft].map(Kind::name);
+    claim.insert("kind".into(), json!({ "enum": kinds }));
+    let mut picture = keys(PICTURE_KEYS);
+    picture.insert("kind".into(), json!({ "enum": PICTURES }));
+    let mut quick: Map<String, Value> = settings().collect();
+    quick.insert("sweep".into(), some);
+    let mut properties: Map<String, Value> = settings().collect();
+    for (name, help) in KEYS {
+        let schema = match *name {
+            "sweep" => json!({ "type": "object", "additionalProperties": points }),
+            "row" => json!({ "type": "object", "additionalProperties": closed(row.clone(), &[]) }),
+            "claim" => {
+                json!({ "type": "array", "items": closed(claim.clone(), &["id", "kind", "says", "holds"]) })
+            }
+            "picture" => {
+                json!({ "type": "array", "items": closed(picture.clone(), &["kind", "measure"]) })
+            }
+            "quick" => closed(quick.clone(), &[]),
+            _ => texts(),
+        };
+        let mut schema = schema;
+        schema["description"] = (*help).into();
+        properties.insert((*name).to_owned(), schema);
+    }
+    properties.insert(
+        "path".into(),
+        json!({ "type": "array", "items": { "anyOf": [text(), closed(path, &["name"])] } }),
+    );
+    let mut whole = closed(properties, &["title"]);
+    whole["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    whole["title"] = "An experiment of plait".into();
+    whole
+}

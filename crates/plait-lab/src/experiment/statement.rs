@@ -1,0 +1,510 @@
+//! Statements about the cells of an experiment, as a claim makes them.
+//!
+//! ```text
+//! statement = [ "for" choice { "," choice } ":" ] expression
+//! expression = relation { "and" relation }
+//! relation  = sum { ("<" | "<=" | ">" | ">=" | "==" | "!=") sum }       50 <= x <= 56 is two
+//! sum       = product { ("+" | "-") product }             a minus has blanks around it
+//! product   = part { ("*" | "/") part }
+//! part      = ["-"] NUMBER ["%"] | FUNCTION "(" expression { "," expression } ")"
+//!           | "(" expression ")" | "{" AXIS ":" NUMBER { "," NUMBER } "}" | value
+//! value     = ROW "." MEASURE [ "." PATH ] [ "." STATISTIC ] [ "[" choice { "," choice } "]" ]
+//! choice    = AXIS | AXIS ("=" POINT { "|" POINT } | ("<" | "<=" | ">" | ">=" | "!=") POINT)
+//! ```
+//! An axis that a value does not name stands for all of its points, and a relation must hold at
+//! each. `for` takes the points one at a time; `for row=a|b:` puts each row in the place of `row`.
+
+use super::array::{Array, Dim};
+use super::function::{FUNCTIONS, Function};
+use super::names::Names;
+use crate::error::{Fault, Place, ScenarioError};
+
+/// The shape of a statement, for error messages.
+const GRAMMAR: &str =
+    "such as `for n>10: lrf.message_delay_ms[rtt2=100ms] >= 2 * tcp.message_delay_ms`";
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statement {
+    /// As it was written.
+    pub text: String,
+    pub(super) each: Vec<Each>,
+    pub(super) all: Vec<Relations>,
+}
+
+/// What a statement is made for, one at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Each {
+    /// The points of an axis.
+    Axis(usize, Vec<usize>),
+    /// Rows.
+    Row(Vec<usize>),
+}
+
+/// Expressions and the relations between neighbours; without one it is true where it is not zero.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Relations {
+    pub(super) sides: Vec<(String, Expression)>,
+    pub(super) signs: Vec<Sign>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sign {
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    Equal,
+    Differs,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Expression {
+    Literal(Array),
+    Value(Value),
+    Call(Function, Vec<Expression>),
+    /// The numbers of an axis' points, or of one of their fields.
+    Points(usize, Option<String>),
+    Sum(char, Box<Expression>, Box<Expression>),
+    /// 1 where all hold, otherwise 0.
+    Truth(Vec<Relations>),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Value {
+    /// `None` stands for the row of `for`.
+    pub(super) row: Option<usize>,
+    pub(super) measure: String,
+    pub(super) statistic: Statistic,
+    /// Points by axis, where they were named; one point is no axis of the result.
+    pub(super) chosen: Vec<(usize, Vec<usize>)>,
+}
+
+/// What is made of the runs of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Statistic {
+    Mean,
+    Median,
+    Min,
+    Max,
+    Count,
+    Variance,
+    /// This percentile.
+    Percentile(u8),
+    /// Each run for itself.
+    Runs,
+}
+
+impl Sign {
+    const ALL: &'static [(&'static str, Sign)] = &[
+        ("<=", Sign::AtMost),
+        (">=", Sign::AtLeast),
+        ("==", Sign::Equal),
+        ("!=", Sign::Differs),
+        ("<", Sign::Less),
+        (">", Sign::Greater),
+    ];
+
+    pub(super) fn text(self) -> &'static str {
+        Sign::ALL.iter().find(|(_, sign)| *sign == self).map_or("", |(text, _)| text)
+    }
+
+    /// Sums of numbers that are exact in decimal may differ in their last bit: such are equal.
+    pub(super) fn holds(self, left: f64, right: f64) -> bool {
+        let equal = (left - right).abs() <= 1e-9 * left.abs().max(right.abs());
+        match self {
+            _ if left.is_nan() || right.is_nan() => false,
+            Sign::Less => left < right && !equal,
+            Sign::AtMost => left <= right || equal,
+            Sign::Greater => left > right && !equal,
+            Sign::AtLeast => left >= right || equal,
+            Sign::Equal => equal,
+            Sign::Differs => !equal,
+        }
+    }
+
+    /// How far it is from not holding, relative to the numbers: below zero where it does not.
+    pub(super) fn margin(self, left: f64, right: f64) -> f64 {
+        let scale = left.abs().max(right.abs()).max(f64::MIN_POSITIVE);
+        let difference = (right - left) / scale;
+        match self {
+            _ if difference.is_nan() => f64::NEG_INFINITY,
+            Sign::Less | Sign::AtMost => difference,
+            Sign::Greater | Sign::AtLeast => -difference,
+            Sign::Equal => -difference.abs(),
+            Sign::Differs => difference.abs(),
+        }
+    }
+}
+
+impl Statistic {
+    pub(super) const NAMES: &'static [&'static str] = &[
+        "mean", "median", "min", "max", "n", "var", "p5", "p25", "p75", "p90", "p95", "p99", "runs",
+    ];
+
+    fn named(name: &str) -> Option<Statistic> {
+        Some(match name {
+            "mean" => Statistic::Mean,
+            "median" => Statistic::Median,
+            "min" => Statistic::Min,
+            "max" => Statistic::Max,
+            "n" => Statistic::Count,
+            "var" => Statistic::Variance,
+            "runs" => Statistic::Runs,
+            _ if Statistic::NAMES.contains(&name) => {
+                Statistic::Percentile(name.get(1..)?.parse().ok()?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Statement {
+    /// Reads a statement about cells of these names.
+    ///
+    /// # Errors
+    /// Where it does not follow the grammar or names what is not there.
+    pub(super) fn parse(text: &str, place: &Place, names: &Names<'_>) -> Result<Statement> {
+        let mut reader = Reader { rest: text.trim_start(), text, place, names, row: false };
+        let mut each = Vec::new();
+        if reader.take_word("for") {
+            loop {
+                each.push(reader.each()?);
+                if !reader.take(",") {
+                    break;
+                }
+            }
+            reader.expect(":")?;
+        }
+        let all = reader.all()?;
+        if !reader.rest.is_empty() {
+            return Err(reader.refuse("a relation, `and` or the end is expected before this"));
+        }
+        Ok(Statement { text: text.split_whitespace().collect::<Vec<_>>().join(" "), each, all })
+    }
+}
+
+/// Reads a statement from its start to its end.
+struct Reader<'a> {
+    rest: &'a str,
+    text: &'a str,
+    place: &'a Place,
+    names: &'a Names<'a>,
+    /// `row` stands for the rows of `for`.
+    row: bool,
+}
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+
+impl<'a> Reader<'a> {
+    fn refuse(&self, problem: &str) -> ScenarioError {
+        let given = if self.rest.is_empty() { self.text.trim() } else { self.rest };
+        ScenarioError::new(self.place, Fault::Invalid, given, problem).allow(GRAMMAR)
+    }
+
+    fn unknown<'b>(
+        &self,
+        what: &str,
+        given: &str,
+        names: impl IntoIterator<Item = &'b str>,
+    ) -> ScenarioError {
+        ScenarioError::unknown(self.place, what, given, names)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let Some(rest) = self.rest.strip_prefix(sign) else { return false };
+        self.rest = rest.trim_start();
+        true
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<()> {
+        if self.take(sign) { Ok(()) } else { Err(self.refuse(&format!("`{sign}` is missing"))) }
+    }
+
+    /// Letters, digits, `_` and, inside a word, `-`.
+    fn peek_word(&self) -> &'a str {
+        let bytes = self.rest.as_bytes();
+        let part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let mut end = 0;
+        while let Some(byte) = bytes.get(end) {
+            let joins = *byte == b'-' && end > 0 && bytes.get(end + 1).is_some_and(|it| part(*it));
+            if !part(*byte) && !joins {
+                break;
+            }
+            end += 1;
+        }
+        &self.rest[..end]
+    }
+
+    fn word(&mut self) -> Result<&'a str> {
+        let word = self.peek_word();
+        if word.is_empty() {
+            return Err(self.refuse("a name is expected before this"));
+        }
+        self.rest = &self.rest[word.len()..];
+        Ok(word)
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = self.peek_word() == word;
+        if found {
+            self.rest = self.rest[word.len()..].trim_start();
+        }
+        found
+    }
+
+    fn each(&mut self) -> Result<Each> {
+        if self.peek_word() == "row" {
+            self.take_word("row");
+            self.expect("=")?;
+            let mut rows = Vec::new();
+            loop {
+                let name = self.word()?;
+                rows.push(self.row_named(name)?);
+                self.rest = self.rest.trim_start();
+                if !self.take("|") {
+                    break;
+                }
+            }
+            self.row = true;
+            return Ok(Each::Row(rows));
+        }
+        let (axis, points) = self.choice()?;
+        Ok(Each::Axis(axis, points))
+    }
+
+    /// An axis and its points.
+    fn choice(&mut self) -> Result<(usize, Vec<usize>)> {
+        let name = self.word()?;
+        let axis = self.names.axis(name).ok_or_else(|| {
+            self.unknown("axis", name, self.names.axes.iter().map(|it| it.name.as_str()))
+        })?;
+        self.rest = self.rest.trim_start();
+        let all = &self.names.axes[axis].points;
+        let sign = Sign::ALL.iter().find(|(text, _)| self.rest.starts_with(text));
+        if let Some((text, sign)) = sign {
+            self.take(text);
+            let at = self.point(axis)?;
+            let limit = all[at].number(None);
+            let kept = |index: usize| match sign {
+                Sign::Equal => index == at,
+                Sign::Differs => index != at,
+                _ => all[index].number(None).zip(limit).is_some_and(|(a, b)| sign.holds(a, b)),
+            };
+            let points: Vec<usize> = (0..all.len()).filter(|index| kept(*index)).collect();
+            if points.is_empty() {
+                return Err(self.refuse("no point of the axis is left"));
+            }
+            return Ok((axis, points));
+        }
+        if !self.take("=") {
+            return Ok((axis, (0..all.len()).collect()));
+        }
+        let mut points = Vec::new();
+        loop {
+            points.push(self.point(axis)?);
+            if !self.take("|") {
+                break;
+            }
+        }
+        Ok((axis, points))
+    }
+
+    /// A point of an axis, as it is called.
+    fn point(&mut self, axis: usize) -> Result<usize> {
+        let end = self.rest.find(['|', ',', ']', ':']).unwrap_or(self.rest.len());
+        // A point may be called `download:8KiB`; a colon that ends a `for` has a blank behind it.
+        let end = match self.rest[end..].strip_prefix(':') {
+            Some(after) if !after.starts_with([' ', '\n']) && !after.is_empty() => {
+                end + 1 + after.find(['|', ',', ']', ':']).unwrap_or(after.len())
+            }
+            _ => end,
+        };
+        let text = self.rest[..end].trim();
+        let axis = &self.names.axes[axis];
+        let at = axis.position(text).ok_or_else(|| {
+            let what = format!("point of the axis `{}`", axis.name);
+            self.unknown(&what, text, axis.points.iter().map(|it| it.text.as_str()))
+        })?;
+        self.rest = self.rest[end..].trim_start();
+        Ok(at)
+    }
+
+    fn all(&mut self) -> Result<Vec<Relations>> {
+        let mut list = vec![self.relations()?];
+        while self.take_word("and") {
+            list.push(self.relations()?);
+        }
+        Ok(list)
+    }
+
+    fn relations(&mut self) -> Result<Relations> {
+        let mut sides = vec![self.side()?];
+        let mut signs = Vec::new();
+        while let Some((text, sign)) =
+            Sign::ALL.iter().find(|(text, _)| self.rest.starts_with(text))
+        {
+            self.take(text);
+            signs.push(*sign);
+            sides.push(self.side()?);
+        }
+        Ok(Relations { sides, signs })
+    }
+
+    fn side(&mut self) -> Result<(String, Expression)> {
+        let before = self.rest;
+        let expression = self.sum()?;
+        let text = before[..before.len() - self.rest.len()].split_whitespace();
+        Ok((text.collect::<Vec<_>>().join(" "), expression))
+    }
+
+    fn sum(&mut self) -> Result<Expression> {
+        let mut left = self.product()?;
+        while let Some(sign) = ['+', '-'].into_iter().find(|sign| self.rest.starts_with(*sign)) {
+            self.take(sign.encode_utf8(&mut [0; 4]));
+            left = Expression::Sum(sign, left.into(), self.product()?.into());
+        }
+        Ok(left)
+    }
+
+    fn product(&mut self) -> Result<Expression> {
+        let mut left = self.part()?;
+        while let Some(sign) = ['*', '/'].into_iter().find(|sign| self.rest.starts_with(*sign)) {
+            self.take(sign.encode_utf8(&mut [0; 4]));
+            left = Expression::Sum(sign, left.into(), self.part()?.into());
+        }
+        Ok(left)
+    }
+
+    fn part(&mut self) -> Result<Expression> {
+        if self.take("-") {
+            let zero = Expression::Literal(Array::scalar(0.0));
+            return Ok(Expression::Sum('-', zero.into(), self.part()?.into()));
+        }
+        if self.take("(") {
+            let inner = self.truth()?;
+            self.expect(")")?;
+            return Ok(inner);
+        }
+        if self.take("{") {
+            return self.literal();
+        }
+        if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(Expression::Literal(Array::scalar(self.number()?)));
+        }
+        let word = self.peek_word();
+        if self.rest[word.len()..].starts_with('(') {
+            return self.call();
+        }
+        self.value().map(Expression::Value)
+    }
+
+    /// An expression; with relations it is 1 or 0.
+    fn truth(&mut self) -> Result<Expression> {
+        let mut all = self.all()?;
+        match all.as_mut_slice() {
+            [only] if only.signs.is_empty() => Ok(only.sides.swap_remove(0).1),
+            _ => Ok(Expression::Truth(all)),
+        }
+    }
+
+    fn number(&mut self) -> Result<f64> {
+        let digits = |c: char| c.is_ascii_digit() || c == '.';
+        let end = self.rest.find(|c| !digits(c)).unwrap_or(self.rest.len());
+        let number: f64 = match self.rest[..end].parse() {
+            Ok(number) => number,
+            Err(_) => return Err(self.refuse("not a number")),
+        };
+        self.rest = self.rest[end..].trim_start();
+        Ok(if self.take("%") { number / 100.0 } else { number })
+    }
+
+    /// `AXIS: NUMBER, ... }`
+    fn literal(&mut self) -> Result<Expression> {
+        let (axis, points) = self.choice()?;
+        self.expect(":")?;
+        let mut data = vec![self.number()?];
+        while self.take(",") {
+            data.push(self.number()?);
+        }
+        self.expect("}")?;
+        if data.len() != points.len() {
+            let problem = format!("{} numbers for {} points", data.len(), points.len());
+            return Err(self.refuse(&problem));
+        }
+        Ok(Expression::Literal(Array { dims: vec![Dim { axis, points }], data }))
+    }
+
+    fn call(&mut self) -> Result<Expression> {
+        let name = self.word()?;
+        self.take("(");
+        if name == "at" {
+            return self.at();
+        }
+        let Some(function) = Function::named(name) else {
+            let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(["at"]);
+            return Err(self.unknown("function", name, names));
+        };
+        let mut arguments = vec![self.truth()?];
+        while self.take(",") {
+            arguments.push(self.truth()?);
+        }
+        self.expect(")")?;
+        if !function.takes(arguments.len()) {
+            return Err(self.refuse(&format!("{name} takes {}", function.arguments())));
+        }
+        Ok(Expression::Call(function, arguments))
+    }
+
+    /// `at(AXIS)` or `at(AXIS.FIELD)`.
+    fn at(&mut self) -> Result<Expression> {
+        let (axis, _) = self.choice()?;
+        let field = if self.take(".") { Some(self.word()?.to_owned()) } else { None };
+        self.rest = self.rest.trim_start();
+        self.expect(")")?;
+        if self.names.axes[axis].points.iter().any(|it| it.number(field.as_deref()).is_none()) {
+            return Err(self.refuse("not every point of the axis is a number"));
+        }
+        Ok(Expression::Points(axis, field))
+    }
+
+    fn row_named(&self, name: &str) -> Result<usize> {
+        let rows = || self.names.rows.iter().map(String::as_str);
+        rows().position(|row| row == name).ok_or_else(|| self.unknown("row", name, rows()))
+    }
+
+    fn value(&mut self) -> Result<Value> {
+        let name = self.word()?;
+        let row = match name {
+            "row" if self.row => None,
+            _ => Some(self.row_named(name)?),
+        };
+        let mut parts = Vec::new();
+        while self.rest.starts_with('.') {
+            self.rest = &self.rest[1..];
+            parts.push(self.word()?);
+        }
+        self.rest = self.rest.trim_start();
+        let Some((measure, more)) = parts.split_first() else {
+            return Err(self.refuse("a row is followed by `.MEASURE`"));
+        };
+        let (measure, more) = self.names.measure(measure, more, self.place)?;
+        let statistic = match more {
+            [] => Statistic::Median,
+            [name] => Statistic::named(name)
+                .ok_or_else(|| self.unknown("statistic", name, Statistic::NAMES.iter().copied()))?,
+            [_, extra, ..] => return Err(self.unknown("part of a value", extra, [])),
+        };
+        let mut chosen = Vec::new();
+        if self.take("[") {
+            loop {
+                chosen.push(self.choice()?);
+                if !self.take(",") {
+                    break;
+                }
+            }
+            self.expect("]")?;
+        }
+        Ok(Value { row, measure, statistic, chosen })
+    }
+}
