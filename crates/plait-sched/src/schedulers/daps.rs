@@ -280,7 +280,8 @@ impl Scheduler for Daps {
                 if let Decision::Send { what: What::Reinject, .. } = decision {
                     self.walked = Walked::default();
                 }
-                return decision;
+                // Each question is a sample of the windows.
+                return decision.one_segment(rules::segment_len(view));
             }
             Task::Place(segment) => segment,
         };
