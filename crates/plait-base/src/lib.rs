@@ -10,6 +10,7 @@ mod chance;
 mod digest;
 mod filter;
 mod ids;
+mod planted;
 mod ranges;
 mod rate;
 mod ring;

@@ -22,7 +22,7 @@ fn every_planted_bug_is_found() {
     let sane = hunt(100).failures;
     let mut missed = Vec::new();
     println!("{:<18} {:>6}  how", "planted bug", "seeds");
-    for bug in Planted::ALL {
+    for &bug in Planted::ALL {
         plant(Some(bug));
         let report = hunt(SEEDS);
         plant(None);

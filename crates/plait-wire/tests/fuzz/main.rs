@@ -187,7 +187,7 @@ const EXPECTED: [&str; 70] = [
 #[test]
 fn every_planted_bug_is_found() {
     use plait_wire::planted::{Planted, plant};
-    for bug in Planted::ALL {
+    for &bug in Planted::ALL {
         plant(Some(bug));
         let found = fuzz(1, &mut Met::new(), |round| round < 400_000);
         plant(None);

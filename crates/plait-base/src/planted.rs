@@ -1,0 +1,54 @@
+//! Bugs on purpose: what a test switches on, one at a time, to prove that it would find such a bug.
+
+/// Declares a crate's planted bugs: the enum `Planted`, `Planted::ALL`, `plant(Option<Planted>)` to switch one on in the
+/// whole process (and the others off), and `planted(Planted) -> bool` to ask. All but the enum and the question exist
+/// only with the crate's feature `planted-bugs`, which no crate of the product turns on; without it each question is
+/// answered `false` when the program is built.
+#[macro_export]
+macro_rules! planted_bugs {
+    ($($(#[doc = $doc:expr])+ $bug:ident,)+) => {
+        /// A bug that can be switched on.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        #[cfg_attr(not(feature = "planted-bugs"), allow(unreachable_pub))]
+        pub enum Planted {
+            $($(#[doc = $doc])+ $bug,)+
+        }
+
+        /// Whether `bug` is switched on.
+        #[cfg(not(feature = "planted-bugs"))]
+        #[inline(always)]
+        pub(crate) const fn planted(_: Planted) -> bool {
+            false
+        }
+
+        #[cfg(feature = "planted-bugs")]
+        mod switch {
+            use super::Planted;
+            use core::sync::atomic::{AtomicU8, Ordering};
+
+            /// The number of the bug, from one on; zero for none.
+            static ACTIVE: AtomicU8 = AtomicU8::new(0);
+
+            impl Planted {
+                /// Every bug.
+                pub const ALL: &[Planted] = &[$(Planted::$bug,)+];
+            }
+
+            /// Switches one bug on in the whole process, or all off.
+            pub fn plant(bug: Option<Planted>) {
+                ACTIVE.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::SeqCst);
+            }
+
+            /// Whether `bug` is switched on.
+            pub(crate) fn planted(bug: Planted) -> bool {
+                ACTIVE.load(Ordering::Relaxed) == bug as u8 + 1
+            }
+        }
+
+        #[cfg(feature = "planted-bugs")]
+        pub use switch::plant;
+        #[cfg(feature = "planted-bugs")]
+        pub(crate) use switch::planted;
+    };
+}
