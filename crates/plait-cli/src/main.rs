@@ -64,6 +64,7 @@ enum Task {
     Reproduce(commands::reproduce::Args),
     Serve(commands::serve::Args),
     Get(commands::get::Args),
+    Doctor(commands::doctor::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
@@ -82,6 +83,7 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Reproduce(args) => commands::reproduce::run(args, console),
         Task::Serve(args) => commands::serve::run(args, console),
         Task::Get(args) => commands::get::run(args, console),
+        Task::Doctor(args) => commands::doctor::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
         Task::Completions(args) => commands::completions::run(args),
     }

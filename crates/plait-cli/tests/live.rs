@@ -11,10 +11,13 @@ mod decoder;
 use libtest_mimic::{Arguments, Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::{Bed, Family, Line};
+use plait_live::Namespace;
+use plait_live::emulate::Strip;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -39,6 +42,9 @@ fn main() {
         trials.push(Trial::test(name, move || capture_server(family)));
     }
     trials.push(Trial::test("another_decoder_understands_a_client", capture_client));
+    trials.push(Trial::test("a_server_tells_how_it_stands", standing));
+    trials.push(Trial::test("what_the_doctor_prescribes_helps", doctor));
+    trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
     let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
     libtest_mimic::run(&args, trials).exit();
 }
@@ -66,6 +72,18 @@ fn state() -> String {
     all
 }
 
+/// The same, once the kernel has given all new devices their addresses.
+fn settled() -> String {
+    for _ in 0..100 {
+        let state = state();
+        if !state.contains(" tentative ") {
+            return state;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("addresses stay tentative");
+}
+
 /// Starts a server in the namespace of the calling thread, and waits until it listens.
 fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Child {
     let (listen, to) = (listen.to_string(), to.to_string());
@@ -88,7 +106,7 @@ fn clean_up(signal: &'static str) -> Result<(), Failed> {
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
     let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
     let listen = SocketAddr::new(bed.family.service(), 80);
-    let before = bed.server.within(state)?;
+    let before = bed.server.within(settled)?;
     let mut server = bed.server.within(|| serve(listen, served.address, &[]))?;
     let during = bed.server.within(state)?;
     assert_ne!(before, during);
@@ -108,7 +126,10 @@ fn clean_up(signal: &'static str) -> Result<(), Failed> {
     }
     let status = server.wait()?;
     let after = bed.server.within(state)?;
-    assert_eq!(before, after);
+    let other = |one: &str, than: &str| {
+        one.lines().filter(|line| !than.contains(line)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(before == after, "-{:?} +{:?}", other(&before, &after), other(&after, &before));
     match signal {
         "TERM" => assert_eq!(status.code(), Some(0)),
         "INT" => assert_eq!(status.code(), Some(130)),
@@ -273,5 +294,177 @@ fn capture_client() -> Result<(), Failed> {
         let sent = explained(&pcap, "client", ["c0", "c1"], "tcp.dstport == 80");
         assert!(sent >= (request.len() + len) as u64, "{sent}");
     }
+    Ok(())
+}
+
+/// What `http://ADDR/metrics` tells to somebody in this namespace.
+fn metrics(space: &Namespace, at: SocketAddr) -> Vec<String> {
+    let mut text = String::new();
+    space
+        .within(|| {
+            let mut stream = TcpStream::connect(at)?;
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: plait\r\n\r\n")?;
+            stream.read_to_string(&mut text)
+        })
+        .unwrap()
+        .unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    body.lines().map(str::to_owned).collect()
+}
+
+/// The value of a series.
+fn value(metrics: &[String], series: &str) -> u64 {
+    let line = metrics.iter().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series} in {metrics:#?}")).parse().unwrap()
+}
+
+/// A service that expects the header of the PROXY protocol on each of two connections, answers a
+/// request, and tells which addresses the header had.
+fn introduced(listener: &TcpListener) -> Vec<([u8; 4], [u8; 4], [u8; 2])> {
+    let mut clients = Vec::new();
+    for stream in listener.incoming().take(2) {
+        let mut stream = stream.unwrap();
+        let mut header = [0; 28];
+        stream.read_exact(&mut header).unwrap();
+        assert_eq!(header[..12], *b"\r\n\r\n\0\r\nQUIT\n");
+        assert_eq!(header[12..16], [0x21, 0x11, 0, 12]);
+        let at = |from: usize| header[from..from + 4].try_into().unwrap();
+        clients.push((at(16), at(20), header[26..28].try_into().unwrap()));
+        let mut request = String::new();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        reader.read_line(&mut request).unwrap();
+        let len = request.trim().strip_prefix("get ").unwrap().parse().unwrap();
+        stream.write_all(&kernel::pattern(len)).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        while reader.read(&mut [0; 16]).unwrap() > 0 {}
+    }
+    clients
+}
+
+/// Metrics, the picture of `--top`, the scheduler of another port, the PROXY protocol, and the word to
+/// the system that started the server.
+fn standing() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let listener = bed.server.within(|| TcpListener::bind("127.0.0.1:0"))??;
+    let to = listener.local_addr()?;
+    let service = std::thread::spawn(move || introduced(&listener));
+    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
+    let heard = file("notify");
+    let notified = UnixDatagram::bind(&heard)?;
+    notified.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let mut server = bed.server.within(|| {
+        Command::new(PLAIT)
+            .args(["serve", "--listen", &listen.to_string(), "--to", &to.to_string()])
+            .args(["--scheduler", "minrtt", "--port", "81=redundant", "--proxy-protocol", "v2"])
+            .args(["--metrics", scraped, "--top"])
+            .env("NOTIFY_SOCKET", &heard)
+            .stdout(Stdio::piped())
+            .spawn()
+    })??;
+    let mut said = [0; 32];
+    let len = notified.recv(&mut said)?;
+    assert_eq!(&said[..len], b"READY=1");
+    let len = 400_000;
+    let get = |port| {
+        let mut stream = kernel::connect(SocketAddr::new(listen.ip(), port), Speaks::Mptcp)?;
+        stream.write_all(format!("get {len}\n").as_bytes())?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes)?;
+        assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+        std::io::Result::Ok(stream)
+    };
+    let stream = bed.client.within(|| get(80))??;
+    std::thread::sleep(Duration::from_millis(1_200));
+    let one = metrics(&bed.server, scraped.parse()?);
+    assert_eq!(value(&one, "plait_connections{multipath=\"true\"}"), 1);
+    assert_eq!(value(&one, "plait_subflows{subflow=\"joined\"}"), 1);
+    drop(stream);
+    drop(bed.client.within(|| get(81))??);
+    let clients = service.join().unwrap();
+    for (at, port) in [(0, 80), (1, 81)] {
+        assert_eq!(clients[at], ([10, 98, 1, 1], [10, 99, 0, 1], [0, port]));
+    }
+    let two = metrics(&bed.server, scraped.parse()?);
+    for series in ["port=\"80\",scheduler=\"minrtt\"", "port=\"81\",scheduler=\"redundant\""] {
+        let name = "plait_connections_accepted_total";
+        assert_eq!(value(&two, &format!("{name}{{{series},multipath=\"true\"}}")), 1);
+    }
+    let sent = |kind| value(&two, &format!("plait_sent_bytes_total{{subflow=\"{kind}\"}}"));
+    let (first, joined) = (sent("first"), sent("joined"));
+    // The second download once more, as far as copies came to be sent.
+    assert!(first > 400_000 && joined > 100_000, "{first} {joined}");
+    assert!((800_000..1_300_000).contains(&(first + joined)), "{first} {joined}");
+    assert_eq!(value(&two, "plait_connections_failed_total"), 0);
+    net::run(&format!("kill -TERM {}", server.id()));
+    assert_eq!(server.wait()?.code(), Some(0));
+    let len = notified.recv(&mut said)?;
+    assert_eq!(&said[..len], b"STOPPING=1");
+    let mut shown = String::new();
+    server.stdout.unwrap().read_to_string(&mut shown)?;
+    let line =
+        |words: [&str; 2]| shown.lines().any(|line| words.iter().all(|it| line.contains(it)));
+    assert!(line(["10.98.1.1 ", "first"]) && line(["10.98.2.1 ", "joined"]), "{shown}");
+    Ok(())
+}
+
+/// The fourth of what must hold: who scrapes a server learns that connections fell back.
+fn fallen_back() -> Result<(), Failed> {
+    let line = Line { strip: Strip::AfterSyn, ..Line::new(20, 20, 60_000) };
+    let bed = Bed::build(Family::V4, &[line])?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
+    let listen = SocketAddr::new(bed.family.service(), 80);
+    let flags = ["--metrics", "127.0.0.1:9100"];
+    let mut server = bed.server.within(|| serve(listen, served.address, &flags))?;
+    let len = 100_000;
+    let bytes = bed.client.within(|| kernel::get(listen, Speaks::Mptcp, len))??;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    served.join();
+    let metrics = metrics(&bed.server, "127.0.0.1:9100".parse()?);
+    let fallbacks = metrics.iter().filter(|it| it.starts_with("plait_fallbacks_total{cause="));
+    let counts: Vec<&str> = fallbacks.filter_map(|it| it.rsplit(' ').next()).collect();
+    assert_eq!(counts, ["1"], "{metrics:#?}");
+    server.kill()?;
+    server.wait()?;
+    Ok(())
+}
+
+/// `plait doctor` in a namespace: its exit code, what is missing, and the commands that mend it.
+fn examined(space: &Namespace) -> (Option<i32>, Vec<String>, Vec<String>) {
+    let output = space.within(|| Command::new(PLAIT).args(["doctor", "--json"]).output());
+    let output = output.unwrap().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = document["checks"].as_array().unwrap().iter();
+    let missing: Vec<&Value> = checks.filter(|it| it["state"] != "fine").collect();
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let names = missing.iter().map(|it| word(&it["name"])).collect();
+    let mends = missing.iter().flat_map(|it| it["mend"].as_array().unwrap()).map(word).collect();
+    (output.status.code(), names, mends)
+}
+
+/// Of a host where all is as it has to be, then nothing, then what the doctor prescribes.
+fn doctor() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let client = &bed.client;
+    client.within(|| {
+        net::run("ip route add default via 10.98.1.2 dev c0 metric 10");
+        net::run("ip route add default via 10.98.2.2 dev c1 metric 20");
+    })?;
+    assert_eq!(examined(client), (Some(0), vec![], vec![]));
+    client.within(|| {
+        net::set("net/mptcp/enabled", "0");
+        net::set("net/ipv4/ip_forward", "0");
+        net::set("net/ipv6/conf/all/forwarding", "0");
+        net::set("net/ipv4/conf/c1/rp_filter", "1");
+        net::run("ip mptcp endpoint del id 2");
+        net::run("ip mptcp limits set subflow 0");
+    })?;
+    let (code, names, mends) = examined(client);
+    let all = ["forward-4", "forward-6", "rp-filter", "mptcp", "limits", "endpoints"];
+    assert_eq!((code, names), (Some(3), all.map(str::to_owned).to_vec()));
+    assert!(mends.contains(&"ip mptcp endpoint add 10.98.2.1 dev c1 subflow".to_owned()));
+    client.within(|| mends.iter().for_each(|mend| net::run(mend)))?;
+    assert_eq!(examined(client), (Some(0), vec![], vec![]));
     Ok(())
 }

@@ -1,8 +1,61 @@
 //! State and counters of a connection, for its user and for reports.
 
 use crate::conn::{Connection, ConnectionState, FallbackCause};
+use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
+
+/// What subflows have carried; as `u64`s, so that they only grow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Carried {
+    /// Bytes of payload sent, each once; a FIN counts as one.
+    pub sent: u64,
+    /// Bytes of payload taken in, in the subflow's order; a FIN counts as one.
+    pub received: u64,
+    /// Segments sent again, probes included.
+    pub retransmissions: u64,
+}
+
+impl Carried {
+    fn add(&mut self, other: &Carried) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.retransmissions += other.retransmissions;
+    }
+}
+
+/// What subflows have carried, those with which connections began and those that joined.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Totals {
+    /// First subflows, plain TCP included.
+    pub first: Carried,
+    /// Joined ones.
+    pub joined: Carried,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.first.add(&other.first);
+        self.joined.add(&other.joined);
+    }
+
+    /// Adds what a subflow has carried.
+    pub(crate) fn add_subflow(&mut self, subflow: &Subflow) {
+        let kind = if subflow.shake.join { &mut self.joined } else { &mut self.first };
+        kind.add(&subflow.carried());
+    }
+}
+
+impl Subflow {
+    /// What it has carried; a SYN is none of it.
+    pub(crate) fn carried(&self) -> Carried {
+        Carried {
+            sent: self.tx.nxt().saturating_sub(1),
+            received: self.rx.nxt().saturating_sub(1),
+            retransmissions: self.undo.counters.retransmissions,
+        }
+    }
+}
 
 /// One subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +68,10 @@ pub struct SubflowStats {
     pub server: ServerAddress,
     /// It may carry data.
     pub up: bool,
+    /// It has joined; the connection did not begin on it.
+    pub joined: bool,
+    /// What it has carried.
+    pub carried: Carried,
     /// A timeout expired and nothing has come since.
     pub potentially_failed: bool,
     /// Congestion window in bytes.

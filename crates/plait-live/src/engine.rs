@@ -1,29 +1,41 @@
 //! The loop: packets, timers and relays on one thread.
 
 use crate::happening::Happening;
+use crate::overview::{ASK, ConnectionView, Overview, Questions, STOP, Tally};
 use crate::poller::{Poller, Ready};
+use crate::proxy_header;
 use crate::relay::{Course, PIECE, Relay};
 use crate::stack::Stack;
 use plait_base::{ConnId, Span, Time};
-use plait_core::ConnectionState;
+use plait_core::{ConnectionState, SubflowStats};
 use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
-/// What the poller knows the device by, and the stopper.
+/// What the poller knows the device by, and what wakes it.
 const DEVICE: u64 = u64::MAX;
-const STOPPER: u64 = u64::MAX - 1;
+const WAKER: u64 = u64::MAX - 1;
 /// Longest wait.
 const LONGEST: Span = Span::from_secs(60);
+/// What is relayed to a service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Service {
+    pub(crate) to: SocketAddr,
+    /// It is told who the client is, by the PROXY protocol.
+    pub(crate) proxy_header: bool,
+    /// Where clients connect to, as the header tells it; the port is that of each connection.
+    pub(crate) listen: SocketAddr,
+}
+
 const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 
 pub(crate) struct Engine {
     pub(crate) stack: Stack,
     poller: Poller,
-    /// Where the connections that peers open are relayed to.
-    to: Option<SocketAddr>,
+    /// What the connections that peers open are relayed to.
+    service: Option<Service>,
     relays: BTreeMap<ConnId, Relay>,
     /// Relays with more to move at once.
     again: Vec<ConnId>,
@@ -32,30 +44,34 @@ pub(crate) struct Engine {
     stopper: (UnixStream, UnixStream),
     pub(crate) stopped: bool,
     pub(crate) happenings: Vec<Happening>,
+    pub(crate) questions: Questions,
+    tally: Tally,
 }
 
 impl Engine {
-    pub(crate) fn new(stack: Stack, to: Option<SocketAddr>) -> io::Result<Engine> {
+    pub(crate) fn new(stack: Stack, service: Option<Service>) -> io::Result<Engine> {
         let poller = Poller::open()?;
         poller.add(&stack.device, DEVICE, true, false)?;
         let stopper = UnixStream::pair()?;
         stopper.0.set_nonblocking(true)?;
-        poller.add(&stopper.0, STOPPER, true, false)?;
+        poller.add(&stopper.0, WAKER, true, false)?;
         Ok(Engine {
             stack,
             poller,
-            to,
+            service,
             relays: BTreeMap::new(),
             again: Vec::new(),
             ready: Vec::new(),
             piece: vec![0; PIECE].into(),
+            questions: Questions::new(stopper.1.try_clone()?),
             stopper,
             stopped: false,
             happenings: Vec::new(),
+            tally: Tally::default(),
         })
     }
 
-    /// Something that is written to, to set `stopped`.
+    /// Something that [`STOP`] is written to, to set `stopped`.
     pub(crate) fn stopper(&self) -> io::Result<UnixStream> {
         self.stopper.1.try_clone()
     }
@@ -80,7 +96,7 @@ impl Engine {
         for at in 0..self.ready.len() {
             match self.ready[at].token {
                 DEVICE => self.stack.take_in()?,
-                STOPPER => self.stopped |= self.stopper.0.read(&mut [0; 16])? > 0,
+                WAKER => self.on_woken()?,
                 conn => {
                     let conn = ConnId(conn as u32);
                     if let Some(relay) = self.relays.get_mut(&conn) {
@@ -121,15 +137,64 @@ impl Engine {
             self.stack.names.client(path)
         });
         let multipath = self.speaks_multipath(conn);
+        let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
+        *self.tally.accepted.entry((port, multipath)).or_default() += 1;
         self.happenings.push(Happening::Accepted { conn, from, multipath });
-        let relayed = match self.to.map(dial) {
-            Some(Ok(socket)) => self.add(Relay::new(conn, socket, true)),
-            Some(Err(error)) => Err(error),
+        let relayed = match self.service.map(|service| (service, dial(service.to))) {
+            Some((service, Ok(socket))) => {
+                let now = self.stack.clock.now();
+                let mut relay = Relay::new(conn, socket, true).opened(now, from);
+                if let Some(from) = from.filter(|_| service.proxy_header) {
+                    relay.begin_with(&self.introduction(conn, from, service));
+                }
+                self.add(relay)
+            }
+            Some((_, Err(error))) => Err(error),
             None => Err(io::Error::other("nobody listens")),
         };
         if let Err(error) = relayed {
             self.end(conn, Some(error.to_string()));
         }
+    }
+
+    /// What tells the service who the client is.
+    fn introduction(&self, conn: ConnId, from: IpAddr, service: Service) -> Vec<u8> {
+        let ports = self.stack.endpoint.ports(conn);
+        let (_, ours, theirs) = ports.and_then(|it| it.first().copied()).unwrap_or_default();
+        let to = SocketAddr::new(service.listen.ip(), ours);
+        proxy_header::encode(SocketAddr::new(from, theirs), to)
+    }
+
+    /// Somebody asks for an end or has a question.
+    fn on_woken(&mut self) -> io::Result<()> {
+        let mut bytes = [ASK; 64];
+        let count = self.stopper.0.read(&mut bytes)?;
+        self.stopped |= bytes[..count].contains(&STOP);
+        Ok(())
+    }
+
+    /// Answers those who ask how the server stands.
+    pub(crate) fn answer(&self) {
+        self.questions.answer(|| self.overview());
+    }
+
+    fn overview(&self) -> Overview {
+        let now = self.stack.clock.now();
+        let mut tally = self.tally.clone();
+        let view = |relay: &Relay| {
+            let stats = self.stack.endpoint.stats(relay.conn)?;
+            let client = |it: &SubflowStats| self.stack.names.client(it.path);
+            let subflows = stats.subflows.iter().map(|it| (client(it), *it)).collect();
+            let port = self.stack.endpoint.service_port(relay.conn).unwrap_or_default();
+            let (conn, from, age) = (relay.conn, relay.from, now.since(relay.since));
+            Some(ConnectionView { conn, from, port, age, stats, subflows })
+        };
+        let connections: Vec<ConnectionView> = self.relays.values().filter_map(view).collect();
+        for cause in connections.iter().filter_map(|it| it.stats.fallback) {
+            *tally.fallbacks.entry(cause).or_default() += 1;
+        }
+        let (counters, totals) = (self.stack.counters, self.stack.endpoint.totals());
+        Overview { age: now.since(Time::ZERO), counters, totals, tally, connections }
     }
 
     pub(crate) fn speaks_multipath(&self, conn: ConnId) -> bool {
@@ -177,6 +242,10 @@ impl Engine {
         let problem = problem.or_else(|| failed.then(|| "the connection has failed".to_owned()));
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
+        self.tally.failed += u64::from(problem.is_some());
+        if let Some(cause) = fallback {
+            *self.tally.fallbacks.entry(cause).or_default() += 1;
+        }
         if problem.is_some() {
             self.stack.endpoint.abort(now, conn);
         }

@@ -5,7 +5,7 @@ use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
 use socket2::Socket;
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown};
 
 /// Bytes that are moved at a time.
 pub(crate) const PIECE: usize = 64 * 1024;
@@ -75,6 +75,11 @@ pub(crate) struct Relay {
     socket_ended: bool,
     told_socket: bool,
     pub(crate) moved: Moved,
+    /// Bytes for the socket that are ours and not the peer's, and have not been moved yet.
+    introduction: u64,
+    /// When it began, and the address that the peer came from.
+    pub(crate) since: Time,
+    pub(crate) from: Option<IpAddr>,
 }
 
 impl Relay {
@@ -89,7 +94,21 @@ impl Relay {
             socket_ended: false,
             told_socket: false,
             moved: Moved::default(),
+            introduction: 0,
+            since: Time::ZERO,
+            from: None,
         }
+    }
+
+    /// The same, opened by a peer.
+    pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay {
+        Relay { since, from, ..self }
+    }
+
+    /// Before all else the socket is told this.
+    pub(crate) fn begin_with(&mut self, bytes: &[u8]) {
+        self.to_socket.keep(bytes);
+        self.introduction = bytes.len() as u64;
     }
 
     /// What the socket is to be waited for: to be read from, to be written to.
@@ -145,7 +164,9 @@ impl Relay {
                     return Ok(false);
                 };
                 self.to_socket.take(count);
-                self.moved.to_socket += count as u64;
+                let own = self.introduction.min(count as u64);
+                self.introduction -= own;
+                self.moved.to_socket += count as u64 - own;
                 continue;
             }
             let count = endpoint.read(now, self.conn, piece);

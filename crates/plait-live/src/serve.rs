@@ -1,9 +1,10 @@
 //! Multipath TCP in front of a TCP service.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Service};
 use crate::happening::Happening;
 use crate::names::Names;
 use crate::observe::Observe;
+use crate::overview::Asker;
 use crate::stack::{Stack, StackCounters};
 use crate::{Device, add_route};
 use plait_base::{Span, Time};
@@ -24,14 +25,18 @@ pub struct ServeSettings {
     pub to: SocketAddr,
     /// Name of the TUN device.
     pub device: String,
+    /// The service is told of each client's address, by the PROXY protocol, version 2.
+    pub proxy_header: bool,
     /// What connections are made from; further addresses are put in.
     pub spec: ConnectionSpec,
+    /// Further ports of the same addresses, and what connections to them are made from.
+    pub ports: Vec<(u16, ConnectionSpec)>,
 }
 
 /// A running server.
 pub struct Server {
     engine: Engine,
-    port: u16,
+    ports: Vec<u16>,
 }
 
 impl fmt::Debug for Server {
@@ -49,19 +54,24 @@ impl Server {
     /// # Errors
     /// Where the process may not make devices, or there is a route for the address already.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
-        let ServeSettings { listen, advertise, to, device, mut spec } = settings;
+        let ServeSettings { listen, advertise, to, device, proxy_header, spec, ports } = settings;
         let device = Device::open(&device, spec.config.mtu as u16)?;
         for address in std::iter::once(listen.ip()).chain(advertise.iter().copied()) {
             add_route(&device, address)?;
         }
-        fit_to_kernels(&mut spec, listen.ip());
-        spec.addresses.clone_from(&advertise);
         let mut stack = Stack::new(device, Names::server(listen.ip()))?;
-        for address in advertise {
-            stack.endpoint.number_address(address);
+        for address in &advertise {
+            stack.endpoint.number_address(*address);
         }
-        stack.endpoint.listen(listen.port(), spec);
-        Ok(Server { engine: Engine::new(stack, Some(to))?, port: listen.port() })
+        let mut listening = Vec::new();
+        for (port, mut spec) in std::iter::once((listen.port(), spec)).chain(ports) {
+            fit_to_kernels(&mut spec, listen.ip());
+            spec.addresses.clone_from(&advertise);
+            stack.endpoint.listen(port, spec);
+            listening.push(port);
+        }
+        let service = Service { to, proxy_header, listen };
+        Ok(Server { engine: Engine::new(stack, Some(service))?, ports: listening })
     }
 
     /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
@@ -76,6 +86,12 @@ impl Server {
     /// Where the process has no file descriptor left.
     pub fn stopper(&self) -> io::Result<UnixStream> {
         self.engine.stopper()
+    }
+
+    /// Something that tells how [`Server::run`] stands.
+    #[must_use]
+    pub fn asker(&self) -> Asker {
+        self.engine.questions.asker()
     }
 
     /// Name of the device.
@@ -99,13 +115,17 @@ impl Server {
         let engine = &mut self.engine;
         while !engine.stopped {
             engine.turn(Time::NEVER)?;
+            engine.answer();
             engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
         engine.stopped = false;
-        engine.stack.endpoint.stop_listening(self.port);
+        for port in &self.ports {
+            engine.stack.endpoint.stop_listening(*port);
+        }
         let until = engine.stack.clock.now() + Server::GRACE;
         while !engine.stopped && !engine.is_over() && engine.stack.clock.now() < until {
             engine.turn(until)?;
+            engine.answer();
             engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
         engine.abort("the server ends")?;

@@ -20,7 +20,7 @@ use std::thread;
 pub(crate) struct EndpointFlags {
     /// The scheduler of every connection
     #[arg(long, value_name = "SCHEDULER", default_value = plait_sched::LIVE_DEFAULT)]
-    scheduler: String,
+    pub(crate) scheduler: String,
     /// The congestion controller of every subflow
     #[arg(long, value_name = "CC", default_value = "cubic")]
     cc: String,
@@ -41,8 +41,13 @@ pub(crate) struct EndpointFlags {
 impl EndpointFlags {
     /// What connections are made from.
     pub(crate) fn spec(&self) -> Result<ConnectionSpec, Failure> {
-        let scheduler = plait_sched::Spec::parse(&self.scheduler)
-            .map_err(|error| Failure::Usage(format!("--scheduler: {}", spec_problem(&error))))?;
+        self.spec_with("--scheduler", &self.scheduler)
+    }
+
+    /// The same with a scheduler that `flag` names.
+    pub(crate) fn spec_with(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
+        let scheduler = plait_sched::Spec::parse(scheduler)
+            .map_err(|error| Failure::Usage(format!("{flag}: {}", spec_problem(&error))))?;
         let controller = plait_cc::Spec::parse(&self.cc)
             .map_err(|error| Failure::Usage(format!("--cc: {}", cc_problem(&error))))?;
         Ok(ConnectionSpec {

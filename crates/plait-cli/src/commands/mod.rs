@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;
+pub(crate) mod doctor;
 pub(crate) mod endpoint;
 pub(crate) mod experiment;
 pub(crate) mod explain;

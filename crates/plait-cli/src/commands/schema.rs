@@ -32,6 +32,8 @@ enum Reporting {
     DecideCcQuestion,
     /// `plait run --json`
     Run,
+    /// `plait doctor --json`
+    Doctor,
     /// A line of `plait run --trace-events`
     Events,
     /// `plait explain --json`
@@ -68,6 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         Reporting::DecideCc => written::<crate::decide::controller::Answer>(),
         Reporting::Run => written::<crate::commands::run::Document>(),
+        Reporting::Doctor => written::<crate::commands::doctor::Document>(),
         Reporting::Events => written::<crate::export::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),

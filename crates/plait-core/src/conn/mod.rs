@@ -43,7 +43,7 @@ use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::event::Event;
-use crate::stats::SubflowStats;
+use crate::stats::{SubflowStats, Totals};
 use crate::tcp::owes::Owes;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
@@ -167,6 +167,8 @@ pub(crate) struct Connection {
     failed: bool,
     keys: Keys,
     subflows: Vec<Subflow>,
+    /// What those have carried whose slots others have taken.
+    replaced: Totals,
     queue: SendQueue,
     window: SendWindow,
     recv: Reassembly,
@@ -204,6 +206,7 @@ impl Connection {
             failed: false,
             keys: Keys::new(key, spec.config.offsets.idsn),
             subflows: Vec::with_capacity(SubflowId::MAX),
+            replaced: Totals::default(),
             queue: SendQueue::new(),
             window: SendWindow::new(),
             recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held()),
@@ -253,6 +256,8 @@ impl Connection {
             path: s.address.path,
             server: s.address.server,
             up: s.standing.joined && s.state.synchronised(),
+            joined: s.shake.join,
+            carried: s.carried(),
             potentially_failed: s.standing.pf,
             cwnd: s.cwnd(),
             ssthresh: s.cc.ssthresh(),
@@ -264,6 +269,13 @@ impl Connection {
             undone: s.undo.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
+    }
+
+    /// What its subflows have carried, those that are gone included.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = self.replaced;
+        self.subflows.iter().for_each(|subflow| totals.add_subflow(subflow));
+        totals
     }
 
     /// Whether there is a slot for a subflow.
@@ -293,7 +305,10 @@ impl Connection {
         let subflow = Subflow::new(id, address, state, shake, &self.spec.config, algorithm);
         self.changed = true;
         match self.subflows.get_mut(id.index()) {
-            Some(slot) => *slot = subflow,
+            Some(slot) => {
+                self.replaced.add_subflow(slot);
+                *slot = subflow;
+            }
             None => self.subflows.push(subflow),
         }
     }

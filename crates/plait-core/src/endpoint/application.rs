@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::conn::{Connection, ConnectionState};
-use crate::stats::ConnectionStats;
+use crate::stats::{ConnectionStats, Totals};
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, Time};
 
@@ -115,6 +115,12 @@ impl Endpoint {
     #[must_use]
     pub fn stats(&self, id: ConnId) -> Option<ConnectionStats> {
         self.connection(id).map(Connection::stats)
+    }
+
+    /// What the subflows of all connections have carried so far, those that were let go included.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.connections.totals()
     }
 
     /// While `on`, segments go to the subflows in strict turn; off, a fresh scheduler takes over.

@@ -1,6 +1,7 @@
 //! The connections that an endpoint keeps.
 
 use crate::conn::Connection;
+use crate::stats::Totals;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::ConnId;
@@ -26,6 +27,8 @@ pub(super) struct Records {
     next: u32,
     /// Those that nobody was told of.
     untold: usize,
+    /// What those have carried that were let go.
+    gone: Totals,
 }
 
 impl Records {
@@ -89,8 +92,16 @@ impl Records {
             return false;
         }
         self.untold -= usize::from(!told);
+        self.gone.add(&conn.totals());
         self.list.remove(at);
         true
+    }
+
+    /// What connections have carried, those that are gone included.
+    pub(super) fn totals(&self) -> Totals {
+        let mut totals = self.gone;
+        self.list.iter().for_each(|record| totals.add(&record.conn.totals()));
+        totals
     }
 
     pub(super) fn len(&self) -> usize {

@@ -37,7 +37,15 @@ impl Serving {
     pub fn start(bed: &Bed, to: SocketAddr, spec: ConnectionSpec) -> io::Result<Serving> {
         let listen = SocketAddr::new(bed.family.service(), 80);
         let (device, advertise) = ("plait0".to_owned(), spec.addresses.clone());
-        let settings = ServeSettings { listen, advertise, to, device, spec };
+        let settings = ServeSettings {
+            listen,
+            advertise,
+            to,
+            device,
+            proxy_header: false,
+            spec,
+            ports: Vec::new(),
+        };
         let mut server = bed.server.within(|| Server::open(settings))??;
         let stopper = server.stopper()?;
         let space = bed.server.try_clone()?;

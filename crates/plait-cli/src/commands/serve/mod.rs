@@ -1,5 +1,9 @@
 //! `plait serve`: Multipath TCP in front of a TCP service.
 
+mod metrics;
+mod notify;
+mod top;
+
 use crate::commands::endpoint::{EndpointFlags, resolve, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
@@ -7,7 +11,7 @@ use plait_app::Host;
 use plait_live::{Happening, ServeSettings, Server};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
@@ -33,8 +37,27 @@ pub(crate) struct Args {
     /// A further address to listen on, which clients are told of (ADD_ADDR); may be repeated
     #[arg(long, value_name = "ADDR")]
     advertise: Vec<IpAddr>,
+    /// A further port to listen on, with a scheduler of its own; may be repeated
+    #[arg(long, value_name = "PORT=SCHEDULER")]
+    port: Vec<String>,
+    /// Tell the service each client's address, by the PROXY protocol
+    #[arg(long, value_name = "VERSION")]
+    proxy_protocol: Option<ProxyProtocol>,
+    /// Tell Prometheus how it stands, at http://ADDR:PORT/metrics
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// Show connections and their paths on stdout, each second
+    #[arg(long)]
+    top: bool,
     #[command(flatten)]
     endpoint: EndpointFlags,
+}
+
+/// Which header.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum ProxyProtocol {
+    /// The binary one
+    V2,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
@@ -45,6 +68,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let plan = args.endpoint.plan(own);
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
+    let schedulers = args.schedulers();
+    let metrics = args.metrics.map(listen).transpose()?;
     let files = args.endpoint.files(Host::Server, BTreeMap::new())?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
@@ -56,15 +81,30 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if console.chatter > 0 {
         eprintln!("listening on {} behind {}, to {}", args.listen, server.device(), args.to);
     }
+    if let Some(listener) = metrics {
+        metrics::serve(listener, server.asker(), schedulers);
+    }
+    if args.top {
+        top::show(server.asker(), console);
+    }
+    notify::tell(notify::READY);
+    // The picture is not to be written over.
+    let wanted = if args.top { 2 } else { 1 };
     let tell = |happening: &Happening| {
-        if console.chatter > 0 {
+        if console.chatter >= wanted {
             eprintln!("{happening}");
         }
     };
     let served = server.run(tell).map_err(internal);
+    notify::tell(notify::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
     served.and(written)?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address)
+        .map_err(|error| Failure::Usage(format!("--metrics: `{address}`: {error}")))
 }
 
 impl Args {
@@ -76,7 +116,43 @@ impl Args {
             let problem = format!("--advertise: `{other}` is of another family than --listen");
             return Err(Failure::Usage(problem));
         }
-        let (listen, advertise) = (self.listen, self.advertise.clone());
-        Ok(ServeSettings { listen, advertise, to, device: self.endpoint.device.clone(), spec })
+        let mut ports = Vec::new();
+        for (port, scheduler) in self.further_ports()? {
+            if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
+                return Err(Failure::Usage(format!("--port: {port} is listened on already")));
+            }
+            ports.push((port, self.endpoint.spec_with("--port", scheduler)?));
+        }
+        Ok(ServeSettings {
+            listen: self.listen,
+            advertise: self.advertise.clone(),
+            to,
+            device: self.endpoint.device.clone(),
+            proxy_header: self.proxy_protocol.is_some(),
+            spec,
+            ports,
+        })
+    }
+
+    /// The further ports, and the name of the scheduler of each.
+    fn further_ports(&self) -> Result<Vec<(u16, &str)>, Failure> {
+        let mut all = Vec::new();
+        for text in &self.port {
+            let (port, scheduler) = text.split_once('=').unwrap_or((text, ""));
+            let number = port.parse().ok().filter(|port| *port > 0);
+            let number = number.filter(|_| !scheduler.is_empty()).ok_or_else(|| {
+                let given = text.escape_debug();
+                Failure::Usage(format!("--port: `{given}`\n  allowed: PORT=SCHEDULER, as 443=ecf"))
+            })?;
+            all.push((number, scheduler));
+        }
+        Ok(all)
+    }
+
+    /// The schedulers by port, for metrics. Only of arguments that `settings` has taken.
+    fn schedulers(&self) -> BTreeMap<u16, String> {
+        let further = self.further_ports().unwrap_or_default();
+        let further = further.into_iter().map(|(port, name)| (port, name.to_owned()));
+        further.chain([(self.listen.port(), self.endpoint.scheduler.clone())]).collect()
     }
 }

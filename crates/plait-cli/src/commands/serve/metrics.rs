@@ -1,0 +1,193 @@
+//! `--metrics`: how the server stands, in the text format of Prometheus (version 0.0.4).
+
+use plait_core::Carried;
+use plait_live::{Asker, Overview};
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+/// A question is no longer than this, comes in so many pieces, and each of them within this time.
+const LONGEST: usize = 8 * 1024;
+const PIECES: usize = 8;
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Answers whoever asks for `/metrics`, one at a time, on a thread of its own. `schedulers` are those
+/// of the ports.
+pub(super) fn serve(listener: TcpListener, asker: Asker, schedulers: BTreeMap<u16, String>) {
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Who does not listen any more is no concern of ours.
+            let _ = answer(stream, &asker, &schedulers);
+        }
+    });
+}
+
+fn answer(
+    mut stream: TcpStream,
+    asker: &Asker,
+    schedulers: &BTreeMap<u16, String>,
+) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut question = vec![0; LONGEST];
+    let mut len = 0;
+    for _ in 0..PIECES {
+        let count = stream.read(&mut question[len..])?;
+        len += count;
+        if count == 0 || question[..len].windows(4).any(|it| it == b"\r\n\r\n") {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&question[..len]);
+    let mut words = text.split([' ', '\r']);
+    let path = words.nth(1).unwrap_or("").split('?').next().unwrap_or("");
+    let (status, body) = match (text.starts_with("GET "), path) {
+        (true, "/metrics") => match asker.ask() {
+            Some(overview) => ("200 OK", render(&overview, schedulers)),
+            None => ("503 Service Unavailable", "the server ends\n".to_owned()),
+        },
+        (true, _) => ("404 Not Found", "there is only /metrics\n".to_owned()),
+        (false, _) => ("405 Method Not Allowed", "only GET\n".to_owned()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// Text that grows by families of samples.
+#[derive(Default)]
+struct Exposition(String);
+
+impl Exposition {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (at, (label, text)) in labels.iter().enumerate() {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let before = if at == 0 { '{' } else { ',' };
+            let _ = write!(self.0, "{before}{label}=\"{text}\"");
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.0, "{end} {value}");
+    }
+}
+
+/// All there is to tell. Every series is there from the start, so that rates can be taken, but those
+/// of causes and of kinds of connections that have not come yet.
+fn render(overview: &Overview, schedulers: &BTreeMap<u16, String>) -> String {
+    let mut out = Exposition::default();
+    let name = "plait_build_info";
+    out.family(name, "gauge", "Which plait this is; always 1.");
+    let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("PLAIT_COMMIT"))];
+    out.sample(name, &build, 1);
+    connections(&mut out, overview, schedulers);
+    subflows(&mut out, overview);
+    let counters = &overview.counters;
+    let name = "plait_packets_total";
+    out.family(name, "counter", "IP packets of the device.");
+    out.sample(name, &[("direction", "received")], counters.packets_in);
+    out.sample(name, &[("direction", "sent")], counters.packets_out);
+    let name = "plait_packets_refused_total";
+    let help = "Packets that held no segment for plait: damaged, of another protocol, elsewhere.";
+    out.family(name, "counter", help);
+    out.sample(name, &[], counters.refused);
+    let name = "plait_packets_dropped_total";
+    out.family(name, "counter", "Packets of plait that the kernel did not take.");
+    out.sample(name, &[], counters.dropped);
+    out.0
+}
+
+fn connections(out: &mut Exposition, overview: &Overview, schedulers: &BTreeMap<u16, String>) {
+    let word = |multipath| if multipath { "true" } else { "false" };
+    let scheduler = |port: u16| schedulers.get(&port).map_or("", String::as_str);
+    let name = "plait_connections";
+    out.family(name, "gauge", "Connections that are relayed now.");
+    for multipath in [true, false] {
+        let count = overview.connections.iter().filter(|it| it.stats.multipath == multipath);
+        out.sample(name, &[("multipath", word(multipath))], count.count());
+    }
+    let name = "plait_connections_accepted_total";
+    let help = "Connections that clients opened, by the scheduler of their port and whether \
+                Multipath TCP was agreed on.";
+    out.family(name, "counter", help);
+    for ((port, multipath), count) in &overview.tally.accepted {
+        let port_text = port.to_string();
+        let labels = [
+            ("port", port_text.as_str()),
+            ("scheduler", scheduler(*port)),
+            ("multipath", word(*multipath)),
+        ];
+        out.sample(name, &labels, count);
+    }
+    let name = "plait_connections_failed_total";
+    out.family(name, "counter", "Connections that did not end in order.");
+    out.sample(name, &[], overview.tally.failed);
+    let name = "plait_fallbacks_total";
+    out.family(name, "counter", "Connections that fell back to plain TCP, by cause.");
+    for (cause, count) in &overview.tally.fallbacks {
+        out.sample(name, &[("cause", &format!("{cause:?}"))], count);
+    }
+}
+
+fn subflows(out: &mut Exposition, overview: &Overview) {
+    let name = "plait_subflows";
+    out.family(name, "gauge", "Subflows that may carry data; a connection begins with its first.");
+    let all = overview.connections.iter().flat_map(|it| &it.stats.subflows);
+    let up = all.filter(|subflow| subflow.up);
+    let joined = up.clone().filter(|subflow| subflow.joined).count();
+    let first = up.count() - joined;
+    out.sample(name, &[("subflow", "first")], first);
+    out.sample(name, &[("subflow", "joined")], joined);
+    let mut each = |name: &str, help: &str, of: fn(&Carried) -> u64| {
+        out.family(name, "counter", help);
+        out.sample(name, &[("subflow", "first")], of(&overview.totals.first));
+        out.sample(name, &[("subflow", "joined")], of(&overview.totals.joined));
+    };
+    each("plait_sent_bytes_total", "Payload sent on subflows, each byte once.", |it| it.sent);
+    each("plait_received_bytes_total", "Payload taken in on subflows.", |it| it.received);
+    let help = "Segments sent again on their subflow.";
+    each("plait_retransmissions_total", help, |it| it.retransmissions);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_clients_has_its_series() {
+        let mut overview = Overview::default();
+        overview.tally.accepted.insert((80, true), 3);
+        overview.totals.joined.sent = 17;
+        let schedulers = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
+        let text = render(&overview, &schedulers);
+        let lines: Vec<&str> = text.lines().collect();
+        for line in [
+            "# TYPE plait_connections gauge",
+            "plait_connections{multipath=\"true\"} 0",
+            "plait_connections_accepted_total{port=\"80\",scheduler=\"ecf:beta=\\\"1\\\"\",multipath=\"true\"} 3",
+            "plait_connections_failed_total 0",
+            "plait_sent_bytes_total{subflow=\"joined\"} 17",
+            "plait_sent_bytes_total{subflow=\"first\"} 0",
+        ] {
+            assert!(lines.contains(&line), "{line}\n{text}");
+        }
+        // Each family is announced once, and each sample is one of it.
+        let mut family = "";
+        for line in lines {
+            match line.strip_prefix("# TYPE ") {
+                Some(kind) => family = kind.split(' ').next().unwrap_or(""),
+                None => assert!(line.starts_with('#') || line.starts_with(family), "{line}"),
+            }
+        }
+    }
+}

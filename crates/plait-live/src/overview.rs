@@ -1,0 +1,105 @@
+//! How a server stands: counters and connections, for metrics and for whoever watches.
+
+use crate::stack::StackCounters;
+use plait_base::{ConnId, Span};
+use plait_core::{ConnectionStats, FallbackCause, SubflowStats, Totals};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::time::Duration;
+
+/// What is written to a server's waker.
+pub(crate) const STOP: u8 = 0;
+pub(crate) const ASK: u8 = 1;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a server stands at an instant.
+#[derive(Clone, Default, Debug)]
+pub struct Overview {
+    /// Since it began.
+    pub age: Span,
+    /// Packets.
+    pub counters: StackCounters,
+    /// What subflows have carried.
+    pub totals: Totals,
+    /// Connections that have come and gone.
+    pub tally: Tally,
+    /// Those that are relayed now.
+    pub connections: Vec<ConnectionView>,
+}
+
+/// Counters of connections; they only grow.
+#[derive(Clone, Default, Debug)]
+pub struct Tally {
+    /// Connections that clients have opened, by port and whether Multipath TCP was agreed on.
+    pub accepted: BTreeMap<(u16, bool), u64>,
+    /// Those that did not end in order.
+    pub failed: u64,
+    /// Those that fell back to plain TCP, by cause.
+    pub fallbacks: BTreeMap<FallbackCause, u64>,
+}
+
+/// A connection that is relayed.
+#[derive(Clone, Debug)]
+pub struct ConnectionView {
+    /// The connection.
+    pub conn: ConnId,
+    /// The address that it was opened from.
+    pub from: Option<IpAddr>,
+    /// The port that it was opened to.
+    pub port: u16,
+    /// Since it was opened.
+    pub age: Span,
+    /// State and counters.
+    pub stats: ConnectionStats,
+    /// Its subflows, with the client's address of each.
+    pub subflows: Vec<(Option<IpAddr>, SubflowStats)>,
+}
+
+/// Asks a running server how it stands, from any thread.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    questions: Sender<SyncSender<Overview>>,
+    waker: Arc<UnixStream>,
+}
+
+impl Asker {
+    /// How it stands; `None` where it does not run any more.
+    #[must_use]
+    pub fn ask(&self) -> Option<Overview> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.questions.send(answer).ok()?;
+        (&*self.waker).write_all(&[ASK]).ok()?;
+        answered.recv_timeout(PATIENCE).ok()
+    }
+}
+
+/// Questions that wait for an answer.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    asker: Asker,
+    asked: Receiver<SyncSender<Overview>>,
+}
+
+impl Questions {
+    pub(crate) fn new(waker: UnixStream) -> Questions {
+        let (questions, asked) = mpsc::channel();
+        Questions { asker: Asker { questions, waker: Arc::new(waker) }, asked }
+    }
+
+    pub(crate) fn asker(&self) -> Asker {
+        self.asker.clone()
+    }
+
+    /// Answers all of them; who does not wait any more gets none.
+    pub(crate) fn answer(&self, overview: impl Fn() -> Overview) {
+        for answer in self.asked.try_iter() {
+            let _ = answer.try_send(overview());
+        }
+    }
+}
