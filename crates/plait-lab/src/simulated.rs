@@ -51,7 +51,7 @@ impl Watch for Watching {
     }
 }
 
-fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
+pub(crate) fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
     let completed = outcome.complete();
     let competing = competing(&cell.scenario, &outcome);
     let connection = outcome.pairs.into_iter().flatten().next();

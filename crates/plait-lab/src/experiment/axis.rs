@@ -51,21 +51,24 @@ impl Axis {
         })
     }
 
-    /// The points of a design: its ranges, each with its name.
+    /// The points of a design: its ranges, each with its name. Ranges of one list share a coordinate.
     #[must_use]
     pub(crate) fn designed(
         name: &str,
         count: usize,
         seed: u64,
-        ranges: &[(String, Number, Number)],
+        ranges: &[Vec<(String, Number, Number)>],
     ) -> Axis {
         let place = |(at, unit_cube): (usize, Vec<f64>)| {
-            let field = |((name, low, high), share): (&(String, Number, Number), f64)| {
+            let field = |(name, low, high): &(String, Number, Number), share: f64| {
                 let span = high.amount.saturating_sub(low.amount) as f64;
                 let amount = low.amount + (span * share) as u64;
                 (name.clone(), Number { amount, unit: low.unit }.to_string())
             };
-            let fields = ranges.iter().zip(unit_cube).map(field).collect();
+            let shared = ranges.iter().zip(&unit_cube);
+            let fields = shared
+                .flat_map(|(list, share)| list.iter().map(|range| field(range, *share)))
+                .collect();
             Point { text: (at + 1).to_string(), fields }
         };
         let points = design::points(ranges.len(), count, seed);

@@ -275,7 +275,8 @@ impl Reader<'_> {
         Ok(Point { fields, ..Point::plain(&text) })
     }
 
-    /// `{ design = COUNT, seed = NUMBER, FIELD = "FROM..TO", ... }`
+    /// `{ design = COUNT, seed = NUMBER, FIELD = "FROM..TO", ... }`; for one coordinate in several
+    /// ranges `FIELD = { low = "FROM..TO", high = "FROM..TO" }`, which are `FIELD_low`, `FIELD_high`.
     fn design(
         &self,
         name: &str,
@@ -286,26 +287,21 @@ impl Reader<'_> {
         let (mut count, mut seed, mut ranges) = (0, 1, Vec::new());
         for (key, value) in in_order(table) {
             let field = format!("{field}.{}", key.get_ref());
-            let text = self.source.text(value, &field)?;
-            let given = Given { place: self.source.place(&value.span(), &field), text };
-            match key.get_ref().as_ref() {
-                "design" => count = given.count(1, MOST_POINTS as u64)?,
-                "seed" => seed = given.count(0, u64::MAX)?,
-                name => {
-                    let ends = given.text.split_once("..").and_then(|(low, high)| {
-                        Some((Number::parse(low).ok()?, Number::parse(high).ok()?))
-                    });
-                    match ends {
-                        Some((low, high)) if low.unit == high.unit && low.amount <= high.amount => {
-                            ranges.push((name.to_owned(), low, high));
-                        }
-                        _ => {
-                            return Err(given
-                                .error(Fault::Invalid, "not a range")
-                                .allow("FROM..TO, such as 1mbit..100mbit"));
-                        }
+            let given = |value: &Spanned<DeValue<'_>>| {
+                let text = self.source.text(value, &field)?;
+                Ok(Given { place: self.source.place(&value.span(), &field), text })
+            };
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("design", _) => count = given(value)?.count(1, MOST_POINTS as u64)?,
+                ("seed", _) => seed = given(value)?.count(0, u64::MAX)?,
+                (name, DeValue::Table(several)) => {
+                    let mut list = Vec::new();
+                    for (key, value) in in_order(several) {
+                        list.push(ends(&given(value)?, &format!("{name}_{}", key.get_ref()))?);
                     }
+                    ranges.push(list);
                 }
+                (name, _) => ranges.push(vec![ends(&given(value)?, name)?]),
             }
         }
         if ranges.is_empty() {
@@ -596,6 +592,22 @@ impl Reader<'_> {
         picture.panels = panels(axes, &[picture.x, picture.y]);
         self.experiment.pictures.push(picture);
         Ok(())
+    }
+}
+
+/// `FROM..TO`
+fn ends(given: &Given, name: &str) -> Result<(String, Number, Number)> {
+    let ends = given
+        .text
+        .split_once("..")
+        .and_then(|(low, high)| Some((Number::parse(low).ok()?, Number::parse(high).ok()?)));
+    match ends {
+        Some((low, high)) if low.unit == high.unit && low.amount <= high.amount => {
+            Ok((name.to_owned(), low, high))
+        }
+        _ => Err(given
+            .error(Fault::Invalid, "not a range")
+            .allow("FROM..TO, such as 1mbit..100mbit")),
     }
 }
 

@@ -41,9 +41,10 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     // How many points have a relation, and which share of them.
     ("count", Function::Count, 1, 1),
     ("share", Function::Share, 1, 1),
-    // 1 where each is at least (at most) the one before, within a slack: increasing(x, 5%).
-    ("increasing", Function::Increasing, 1, 2),
-    ("decreasing", Function::Decreasing, 1, 2),
+    // 1 where each is at least (at most) the one before, within a slack that is a share of it, and
+    // another that is a number: increasing(x, 5%), increasing(x, 0, 0.05).
+    ("increasing", Function::Increasing, 1, 3),
+    ("decreasing", Function::Decreasing, 1, 3),
     // first(relation, at(axis)): the number of the first point that has it.
     ("first", Function::First, 2, 2),
     // slope(x, at(axis)): of the line through the points by least squares.
@@ -100,8 +101,8 @@ impl Function {
             Function::Abs => Some(first.clone().map(f64::abs)),
             Function::Count => scalar(first.data.iter().sum()),
             Function::Share => scalar(first.data.iter().sum::<f64>() / first.data.len() as f64),
-            Function::Increasing => scalar(monotone(&first.data, slack(others), false)),
-            Function::Decreasing => scalar(monotone(&first.data, slack(others), true)),
+            Function::Increasing => scalar(monotone(&first.data, others, false)),
+            Function::Decreasing => scalar(monotone(&first.data, others, true)),
             Function::First => {
                 let found =
                     first.zip(second()?, |holds, at| if holds > 0.0 { at } else { f64::NAN })?;
@@ -138,17 +139,14 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     percentile(&sorted, share * 100.0).unwrap_or(f64::NAN)
 }
 
-fn slack(others: &[Array]) -> f64 {
-    others.first().and_then(|it| it.data.first()).copied().unwrap_or(0.0)
-}
-
-fn monotone(values: &[f64], slack: f64, down: bool) -> f64 {
+fn monotone(values: &[f64], slacks: &[Array], down: bool) -> f64 {
+    let slack = |at: usize| slacks.get(at).and_then(|it| it.data.first()).copied().unwrap_or(0.0);
     if values.iter().any(|value| value.is_nan()) {
         return f64::NAN;
     }
     let follows = |pair: &[f64]| {
         let (before, after) = (pair[0], pair[1]);
-        let room = slack * before.abs() + 1e-9 * before.abs();
+        let room = slack(0) * before.abs() + slack(1) + 1e-9 * before.abs();
         if down { after <= before + room } else { after >= before - room }
     };
     f64::from(u8::from(values.windows(2).all(follows)))

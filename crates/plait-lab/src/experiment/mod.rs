@@ -9,6 +9,7 @@ mod axis;
 mod design;
 mod embedded;
 mod eval;
+mod extra;
 mod file;
 mod function;
 mod names;
@@ -179,6 +180,12 @@ impl Experiment {
             }
         }
         quick
+    }
+
+    /// Whether a claim or a picture names what is no measure of every run.
+    fn wants_extra(&self) -> bool {
+        self.claims.iter().any(|claim| claim.holds.names(&extra::is_extra))
+            || self.pictures.iter().any(|picture| extra::is_extra(&picture.measure))
     }
 
     /// The names of its rows.

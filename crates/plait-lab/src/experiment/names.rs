@@ -1,6 +1,7 @@
 //! The names that a statement may use.
 
 use super::axis::Axis;
+use super::extra::{OF_PATHS, OF_RUNS};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::report::COMPETING;
 use plait_app::MEASURES;
@@ -27,14 +28,21 @@ impl Names<'_> {
         more: &'c [&'b str],
         place: &Place,
     ) -> Result<(String, &'c [&'b str]), ScenarioError> {
-        if name == COMPETING {
+        let known = MEASURES.iter().map(|it| (it.name, matches!(it.value, Value::Path(_))));
+        let extra =
+            OF_RUNS.iter().map(|it| (it.0, false)).chain(OF_PATHS.iter().map(|it| (it.0, true)));
+        let mut all = known.chain(extra).chain([(COMPETING, false)]);
+        let Some((_, of_path)) = all.clone().find(|known| known.0 == name) else {
+            return Err(ScenarioError::unknown(
+                place,
+                "measure",
+                name,
+                all.by_ref().map(|it| it.0),
+            ));
+        };
+        if !of_path {
             return Ok((name.to_owned(), more));
         }
-        let Some(entry) = MEASURES.iter().find(|entry| entry.name == name) else {
-            let names = MEASURES.iter().map(|entry| entry.name).chain([COMPETING]);
-            return Err(ScenarioError::unknown(place, "measure", name, names));
-        };
-        let Value::Path(_) = entry.value else { return Ok((name.to_owned(), more)) };
         let paths = || self.paths.iter().map(String::as_str);
         match more.split_first() {
             Some((path, more)) if paths().any(|known| known == *path) => {

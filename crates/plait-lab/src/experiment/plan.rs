@@ -35,6 +35,8 @@ pub struct Planned {
     pub cell: Cell,
     /// How many runs are made of it.
     pub runs: u32,
+    /// Whether numbers are collected that are no measures of every run.
+    pub(super) extra: bool,
     /// SHA-256 of everything that its outcome depends on except the seed and the program.
     pub(super) address: [u8; 32],
 }
@@ -191,8 +193,9 @@ fn planned(
         hasher.update(texts.borrow().get(&file).map(String::as_bytes).unwrap_or_default());
     }
     let cell = Cell { scenario: Arc::new(scenario), subject, cc };
-    hasher.update(format!("\n{cell}\n{}", cell.cc));
-    Ok(Planned { row, at: at.to_vec(), cell, runs, address: hasher.finalize().into() })
+    let extra = experiment.wants_extra();
+    hasher.update(format!("\n{cell}\n{}\n{extra}", cell.cc));
+    Ok(Planned { row, at: at.to_vec(), cell, runs, extra, address: hasher.finalize().into() })
 }
 
 /// Puts the points of the axes into the texts of a draft.
@@ -205,38 +208,40 @@ fn fill_in(experiment: &Experiment, at: &[usize], draft: &mut Draft) -> Result<(
     Ok(())
 }
 
-/// A text with `{axis}` and `{axis.field}` replaced.
+/// A text with `{axis}` and `{axis.field}` replaced, the innermost first: `{point.rtt_{class}}`.
 fn filled(experiment: &Experiment, at: &[usize], given: &Given) -> Result<String, ScenarioError> {
-    let mut out = String::new();
-    let mut rest = given.text.as_str();
-    while let Some((before, after)) = rest.split_once('{') {
-        out.push_str(before);
-        let Some((name, after)) = after.split_once('}') else {
-            return Err(given
-                .error(Fault::Invalid, "`{` without `}`")
-                .allow("{AXIS} or {AXIS.FIELD}"));
-        };
-        let (axis, field) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
-        let unknown = |what: &str, text: &str, names: Vec<&str>| {
-            ScenarioError::unknown(&given.place, what, text, names)
-        };
-        let axes = &experiment.axes;
-        let Some(index) = axes.iter().position(|known| known.name == axis) else {
-            return Err(unknown("axis", axis, axes.iter().map(|it| it.name.as_str()).collect()));
-        };
-        let point = &axes[index].points[at[index]];
-        out.push_str(match field {
-            None => &point.text,
-            Some(field) => point.fields.get(field).ok_or_else(|| {
-                unknown(
-                    "field of the point",
-                    field,
-                    point.fields.keys().map(String::as_str).collect(),
-                )
-            })?,
-        });
-        rest = after;
+    let mut text = given.text.clone();
+    while let Some(close) = text.find('}') {
+        let Some(open) = text[..close].rfind('{') else { break };
+        let put = placed(experiment, at, given, &text[open + 1..close])?;
+        text.replace_range(open..=close, put);
     }
-    out.push_str(rest);
-    Ok(out)
+    match text.contains(['{', '}']) {
+        true => Err(given
+            .error(Fault::Invalid, "`{` and `}` do not match")
+            .allow("{AXIS} or {AXIS.FIELD}")),
+        false => Ok(text),
+    }
+}
+
+/// What stands for `axis` or `axis.field`.
+fn placed<'a>(
+    experiment: &'a Experiment,
+    at: &[usize],
+    given: &Given,
+    name: &str,
+) -> Result<&'a str, ScenarioError> {
+    let (axis, field) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
+    let unknown = |what: &str, text: &str, names: Vec<&str>| {
+        ScenarioError::unknown(&given.place, what, text, names)
+    };
+    let axes = &experiment.axes;
+    let Some(index) = axes.iter().position(|known| known.name == axis) else {
+        return Err(unknown("axis", axis, axes.iter().map(|it| it.name.as_str()).collect()));
+    };
+    let point = &axes[index].points[at[index]];
+    let Some(field) = field else { return Ok(&point.text) };
+    point.fields.get(field).map(String::as_str).ok_or_else(|| {
+        unknown("field of the point", field, point.fields.keys().map(String::as_str).collect())
+    })
 }

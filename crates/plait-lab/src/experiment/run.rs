@@ -1,9 +1,11 @@
 //! Runs the cells of plans, each once, in parallel.
 
-use super::plan::Plan;
+use super::extra::Collector;
+use super::plan::{Plan, Planned};
 use super::results::{Results, RunRecord};
 use super::store::Store;
 use crate::compare::{World, run_seed};
+use crate::simulated::{run_outcome, simulate};
 use crate::workers::on_threads;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -62,8 +64,7 @@ pub fn run<W: World>(
             let planned = &plan.cells[*cell];
             // Two experiments may share a cell.
             let record = store.find(key).unwrap_or_else(|| {
-                let outcome = world.run(&planned.cell, *seed);
-                let record = RunRecord::of(&outcome, &planned.cell.scenario);
+                let record = made_by(world, planned, *seed);
                 if let Err(error) = store.keep(key, &record)
                     && let Ok(mut trouble) = trouble.lock()
                 {
@@ -86,4 +87,20 @@ pub fn run<W: World>(
         Ok(Some(error)) => Err(error),
         _ => Ok(results),
     }
+}
+
+/// Runs a cell once: in the world, or in the simulator with somebody who collects more.
+fn made_by<W: World>(world: &W, planned: &Planned, seed: u64) -> RunRecord {
+    let cell = &planned.cell;
+    let scenario = &cell.scenario;
+    if !planned.extra {
+        return RunRecord::of(&world.run(cell, seed), scenario);
+    }
+    let segment = u64::from(cell.connection().segment_payload());
+    let mut collector = Collector::new(scenario.workload.sender(), segment, scenario.paths.len());
+    let outcome = run_outcome(cell, simulate(cell, seed, &mut collector));
+    let mut record = RunRecord::of(&outcome, scenario);
+    let names = scenario.paths.iter().map(|path| path.name.as_str());
+    record.values.extend(collector.finish(names));
+    record
 }

@@ -184,6 +184,27 @@ impl Statement {
     }
 }
 
+impl Statement {
+    /// Whether it names a measure that `is` so.
+    pub(super) fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
+    }
+}
+
+impl Expression {
+    fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        match self {
+            Expression::Literal(_) | Expression::Points(..) => false,
+            Expression::Value(value) => is(&value.measure),
+            Expression::Sum(_, left, right) => left.names(is) || right.names(is),
+            Expression::Call(_, arguments) => arguments.iter().any(|it| it.names(is)),
+            Expression::Truth(all) => {
+                all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
+            }
+        }
+    }
+}
+
 /// Reads a statement from its start to its end.
 struct Reader<'a> {
     rest: &'a str,

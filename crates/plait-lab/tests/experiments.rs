@@ -1,0 +1,262 @@
+//! The experiments that the program carries with it: each can be read and planned, and each claim of
+//! the catalogue that they name is named once.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+use plait_lab::experiment::{
+    Experiment, Kind, Misses, Plan, Progress, Proven, Standing, Store, experiments, file_schema,
+    judge, run,
+};
+use plait_lab::{Simulator, World};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+fn all() -> Vec<Experiment> {
+    experiments(None).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_experiment_can_be_planned_whole_and_quick() {
+    let mut wrong = Vec::new();
+    for experiment in all() {
+        for (quick, plan) in
+            [(false, Plan::of(&experiment, false)), (true, Plan::of(&experiment.quickened(), true))]
+        {
+            match plan {
+                Ok(plan) if plan.cells.is_empty() && !quick => wrong.push(experiment.id.clone()),
+                Ok(_) => {}
+                Err(error) => wrong.push(error.to_string()),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
+    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    for claim in all().iter().flat_map(|experiment| &experiment.claims) {
+        let before = kinds.insert(claim.id.clone(), claim.kind);
+        assert_eq!(before, None, "{} stands twice", claim.id);
+    }
+    let proven = Proven::embedded().unwrap().0;
+    for id in Misses::embedded().unwrap().0.keys() {
+        assert!(kinds.contains_key(id), "{id} is listed as a miss and judged nowhere");
+    }
+    for id in proven.keys() {
+        assert!(!kinds.contains_key(id), "{id} is judged and proven by a test");
+    }
+}
+
+/// A test that is named as the proof of a claim is there, and says so.
+#[test]
+fn proofs_are_there() {
+    for (id, claim) in Proven::embedded().unwrap().0 {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(&claim.file))
+            .unwrap_or_else(|error| panic!("{id}: {}: {error}", claim.file));
+        let test = format!("fn {}(", claim.test);
+        assert!(text.contains(&test), "{id}: no test {} in {}", claim.test, claim.file);
+    }
+}
+
+/// `PLAIT_BLESS=1 cargo test -p plait-lab --test experiments` writes it.
+#[test]
+fn the_schema_of_the_files_is_the_one_that_is_written_down() {
+    let file = Path::new(ROOT).join("experiments/schema.json");
+    let text = serde_json::to_string_pretty(&file_schema()).unwrap() + "\n";
+    if std::env::var_os("PLAIT_BLESS").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    assert!(std::fs::read_to_string(&file).unwrap() == text, "it drifted; see above");
+}
+
+const SMALL: &str = r#"
+title = "Small"
+workload = "download:{size}"
+runs = 4
+[[path]]
+name = "wifi"
+rtt = "20ms"
+rate = "20mbit"
+loss = "1%"
+[[path]]
+name = "lte"
+rtt = "{rtt}"
+rate = "8mbit"
+[sweep]
+size = ["20kB", "100kB"]
+rtt = ["40ms", "80ms"]
+[row]
+tcp = { single = "wifi", only = { rtt = ["40ms"] } }
+lrf = { scheduler = "minrtt" }
+[[claim]]
+id = "x-h1"
+kind = "hard"
+says = "s"
+holds = "for rtt: increasing(lrf.completion_ms) and lrf.completion_ms > 0 and count(lrf.completion_ms.runs[size=20kB] > 0) == 4"
+[[claim]]
+id = "x-h2"
+kind = "hard"
+says = "s"
+holds = "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]"
+[[claim]]
+id = "x-u3"
+kind = "exact"
+core = true
+says = "s"
+holds = "max(tcp.completion_ms[size=20kB]) <= 2 * tcp.completion_ms.max[size=20kB] and {size: 1, 2} * 2 == {size: 2, 4} and 20 < at(rtt) / 1 <= 80"
+"#;
+
+fn plan(text: &str) -> Plan {
+    let experiment = Experiment::from_toml("small.toml", text).unwrap_or_else(|it| panic!("{it}"));
+    Plan::of(&experiment, false).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn claims_are_judged_over_cells() {
+    let plan = plan(SMALL);
+    // tcp at one rtt and two sizes; lrf at four points.
+    assert_eq!((plan.cells.len(), plan.runs()), (6, 24));
+    let progress = Progress { told: &|_, _, _| (), cancelled: &AtomicBool::new(false), jobs: None };
+    let results = run(vec![plan], &Simulator, &Store::in_memory("1"), &progress).unwrap();
+    let misses = Misses::from_toml("m", "[x-h1]\nwhy = \"because\"\n").unwrap();
+    let judged = judge(&results[0], &misses);
+    let standings: Vec<&Standing> = judged.iter().map(|it| &it.standing).collect();
+    assert_eq!(standings, [&Standing::HoldsAgain, &Standing::Fails, &Standing::Holds]);
+    assert!(judged[0].gates() && judged[1].gates() && !judged[2].gates());
+    let misses = Misses::from_toml("m", "[x-h2]\nwhy = \"because\"\n").unwrap();
+    let judged = judge(&results[0], &misses);
+    assert_eq!(judged[1].standing, Standing::Miss("because".to_owned()));
+    assert!(!judged[1].gates());
+    // A quick run makes what its claims look at.
+    let quick = Plan::of(&results[0].plan.experiment.quickened(), true).unwrap();
+    assert_eq!(quick.cells.len(), 1);
+    let csv = results[0].csv();
+    assert_eq!(csv.lines().count(), 25);
+    assert!(csv.starts_with("experiment,row,size,rtt,run,seed,failure,"), "{csv}");
+    assert_eq!(results[0].json_lines().lines().count(), 24);
+}
+
+/// Runs of the simulator, counted; cancelled after some.
+struct Counted<'a> {
+    made: AtomicUsize,
+    stop_after: usize,
+    cancelled: &'a AtomicBool,
+}
+
+impl World for Counted<'_> {
+    fn run(&self, cell: &plait_lab::Cell, seed: u64) -> plait_lab::RunOutcome {
+        if self.made.fetch_add(1, Ordering::Relaxed) + 1 >= self.stop_after {
+            self.cancelled.store(true, Ordering::Relaxed);
+        }
+        Simulator.run(cell, seed)
+    }
+}
+
+#[test]
+fn an_interrupted_experiment_goes_on_where_it_stopped() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("store");
+    let _ = std::fs::remove_dir_all(&directory);
+    let made = |stop_after: usize, version: &str, text: &str| {
+        let cancelled = AtomicBool::new(false);
+        let world = Counted { made: AtomicUsize::new(0), stop_after, cancelled: &cancelled };
+        let progress = Progress {
+            told: &|_, _, _| (),
+            cancelled: &cancelled,
+            jobs: std::num::NonZero::new(1),
+        };
+        let store = Store::in_directory(&directory, version).unwrap();
+        let results = run(vec![plan(text)], &world, &store, &progress).unwrap().remove(0);
+        (world.made.into_inner(), results)
+    };
+    let (first, results) = made(7, "1", SMALL);
+    assert_eq!((first, results.interrupted()), (7, true));
+    assert!(judge(&results, &Misses::default()).iter().any(|it| it.standing == Standing::Unknown));
+    // A line that was cut short is made again.
+    let file = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &text[..text.len() - 9]).unwrap();
+    let (second, whole) = made(usize::MAX, "1", SMALL);
+    assert_eq!((second, whole.interrupted()), (18, false));
+    let (third, again) = made(usize::MAX, "1", SMALL);
+    assert_eq!((third, again.runs), (0, whole.runs));
+    // What a cell does not depend on changes nothing; its seed, its paths and the program do.
+    assert_eq!(made(usize::MAX, "1", &SMALL.replace("\"Small\"", "\"Other\"")).0, 0);
+    assert_eq!(made(usize::MAX, "1", &SMALL.replace("runs = 4", "runs = 5")).0, 6);
+    assert_eq!(made(usize::MAX, "1", &SMALL.replace("8mbit", "9mbit")).0, 24);
+    assert_eq!(made(usize::MAX, "2", SMALL).0, 24);
+}
+
+#[test]
+fn mistakes_have_line_column_and_the_nearest_name() {
+    let cases = [
+        (
+            "title = \"Small\"",
+            "titel = \"Small\"",
+            "small.toml:2:1: titel: `titel`: unknown key",
+            "`title`",
+        ),
+        ("runs = 4", "rnus = 4", "small.toml:4:1: rnus", "`runs`"),
+        ("rate = \"20mbit\"", "rte = \"20mbit\"", "small.toml:8:1: path[0].rte", "`r"),
+        ("single = \"wifi\"", "single = \"wfi\"", "small.toml:18:18: row.tcp.single", "`wifi`"),
+        ("only = { rtt", "only = { rt", "small.toml:18:35: rt", "`rtt`"),
+        ("kind = \"exact\"", "kind = \"exat\"", "small.toml:32:8: claim[2].kind", "`exact`"),
+        (
+            "increasing(",
+            "incresing(",
+            "small.toml:24:9: claim[0].holds: `incresing`",
+            "`increasing`",
+        ),
+        ("lrf.completion_ms > 0", "lrff.completion_ms > 0", "small.toml:24:9", "`lrf`"),
+        ("lrf.completion_ms > 0", "lrf.complation_ms > 0", "small.toml:24:9", "`completion_ms`"),
+        ("for rtt:", "for rt:", "small.toml:24:9", "`rtt`"),
+        ("[size=20kB] >=", "[size=20kb] >=", "small.toml:29:9", ""),
+    ];
+    for (from, to, start, near) in cases {
+        let text = SMALL.replacen(from, to, 1);
+        let error = Experiment::from_toml("small.toml", &text).unwrap_err().to_string();
+        assert!(error.starts_with(start) && error.contains(near), "{to}: {error}");
+    }
+    // What a text means is known once it is put together.
+    for (from, to, part) in [
+        ("download:{size}", "download:{sice}", "small.toml:3:12: workload: `sice`: unknown axis"),
+        ("rtt = \"{rtt}\"", "rtt = \"{rtt\"", "small.toml:12:7: path[1].rtt"),
+        ("scheduler = \"minrtt\"", "scheduler = \"minrt\"", "small.toml:19:21: row.lrf.scheduler"),
+    ] {
+        let text = SMALL.replacen(from, to, 1);
+        let experiment = Experiment::from_toml("small.toml", &text).unwrap();
+        let error = Plan::of(&experiment, false).unwrap_err().to_string();
+        assert!(error.starts_with(part), "{to}: {error}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(512))]
+    #[test]
+    fn no_statement_and_no_file_panics(
+        words in proptest::collection::vec("(lrf|tcp|\\.|completion_ms|rtt|size|=|40ms|20kB|\\[|\\]|\\(|\\)|\\{|\\}|:|,|\\||for|row|and|min|at|increasing|[<>=*/+-]|[0-9.%]{1,3}| |\\PC)", 0..24),
+        at in 0usize..1200,
+    ) {
+        let text = words.concat();
+        let statement: String = text.chars().filter(|c| !c.is_control() && *c != '"' && *c != '\\').collect();
+        let file = SMALL.replacen("lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]", &statement, 1);
+        if let Err(error) = Experiment::from_toml("small.toml", &file) {
+            proptest::prop_assert!(error.to_string().lines().count() <= 3);
+        }
+        let mut cut = SMALL.to_owned();
+        let at = at.min(cut.len());
+        cut.insert_str(at, &text);
+        let _ = Experiment::from_toml("small.toml", &cut);
+    }
+}
+
+#[test]
+fn ids_are_those_of_papers() {
+    let papers: BTreeSet<&str> =
+        plait_lab::experiment::PAPERS.iter().map(|paper| paper.0).collect();
+    for experiment in all() {
+        assert!(papers.contains(experiment.paper()), "{}", experiment.id);
+    }
+}
