@@ -11,6 +11,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use plait_base::{ServerAddress, SubflowId, Time};
@@ -164,10 +165,9 @@ impl Connection {
 
     /// The handshake is complete: the client is told of this end's further addresses.
     pub(super) fn announce_all(&mut self, ctx: &mut Context<'_>) {
-        if !self.spec.addresses.is_empty() {
-            for address in core::mem::take(&mut self.spec.addresses) {
-                self.announce(ctx, address, None);
-            }
+        let spec = Arc::clone(&self.spec);
+        for address in &spec.addresses {
+            self.announce(ctx, *address, None);
         }
     }
 
@@ -184,7 +184,7 @@ impl Connection {
         }
         let Some(number) = ctx.directory.number(address) else { return false };
         if !self.spec.addresses.contains(&address) {
-            self.spec.addresses.push(address);
+            Arc::make_mut(&mut self.spec).addresses.push(address);
         }
         if self.mode != Mode::Multipath {
             return true;

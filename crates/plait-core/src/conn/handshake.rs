@@ -7,6 +7,7 @@ use crate::tcp::owes::Cause;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
+use alloc::sync::Arc;
 use plait_base::{SubflowId, Time};
 use plait_wire::{
     Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
@@ -48,7 +49,7 @@ impl Connection {
 
     /// A connection with its first subflow.
     pub(crate) fn open(
-        spec: ConnectionSpec,
+        spec: Arc<ConnectionSpec>,
         key: Key,
         opening: &Opening<'_>,
         ctx: &mut Context<'_>,

@@ -157,7 +157,7 @@ impl Keys {
 }
 
 pub(crate) struct Connection {
-    pub(crate) spec: ConnectionSpec,
+    pub(crate) spec: Arc<ConnectionSpec>,
     client: bool,
     started: Time,
     mode: Mode,
@@ -194,7 +194,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn new(spec: ConnectionSpec, client: bool, now: Time, key: Key) -> Connection {
+    fn new(spec: Arc<ConnectionSpec>, client: bool, now: Time, key: Key) -> Connection {
         let scheduler = (spec.scheduler)();
         let mode = if spec.config.multipath { Mode::Offered } else { Mode::Plain };
         Connection {
@@ -205,7 +205,7 @@ impl Connection {
             fallback: Fallback::new(),
             failed: false,
             keys: Keys::new(key, spec.config.offsets.idsn),
-            subflows: Vec::with_capacity(SubflowId::MAX),
+            subflows: Vec::new(),
             replaced: Totals::default(),
             queue: SendQueue::new(),
             window: SendWindow::new(),
@@ -309,7 +309,10 @@ impl Connection {
                 self.replaced.add_subflow(slot);
                 *slot = subflow;
             }
-            None => self.subflows.push(subflow),
+            None => {
+                self.subflows.reserve_exact(1);
+                self.subflows.push(subflow);
+            }
         }
     }
 
@@ -452,6 +455,11 @@ impl Connection {
     /// First DSN of ours that is not DATA_ACKed; first of the peer's that is not here in order.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.queue.una(), self.recv.nxt())
+    }
+
+    /// Whether something happened that its user was not told yet.
+    pub(crate) const fn has_news(&self) -> bool {
+        self.news
     }
 
     /// Whether something happened since this was last asked.

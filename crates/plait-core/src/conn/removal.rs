@@ -4,6 +4,7 @@ use super::joins::Target;
 use super::{Connection, Context, Mode};
 use crate::tcp::owes::Cause;
 use crate::tcp::subflow::Address;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use plait_base::{PathId, ServerAddress, Time};
@@ -103,7 +104,9 @@ impl Connection {
             return false;
         };
         let Some(id) = self.addresses.take_back(address) else { return false };
-        self.spec.addresses.retain(|own| *own != address);
+        if self.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
+        }
         for index in 0..self.subflows.len() {
             if self.subflows[index].address.server == number {
                 self.kill_subflow(ctx, index, false);

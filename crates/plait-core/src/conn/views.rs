@@ -4,7 +4,7 @@ use super::{Connection, Context, Mode};
 use crate::event::Event;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
-use plait_base::{SubflowId, SubflowSet, Time};
+use plait_base::{SubflowSet, Time};
 use plait_sched::{CaState, SubflowView};
 
 /// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
@@ -38,7 +38,7 @@ impl Stale {
 
 impl Views {
     pub(super) fn new() -> Views {
-        Views { list: Vec::with_capacity(SubflowId::MAX), stale: Stale::ALL, common: (0, false) }
+        Views { list: Vec::new(), stale: Stale::ALL, common: (0, false) }
     }
 
     /// Payload bytes of a full segment when the views were made.
@@ -156,6 +156,7 @@ impl Connection {
     fn refresh_all_views(&mut self, now: Time) {
         let mut views = core::mem::take(&mut self.scheduling.views.list);
         views.clear();
+        views.reserve_exact(self.subflows.len());
         for index in 0..self.subflows.len() {
             if self.spec.config.tsq {
                 self.subflows[index].host_queue.drain(now);

@@ -56,7 +56,7 @@ impl Endpoint {
 
     fn with_all(&mut self, now: Time, mut f: impl FnMut(&mut Connection, &mut Context<'_>)) {
         let mut last = None;
-        while let Some(id) = self.connections.after(last, |_| true) {
+        while let Some(id) = self.connections.after(last) {
             self.with(now, id, &mut f);
             last = Some(id);
         }

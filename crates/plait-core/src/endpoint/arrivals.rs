@@ -8,6 +8,7 @@ use crate::conn::{
 };
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{ConnId, ServerAddress, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
@@ -57,7 +58,7 @@ impl Endpoint {
             _ => match self.listeners.get(&address.local_port) {
                 Some(_) if self.connections.untold() >= MAX_HALF_OPEN => {}
                 Some(spec) => {
-                    let spec = spec.clone();
+                    let spec = Arc::clone(spec);
                     self.open(now, spec, &Opening::Passive { address, syn, after });
                 }
                 None => self.reset(address, syn, None),
@@ -89,7 +90,7 @@ impl Endpoint {
     /// A join may overtake the handshake of its connection where it does not wait for data: it is
     /// kept until the connection is there.
     fn may_park(&self, known: Option<ConnId>, address: Address) -> bool {
-        let early = |spec: &ConnectionSpec| spec.config.join != JoinTiming::AfterData;
+        let early = |spec: &Arc<ConnectionSpec>| spec.config.join != JoinTiming::AfterData;
         let listens = self.listeners.get(&address.local_port).is_some_and(early);
         let half_open = known.is_none_or(|id| {
             self.connection(id).is_some_and(|conn| conn.state() == ConnectionState::Connecting)

@@ -6,6 +6,7 @@ mod arrivals;
 mod directory;
 mod records;
 mod silence;
+mod wakes;
 
 use crate::conn::{
     Allowance, Audit, Connection, ConnectionSpec, ConnectionState, Context, Entropy, Opening,
@@ -16,6 +17,7 @@ use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
@@ -48,15 +50,13 @@ pub struct Endpoint {
     connections: Records,
     /// By [`Address::key`].
     addresses: BTreeMap<u64, ConnId>,
-    listeners: BTreeMap<u16, ConnectionSpec>,
+    listeners: BTreeMap<u16, Arc<ConnectionSpec>>,
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
     answers: VecDeque<Transmit>,
     parked: Vec<(PathId, Segment)>,
     provisional: Vec<Provisional>,
     shared: Shared,
-    /// Connections that may have something to send.
-    busy: Vec<ConnId>,
     check: bool,
     violation: Option<String>,
     silence: Silence,
@@ -87,7 +87,6 @@ impl Endpoint {
             parked: Vec::new(),
             provisional: Vec::new(),
             shared: Shared::new(entropy),
-            busy: Vec::new(),
             check: false,
             violation: None,
             silence: Silence::default(),
@@ -131,9 +130,9 @@ impl Endpoint {
         self.shared.directory.address(number)
     }
 
-    /// Accepts connections to `port`, each made from a copy of `spec`.
-    pub fn listen(&mut self, port: u16, spec: ConnectionSpec) {
-        self.listeners.insert(port, spec);
+    /// Accepts connections to `port`, all of them made from `spec`, which they share.
+    pub fn listen(&mut self, port: u16, spec: impl Into<Arc<ConnectionSpec>>) {
+        self.listeners.insert(port, spec.into());
     }
 
     /// Takes no further connections to `port`: their SYNs are answered with a reset. Joins of those
@@ -143,8 +142,17 @@ impl Endpoint {
     }
 
     /// Dials `port` at the other end of the spec's first path. A spec without a path gives a
-    /// connection that has failed.
-    pub fn connect(&mut self, now: Time, port: u16, spec: ConnectionSpec) -> ConnId {
+    /// connection that has failed. Connections that are made from one `Arc` share it.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        port: u16,
+        spec: impl Into<Arc<ConnectionSpec>>,
+    ) -> ConnId {
+        self.dial(now, port, spec.into())
+    }
+
+    fn dial(&mut self, now: Time, port: u16, mut spec: Arc<ConnectionSpec>) -> ConnId {
         let path = spec.paths.first().map_or(PathId(0), |config| config.path);
         let server = ServerAddress::default();
         let mut address = Address { path, server, local_port: 0, remote_port: port };
@@ -159,20 +167,22 @@ impl Endpoint {
         if !spec.config.multipath || !self.silence.holds(now) {
             return self.open(now, spec, &opening);
         }
-        let mut spec = spec;
-        spec.config.multipath = false;
+        Arc::make_mut(&mut spec).config.multipath = false;
         let id = self.open(now, spec, &opening);
         self.with(now, id, |conn, ctx| conn.remember_silence(ctx));
         id
     }
 
     #[cold]
-    fn open(&mut self, now: Time, spec: ConnectionSpec, opening: &Opening<'_>) -> ConnId {
+    fn open(&mut self, now: Time, spec: Arc<ConnectionSpec>, opening: &Opening<'_>) -> ConnId {
         let conn = self.with_context(now, |ctx| {
             let key = ctx.unique_key();
             Connection::open(spec, key, opening, ctx)
         });
         let id = self.connections.add(conn);
+        if let Some(mut entry) = self.connections.entry(id) {
+            entry.on_touched();
+        }
         self.settle(id);
         id
     }
@@ -189,7 +199,8 @@ impl Endpoint {
         id: ConnId,
         f: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let conn = self.connections.find_mut(id)?;
+        let mut entry = self.connections.entry(id)?;
+        let conn = entry.conn();
         let mut ctx = self.shared.context(now, id);
         let result = f(conn, &mut ctx);
         if conn.is_released() {
@@ -203,10 +214,9 @@ impl Endpoint {
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();
         }
+        entry.on_touched();
         if changed {
             self.settle(id);
-        } else if !self.busy.contains(&id) {
-            self.busy.push(id);
         }
         Some(result)
     }
@@ -214,9 +224,6 @@ impl Endpoint {
     /// Registers the addresses and the token that a connection has now.
     #[inline(never)]
     fn settle(&mut self, id: ConnId) {
-        if !self.busy.contains(&id) {
-            self.busy.push(id);
-        }
         let Some(record) = self.connections.record(id) else { return };
         let Record { conn, addresses, token, .. } = record;
         for address in addresses.drain(..) {
@@ -319,29 +326,45 @@ impl Endpoint {
         if let Some(answer) = self.answers.pop_front() {
             return Some(answer);
         }
-        while let Some(id) = self.busy.last().copied() {
+        while let Some(id) = self.connections.busiest() {
             let transmit = self.poll_connection(now, id);
             if transmit.is_some() {
                 return transmit;
             }
-            self.busy.pop();
         }
         None
     }
 
+    /// The next segment of the connection that is the busiest.
+    #[inline(always)]
     fn poll_connection(&mut self, now: Time, id: ConnId) -> Option<Transmit> {
-        let conn = self.connections.find_mut(id)?;
+        let Some(mut entry) = self.connections.entry(id) else {
+            self.connections.forget_busiest();
+            return None;
+        };
+        let conn = entry.conn();
         let mut ctx = self.shared.context(now, id);
         let transmit = conn.poll_transmit(&mut ctx);
-        if self.check && self.violation.is_none() {
-            let audit = self.audits.entry(id).or_default();
-            let told = transmit.as_ref().and_then(|sent| audit.on_sent(conn, sent));
-            self.violation = told.or_else(|| conn.violation());
+        let changed = conn.take_changed();
+        entry.on_news();
+        if transmit.is_none() {
+            entry.on_idle();
         }
-        if conn.take_changed() {
+        if self.check {
+            self.audit_sent(id, transmit.as_ref());
+        }
+        if changed {
             self.settle(id);
         }
         transmit
+    }
+
+    #[cold]
+    fn audit_sent(&mut self, id: ConnId, sent: Option<&Transmit>) {
+        if let Some((audit, conn)) = self.audit(id) {
+            let told = sent.and_then(|sent| audit.on_sent(conn, sent));
+            self.violation = told.or_else(|| conn.violation());
+        }
     }
 
     /// Takes back a segment of [`Endpoint::poll_transmit`] that the driver has no more use for, so
@@ -354,6 +377,7 @@ impl Endpoint {
     pub fn on_departure(&mut self, now: Time, report: Report, payload: u32, departs: Time) {
         if let Some(conn) = self.connections.find_mut(report.conn) {
             conn.on_departure(now, report.subflow, payload, departs);
+            self.connections.on_timers(report.conn);
         }
     }
 
@@ -361,17 +385,16 @@ impl Endpoint {
     /// Never late, and early where a timer was put off: then there is nothing to do yet.
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
-        let conns = self.connections.iter();
-        conns.fold(Time::NEVER, |first, (_, conn)| first.min(conn.poll_timeout()))
+        self.connections.next_wake()
     }
 
     /// Expires the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
-        let mut last = None;
-        while let Some(id) = self.connections.after(last, |conn| conn.poll_timeout() <= now) {
-            self.with(now, id, |conn, ctx| conn.handle_timeout(ctx));
-            last = Some(id);
+        let due = self.connections.take_due(now);
+        for id in &due {
+            self.with(now, *id, |conn, ctx| conn.handle_timeout(ctx));
         }
+        self.connections.keep_due(due);
     }
 
     /// A connection that a peer opened and that can be used.
@@ -382,7 +405,7 @@ impl Endpoint {
     /// A connection of which something is to be learnt: its state, data to read, room to write,
     /// data acknowledged.
     pub fn poll_news(&mut self) -> Option<ConnId> {
-        self.connections.iter_mut().find_map(|(id, conn)| conn.take_news().then_some(id))
+        self.connections.take_news()
     }
 
     /// Whether events were recorded since [`Endpoint::swap_events`] was last called.

@@ -1,27 +1,40 @@
 //! The connections that an endpoint keeps.
 
+use super::wakes::{Slot, Wakes};
 use crate::conn::Connection;
 use crate::stats::Totals;
 use alloc::boxed::Box;
+use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use plait_base::ConnId;
+use core::cmp::Reverse;
+use plait_base::{ConnId, Time};
 
 /// A connection and what the endpoint's books say of it.
 pub(super) struct Record {
     id: ConnId,
-    pub(super) conn: Box<Connection>,
-    /// The conversations and the token that are booked as its own.
-    pub(super) addresses: Vec<u64>,
+    /// The token that is booked as its own.
     pub(super) token: u32,
+    /// The conversations that are booked as its own.
+    pub(super) addresses: Vec<u64>,
+    /// When it is to be called, unless it is busy, and the place of that.
+    wake: Time,
+    slot: Slot,
     /// Its user knows of it: it was dialled, or handed out to be accepted.
     told: bool,
+    /// It may have something to send, and its timers may have changed since they were booked.
+    busy: bool,
+    /// It is among those that have news.
+    newsworthy: bool,
+    pub(super) conn: Connection,
 }
 
-/// Connections by identifier. Those that are gone leave nothing behind.
+/// Connections by identifier. Those that are gone leave nothing behind. Nothing that is done for
+/// each packet takes time that grows with their number, but for the logarithm of a search.
 #[derive(Default)]
 pub(super) struct Records {
     /// In the order of their identifiers.
-    list: Vec<Record>,
+    #[expect(clippy::vec_box, reason = "they are many, and moved when one goes")]
+    list: Vec<Box<Record>>,
     /// The identifier of the next one: they are counted on, and only the end of the numbers brings
     /// one back.
     next: u32,
@@ -29,10 +42,84 @@ pub(super) struct Records {
     untold: usize,
     /// What those have carried that were let go.
     gone: Totals,
+    /// Connections that may have something to send, the next one last.
+    busy: Vec<ConnId>,
+    wakes: Wakes,
+    /// Those that may have news, the least identifier first.
+    news: BinaryHeap<Reverse<ConnId>>,
+    /// Those whose timers are due; empty between calls.
+    due: Vec<ConnId>,
+}
+
+/// A connection in use, and the books that note what becomes of it.
+pub(super) struct Entry<'a> {
+    record: &'a mut Record,
+    busy: &'a mut Vec<ConnId>,
+    wakes: &'a mut Wakes,
+    news: &'a mut BinaryHeap<Reverse<ConnId>>,
+}
+
+impl Entry<'_> {
+    #[inline]
+    pub(super) fn conn(&mut self) -> &mut Connection {
+        &mut self.record.conn
+    }
+
+    /// The connection was touched: it may have something to send or to tell.
+    #[inline]
+    pub(super) fn on_touched(&mut self) {
+        if !self.record.busy {
+            self.record.busy = true;
+            self.busy.push(self.record.id);
+        }
+        self.on_news();
+    }
+
+    /// The connection may have something to tell.
+    #[inline]
+    pub(super) fn on_news(&mut self) {
+        if self.record.conn.has_news() && !self.record.newsworthy {
+            self.record.newsworthy = true;
+            self.news.push(Reverse(self.record.id));
+        }
+    }
+
+    /// The connection, which is the busiest, has nothing to send.
+    #[inline]
+    pub(super) fn on_idle(&mut self) {
+        self.busy.pop();
+        self.record.busy = false;
+        self.on_timers();
+    }
+
+    /// The timers of the connection may have changed.
+    #[inline]
+    fn on_timers(&mut self) {
+        let wake = self.record.conn.poll_timeout();
+        if self.record.wake != wake {
+            self.record.wake = wake;
+            self.wakes.set(self.record.slot, wake);
+        }
+    }
 }
 
 impl Records {
+    /// Room for so many is never given back.
+    const FEW: usize = 64;
+
+    #[inline]
     fn place(&self, id: ConnId) -> Result<usize, usize> {
+        // Identifiers are counted on: where none has gone, they tell the place.
+        let Some(first) = self.list.first() else { return Err(0) };
+        let guess = id.0.wrapping_sub(first.id.0) as usize;
+        match self.list.get(guess) {
+            Some(record) if record.id == id => Ok(guess),
+            _ => self.search(id),
+        }
+    }
+
+    #[inline(never)]
+    fn search(&self, id: ConnId) -> Result<usize, usize> {
         self.list.binary_search_by_key(&id, |record| record.id)
     }
 
@@ -48,27 +135,105 @@ impl Records {
     /// Adds a connection under [`Records::next_id`].
     pub(super) fn add(&mut self, conn: Connection) -> ConnId {
         let id = self.next_id();
-        let (told, token) = (conn.is_client(), conn.token());
+        let (told, token, at) = (conn.is_client(), conn.token(), conn.poll_timeout());
         self.next = id.0.wrapping_add(1);
         self.untold += usize::from(!told);
-        let record = Record { id, conn: Box::new(conn), addresses: Vec::new(), token, told };
+        let record = Record {
+            id,
+            token,
+            addresses: Vec::new(),
+            wake: at,
+            slot: self.wakes.add(id, at),
+            told,
+            busy: false,
+            newsworthy: false,
+            conn,
+        };
         let (Ok(at) | Err(at)) = self.place(id);
-        self.list.insert(at, record);
+        self.list.insert(at, Box::new(record));
         id
     }
 
+    #[inline]
     pub(super) fn record(&mut self, id: ConnId) -> Option<&mut Record> {
         let at = self.place(id).ok()?;
-        self.list.get_mut(at)
+        self.list.get_mut(at).map(|record| &mut **record)
     }
 
+    #[inline]
     pub(super) fn find(&self, id: ConnId) -> Option<&Connection> {
         let at = self.place(id).ok()?;
-        Some(&self.list[at].conn)
+        self.list.get(at).map(|record| &record.conn)
     }
 
     pub(super) fn find_mut(&mut self, id: ConnId) -> Option<&mut Connection> {
         Some(&mut self.record(id)?.conn)
+    }
+
+    /// A connection and its place in the books, found once for all that is done with it.
+    #[inline]
+    pub(super) fn entry(&mut self, id: ConnId) -> Option<Entry<'_>> {
+        let at = self.place(id).ok()?;
+        let Records { list, busy, wakes, news, .. } = self;
+        Some(Entry { record: list.get_mut(at)?, busy, wakes, news })
+    }
+
+    /// The connection that is to be asked next whether it has something to send.
+    pub(super) fn busiest(&self) -> Option<ConnId> {
+        self.busy.last().copied()
+    }
+
+    /// [`Records::busiest`] is not there any more.
+    pub(super) fn forget_busiest(&mut self) {
+        self.busy.pop();
+    }
+
+    /// The timers of a connection may have changed.
+    pub(super) fn on_timers(&mut self, id: ConnId) {
+        if let Some(mut entry) = self.entry(id)
+            && !entry.record.busy
+        {
+            entry.on_timers();
+        }
+    }
+
+    /// When the first of them is to be called.
+    #[inline]
+    pub(super) fn next_wake(&self) -> Time {
+        let busy = self.busy.iter().filter_map(|id| self.find(*id));
+        busy.fold(self.wakes.first(), |first, conn| first.min(conn.poll_timeout()))
+    }
+
+    /// The connections whose timers are due, in the order of their identifiers, in memory that is
+    /// to come back by [`Records::keep_due`].
+    pub(super) fn take_due(&mut self, now: Time) -> Vec<ConnId> {
+        for busy in 0..self.busy.len() {
+            if let Some(mut entry) = self.entry(self.busy[busy]) {
+                entry.on_timers();
+            }
+        }
+        let mut due = core::mem::take(&mut self.due);
+        self.wakes.each_due(now, |id| due.push(id));
+        due.sort_unstable();
+        due
+    }
+
+    pub(super) fn keep_due(&mut self, mut due: Vec<ConnId>) {
+        due.clear();
+        self.due = due;
+    }
+
+    /// The first connection that has news, which it has no more.
+    pub(super) fn take_news(&mut self) -> Option<ConnId> {
+        loop {
+            let Reverse(id) = self.news.pop()?;
+            if let Some(record) = self.record(id) {
+                record.newsworthy = false;
+                if record.conn.take_news() {
+                    return Some(id);
+                }
+            }
+        }
     }
 
     /// The user of a connection gets to know it.
@@ -86,14 +251,16 @@ impl Records {
     /// never told of it, and it is over. True if it is gone.
     pub(super) fn let_go(&mut self, id: ConnId) -> bool {
         let Ok(at) = self.place(id) else { return true };
-        let Record { conn, told, .. } = &self.list[at];
+        let Record { conn, told, slot, .. } = &*self.list[at];
         let unwanted = conn.is_released() || !told && conn.has_failed();
         if !unwanted || !conn.is_gone() {
             return false;
         }
         self.untold -= usize::from(!told);
         self.gone.add(&conn.totals());
+        self.wakes.remove(*slot);
         self.list.remove(at);
+        self.shrink();
         true
     }
 
@@ -104,28 +271,36 @@ impl Records {
         totals
     }
 
+    /// Gives back the memory of times with far more connections.
+    fn shrink(&mut self) {
+        let (len, capacity) = (self.list.len(), self.list.capacity());
+        if capacity <= Records::FEW || capacity / 4 <= len {
+            return;
+        }
+        self.wakes = Wakes::default();
+        for record in &mut self.list {
+            record.slot = self.wakes.add(record.id, record.wake);
+        }
+        self.list.shrink_to_fit();
+        self.busy.shrink_to_fit();
+        self.news.shrink_to_fit();
+        self.due.shrink_to_fit();
+    }
+
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Connection)> {
-        self.list.iter().map(|record| (record.id, &*record.conn))
+        self.list.iter().map(|record| (record.id, &record.conn))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnId, &mut Connection)> {
-        self.list.iter_mut().map(|record| (record.id, &mut *record.conn))
-    }
-
-    /// The first connection after `last` that `wanted` holds for.
-    pub(super) fn after(
-        &self,
-        last: Option<ConnId>,
-        wanted: impl Fn(&Connection) -> bool,
-    ) -> Option<ConnId> {
+    /// The first connection after `last`.
+    pub(super) fn after(&self, last: Option<ConnId>) -> Option<ConnId> {
         let from = last.map_or(0, |last| match self.place(last) {
             Ok(at) => at + 1,
             Err(at) => at,
         });
-        self.list[from..].iter().find(|it| wanted(&it.conn)).map(|it| it.id)
+        self.list.get(from).map(|record| record.id)
     }
 }

@@ -8,6 +8,7 @@
 //! plain TCP, for a subflow of several gets no new data while it recovers from a timeout.
 
 use crate::tcp::clock::before;
+use alloc::boxed::Box;
 use plait_base::{ByteRange, RangeSet, Time};
 
 /// Counters of retransmissions.
@@ -70,16 +71,23 @@ pub(crate) struct Evidence {
 /// Ranges that are sent again in an episode, nearly always.
 const ROOM: usize = 64;
 
+/// What was sent again.
+#[derive(Debug, Default)]
+struct Resent {
+    /// In this episode, and not reported as duplicates.
+    once: RangeSet,
+    /// The same for what was sent again more than once.
+    again: RangeSet,
+    /// In the episode before.
+    earlier: RangeSet,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     on: bool,
     episode: Option<Episode>,
-    /// Sent again in this episode, and not reported as duplicates.
-    once: RangeSet,
-    /// The same for what was sent again more than once.
-    again: RangeSet,
-    /// Sent again in the episode before.
-    earlier: RangeSet,
+    /// From the first episode on.
+    resent: Option<Box<Resent>>,
     /// The last segment sent again outside recovery, as a probe.
     probe: Option<ByteRange>,
     pub(crate) counters: Counters,
@@ -93,11 +101,12 @@ impl Undo {
     /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
     /// `point`. `frto` tells whether F-RTO may hold retransmissions back.
     pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: u64, frto: bool) {
-        core::mem::swap(&mut self.earlier, &mut self.once);
-        self.once.clear();
-        self.again.clear();
+        let Resent { once, again, earlier } = &mut **self.resent.get_or_insert_default();
+        core::mem::swap(earlier, once);
+        once.clear();
+        again.clear();
         // The first episode makes room for those to come, which may be long after it.
-        for set in [&mut self.once, &mut self.again, &mut self.earlier] {
+        for set in [once, again, earlier] {
             set.reserve(ROOM);
         }
         self.episode = self.on.then_some(Episode {
@@ -125,11 +134,13 @@ impl Undo {
             self.probe = Some(range);
             return;
         }
-        let Some(episode) = &mut self.episode else { return };
+        let Some((episode, resent)) = self.episode.as_mut().zip(self.resent.as_mut()) else {
+            return;
+        };
         episode.first_stamp = episode.first_stamp.or(Some(stamp));
         episode.highest = episode.highest.max(range.end);
-        if self.once.insert(range) < range.len() {
-            self.again.insert(range);
+        if resent.once.insert(range) < range.len() {
+            resent.again.insert(range);
         }
     }
 
@@ -167,10 +178,12 @@ impl Undo {
             self.counters.spurious += 1;
             return false;
         }
-        let from = if self.again.covers(range) { &mut self.again } else { &mut self.once };
+        let Some(resent) = &mut self.resent else { return false };
+        let Resent { once, again, earlier } = &mut **resent;
+        let from = if again.covers(range) { &mut *again } else { &mut *once };
         if !from.covers(range) {
-            if self.earlier.covers(range) {
-                self.earlier.remove(range);
+            if earlier.covers(range) {
+                earlier.remove(range);
                 self.counters.spurious += 1;
                 return false;
             }
@@ -182,7 +195,7 @@ impl Undo {
         from.remove(range);
         self.counters.spurious += 1;
         let spoiled = self.episode.is_none_or(|episode| episode.spoiled);
-        !spoiled && self.once.is_empty() && self.again.is_empty()
+        !spoiled && once.is_empty() && again.is_empty()
     }
 }
 

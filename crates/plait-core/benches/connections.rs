@@ -1,0 +1,118 @@
+//! What a request and its answer cost beside idle connections: two endpoints back to back, one, 1,000
+//! and 10,000 connections of two subflows, one of which is in use. One element is one segment.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
+use std::sync::Arc;
+
+const PORT: u16 = 80;
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+fn spec(first: u16) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("minrtt").expect("a scheduler");
+    let controller = plait_cc::Spec::parse("cubic").expect("a controller");
+    let path = |id| PathConfig { path: PathId(id), backup: false };
+    ConnectionSpec {
+        config: Config::default(),
+        paths: vec![path(first), path(first + 1)],
+        addresses: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+struct Pair {
+    now: Time,
+    client: Endpoint,
+    server: Endpoint,
+    segments: u64,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let endpoint = |name| Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))));
+        let (client, mut server) = (endpoint("client"), endpoint("server"));
+        server.listen(PORT, spec(0));
+        Pair { now: Time::ZERO, client, server, segments: 0 }
+    }
+
+    /// Carries segments as a driver does, until there are no more.
+    fn carry(&mut self) {
+        let before = self.segments;
+        loop {
+            let sent = self.segments;
+            while let Some(transmit) = self.client.poll_transmit(self.now) {
+                self.server.handle(self.now, transmit.path, &transmit.segment);
+                self.client.recycle(transmit.segment);
+                self.segments += 1;
+                while self.server.poll_news().is_some() {}
+            }
+            while let Some(transmit) = self.server.poll_transmit(self.now) {
+                self.client.handle(self.now, transmit.path, &transmit.segment);
+                self.server.recycle(transmit.segment);
+                self.segments += 1;
+                while self.client.poll_news().is_some() {}
+            }
+            let due = self.client.poll_timeout().min(self.server.poll_timeout());
+            if due <= self.now {
+                self.client.handle_timeout(self.now);
+                self.server.handle_timeout(self.now);
+            } else if self.segments == sent {
+                break;
+            }
+        }
+        self.now += Span::from_micros(1 + self.segments - before);
+    }
+
+    /// A connection of two subflows, at both ends.
+    fn connect(&mut self, first: u16) -> (ConnId, ConnId) {
+        // The joins of all connections are limited each second.
+        self.now += Span::from_millis(2);
+        let client = self.client.connect(self.now, PORT, spec(first));
+        self.carry();
+        let server = self.server.poll_accept().expect("an accepted connection");
+        self.exchange((client, server));
+        assert_eq!(self.client.ports(client).map(|it| it.len()), Some(2));
+        (client, server)
+    }
+
+    /// A request and an answer of 100 bytes.
+    fn exchange(&mut self, (client, server): (ConnId, ConnId)) {
+        self.client.write(self.now, client, 100);
+        self.carry();
+        assert_eq!(self.server.skip(self.now, server, 1_000), 100);
+        self.server.write(self.now, server, 100);
+        self.carry();
+        assert_eq!(self.client.skip(self.now, client, 1_000), 100);
+        self.carry();
+    }
+}
+
+fn connections(c: &mut Criterion) {
+    let mut group = c.benchmark_group("a request beside idle connections");
+    group.sample_size(20);
+    for many in [1_u16, 1_000, 10_000] {
+        let mut pair = Pair::new();
+        let used = pair.connect(0);
+        // Ports come round; paths make conversations of one port different.
+        for n in 1..many {
+            pair.connect(2 * n);
+        }
+        let before = pair.segments;
+        pair.exchange(used);
+        group.throughput(Throughput::Elements(pair.segments - before));
+        group.bench_function(BenchmarkId::from_parameter(many), |b| b.iter(|| pair.exchange(used)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, connections);
+criterion_main!(benches);

@@ -1,0 +1,214 @@
+//! What connections cost an endpoint in memory, by a counting allocator: two endpoints in virtual
+//! time, back to back, what each has allocated counted apart.
+#![allow(clippy::unwrap_used)]
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
+use plait_wire::Segment;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+use std::sync::Arc;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const PORT: u16 = 80;
+
+/// Bytes that the process holds.
+fn held() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+/// An endpoint and the bytes that it holds.
+struct Weighed {
+    endpoint: Endpoint,
+    bytes: usize,
+}
+
+impl Weighed {
+    fn new(name: &str) -> Weighed {
+        let endpoint = Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))));
+        Weighed { endpoint, bytes: 0 }
+    }
+
+    fn call<R>(&mut self, f: impl FnOnce(&mut Endpoint) -> R) -> R {
+        let before = held();
+        let result = f(&mut self.endpoint);
+        self.bytes = self.bytes.wrapping_add(held().wrapping_sub(before));
+        result
+    }
+}
+
+fn spec(scheduler: &str, controller: &str, first: u16) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
+    let controller = plait_cc::Spec::parse(controller).unwrap();
+    let path = |id| PathConfig { path: PathId(id), backup: false };
+    ConnectionSpec {
+        config: Config::default(),
+        paths: vec![path(first), path(first + 1)],
+        addresses: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+/// Carries what one end has to send to the other. False if it was nothing.
+fn deliver(now: Time, from: &mut Weighed, to: &mut Weighed, recycles: bool) -> bool {
+    let mut any = false;
+    while let Some(sent) = from.call(|it| it.poll_transmit(now)) {
+        to.call(|it| it.handle(now, sent.path, &sent.segment));
+        from.call(|it| if recycles { it.recycle(sent.segment) } else { drop(sent.segment) });
+        any = true;
+    }
+    from.call(|it| while it.poll_news().is_some() {});
+    any
+}
+
+/// A client and a server, and a wire that takes no time.
+struct Pair {
+    now: Time,
+    client: Weighed,
+    server: Weighed,
+    /// Segments are given back to be used again.
+    recycles: bool,
+}
+
+impl Pair {
+    fn new(scheduler: &str, controller: &str) -> Pair {
+        let (client, mut server) = (Weighed::new("client"), Weighed::new("server"));
+        let spec = spec(scheduler, controller, 0);
+        server.call(|it| it.listen(PORT, spec));
+        Pair { now: Time::ZERO, client, server, recycles: true }
+    }
+
+    /// Carries segments until there are no more.
+    fn carry(&mut self) {
+        let Pair { now, client, server, recycles } = self;
+        for _ in 0..2 {
+            while deliver(*now, client, server, *recycles)
+                | deliver(*now, server, client, *recycles)
+            {}
+            // Delayed acknowledgements.
+            *now += Span::from_millis(50);
+            client.call(|it| it.handle_timeout(*now));
+            server.call(|it| it.handle_timeout(*now));
+        }
+    }
+
+    fn until(&mut self, target: Time) {
+        while self.now < target {
+            let due = self.client.endpoint.poll_timeout().min(self.server.endpoint.poll_timeout());
+            self.now = due.clamp(self.now, target);
+            self.client.call(|it| it.handle_timeout(self.now));
+            self.server.call(|it| it.handle_timeout(self.now));
+            self.carry();
+        }
+    }
+
+    /// A connection of two subflows over which a request and an answer have gone.
+    fn connect(&mut self, spec: &ConnectionSpec) -> (ConnId, ConnId) {
+        let client = self.client.call(|it| it.connect(self.now, PORT, spec.clone()));
+        self.carry();
+        let server = self.server.call(Endpoint::poll_accept).unwrap();
+        self.client.call(|it| it.write(self.now, client, 100));
+        self.carry();
+        assert_eq!(self.server.call(|it| it.skip(self.now, server, 1_000)), 100);
+        self.server.call(|it| it.write(self.now, server, 100));
+        self.carry();
+        assert_eq!(self.client.call(|it| it.skip(self.now, client, 1_000)), 100);
+        self.carry();
+        for (end, id) in [(&self.client, client), (&self.server, server)] {
+            assert_eq!(end.endpoint.ports(id).unwrap().len(), 2);
+            assert_eq!(end.endpoint.unacked(id), 0);
+        }
+        (client, server)
+    }
+}
+
+const MANY: u16 = 1_000;
+/// Bytes of an idle connection of two subflows, at each end. The aim is 2,500: what is missing are
+/// the subflows, 1.3 kB each, whose parts for recovery and for holes lie within them.
+const MOST_IDLE: usize = 5_500;
+
+/// 1,000 idle connections.
+fn idle() -> Result<(), Failed> {
+    for (scheduler, controller) in [("minrtt", "cubic"), ("ecf", "lia"), ("blest", "reno")] {
+        let mut pair = Pair::new(scheduler, controller);
+        // Those that are kept are the endpoint's, however many connections it has.
+        pair.recycles = false;
+        let spec = spec(scheduler, controller, 0);
+        pair.connect(&spec);
+        let before = (pair.client.bytes, pair.server.bytes);
+        for _ in 0..MANY {
+            pair.connect(&spec);
+        }
+        let each = |end: &Weighed, before| (end.bytes - before) / usize::from(MANY);
+        let each = (each(&pair.client, before.0), each(&pair.server, before.1));
+        println!(
+            "{scheduler}, {controller}: {} B at the client, {} B at the server",
+            each.0, each.1
+        );
+        if each.0.max(each.1) > MOST_IDLE {
+            return Err(format!("{each:?} bytes each").into());
+        }
+    }
+    Ok(())
+}
+
+/// 10,000 connections, a thousand at a time, are opened, used and closed: what an endpoint holds
+/// afterwards is what it held after the first hundred.
+fn memory_returns() -> Result<(), Failed> {
+    let mut pair = Pair::new("minrtt", "cubic");
+    let spec = spec("minrtt", "cubic", 0);
+    let mut after_few = (0, 0);
+    for round in 0..11_u16 {
+        let many = if round == 0 { 100 } else { MANY };
+        let all: Vec<_> = (0..many).map(|_| pair.connect(&spec)).collect();
+        let most = (pair.client.bytes, pair.server.bytes);
+        for (client, server) in all {
+            pair.client.call(|it| it.finish(pair.now, client));
+            pair.carry();
+            pair.server.call(|it| it.finish(pair.now, server));
+            pair.carry();
+            assert_eq!(pair.client.endpoint.state(client), ConnectionState::Closed);
+            pair.client.call(|it| it.release(pair.now, client));
+            pair.server.call(|it| it.release(pair.now, server));
+        }
+        pair.until(pair.now + Span::from_secs(120));
+        if (pair.client.endpoint.kept(), pair.server.endpoint.kept()) != (0, 0) {
+            return Err("connections are kept".into());
+        }
+        let held = (pair.client.bytes, pair.server.bytes);
+        println!("{many} connections: {most:?} bytes, then {held:?}");
+        if round == 0 {
+            after_few = held;
+        } else if held.0 > after_few.0 + SLACK || held.1 > after_few.1 + SLACK {
+            return Err(format!("{held:?} bytes are held, {after_few:?} before").into());
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of what is kept to be used again: 4,096 segments, and small change.
+const SLACK: usize = 4_096 * (size_of::<Segment>() + size_of::<usize>()) + 16_384;
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // One at a time: the allocator counts for all.
+    arguments.test_threads = Some(1);
+    let tests = vec![
+        Trial::test("an_idle_connection_is_small", idle),
+        Trial::test("memory_returns", memory_returns),
+    ];
+    libtest_mimic::run(&arguments, tests).exit();
+}
