@@ -16,7 +16,7 @@ use plait_live::emulate::Strip;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -43,6 +43,10 @@ fn main() {
     }
     trials.push(Trial::test("another_decoder_understands_a_client", capture_client));
     trials.push(Trial::test("a_server_tells_how_it_stands", standing));
+    for family in [Family::V4, Family::V6] {
+        let name = format!("local_programs_use_both_paths/{family:?}");
+        trials.push(Trial::test(name, move || proxied(family)));
+    }
     trials.push(Trial::test("what_the_doctor_prescribes_helps", doctor));
     trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
     let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
@@ -466,5 +470,91 @@ fn doctor() -> Result<(), Failed> {
     assert!(mends.contains(&"ip mptcp endpoint add 10.98.2.1 dev c1 subflow".to_owned()));
     client.within(|| mends.iter().for_each(|mend| net::run(mend)))?;
     assert_eq!(examined(client), (Some(0), vec![], vec![]));
+    Ok(())
+}
+
+/// Asks the proxy for a connection, by address or by name; gives it, and the code of the answer.
+fn by_socks(proxy: SocketAddr, to: SocketAddr, by_name: bool) -> std::io::Result<(TcpStream, u8)> {
+    let mut stream = TcpStream::connect(proxy)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.write_all(&[5, 1, 0])?;
+    let mut answer = [0; 2];
+    stream.read_exact(&mut answer)?;
+    assert_eq!(answer, [5, 0]);
+    let mut request = vec![5, 1, 0];
+    match to.ip() {
+        ip if by_name => {
+            let name = ip.to_string();
+            request.extend([3, name.len() as u8]);
+            request.extend(name.bytes());
+        }
+        IpAddr::V4(ip) => {
+            request.push(1);
+            request.extend(ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            request.push(4);
+            request.extend(ip.octets());
+        }
+    }
+    request.extend(to.port().to_be_bytes());
+    stream.write_all(&request)?;
+    let mut answer = [0; 10];
+    stream.read_exact(&mut answer)?;
+    assert_eq!((answer[0], answer[3]), (5, 1));
+    Ok((stream, answer[1]))
+}
+
+/// The second of what must hold: a download and an upload through the proxy to a stock kernel, both
+/// subflows of both; a port where nobody listens is told as such.
+fn proxied(family: Family) -> Result<(), Failed> {
+    let bed = Bed::build(family, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    bed.own_service()?;
+    let to = SocketAddr::new(family.service(), 80);
+    let served = Service::start(&bed.server, to, Speaks::Mptcp, 2)?;
+    let via = [0, 1].map(|path| format!("{}@c{path}", family.guest(path)));
+    let socks = SocketAddr::new([127, 0, 0, 1].into(), 1080);
+    let mut proxy = bed.client.within(|| {
+        Command::new(PLAIT)
+            .args(["proxy", "--socks", &socks.to_string(), "--via", &via[0], "--via", &via[1]])
+            .args(["--scheduler", "minrtt"])
+            .stderr(Stdio::piped())
+            .spawn()
+    })??;
+    let mut said = String::new();
+    BufReader::new(proxy.stderr.as_mut().unwrap()).read_line(&mut said)?;
+    assert_eq!(said, "listening on 127.0.0.1:1080\n");
+    let [_, before] = bed.counters();
+    let len = 1_000_000;
+    bed.client.within(|| {
+        let (mut stream, code) = by_socks(socks, to, false)?;
+        assert_eq!(code, 0);
+        stream.write_all(format!("get {len}\n").as_bytes())?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes)?;
+        assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+        drop(stream);
+        let (mut stream, code) = by_socks(socks, to, true)?;
+        assert_eq!(code, 0);
+        stream.write_all(format!("put {len}\n").as_bytes())?;
+        stream.write_all(&kernel::pattern(len))?;
+        let mut hash = String::new();
+        stream.read_to_string(&mut hash)?;
+        assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
+        let (_, code) = by_socks(socks, SocketAddr::new(to.ip(), 81), false)?;
+        assert_eq!(code, 5);
+        std::io::Result::Ok(())
+    })??;
+    served.join();
+    let [_, after] = bed.counters();
+    net::run(&format!("kill -INT {}", proxy.id()));
+    assert_eq!(proxy.wait()?.code(), Some(130));
+    assert_eq!(after.since(&before, "MPJoinAckRx"), 2, "{:?}", after.risen(&before));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    let report = bed.emulator.stop()?;
+    for [down, up] in &report.links {
+        assert!(down.delivered_bytes > 100_000, "{down:?}");
+        assert!(up.delivered_bytes > 100_000, "{up:?}");
+    }
     Ok(())
 }

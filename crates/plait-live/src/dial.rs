@@ -3,19 +3,23 @@
 use crate::engine::Engine;
 use crate::exit::Exit;
 use crate::happening::Happening;
-use crate::names::{Names, OwnPath};
+use crate::names::Names;
 use crate::observe::Observe;
+use crate::overview::ASK;
 use crate::relay::Relay;
 use crate::serve::fit_to_kernels;
 use crate::stack::{Stack, StackCounters};
+use crate::ways::{OwnAddress, Ways};
 use crate::{Device, add_route};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{ConnectionSpec, PathConfig};
 use socket2::Socket;
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 
 /// How long connections that nobody uses any more have to take leave of their peers.
 const LEAVE: Span = Span::from_secs(3);
@@ -33,9 +37,7 @@ pub struct Origin {
 /// What a client is made from.
 #[derive(Clone, Debug)]
 pub struct DialSettings {
-    /// The server.
-    pub to: SocketAddr,
-    /// Where to dial from: the connection begins at the first.
+    /// Where to dial from: connections begin at the first of the other end's family.
     pub from: Vec<Origin>,
     /// Name of the TUN device.
     pub device: String,
@@ -43,16 +45,52 @@ pub struct DialSettings {
     pub spec: ConnectionSpec,
 }
 
-/// A client of one server.
+/// What a socket is told once its connection is there, and where none comes about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Greeting {
+    /// It is there.
+    pub connected: Vec<u8>,
+    /// The other end refuses, or does not answer.
+    pub failed: Vec<u8>,
+}
+
+/// A connection that somebody wants.
+#[derive(Debug)]
+pub struct Dial {
+    /// The other end.
+    pub to: SocketAddr,
+    /// Gives what is to be sent and takes what comes.
+    pub socket: Socket,
+    /// What it is told first.
+    pub greeting: Greeting,
+}
+
+/// Asks a running client for connections, from any thread.
+#[derive(Clone, Debug)]
+pub struct Dialler {
+    dials: Sender<Dial>,
+    waker: Arc<UnixStream>,
+}
+
+impl Dialler {
+    /// Asks for a connection. False where the client does not run any more.
+    #[must_use]
+    pub fn dial(&self, dial: Dial) -> bool {
+        self.dials.send(dial).is_ok() && (&*self.waker).write_all(&[ASK]).is_ok()
+    }
+}
+
+/// A client of any servers.
 pub struct Client {
     engine: Engine,
-    to: SocketAddr,
     spec: ConnectionSpec,
+    dialler: Dialler,
+    dials: Receiver<Dial>,
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("to", &self.to).finish_non_exhaustive()
+        f.debug_struct("Client").finish_non_exhaustive()
     }
 }
 
@@ -63,33 +101,80 @@ impl Client {
     /// Where the process may not make devices or raw sockets, or there is a route for one of the
     /// addresses already.
     pub fn open(settings: DialSettings) -> io::Result<Client> {
-        let DialSettings { to, from, device, mut spec } = settings;
+        let DialSettings { from, device, mut spec } = settings;
         let device = Device::open(&device, spec.config.mtu as u16)?;
-        fit_to_kernels(&mut spec, to.ip());
-        let mut paths = Vec::new();
-        for origin in from {
-            add_route(&device, origin.address)?;
-            let open = |name: String| Exit::open(&name, to.ip());
-            let exit = origin.device.map(open).transpose()?;
-            paths.push(OwnPath { ours: origin.address, theirs: to.ip(), exit });
+        spec.config.subflow_windows = true;
+        let mut own = Vec::new();
+        for Origin { address, device: exit } in from {
+            add_route(&device, address)?;
+            let exit = exit.map(|name| Exit::open(&name, address)).transpose()?;
+            own.push(OwnAddress { address, exit });
         }
-        let numbers = 0..paths.len() as u16;
-        spec.paths = numbers.map(|n| PathConfig { path: PathId(n), backup: false }).collect();
-        let stack = Stack::new(device, Names::Client(paths))?;
-        Ok(Client { engine: Engine::new(stack, None)?, to, spec })
+        let stack = Stack::new(device, Names::Client(Ways::new(own)))?;
+        let engine = Engine::new(stack, None)?;
+        let (sender, dials) = mpsc::channel();
+        let dialler = Dialler { dials: sender, waker: Arc::new(engine.stopper()?) };
+        Ok(Client { engine, spec, dialler, dials })
     }
 
-    /// Connects, and relays the connection to `socket`, which gives what is to be sent and takes
-    /// what comes.
+    /// Connects to `to`, and relays the connection to `socket`, which gives what is to be sent and
+    /// takes what comes, after what it is to be told first.
     ///
     /// # Errors
-    /// Where the socket cannot be waited for.
-    pub fn connect(&mut self, socket: Socket) -> io::Result<ConnId> {
+    /// Where the socket cannot be waited for, or there is no own address of that family.
+    pub fn connect(
+        &mut self,
+        to: SocketAddr,
+        socket: Socket,
+        greeting: Option<Greeting>,
+    ) -> io::Result<ConnId> {
         socket.set_nonblocking(true)?;
+        let mut spec = self.spec.clone();
+        fit_to_kernels(&mut spec, to.ip());
         let stack = &mut self.engine.stack;
-        let conn = stack.endpoint.connect(stack.clock.now(), self.to.port(), self.spec.clone());
-        self.engine.add(Relay::new(conn, socket, false))?;
+        let paths = stack.names.paths(&stack.endpoint, to.ip());
+        if paths.is_empty() {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        let path = |path: &PathId| PathConfig { path: *path, backup: false };
+        spec.paths = paths.iter().map(path).collect();
+        let conn = stack.endpoint.connect(stack.clock.now(), to.port(), spec);
+        let mut relay = Relay::new(conn, socket, false);
+        if let Some(greeting) = greeting {
+            relay.greet(greeting);
+        }
+        self.engine.add(relay)?;
         Ok(conn)
+    }
+
+    /// Something that asks for connections of [`Client::serve`].
+    #[must_use]
+    pub fn dialler(&self) -> Dialler {
+        self.dialler.clone()
+    }
+
+    /// Makes the connections that are asked for until it is stopped; then makes no more, and ends when
+    /// the last one has ended, it is stopped again or some seconds are over. `tell` hears what happens.
+    ///
+    /// # Errors
+    /// Where the device is gone.
+    pub fn serve(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
+        while !self.engine.stopped {
+            self.engine.turn(Time::NEVER)?;
+            while let Ok(Dial { to, mut socket, greeting }) = self.dials.try_recv() {
+                let failed = greeting.failed.clone();
+                let again = socket.try_clone();
+                if self.connect(to, socket, Some(greeting)).is_err()
+                    && let Ok(again) = again
+                {
+                    socket = again;
+                    // Who does not listen any more is no concern of ours.
+                    let _ = socket.write_all(&failed);
+                }
+            }
+            self.engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        }
+        self.engine.end_in_order(&mut tell)
     }
 
     /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that

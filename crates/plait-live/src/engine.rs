@@ -17,6 +17,8 @@ use std::os::unix::net::UnixStream;
 /// What the poller knows the device by, and what wakes it.
 const DEVICE: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
+/// How long connections have to end once a server is stopped.
+pub(crate) const GRACE: Span = Span::from_secs(5);
 /// Longest wait.
 const LONGEST: Span = Span::from_secs(60);
 /// What is relayed to a service.
@@ -120,6 +122,21 @@ impl Engine {
             self.relay(conn);
         }
         self.stack.send()
+    }
+
+    /// Goes on until nothing is relayed any more, it is stopped once more or [`GRACE`] is over; what is
+    /// left is ended then.
+    pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&Happening)) -> io::Result<()> {
+        self.stopped = false;
+        let until = self.stack.clock.now() + GRACE;
+        while !self.stopped && !self.is_over() && self.stack.clock.now() < until {
+            self.turn(until)?;
+            self.answer();
+            self.happenings.drain(..).for_each(|happening| tell(&happening));
+        }
+        self.abort("the server ends")?;
+        self.happenings.drain(..).for_each(|happening| tell(&happening));
+        Ok(())
     }
 
     /// Ends every relay with its connection, and tells the peers.

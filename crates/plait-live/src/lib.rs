@@ -25,11 +25,12 @@ mod routes;
 mod serve;
 mod signals;
 mod stack;
+mod ways;
 
 pub use capabilities::{Capabilities, drop_capabilities};
 pub use clock::Clock;
 pub use device::Device;
-pub use dial::{Client, DialSettings, Origin};
+pub use dial::{Client, Dial, DialSettings, Dialler, Greeting, Origin};
 pub use entropy::SystemEntropy;
 pub use happening::Happening;
 pub use namespace::Namespace;

@@ -2,20 +2,10 @@
 
 use crate::exit::Exit;
 use crate::peers::Peers;
+use crate::ways::{OwnAddress, Ways};
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
 use std::net::IpAddr;
-
-/// A way from an end that dials to the address that it dials.
-#[derive(Debug)]
-pub(crate) struct OwnPath {
-    /// Our address.
-    pub(crate) ours: IpAddr,
-    /// The address that is dialled.
-    pub(crate) theirs: IpAddr,
-    /// Where packets leave, if not through the TUN device.
-    pub(crate) exit: Option<Exit>,
-}
 
 /// How this end's addresses and those of its peers are named in the endpoint.
 #[derive(Debug)]
@@ -27,7 +17,7 @@ pub(crate) enum Names {
         peers: Peers,
     },
     /// This end dials: a path stands for one of its own addresses and the address that it dials.
-    Client(Vec<OwnPath>),
+    Client(Ways),
 }
 
 /// Source and destination of a packet, and where it leaves.
@@ -44,17 +34,18 @@ impl Names {
         Names::Server { dialled, peers: Peers::default() }
     }
 
-    /// The path and the server's number of a packet; `None` where it is not for us.
+    /// The path and the server's number of a packet to our `port`; `None` where it is not for us.
     pub(crate) fn of_arrival(
         &mut self,
         endpoint: &Endpoint,
         src: IpAddr,
         dst: IpAddr,
+        port: u16,
     ) -> Option<(PathId, ServerAddress)> {
         match self {
             Names::Server { dialled, peers } => {
                 let server = match dst == *dialled {
-                    true => ServerAddress::default(),
+                    true => FIRST,
                     false => number_of(endpoint, dst)?,
                 };
                 if peers.is_full() {
@@ -62,14 +53,19 @@ impl Names {
                 }
                 Some((peers.number(src)?, server))
             }
-            Names::Client(paths) => {
-                let place = |of: &dyn Fn(&OwnPath) -> bool| paths.iter().position(of);
-                if let Some(at) = place(&|path| (path.ours, path.theirs) == (dst, src)) {
-                    return Some((PathId(at as u16), ServerAddress::default()));
-                }
-                let at = place(&|path| path.ours == dst)?;
-                Some((PathId(at as u16), number_of(endpoint, src)?))
+            Names::Client(ways) => {
+                let (path, announced) = ways.of_arrival(dst, src, port)?;
+                let server = if announced { number_of(endpoint, src)? } else { FIRST };
+                Some((path, server))
             }
+        }
+    }
+
+    /// The paths from the own addresses to another one, for an end that dials.
+    pub(crate) fn paths(&mut self, endpoint: &Endpoint, theirs: IpAddr) -> Vec<PathId> {
+        match self {
+            Names::Server { .. } => Vec::new(),
+            Names::Client(ways) => ways.to(endpoint, theirs),
         }
     }
 
@@ -77,7 +73,7 @@ impl Names {
     pub(crate) fn client(&self, path: PathId) -> Option<IpAddr> {
         match self {
             Names::Server { peers, .. } => peers.address(path),
-            Names::Client(paths) => paths.get(path.index()).map(|path| path.ours),
+            Names::Client(ways) => ways.way(path).map(|(own, _)| own.address),
         }
     }
 
@@ -93,14 +89,32 @@ impl Names {
                 let src = endpoint.address(server).unwrap_or(*dialled);
                 Some(Departure { src, dst: peers.address(path)?, exit: None })
             }
-            Names::Client(paths) => {
-                let path = paths.get(path.index())?;
-                let dst = endpoint.address(server).unwrap_or(path.theirs);
-                Some(Departure { src: path.ours, dst, exit: path.exit.as_ref() })
+            Names::Client(ways) => {
+                let (OwnAddress { address, exit }, theirs) = ways.way(path)?;
+                let dst = endpoint.address(server).unwrap_or(theirs);
+                Some(Departure { src: *address, dst, exit: exit.as_ref() })
             }
         }
     }
+
+    /// A SYN leaves: answers from an address that the peer has announced are to be known.
+    pub(crate) fn on_syn(
+        &mut self,
+        endpoint: &Endpoint,
+        path: PathId,
+        port: u16,
+        server: ServerAddress,
+    ) {
+        if let Names::Client(ways) = self
+            && server != FIRST
+        {
+            ways.on_join(endpoint, path, port, server);
+        }
+    }
 }
+
+/// The address that was dialled.
+const FIRST: ServerAddress = ServerAddress(0);
 
 /// The number that the endpoint has given to an address, if it has.
 fn number_of(endpoint: &Endpoint, address: IpAddr) -> Option<ServerAddress> {

@@ -1,6 +1,7 @@
 //! A connection of the endpoint and a stream socket, each fed from the other. Neither side is read
 //! faster than the other one takes it.
 
+use crate::dial::Greeting;
 use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
 use socket2::Socket;
@@ -77,6 +78,8 @@ pub(crate) struct Relay {
     pub(crate) moved: Moved,
     /// Bytes for the socket that are ours and not the peer's, and have not been moved yet.
     introduction: u64,
+    /// What the socket is told once the connection is there, or is not: until then it is left alone.
+    greeting: Option<Box<Greeting>>,
     /// When it began, and the address that the peer came from.
     pub(crate) since: Time,
     pub(crate) from: Option<IpAddr>,
@@ -95,6 +98,7 @@ impl Relay {
             told_socket: false,
             moved: Moved::default(),
             introduction: 0,
+            greeting: None,
             since: Time::ZERO,
             from: None,
         }
@@ -111,10 +115,39 @@ impl Relay {
         self.introduction = bytes.len() as u64;
     }
 
+    /// Once the connection is there, the socket is told so before all else.
+    pub(crate) fn greet(&mut self, greeting: Greeting) {
+        self.greeting = Some(Box::new(greeting));
+    }
+
+    /// Tells the socket how the connection stands, once that is known. True where it is to be waited
+    /// for.
+    fn greeted(&mut self, state: ConnectionState) -> bool {
+        match (state, self.greeting.take()) {
+            (_, None) => false,
+            (ConnectionState::Connecting, greeting) => {
+                self.greeting = greeting;
+                true
+            }
+            (ConnectionState::Failed, Some(greeting)) => {
+                // It is short, and nothing else was written: it fits, or nobody reads.
+                let _ = self.socket.write(&greeting.failed);
+                false
+            }
+            (_, Some(greeting)) => {
+                self.begin_with(&greeting.connected);
+                false
+            }
+        }
+    }
+
     /// What the socket is to be waited for: to be read from, to be written to.
     pub(crate) fn interest(&self) -> (bool, bool) {
         if self.connecting {
             return (false, true);
+        }
+        if self.greeting.is_some() {
+            return (false, false);
         }
         (!self.socket_ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
     }
@@ -138,6 +171,9 @@ impl Relay {
         if self.connecting {
             let failed = endpoint.state(self.conn) == ConnectionState::Failed;
             return Ok(if failed { Course::Over } else { Course::Waits });
+        }
+        if self.greeted(endpoint.state(self.conn)) {
+            return Ok(Course::Waits);
         }
         let more =
             self.feed_socket(now, endpoint, piece)? | self.feed_peer(now, endpoint, piece)?;

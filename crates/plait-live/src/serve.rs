@@ -1,6 +1,6 @@
 //! Multipath TCP in front of a TCP service.
 
-use crate::engine::{Engine, Service};
+use crate::engine::{Engine, GRACE, Service};
 use crate::happening::Happening;
 use crate::names::Names;
 use crate::observe::Observe;
@@ -47,7 +47,7 @@ impl fmt::Debug for Server {
 
 impl Server {
     /// How long connections have to end once the server is stopped.
-    pub const GRACE: Span = Span::from_secs(5);
+    pub const GRACE: Span = GRACE;
 
     /// Makes the device and its routes, and listens.
     ///
@@ -118,19 +118,10 @@ impl Server {
             engine.answer();
             engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
-        engine.stopped = false;
         for port in &self.ports {
             engine.stack.endpoint.stop_listening(*port);
         }
-        let until = engine.stack.clock.now() + Server::GRACE;
-        while !engine.stopped && !engine.is_over() && engine.stack.clock.now() < until {
-            engine.turn(until)?;
-            engine.answer();
-            engine.happenings.drain(..).for_each(|happening| tell(&happening));
-        }
-        engine.abort("the server ends")?;
-        engine.happenings.drain(..).for_each(|happening| tell(&happening));
-        Ok(())
+        engine.end_in_order(&mut tell)
     }
 }
 

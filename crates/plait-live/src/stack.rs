@@ -6,7 +6,7 @@ use crate::{Clock, Device, SystemEntropy};
 use plait_base::{PathId, Time};
 use plait_core::{Detail, Endpoint};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
-use plait_wire::{Payload, Segment};
+use plait_wire::{Flags, Payload, Segment};
 use std::io;
 
 /// Packets that are read before others have a turn.
@@ -84,7 +84,8 @@ impl Stack {
         let bytes = self.incoming.get(..len)?;
         let packet = codec::parse_into(bytes, Verify::Checksum, &mut self.segment).ok()?;
         let Headers { src, dst, .. } = packet.headers;
-        let (path, server) = self.names.of_arrival(&self.endpoint, src, dst)?;
+        let (path, server) =
+            self.names.of_arrival(&self.endpoint, src, dst, self.segment.dst_port)?;
         self.segment.server = server;
         if !packet.payload.is_empty() {
             self.segment.payload = Payload::from_bytes(packet.payload);
@@ -114,6 +115,9 @@ impl Stack {
     }
 
     fn send_segment(&mut self, now: Time, path: PathId, segment: &Segment) -> io::Result<()> {
+        if segment.flags.has(Flags::SYN) {
+            self.names.on_syn(&self.endpoint, path, segment.src_port, segment.server);
+        }
         let departure = self.names.of_departure(&self.endpoint, path, segment.server);
         let Some(Departure { src, dst, exit }) = departure else { return Ok(()) };
         let headers = Headers::new(src, dst);

@@ -5,7 +5,7 @@ use crate::export::live::LiveFiles;
 use crate::failure::Failure;
 use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Signals, Wish};
+use plait_live::{Origin, Signals, Wish};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Flags of `serve` and `get`.
+/// Flags of `serve`, `get` and `proxy`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct EndpointFlags {
     /// The scheduler of every connection
@@ -71,6 +71,27 @@ impl EndpointFlags {
         LiveFiles::create(files, end, &title, names)
     }
 
+    /// The same for an end that dials.
+    pub(crate) fn files_for(
+        &self,
+        end: Host,
+        from: &[Origin],
+    ) -> Result<Option<LiveFiles>, Failure> {
+        let name = |it: &Origin| Some((it.address, it.device.clone()?));
+        self.files(end, from.iter().filter_map(name).collect())
+    }
+
+    /// What would be set for an end that dials from these addresses.
+    pub(crate) fn plan_for(&self, from: &[Origin]) -> String {
+        let mut plan = self.plan(from.iter().map(|origin| origin.address));
+        for Origin { address, device } in from {
+            if let Some(device) = device {
+                plan.push_str(&format!("packets from {address} leave by {device}: a raw socket\n"));
+            }
+        }
+        plan + "All of it goes when the process ends.\n"
+    }
+
     /// What would be set for these addresses, as one would set it by hand.
     pub(crate) fn plan(&self, addresses: impl Iterator<Item = IpAddr>) -> String {
         let device = self.device.replace("%d", "0");
@@ -101,6 +122,22 @@ impl EndpointFlags {
             _ => Failure::Usage(format!("no TUN device `{}`: {error}", self.device)),
         }
     }
+}
+
+/// The addresses to dial from; `flag` gave them.
+pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Vec<Origin>, Failure> {
+    let parse = |text: &String| {
+        let (address, device) = match text.split_once('@') {
+            Some((address, device)) => (address, Some(device.to_owned())),
+            None => (text.as_str(), None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| {
+            let problem = "no IP address\n  allowed: ADDR or ADDR@DEVICE";
+            Failure::Usage(format!("{flag}: `{}`: {problem}", text.escape_debug()))
+        })?;
+        Ok(Origin { address, device })
+    };
+    texts.iter().map(parse).collect()
 }
 
 /// From now on a signal that asks for an end is told to `stopper`, each time. Gives whether Ctrl-C was

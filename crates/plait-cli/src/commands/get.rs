@@ -1,13 +1,13 @@
 //! `plait get`: a Multipath TCP client that dials from several addresses.
 
-use crate::commands::endpoint::{EndpointFlags, resolve, stop_on_signal};
+use crate::commands::endpoint::{EndpointFlags, origins, resolve, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
-use plait_live::{Client, DialSettings, Happening, Origin};
+use plait_live::{Client, DialSettings, Happening};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -73,26 +73,23 @@ impl Target {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let target = Target::parse(&args.target)?;
-    let from = args.origins()?;
+    let from = origins("--from", &args.from)?;
+    let of_v4 = from.iter().filter(|origin| origin.address.is_ipv4()).count();
+    if of_v4 != 0 && of_v4 != from.len() {
+        return Err(Failure::Usage("--from: addresses of two families".to_owned()));
+    }
     let v4 = from.iter().all(|origin| origin.address.is_ipv4());
     let to = resolve("the target", &target.authority, |to| to.is_ipv4() == v4)?;
     if args.endpoint.dry_run {
-        let mut plan = args.endpoint.plan(from.iter().map(|origin| origin.address));
-        for Origin { address, device } in &from {
-            if let Some(device) = device {
-                plan.push_str(&format!("packets from {address} leave by {device}: a raw socket\n"));
-            }
-        }
-        return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
+        return deliver(&args.endpoint.plan_for(&from), None);
     }
     let (device, spec) = (args.endpoint.device.clone(), args.endpoint.spec()?);
-    let label = |it: &Origin| Some((it.address, it.device.clone()?));
-    let files = args.endpoint.files(Host::Client, from.iter().filter_map(label).collect())?;
-    let opened = Client::open(DialSettings { to, from, device, spec });
+    let files = args.endpoint.files_for(Host::Client, &from)?;
+    let opened = Client::open(DialSettings { from, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
-    client.connect(theirs.into()).map_err(internal)?;
+    client.connect(to, theirs.into(), None).map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
     if let Some(files) = &files {
         client.observe(Box::new(files.clone()));
@@ -120,26 +117,6 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 impl Args {
-    fn origins(&self) -> Result<Vec<Origin>, Failure> {
-        let parse = |text: &String| {
-            let (address, device) = match text.split_once('@') {
-                Some((address, device)) => (address, Some(device.to_owned())),
-                None => (text.as_str(), None),
-            };
-            let address: IpAddr = address.parse().map_err(|_| {
-                let problem = "no IP address\n  allowed: ADDR or ADDR@DEVICE";
-                Failure::Usage(format!("--from: `{}`: {problem}", text.escape_debug()))
-            })?;
-            Ok(Origin { address, device })
-        };
-        let from: Vec<Origin> = self.from.iter().map(parse).collect::<Result<_, Failure>>()?;
-        let v4 = from.iter().filter(|origin| origin.address.is_ipv4()).count();
-        if v4 != 0 && v4 != from.len() {
-            return Err(Failure::Usage("--from: addresses of two families".to_owned()));
-        }
-        Ok(from)
-    }
-
     /// Talks to the other end by way of `stream`.
     fn exchange(&self, target: &Target, stream: UnixStream) -> Result<(), Failure> {
         let lost = |error: io::Error| Failure::Peer(format!("{}: {error}", target.authority));

@@ -9,6 +9,7 @@ pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod list;
+pub(crate) mod proxy;
 pub(crate) mod reproduce;
 pub(crate) mod reproduction;
 pub(crate) mod run;

@@ -88,10 +88,10 @@ pub fn exchange(
     let from = (0..paths)
         .map(|at| Origin { address: bed.family.guest(at), device: Some(format!("c{at}")) });
     let (from, device) = (from.collect(), "plait0".to_owned());
-    let settings = DialSettings { to, from, device, spec };
+    let settings = DialSettings { from, device, spec };
     let mut client = bed.client.within(|| Client::open(settings))??;
     let (ours, theirs) = Socket::pair(Domain::UNIX, Type::STREAM, None)?;
-    client.connect(theirs)?;
+    client.connect(to, theirs, None)?;
     let running = thread::spawn(move || {
         let mut happenings = Vec::new();
         client.run(|happening| happenings.push(happening.clone()))?;

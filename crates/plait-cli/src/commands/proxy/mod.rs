@@ -1,0 +1,113 @@
+//! `plait proxy`: Multipath TCP for local programs that speak SOCKS.
+
+mod socks;
+
+use crate::commands::endpoint::{EndpointFlags, origins, stop_on_signal};
+use crate::console::{Console, deliver};
+use crate::failure::Failure;
+use plait_app::Host;
+use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, Happening, Origin};
+use socks::Reply;
+use std::io::{self, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+/// How long a program has to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Programs that are listened to at a time; further ones are turned away.
+const GUESTS: usize = 256;
+
+const EXAMPLES: &str = "Examples:
+  plait proxy --socks 127.0.0.1:1080 --via 10.98.1.77@wifi0 --via 10.98.2.77@lte0 --dry-run
+  plait proxy --socks [::1]:1080 --via fd98::77 --scheduler redundant --dry-run";
+
+/// Multipath TCP for local programs that speak SOCKS
+///
+/// Takes connections by SOCKS 5 (CONNECT; addresses and names) and makes them over several paths, as
+/// `plait get` does; servers that do not speak Multipath TCP are spoken to in plain TCP over the
+/// first. Each --via is an address of its own behind a TUN device; what servers send there has to
+/// reach this host and be forwarded. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; both are
+/// dropped before anything is sent.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where programs connect to; whoever reaches it can use it
+    #[arg(long, value_name = "ADDR:PORT")]
+    socks: SocketAddr,
+    /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
+    /// leave by that device. Repeat for further paths; connections begin on the first of their family
+    #[arg(long, value_name = "ADDR[@DEVICE]", required = true)]
+    via: Vec<String>,
+    #[command(flatten)]
+    endpoint: EndpointFlags,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let internal = |error: io::Error| Failure::Internal(error.to_string());
+    let from = origins("--via", &args.via)?;
+    if args.endpoint.dry_run {
+        return deliver(&args.endpoint.plan_for(&from), None);
+    }
+    let spec = args.endpoint.spec()?;
+    let files = args.endpoint.files_for(Host::Client, &from)?;
+    let listener = TcpListener::bind(args.socks)
+        .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
+    let families =
+        [true, false].map(|v4| from.iter().any(|it: &Origin| it.address.is_ipv4() == v4));
+    let opened = Client::open(DialSettings { from, device: args.endpoint.device.clone(), spec });
+    let mut client = opened.map_err(|error| args.endpoint.refused("--via", &error))?;
+    plait_live::drop_capabilities().map_err(internal)?;
+    let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
+    if let Some(files) = &files {
+        client.observe(Box::new(files.clone()));
+    }
+    listen(listener, client.dialler(), families);
+    console.remark(1, &format!("listening on {}", args.socks));
+    let served = client.serve(|happening: &Happening| console.remark(2, &happening.to_string()));
+    files.map_or(Ok(()), |files| files.finish())?;
+    served.map_err(internal)?;
+    if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// Hears programs out, each on a thread of its own, and has their connections made. `families` tells
+/// whether there are addresses of IPv4 and of IPv6 to dial from.
+fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2]) {
+    let guests = Arc::new(());
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            if Arc::strong_count(&guests) > GUESTS {
+                continue;
+            }
+            let (guest, dialler) = (Arc::clone(&guests), dialler.clone());
+            thread::spawn(move || {
+                // Who does not speak SOCKS, or goes away, is not told anything.
+                let _ = hear(stream, &dialler, families);
+                drop(guest);
+            });
+        }
+    });
+}
+
+fn hear(mut stream: TcpStream, dialler: &Dialler, families: [bool; 2]) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    let wanted = |to: &SocketAddr| families[usize::from(to.is_ipv6())];
+    match socks::request(&mut stream, wanted)? {
+        Ok(to) => {
+            let greeting = Greeting {
+                connected: Reply::Succeeded.bytes().to_vec(),
+                failed: Reply::Refused.bytes().to_vec(),
+            };
+            let asked = dialler.dial(Dial { to, socket: stream.into(), greeting });
+            if asked { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+        }
+        Err(reply) => {
+            stream.write_all(&reply.bytes())?;
+            stream.shutdown(Shutdown::Both)
+        }
+    }
+}
