@@ -2,9 +2,9 @@
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
 use crate::scenario::{Both, Competition, Path, Scenario, Subflows};
-use plait_app::measure::HabitObserver;
+use plait_app::measure::{HabitObserver, ideal_bit_rate};
 use plait_app::{AppEvent, Host, Workload};
-use plait_base::{PathId, Span, Time};
+use plait_base::{PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, Event, PathConfig};
 use plait_link::LinkConfig;
 use plait_sim::{
@@ -55,14 +55,28 @@ pub(crate) fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
     let completed = outcome.complete();
     let competing = competing(&cell.scenario, &outcome);
     let connection = outcome.pairs.into_iter().flatten().next();
+    let mut measures = connection.map(|connection| connection.measures).unwrap_or_default();
+    if let Some(playback) = &mut measures.playback {
+        let ideal = ideal_bit_rate_mbps(&cell.scenario);
+        playback.bit_rate_ratio = playback.bit_rate_mbps.zip(ideal).map(|(ours, best)| ours / best);
+    }
     RunOutcome {
-        measures: connection.map(|connection| connection.measures).unwrap_or_default(),
+        measures,
         competing,
         habits: None,
         hash: outcome.digest.value(),
         completed,
         violation: outcome.violation,
     }
+}
+
+/// What a player could show at best over all paths of the scenario, whichever of them a row uses.
+fn ideal_bit_rate_mbps(scenario: &Scenario) -> Option<f64> {
+    let Workload::Video(video) = &scenario.workload else { return None };
+    // Mean rates are no matter of chance: any seed will do.
+    let links = scenario.links(scenario.seed);
+    let rates: Vec<Rate> = links.iter().map(|links| links.link.down.rate.mean_rate()).collect();
+    Some(ideal_bit_rate(&rates, video.top()?).as_bps() as f64 / 1e6).filter(|best| *best > 0.0)
 }
 
 /// Nobody watches.

@@ -7,6 +7,7 @@ mod distribution;
 mod habits;
 mod ideal;
 mod observer;
+mod playback;
 mod registry;
 mod values;
 
@@ -14,5 +15,6 @@ pub use distribution::{Distribution, Histogram};
 pub use habits::{HabitObserver, Habits};
 pub use ideal::{delay_increase, fast_path, ideal_bit_rate, ideal_share};
 pub use observer::Observer;
+pub use playback::PlaybackMeasures;
 pub use registry::{Better, Entry, MEASURES, Value};
 pub use values::{Measures, PathMeasures, aggregation_benefit};

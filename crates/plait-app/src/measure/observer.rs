@@ -1,6 +1,7 @@
 //! From events to measures.
 
 use super::distribution::mean_millis;
+use super::playback::Playback;
 use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
 use crate::{AppEvent, Host, Workload};
 use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
@@ -28,6 +29,8 @@ pub struct Observer {
     blocked: Blocked,
     messages: Messages,
     objects: Objects,
+    /// Of a client that asks again and again.
+    playback: Option<Box<Playback>>,
 }
 
 /// Payload bytes of the sender.
@@ -87,6 +90,7 @@ impl PathTotals {
             rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),
             rtt_min_ms: self.rtt_min.map(Span::as_millis_f64),
             rtt_max_ms: sampled.then(|| self.rtt_max.as_millis_f64()),
+            idle_share: None,
         }
     }
 }
@@ -203,8 +207,11 @@ impl Observer {
     pub fn new(workload: &Workload, paths: usize, start: Time) -> Observer {
         let end = match workload {
             Workload::Bulk { duration } => start + *duration,
+            Workload::Video(video) => video.deadline().map_or(Time::NEVER, |after| start + after),
             _ => Time::NEVER,
         };
+        let asks = matches!(workload, Workload::Video(_) | Workload::Maps(_));
+        let playback = || Box::new(Playback::new(paths, start, workload.messages()));
         Observer {
             workload: workload.clone(),
             start,
@@ -217,6 +224,7 @@ impl Observer {
             blocked: Blocked::default(),
             messages: Messages::new(workload.messages()),
             objects: Objects::default(),
+            playback: asks.then(playback),
         }
     }
 
@@ -238,16 +246,24 @@ impl Observer {
         if host == self.workload.sender() {
             events.into_iter().for_each(|event| self.on_sender(now, event));
         } else {
-            events.into_iter().for_each(|event| self.on_receiver(event));
+            events.into_iter().for_each(|event| self.on_receiver(now, event));
         }
     }
 
     #[inline]
-    fn on_receiver(&mut self, event: &Event) {
-        if let Event::DataReadable { data, waited, .. } = event
+    fn on_receiver(&mut self, now: Time, event: &Event) {
+        if let Event::DataReadable { data, waited, subflow } = event
             && data.end > self.offset
         {
             self.ooo.record(*waited);
+            if let Some(playback) = &mut self.playback {
+                let at = Time::ZERO + now.since(Time::ZERO).minus(*waited);
+                playback.on_arrival(at, *subflow);
+            }
+        } else if let Event::SubflowUp { subflow, path, .. } = event
+            && let Some(playback) = &mut self.playback
+        {
+            playback.on_subflow(*subflow, *path);
         }
     }
 
@@ -259,16 +275,29 @@ impl Observer {
                     *route = Some(*path);
                 }
             }
-            Event::DataSent { subflow, data, carry } => self.sent(*subflow, *data, *carry),
-            Event::Acked { subflow, rtt: Some(rtt), .. } => {
-                if let Some(path) = self.path(*subflow) {
+            Event::DataSent { subflow, data, carry } => {
+                self.sent(*subflow, *data, *carry);
+                if let Some((playback, path)) = self.playback(*subflow) {
+                    playback.on_sent(now, *subflow, path, data.len());
+                }
+            }
+            Event::Acked { subflow, rtt, inflight, .. } => {
+                if let Some(rtt) = rtt
+                    && let Some(path) = self.path(*subflow)
+                {
                     path.sample(*rtt);
+                }
+                if let Some((playback, path)) = self.playback(*subflow) {
+                    playback.on_flight(now, *subflow, path, *inflight);
                 }
             }
             Event::Blocked(cause) => self.blocked.turn(now, *cause),
             // What precedes a subflow's first data that count belongs to the time before them.
             Event::IdleReset { subflow, .. } if known(self.sent.active, *subflow) => {
                 self.sent.idle_resets += 1;
+                if let Some(playback) = &mut self.playback {
+                    playback.on_idle_reset(*subflow);
+                }
             }
             _ => {}
         }
@@ -278,6 +307,9 @@ impl Observer {
     pub fn observe_app(&mut self, now: Time, host: Host, event: &AppEvent) {
         if now > self.end {
             return;
+        }
+        if let Some(playback) = &mut self.playback {
+            playback.on_app(now, event);
         }
         match event {
             AppEvent::MeasureFrom { offset } if host == self.workload.sender() => {
@@ -327,6 +359,12 @@ impl Observer {
         let now = now.min(self.end);
         self.blocked.turn(now, None);
         let (sent, total) = (self.sent, self.sent.total());
+        let mut paths: Vec<PathMeasures> =
+            self.paths.iter().map(|path| path.measures(sent.first)).collect();
+        let playback = self.playback.take().map(|playback| playback.finish(now));
+        if let Some((_, idle)) = &playback {
+            paths.iter_mut().zip(idle).for_each(|(path, share)| path.idle_share = *share);
+        }
         let all = Measures {
             complete: self.complete(now),
             completion_ms: self.completion().map(Span::as_millis_f64),
@@ -337,7 +375,8 @@ impl Observer {
             rwnd_blocked_ms: Some(self.blocked.rwnd.as_millis_f64()),
             sndbuf_blocked_ms: Some(self.blocked.sndbuf.as_millis_f64()),
             idle_resets: Some(sent.idle_resets),
-            paths: self.paths.iter().map(|path| path.measures(sent.first)).collect(),
+            playback: playback.map(|(measures, _)| measures),
+            paths,
             message_delay_ms: Distribution::exact(&mut self.messages.delays),
             object_time_ms: Distribution::exact(&mut self.objects.times),
             page_load_ms: self
@@ -370,6 +409,12 @@ impl Observer {
         }
     }
 
+    #[inline]
+    fn playback(&mut self, subflow: SubflowId) -> Option<(&mut Playback, PathId)> {
+        let playback = self.playback.as_deref_mut()?;
+        Some((playback, (*self.route.get(subflow.index())?)?))
+    }
+
     fn path(&mut self, subflow: SubflowId) -> Option<&mut PathTotals> {
         let path = (*self.route.get(subflow.index())?)?;
         self.paths.get_mut(path.index())
@@ -388,6 +433,7 @@ impl Observer {
     fn complete(&self, now: Time) -> bool {
         match self.workload {
             Workload::Bulk { .. } => now >= self.end,
+            Workload::Video(_) if now >= self.end => true,
             _ => self.messages.delays.len() as u64 == self.workload.messages(),
         }
     }

@@ -48,8 +48,10 @@ impl Entry {
     }
 }
 
-const ALL: &[&str] = &["download", "upload", "bulk", "burst", "stream"];
-const MESSAGES: &[&str] = &["burst", "stream"];
+const ALL: &[&str] = &["download", "upload", "bulk", "burst", "stream", "video", "maps"];
+const MESSAGES: &[&str] = &["burst", "stream", "video", "maps"];
+const VIDEO: &[&str] = &["video"];
+const ASKING: &[&str] = &["video", "maps"];
 
 /// Every measure. Reports, `--expect`, digests and help read this list; a new measure goes to its
 /// end, for digests follow its order.
@@ -75,8 +77,9 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "message_delay_ms",
         unit: "ms",
-        definition: "from a message being due (burst: its first byte written) to its last byte \
-                     readable, in order, at the receiver; mean over the messages",
+        definition: "from a message being due (burst: its first byte written; video and maps: its \
+                     request made) to its last byte readable, in order, at the receiver; mean over \
+                     the messages",
         better: Better::Lower,
         workloads: MESSAGES,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.mean)),
@@ -214,5 +217,65 @@ pub const MEASURES: &[Entry] = &[
         better: Better::Lower,
         workloads: MESSAGES,
         value: Value::Run(|run| run.message_delay_ms.map(|delay| delay.p99)),
+    },
+    Entry {
+        name: "bit_rate_mbps",
+        unit: "Mbit/s",
+        definition: "mean bit rate of the chunks that a player got whole, by how long they play",
+        better: Better::Higher,
+        workloads: VIDEO,
+        value: Value::Run(|run| run.playback?.bit_rate_mbps),
+    },
+    Entry {
+        name: "bit_rate_ratio",
+        unit: "",
+        definition: "bit_rate_mbps over the ideal one: the sum of the paths' mean rates, or the \
+                     clip's highest bit rate where that is less",
+        better: Better::Higher,
+        workloads: VIDEO,
+        value: Value::Run(|run| run.playback?.bit_rate_ratio),
+    },
+    Entry {
+        name: "rebuffer_s",
+        unit: "s",
+        definition: "time that a picture which had begun stood still because nothing was buffered",
+        better: Better::Lower,
+        workloads: VIDEO,
+        value: Value::Run(|run| run.playback?.rebuffer_s),
+    },
+    Entry {
+        name: "startup_ms",
+        unit: "ms",
+        definition: "from the client's first SYN to the picture",
+        better: Better::Lower,
+        workloads: VIDEO,
+        value: Value::Run(|run| run.playback?.startup_ms),
+    },
+    Entry {
+        name: "iw_resets",
+        unit: "",
+        definition: "idle periods of a subflow after which the idle rule lowered its congestion \
+                     window; idle_resets counts each step of one",
+        better: Better::Lower,
+        workloads: ASKING,
+        value: Value::Run(|run| run.playback?.iw_resets.map(|count| count as f64)),
+    },
+    Entry {
+        name: "last_packet_gap_ms",
+        unit: "ms",
+        definition: "by how much the last packet of a chunk came later on the first path than on the \
+                     second; median over the chunks of which both carried a part",
+        better: Better::Neither,
+        workloads: VIDEO,
+        value: Value::Run(|run| run.playback?.last_packet_gap_ms),
+    },
+    Entry {
+        name: "idle_share",
+        unit: "",
+        definition: "part of the time from asking for a chunk to having it in which a path had \
+                     nothing in flight while another had",
+        better: Better::Lower,
+        workloads: VIDEO,
+        value: Value::Path(|path| path.idle_share),
     },
 ];

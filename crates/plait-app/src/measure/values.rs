@@ -1,6 +1,6 @@
 //! The measures of one run.
 
-use super::{Distribution, MEASURES, Value};
+use super::{Distribution, MEASURES, PlaybackMeasures, Value};
 use serde::Serialize;
 
 /// What was measured of one path, at the sender of the data.
@@ -18,6 +18,10 @@ pub struct PathMeasures {
     /// Largest RTT sample in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_max_ms: Option<f64>,
+    /// Part of the time in which a chunk was under way that this path had nothing in flight while
+    /// another had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_share: Option<f64>,
 }
 
 /// The measures of one run. What its workload does not have is absent, never zero; definitions are
@@ -62,6 +66,9 @@ pub struct Measures {
     /// From the first SYN to the end of a page's last activity, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_load_ms: Option<f64>,
+    /// Of a client that asks again and again.
+    #[serde(flatten)]
+    pub playback: Option<PlaybackMeasures>,
     /// By path, in the order of the scenario.
     pub paths: Vec<PathMeasures>,
 }

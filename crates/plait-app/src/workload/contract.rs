@@ -1,7 +1,7 @@
 //! What a workload and a world say to each other.
 
 use core::fmt::Debug;
-use plait_base::{ByteRange, Time};
+use plait_base::{ByteRange, Rate, Span, Time};
 
 /// Where a connection stands, seen from one end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -159,6 +159,19 @@ pub enum AppEvent {
     },
     /// The last activity of a page has ended.
     Loaded,
+    /// A player has a whole chunk.
+    Chunk {
+        /// Which; they count from 0.
+        id: u64,
+        /// The bit rate of the encoding that it was asked for in.
+        rate: Rate,
+        /// How long it plays.
+        lasts: Span,
+    },
+    /// A player's picture moves, or moves again.
+    Playing,
+    /// A player's buffer ran dry and the picture stands.
+    Stalled,
     /// This end did all it had to.
     Complete,
     /// The byte read at this position is not the one that was written there.

@@ -4,14 +4,17 @@
 //! workload. One end then sends everything that is measured, and both finish.
 
 mod contract;
+pub(crate) mod exchange;
 #[cfg(test)]
 mod fake;
+pub mod maps;
 mod parse;
 mod receive;
 mod registry;
 mod send;
 #[cfg(test)]
 mod tests;
+pub mod video;
 
 pub use crate::quantity::Size;
 pub use contract::{App, AppEvent, Host, Stream, StreamState};
@@ -19,9 +22,11 @@ pub use parse::{Files, WorkloadError};
 pub use registry::{Entry, WORKLOADS};
 
 use core::fmt;
+use exchange::{Asking, Server};
 use plait_base::Span;
 use receive::Receiver;
 use send::{Plan, Sender};
+use std::sync::Arc;
 
 /// Length of a client's request in bytes.
 pub const REQUEST: u64 = 200;
@@ -64,6 +69,10 @@ pub enum Workload {
         /// Messages are due within this time after the request was read.
         duration: Span,
     },
+    /// A video: a client asks for chunks.
+    Video(Arc<video::Video>),
+    /// A map: a client asks for many small objects.
+    Maps(maps::Maps),
 }
 
 impl Workload {
@@ -99,6 +108,10 @@ impl Workload {
                 let plan = Plan::Periodic { size, interval, count: self.messages() };
                 (Box::new(Receiver::client(None)), Box::new(Sender::server(plan)))
             }
+            Workload::Video(ref video) => (video.client(), Box::new(Server::default())),
+            Workload::Maps(ref maps) => {
+                (Box::new(Asking::new(maps.schedule())), Box::new(Server::default()))
+            }
         }
     }
 
@@ -113,13 +126,15 @@ impl Workload {
 
     /// How many messages there are: those of a stream, none in a bulk transfer, otherwise one.
     #[must_use]
-    pub const fn messages(&self) -> u64 {
+    pub fn messages(&self) -> u64 {
         match self {
             Workload::Bulk { .. } => 0,
             Workload::Stream { interval, duration, .. } => {
                 let interval = interval.as_nanos();
                 duration.as_nanos().div_ceil(if interval == 0 { 1 } else { interval })
             }
+            Workload::Video(video) => video.messages(),
+            Workload::Maps(maps) => maps.schedule().len() as u64,
             _ => 1,
         }
     }
@@ -133,16 +148,22 @@ impl Workload {
             Workload::Bulk { .. } => "bulk",
             Workload::Burst { .. } => "burst",
             Workload::Stream { .. } => "stream",
+            Workload::Video(_) => "video",
+            Workload::Maps(_) => "maps",
         }
     }
 
     /// The name of the measure that it is made for: what a comparison ranks by.
     #[must_use]
-    pub const fn primary(&self) -> &'static str {
+    pub fn primary(&self) -> &'static str {
         match self {
             Workload::Download { .. } | Workload::Upload { .. } => "completion_ms",
             Workload::Bulk { .. } => "goodput_mbps",
-            Workload::Burst { .. } | Workload::Stream { .. } => "message_delay_ms",
+            Workload::Video(video) if video.top().is_some() => "bit_rate_mbps",
+            Workload::Burst { .. }
+            | Workload::Stream { .. }
+            | Workload::Video(_)
+            | Workload::Maps(_) => "message_delay_ms",
         }
     }
 }
@@ -159,6 +180,8 @@ impl fmt::Display for Workload {
             Workload::Stream { size, interval, duration } => {
                 write!(f, "{name}:{size}@{interval},for={duration}")
             }
+            Workload::Video(video) => write!(f, "{name}:{video}"),
+            Workload::Maps(maps) => write!(f, "{name}:{maps}"),
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The text form of a workload.
 
+use super::maps::Maps;
+use super::video::{Abr, FileError, PAPER, PATTERNS, Video};
 use super::{Size, WORKLOADS, Workload};
 use crate::name::nearest;
 use crate::quantity::{self, QuantityError, shortened};
 use core::fmt;
 use plait_base::Span;
+use std::sync::Arc;
 
 /// The most messages that a stream may have.
 const MAX_MESSAGES: u64 = 10_000_000;
@@ -13,7 +16,7 @@ const MAX_BYTES: u128 = 1 << 62;
 /// No segment carries more.
 const MAX_SEGMENT: u64 = 65_535;
 /// Workloads that are planned.
-const PLANNED: [&str; 3] = ["web", "video", "maps"];
+const PLANNED: [&str; 1] = ["web"];
 
 /// Gives the text of a file that a workload names.
 pub type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
@@ -49,6 +52,29 @@ pub enum WorkloadError {
         /// Which, as the grammar calls it.
         field: &'static str,
     },
+    /// There is no such clip or player.
+    UnknownVideo {
+        /// As given, shortened.
+        given: String,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// There is no such adaptation.
+    UnknownAbr {
+        /// As given, shortened.
+        given: String,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// One option is above another that limits it.
+    Exceeds {
+        /// Which.
+        field: &'static str,
+        /// What limits it.
+        limit: &'static str,
+    },
+    /// A file that it names is of no use.
+    File(FileError),
     /// It amounts to more messages or bytes than one connection carries.
     TooLarge {
         /// As given, shortened.
@@ -60,15 +86,7 @@ impl fmt::Display for WorkloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WorkloadError::UnknownName { given, nearest } => {
-                write!(f, "unknown workload `{given}`")?;
-                if let Some(nearest) = nearest {
-                    write!(f, ", did you mean `{nearest}`?")?;
-                }
-                f.write_str(" known: ")?;
-                for (position, entry) in WORKLOADS.iter().enumerate() {
-                    write!(f, "{}{}", if position == 0 { "" } else { ", " }, entry.name)?;
-                }
-                Ok(())
+                unknown(f, "workload", given, *nearest, WORKLOADS.iter().map(|entry| entry.name))
             }
             WorkloadError::NotYet(name) => write!(f, "workload `{name}` is not available yet"),
             WorkloadError::Form { given, grammar } => {
@@ -76,12 +94,40 @@ impl fmt::Display for WorkloadError {
             }
             WorkloadError::Quantity { field, error } => write!(f, "{field}: {error}"),
             WorkloadError::Zero { field } => write!(f, "{field} must be above zero"),
+            WorkloadError::UnknownVideo { given, nearest } => {
+                let patterns = PATTERNS.iter().map(|pattern| pattern.name);
+                unknown(f, "video", given, *nearest, [PAPER].into_iter().chain(patterns))?;
+                f.write_str(", or the file of a DASH manifest or size list")
+            }
+            WorkloadError::UnknownAbr { given, nearest } => {
+                unknown(f, "abr", given, *nearest, Abr::ALL.map(Abr::name))
+            }
+            WorkloadError::Exceeds { field, limit } => write!(f, "{field} is above {limit}"),
+            WorkloadError::File(error) => error.fmt(f),
             WorkloadError::TooLarge { given } => write!(
                 f,
                 "workload `{given}` is too large: at most {MAX_MESSAGES} messages and 2^62 bytes"
             ),
         }
     }
+}
+
+fn unknown(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    given: &str,
+    nearest: Option<&str>,
+    known: impl IntoIterator<Item = &'static str>,
+) -> fmt::Result {
+    write!(f, "unknown {what} `{given}`")?;
+    if let Some(nearest) = nearest {
+        write!(f, ", did you mean `{nearest}`?")?;
+    }
+    f.write_str(" known: ")?;
+    for (position, name) in known.into_iter().enumerate() {
+        write!(f, "{}{name}", if position == 0 { "" } else { ", " })?;
+    }
+    Ok(())
 }
 
 impl core::error::Error for WorkloadError {}
@@ -122,6 +168,12 @@ impl Workload {
             "download" => Workload::Download { size: size(arguments)? },
             "upload" => Workload::Upload { size: size(arguments)? },
             "burst" => Workload::Burst { size: size(arguments)? },
+            "video" => {
+                let mut read =
+                    |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
+                Workload::Video(Arc::new(Video::parse(arguments, &form, &mut read)?))
+            }
+            "maps" => Workload::Maps(Maps::parse(arguments, &form)?),
             "bulk" => Workload::Bulk { duration: time("DURATION", arguments)? },
             _ => {
                 let (message, rest) = arguments.split_once('@').ok_or_else(form)?;
@@ -143,7 +195,7 @@ impl Workload {
     /// Whether every position of its data fits a data sequence number with room to spare.
     fn fits(&self) -> bool {
         let bytes = match self {
-            Workload::Bulk { .. } => return true,
+            Workload::Bulk { .. } | Workload::Video(_) | Workload::Maps(_) => return true,
             Workload::Download { size }
             | Workload::Upload { size }
             | Workload::Burst { size }
@@ -160,7 +212,15 @@ fn size(text: &str) -> Result<Size, WorkloadError> {
     if size.is_zero() { Err(WorkloadError::Zero { field }) } else { Ok(size) }
 }
 
-fn time(field: &'static str, text: &str) -> Result<Span, WorkloadError> {
+/// A number of bytes above zero.
+pub(super) fn size_bytes(field: &'static str, text: &str) -> Result<u64, WorkloadError> {
+    match quantity::bytes(text) {
+        Ok(0) => Err(WorkloadError::Zero { field }),
+        bytes => bytes.map_err(|error| WorkloadError::Quantity { field, error }),
+    }
+}
+
+pub(super) fn time(field: &'static str, text: &str) -> Result<Span, WorkloadError> {
     let time = quantity::time(text).map_err(|error| WorkloadError::Quantity { field, error })?;
     if time == Span::ZERO { Err(WorkloadError::Zero { field }) } else { Ok(time) }
 }
@@ -220,7 +280,7 @@ mod tests {
         assert_eq!(
             message("downlaod:1MB"),
             "unknown workload `downlaod`, did you mean `download`? \
-             known: download, upload, bulk, burst, stream"
+             known: download, upload, bulk, burst, stream, video, maps"
         );
         assert_eq!(message("web:google"), "workload `web` is not available yet");
         assert_eq!(message("bulk"), "workload `bulk` does not have the form `bulk:DURATION`");

@@ -68,4 +68,32 @@ pub const WORKLOADS: &[Entry] = &[
                in the server's application, and that time counts.",
         examples: &["stream:8KiB@35ms,for=10s", "stream:15seg@100ms,for=5s"],
     },
+    Entry {
+        name: "video",
+        grammar: "video:NAME_OR_FILE[,abr=bba|throughput|bola|mpc][,buffer=TIME][,start=TIME][,for=TIME][,chunk=TIME][,spread=SEED]",
+        summary: "a player asks for the chunks of a clip, in the bit rate that it adapts to",
+        page: "One persistent connection: the client asks for one chunk after the other with 200 bytes \
+               each, and rests while `buffer` (60s) or more is buffered. The picture starts with `start` \
+               (10s), and again with the next chunk after the buffer ran dry. `paper` is the clip of the \
+               ECF paper: 1332 s in chunks of 5 s at 0.26, 0.64, 1.00, 1.60, 4.14 and 8.47 Mbit/s \
+               (`chunk` cuts it otherwise); a file is a DASH manifest (XML) or a size list (JSON: \
+               segment_duration_ms, bitrates_kbps, segment_sizes_bits). `abr` adapts by the buffer \
+               (`bba`, `bola`), by throughput, or by both (`mpc`). `for` ends the session. \
+               `netflix-android`, `netflix-ipad`, `youtube-64k` and `youtube-512k` are players as \
+               they look from outside (IMC 2013, Table 7): a prefetch, then a block a period for `for` \
+               (20min), exactly, or spread as measured with `spread=SEED`. The delay of a message runs \
+               from its request to its last byte.",
+        examples: &["video:paper,for=2min", "video:paper,abr=mpc", "video:netflix-ipad,spread=1"],
+    },
+    Entry {
+        name: "maps",
+        grammar: "maps:DURATION[,median=SIZE][,seed=N]",
+        summary: "a person moves a map: bursts of small objects over one connection",
+        page: "Within DURATION an action happens every 4 s on average (Poisson); each asks for 3 to 15 \
+               objects, 5 to 30 ms apart, with sizes that are log-normal around `median` (9kB, sigma 0.9, \
+               at most 80/9 of it). Requests have 200 bytes, answers come in their order. The delay of \
+               an object runs from its request to its last byte readable. The same `seed` (1) is the \
+               same session.",
+        examples: &["maps:90s", "maps:90s,median=20kB,seed=2"],
+    },
 ];

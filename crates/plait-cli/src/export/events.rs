@@ -193,6 +193,13 @@ enum What<'a> {
         object: u64,
     },
     Loaded {},
+    Chunk {
+        chunk: u64,
+        bit_rate_bps: u64,
+        lasts_ns: u64,
+    },
+    Playing {},
+    Stalled {},
     Complete {},
     Garbled {
         dsn: u64,
@@ -448,6 +455,11 @@ fn app(event: &AppEvent) -> What<'static> {
         AppEvent::ObjectAsked { id } => What::ObjectAsked { object: *id },
         AppEvent::ObjectRead { id } => What::ObjectRead { object: *id },
         AppEvent::Loaded => What::Loaded {},
+        AppEvent::Chunk { id, rate, lasts } => {
+            What::Chunk { chunk: *id, bit_rate_bps: rate.as_bps(), lasts_ns: lasts.as_nanos() }
+        }
+        AppEvent::Playing => What::Playing {},
+        AppEvent::Stalled => What::Stalled {},
         AppEvent::Complete => What::Complete {},
         AppEvent::Garbled { position } => What::Garbled { dsn: *position },
         AppEvent::Failed => What::Failed {},

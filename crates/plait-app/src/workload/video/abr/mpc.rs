@@ -1,0 +1,61 @@
+//! RobustMPC: the best sequence of the next chunks if the throughput stays what it was.
+
+use super::Known;
+use crate::workload::video::Clip;
+
+/// How many chunks it looks ahead.
+const HORIZON: u32 = 5;
+/// The most sequences that are looked at for one decision; with more rungs the look is shorter.
+const MOST: usize = 40_000;
+
+/// The first rung of the sequence with the best sum of bit rates, less each change of it, less the
+/// top bit rate for each second of stalling. The throughput is the harmonic mean of the last five,
+/// divided by one plus the worst error of the last five such predictions.
+pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
+    let Some(predicted) = known.predicted() else { return 0 };
+    let rungs = clip.rungs();
+    let left = clip.chunks().saturating_sub(known.chunk);
+    let fits = |ahead: &u32| rungs.len().checked_pow(*ahead).is_some_and(|count| count <= MOST);
+    let horizon = (1..=HORIZON).rev().find(fits).unwrap_or(1) as usize;
+    let ahead = Ahead {
+        clip,
+        bps: predicted / (1.0 + known.worst_error()),
+        end: known.chunk + horizon.min(left),
+        buffer: known.buffer.as_secs_f64(),
+    };
+    let (_, rung) = ahead.best(known.chunk, known.level.as_secs_f64(), known.last);
+    rung
+}
+
+/// What a look ahead goes by.
+struct Ahead<'a> {
+    clip: &'a Clip,
+    bps: f64,
+    end: usize,
+    buffer: f64,
+}
+
+impl Ahead<'_> {
+    /// The best score from `chunk` on with `level` seconds buffered, and its first rung. Of equal
+    /// ones the lower.
+    fn best(&self, chunk: usize, level: f64, last: usize) -> (f64, usize) {
+        if chunk >= self.end {
+            return (0.0, last);
+        }
+        let rungs = self.clip.rungs();
+        let mbps = |rung: usize| rungs[rung].rate.as_bps() as f64 / 1e6;
+        let lasts = self.clip.lasts(chunk).as_secs_f64();
+        let mut best = (f64::NEG_INFINITY, 0);
+        for (rung, encoding) in rungs.iter().enumerate() {
+            let took = encoding.size(chunk) as f64 * 8.0 / self.bps;
+            let stall = (took - level).max(0.0);
+            let next = ((level - took).max(0.0) + lasts).min(self.buffer);
+            let own = mbps(rung) - (mbps(rung) - mbps(last)).abs() - mbps(rungs.len() - 1) * stall;
+            let score = own + self.best(chunk + 1, next, rung).0;
+            if score > best.0 {
+                best = (score, rung);
+            }
+        }
+        best
+    }
+}

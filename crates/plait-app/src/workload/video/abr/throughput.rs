@@ -1,0 +1,14 @@
+//! By throughput alone.
+
+use super::Known;
+use crate::workload::video::Clip;
+
+/// How much of the predicted throughput is used.
+const SAFETY: f64 = 0.9;
+
+/// The highest rate within nine tenths of the harmonic mean of the last five throughputs.
+pub(super) fn choose(clip: &Clip, known: &Known) -> usize {
+    let Some(predicted) = known.predicted() else { return 0 };
+    let within = |rate: f64| rate <= SAFETY * predicted;
+    clip.rungs().iter().rposition(|rung| within(rung.rate.as_bps() as f64)).unwrap_or(0)
+}

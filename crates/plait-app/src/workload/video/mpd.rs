@@ -1,0 +1,331 @@
+//! A clip from a DASH manifest (ISO/IEC 23009-1): static, with templates, lists or timelines.
+//!
+//! What is read is how long chunks last and what the bit rates are. Where a list gives byte ranges
+//! the sizes are theirs; elsewhere a chunk is as long as its bit rate says.
+
+use super::clip::{Clip, MOST_CHUNKS, Unfit, even};
+use super::source::FileError;
+use plait_base::{Rate, Span};
+use roxmltree::{Document, Node, ParsingOptions};
+
+/// Nodes of a manifest that is read, at most.
+const MOST_NODES: u32 = 2_000_000;
+
+/// Reads the manifest called `file`.
+///
+/// # Errors
+/// Where it is no XML, no static manifest, has no video representation, or says too little of its
+/// chunks; with the place and what would help.
+pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
+    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options).map_err(|error| {
+        let at = error.pos();
+        FileError::at(
+            file,
+            at.row,
+            at.col,
+            &format!("no XML: {error}"),
+            "name an MPD, or a size list",
+        )
+    })?;
+    Manifest { file, document: &document }.clip()
+}
+
+struct Manifest<'a> {
+    file: &'a str,
+    document: &'a Document<'a>,
+}
+
+/// One representation in one period.
+struct Encoding {
+    rate: Rate,
+    lasts: Vec<Span>,
+    sizes: Vec<u64>,
+}
+
+type Read<T> = Result<T, FileError>;
+
+impl<'a> Manifest<'a> {
+    fn wrong<T>(&self, node: Node<'_, '_>, problem: &str, remedy: &str) -> Read<T> {
+        let at = self.document.text_pos_at(node.range().start);
+        Err(FileError::at(self.file, at.row, at.col, problem, remedy))
+    }
+
+    fn clip(&self) -> Read<Clip> {
+        let root = self.document.root_element();
+        if root.tag_name().name() != "MPD" {
+            let problem = format!("the root is <{}>, not <MPD>", root.tag_name().name());
+            return self.wrong(root, &problem, "name a DASH manifest");
+        }
+        if root.attribute("type") == Some("dynamic") {
+            let remedy = "name a manifest of type=\"static\"";
+            return self.wrong(root, "a live stream has no last chunk", remedy);
+        }
+        let periods: Vec<Node<'_, '_>> = children(root, "Period").collect();
+        if periods.is_empty() {
+            return self.wrong(root, "<MPD> has no <Period>", "add a Period with an AdaptationSet");
+        }
+        let mut whole: Vec<Encoding> = Vec::new();
+        let mut lasts: Vec<Span> = Vec::new();
+        for (index, period) in periods.iter().enumerate() {
+            let length = self.length(root, &periods, index)?;
+            let mut encodings = self.encodings(*period, length)?;
+            encodings.sort_by_key(|encoding| encoding.rate);
+            lasts.extend(self.common(*period, &encodings)?);
+            if lasts.len() > MOST_CHUNKS {
+                return self.wrong(*period, "too many chunks", "name a shorter clip");
+            }
+            let rates = |list: &[Encoding]| list.iter().map(|it| it.rate).collect::<Vec<_>>();
+            if index == 0 {
+                whole = encodings;
+            } else if rates(&whole) != rates(&encodings) {
+                let remedy = "name a manifest whose periods have the same bandwidths";
+                return self.wrong(*period, "this Period has other bandwidths", remedy);
+            } else {
+                for (all, more) in whole.iter_mut().zip(encodings) {
+                    all.sizes.extend(more.sizes);
+                }
+            }
+        }
+        let encodings = whole.into_iter().map(|it| (it.rate, it.sizes)).collect();
+        Clip::new(lasts, encodings).or_else(|Unfit(problem)| {
+            self.wrong(root, &problem, "name a clip with chunks of one byte and more")
+        })
+    }
+
+    /// How long a period lasts, if the manifest says so.
+    fn length(
+        &self,
+        root: Node<'_, '_>,
+        periods: &[Node<'_, '_>],
+        at: usize,
+    ) -> Read<Option<Span>> {
+        if let Some(own) = self.time(periods[at], "duration")? {
+            return Ok(Some(own));
+        }
+        let start = |at: usize| match periods.get(at) {
+            Some(period) => self.time(*period, "start"),
+            None => self.time(root, "mediaPresentationDuration"),
+        };
+        let begins = if at == 0 { Some(start(0)?.unwrap_or(Span::ZERO)) } else { start(at)? };
+        Ok(begins.zip(start(at + 1)?).map(|(begin, end)| end.minus(begin)))
+    }
+
+    /// The representations of the period's video: of the first set that says that it is one, else of
+    /// the first set.
+    fn encodings(&self, period: Node<'_, '_>, length: Option<Span>) -> Read<Vec<Encoding>> {
+        let sets: Vec<Node<'_, '_>> = children(period, "AdaptationSet").collect();
+        let Some(set) = sets.iter().find(|set| is_video(**set)).or(sets.first()).copied() else {
+            let remedy = "add an AdaptationSet with a Representation";
+            return self.wrong(period, "<Period> has no <AdaptationSet>", remedy);
+        };
+        let list: Vec<Node<'_, '_>> = children(set, "Representation").collect();
+        if list.is_empty() {
+            let remedy = "add <Representation bandwidth=\"...\"> for each encoding";
+            return self.wrong(set, "the AdaptationSet has no <Representation>", remedy);
+        }
+        list.into_iter().map(|it| self.encoding([it, set, period], length)).collect()
+    }
+
+    /// One representation; `levels` are itself and what it inherits from.
+    fn encoding(&self, levels: [Node<'_, '_>; 3], length: Option<Span>) -> Read<Encoding> {
+        let own = levels[0];
+        let bandwidth = own.attribute("bandwidth").and_then(|text| text.trim().parse().ok());
+        let Some(bps) = bandwidth.filter(|bps| *bps > 0) else {
+            let remedy = "give its mean bit rate: bandwidth=\"1000000\"";
+            return self.wrong(own, "the Representation has no usable bandwidth", remedy);
+        };
+        let rate = Rate::from_bps(bps);
+        let lasts = self.chunks(levels, length)?;
+        let sizes = match self.ranges(levels)? {
+            Some(sizes) if sizes.len() == lasts.len() => sizes,
+            Some(sizes) => {
+                let problem = format!("{} chunks, and byte ranges of {}", lasts.len(), sizes.len());
+                return self.wrong(own, &problem, "give one SegmentURL for each chunk");
+            }
+            None => lasts.iter().map(|lasts| rate.bytes_in(*lasts).max(1)).collect(),
+        };
+        Ok(Encoding { rate, lasts, sizes })
+    }
+
+    /// How long each chunk lasts.
+    fn chunks(&self, levels: [Node<'_, '_>; 3], length: Option<Span>) -> Read<Vec<Span>> {
+        let own = levels[0];
+        let kinds = ["SegmentTemplate", "SegmentList"];
+        // The nearest attribute counts, from whatever level.
+        let attribute = |name: &str| {
+            levels.iter().find_map(|level| {
+                let mut of = level.children().filter(|it| kinds.contains(&it.tag_name().name()));
+                of.find_map(|it| it.attribute(name).map(|text| (it, text)))
+            })
+        };
+        let number = |name: &str| match attribute(name) {
+            None => Ok(None),
+            Some((node, text)) => match text.trim().parse::<u64>().ok().filter(|it| *it > 0) {
+                Some(number) => Ok(Some(number)),
+                None => {
+                    let problem = format!("{name}=\"{}\" is no number above zero", short(text));
+                    self.wrong(node, &problem, "give a whole number")
+                }
+            },
+        };
+        let scale = number("timescale")?.unwrap_or(1);
+        let timeline = levels.iter().find_map(|level| {
+            let mut of = level.children().filter(|it| kinds.contains(&it.tag_name().name()));
+            of.find_map(|it| children(it, "SegmentTimeline").next())
+        });
+        if let Some(timeline) = timeline {
+            return self.timeline(timeline, scale, length);
+        }
+        let Some(ticks) = number("duration")? else {
+            let remedy = "add a SegmentTemplate or SegmentList with duration and timescale, or name \
+                          a size list";
+            return self.wrong(own, "nothing says how long its chunks last", remedy);
+        };
+        let chunk = in_time(ticks, scale);
+        let urls = self.list(levels).map_or(0, |list| children(list, "SegmentURL").count() as u64);
+        let length = length.or_else(|| (urls > 0).then(|| chunk.times(urls)));
+        let Some(length) = length else {
+            let remedy = "give mediaPresentationDuration, or the Period's duration";
+            return self.wrong(own, "nothing says how long the clip lasts", remedy);
+        };
+        even(length, chunk).or_else(|Unfit(problem)| {
+            self.wrong(own, &problem, "give chunks that last, and a length in which they fit")
+        })
+    }
+
+    /// The durations of a timeline: `d`, repeated `r` times more, or up to the end with a negative `r`.
+    fn timeline(&self, line: Node<'_, '_>, scale: u64, length: Option<Span>) -> Read<Vec<Span>> {
+        let mut lasts: Vec<Span> = Vec::new();
+        let mut total = Span::ZERO;
+        for entry in children(line, "S") {
+            let number = |name: &str| entry.attribute(name).map(|text| text.trim().parse::<i64>());
+            let (ticks, repeat) = match (number("d"), number("r")) {
+                (Some(Ok(ticks)), None) if ticks > 0 => (ticks, 0),
+                (Some(Ok(ticks)), Some(Ok(repeat))) if ticks > 0 => (ticks, repeat),
+                _ => return self.wrong(entry, "<S> has no usable d, or r", "give d=\"...\""),
+            };
+            let chunk = in_time(ticks.unsigned_abs(), scale);
+            let left = length.unwrap_or(total).minus(total).as_nanos();
+            let count = match u64::try_from(repeat) {
+                Ok(more) => more.saturating_add(1),
+                Err(_) => left.div_ceil(chunk.as_nanos().max(1)),
+            };
+            if lasts.len() as u64 + count.min(1 << 32) > MOST_CHUNKS as u64 {
+                return self.wrong(entry, "too many chunks", "name a shorter clip");
+            }
+            lasts.extend((0..count).map(|_| chunk));
+            total += chunk.times(count);
+        }
+        if lasts.is_empty() {
+            let remedy = "add <S d=\"...\"/> for its chunks";
+            return self.wrong(line, "the SegmentTimeline has no chunk", remedy);
+        }
+        Ok(lasts)
+    }
+
+    fn list(&self, levels: [Node<'a, 'a>; 3]) -> Option<Node<'a, 'a>> {
+        levels.into_iter().find_map(|level| children(level, "SegmentList").next())
+    }
+
+    /// Bytes of each chunk, where a list gives the range of each.
+    fn ranges(&self, levels: [Node<'_, '_>; 3]) -> Read<Option<Vec<u64>>> {
+        // Ranges are of one representation: those of a level above would be the same for all.
+        let Some(list) = children(levels[0], "SegmentList").next() else { return Ok(None) };
+        let mut sizes = Vec::new();
+        for url in children(list, "SegmentURL") {
+            let Some(range) = url.attribute("mediaRange") else { return Ok(None) };
+            let ends = range.split_once('-').and_then(|(first, last)| {
+                let ends = (first.trim().parse::<u64>().ok()?, last.trim().parse::<u64>().ok()?);
+                (ends.0 <= ends.1).then_some(ends)
+            });
+            let Some((first, last)) = ends else {
+                let problem = format!("mediaRange=\"{}\" is no range of bytes", short(range));
+                return self.wrong(url, &problem, "give mediaRange=\"FIRST-LAST\"");
+            };
+            sizes.push((last - first).saturating_add(1));
+        }
+        Ok((!sizes.is_empty()).then_some(sizes))
+    }
+
+    /// What all representations agree on.
+    fn common(&self, period: Node<'_, '_>, encodings: &[Encoding]) -> Read<Vec<Span>> {
+        let first = encodings.first().map(|it| it.lasts.clone()).unwrap_or_default();
+        if encodings.iter().any(|it| it.lasts != first) {
+            let remedy = "name a manifest whose representations are cut at the same times";
+            return self.wrong(period, "its representations have different chunks", remedy);
+        }
+        Ok(first)
+    }
+
+    fn time(&self, node: Node<'_, '_>, name: &str) -> Read<Option<Span>> {
+        let Some(text) = node.attribute(name) else { return Ok(None) };
+        match iso_8601(text.trim()) {
+            Some(time) => Ok(Some(time)),
+            None => {
+                let problem = format!("{name}=\"{}\" is no duration", short(text));
+                self.wrong(node, &problem, "write it as PT22M12S")
+            }
+        }
+    }
+}
+
+fn children<'a>(node: Node<'a, 'a>, name: &'static str) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.children().filter(move |it| it.tag_name().name() == name)
+}
+
+fn is_video(set: Node<'_, '_>) -> bool {
+    let says = |node: Node<'_, '_>| {
+        node.attribute("contentType") == Some("video")
+            || node.attribute("mimeType").is_some_and(|kind| kind.starts_with("video"))
+            || node.has_attribute("width")
+    };
+    says(set) || set.children().any(says)
+}
+
+/// `ticks` of which there are `scale` in a second.
+fn in_time(ticks: u64, scale: u64) -> Span {
+    let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(scale.max(1));
+    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// `PT1H22M12.5S`, `P1DT2H`; no years and no months, whose length is not known.
+fn iso_8601(text: &str) -> Option<Span> {
+    let (days, time) = match text.strip_prefix('P')?.split_once('T') {
+        Some((days, time)) => (days, time),
+        None => (text.strip_prefix('P')?, ""),
+    };
+    let mut nanos: u128 = match days.strip_suffix('D') {
+        Some(count) => count.parse::<u32>().ok().map(|count| u128::from(count) * 86_400)?,
+        None if days.is_empty() => 0,
+        None => return None,
+    } * 1_000_000_000;
+    let mut rest = time;
+    for (unit, seconds) in [('H', 3_600u128), ('M', 60), ('S', 1)] {
+        let Some((number, behind)) = rest.split_once(unit) else { continue };
+        nanos += decimal(number)? * seconds;
+        rest = behind;
+    }
+    let given = !(days.is_empty() && time.is_empty());
+    (given && rest.is_empty()).then(|| u64::try_from(nanos).ok().map(Span::from_nanos))?
+}
+
+/// A decimal number of seconds in nanoseconds.
+fn decimal(text: &str) -> Option<u128> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || part.is_empty() || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let nanos: String = part.chars().chain("000000000".chars()).take(9).collect();
+    Some(whole.parse::<u128>().ok()? * 1_000_000_000 + nanos.parse::<u128>().ok()?)
+}
+
+/// At most 40 characters.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+#[cfg(test)]
+#[path = "mpd_tests.rs"]
+mod tests;

@@ -1,0 +1,172 @@
+//! Players as they look from outside: a prefetch, then a block in each period (IMC 2013, Table 7).
+
+use crate::workload::exchange::Due;
+use plait_base::{Span, Stream as Randomness};
+use std::sync::Arc;
+
+/// A number and how far it spreads (a standard deviation), in bytes or nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Spread {
+    mean: u64,
+    deviation: u64,
+}
+
+impl Spread {
+    const fn new(mean: u64, deviation: u64) -> Spread {
+        Spread { mean, deviation }
+    }
+
+    /// The mean, or a value near it: a normal distribution cut at three deviations on both sides, so
+    /// that its mean stays. At least 1.
+    fn draw(self, stream: Option<&mut Randomness>) -> u64 {
+        let Some(stream) = stream else { return self.mean };
+        // The sum of twelve uniform numbers has a variance of 1; no function here differs between
+        // platforms.
+        let normal = (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0;
+        let value = self.mean as f64 + normal.clamp(-3.0, 3.0) * self.deviation as f64;
+        (value + 0.5).max(1.0) as u64
+    }
+}
+
+/// A pattern: what a player fetches, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pattern {
+    /// Its name.
+    pub name: &'static str,
+    prefetch: Spread,
+    block: Spread,
+    /// Nanoseconds from one block to the next.
+    period: Spread,
+}
+
+const MB: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// What Table 7 and the text beside it have. The Netflix sizes are decimal: 40.6 MiB is no whole
+/// number of bytes. Of YouTube the paper has no period: here it is that of a video of 1 Mbit/s.
+pub const PATTERNS: [Pattern; 4] = [
+    Pattern {
+        name: "netflix-android",
+        prefetch: Spread::new(40_600_000, 900_000),
+        block: Spread::new(5_200_000, 200_000),
+        period: Spread::new(72 * SECOND, 10_100_000_000),
+    },
+    Pattern {
+        name: "netflix-ipad",
+        prefetch: Spread::new(15 * MB, 2_600_000),
+        block: Spread::new(1_800_000, 500_000),
+        period: Spread::new(10_200_000_000, 2_700_000_000),
+    },
+    Pattern {
+        name: "youtube-64k",
+        prefetch: Spread::new(12_500_000, 833_333),
+        block: Spread::new(64 << 10, 0),
+        period: Spread::new((64 << 10) * 8_000, 0),
+    },
+    Pattern {
+        name: "youtube-512k",
+        prefetch: Spread::new(12_500_000, 833_333),
+        block: Spread::new(512 << 10, 0),
+        period: Spread::new((512 << 10) * 8_000, 0),
+    },
+];
+
+/// The most blocks of a schedule.
+const MOST: u64 = 1_000_000;
+
+impl Pattern {
+    /// The pattern called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Pattern> {
+        PATTERNS.into_iter().find(|pattern| pattern.name == name)
+    }
+
+    /// How many blocks there are within `duration` with the spread off.
+    pub(super) fn blocks(&self, duration: Span) -> u64 {
+        duration.as_nanos().div_ceil(self.period.mean).saturating_sub(1)
+    }
+
+    /// Whether so long a schedule is possible.
+    pub(super) fn fits(&self, duration: Span) -> bool {
+        self.blocks(duration) <= MOST
+    }
+
+    /// The prefetch at once, and a block a period later, and so on, as far as they are due before
+    /// `duration` is over. With a seed they spread.
+    #[must_use]
+    pub fn schedule(&self, duration: Span, seed: Option<u64>) -> Arc<[Due]> {
+        let mut stream = seed.map(|seed| Randomness::new(seed, &["video", self.name]));
+        let mut at = Span::ZERO;
+        let mut schedule = vec![Due { at, bytes: self.prefetch.draw(stream.as_mut()) }];
+        loop {
+            at += Span::from_nanos(self.period.draw(stream.as_mut()));
+            if at >= duration || schedule.len() as u64 > MOST {
+                return schedule.into();
+            }
+            schedule.push(Due { at, bytes: self.block.draw(stream.as_mut()) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kib(count: u64) -> u64 {
+        count << 10
+    }
+
+    #[test]
+    fn without_spread_sizes_and_periods_are_those_of_the_table() {
+        // Claim imc-u7.
+        let table = [
+            ("netflix-android", 40_600_000, 5_200_000, Span::from_secs(72)),
+            ("netflix-ipad", 15_000_000, 1_800_000, Span::from_millis(10_200)),
+            ("youtube-64k", 12_500_000, kib(64), Span::from_micros(524_288)),
+            ("youtube-512k", 12_500_000, kib(512), Span::from_micros(4_194_304)),
+        ];
+        assert_eq!(table.len(), PATTERNS.len());
+        for (name, prefetch, block, period) in table {
+            let pattern = Pattern::named(name).unwrap();
+            let schedule = pattern.schedule(period.times(100), None);
+            assert_eq!(schedule.len(), 100, "{name}");
+            assert_eq!(pattern.blocks(period.times(100)), 99);
+            assert_eq!(schedule[0], Due { at: Span::ZERO, bytes: prefetch });
+            for (number, due) in (0u64..).zip(&schedule[..]).skip(1) {
+                assert_eq!(*due, Due { at: period.times(number), bytes: block }, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn with_spread_the_means_stay() {
+        // Claim imc-u7: within 1 % over 10,000 blocks.
+        for pattern in PATTERNS {
+            let duration = Span::from_nanos(pattern.period.mean).times(10_300);
+            let schedule = pattern.schedule(duration, Some(7));
+            let blocks = &schedule[1..=10_000];
+            let mean = blocks.iter().map(|due| due.bytes as f64).sum::<f64>() / 10_000.0;
+            assert!((mean / pattern.block.mean as f64 - 1.0).abs() < 0.01, "{mean}");
+            let period = blocks[9_999].at.as_secs_f64() / 10_000.0;
+            let expected = Span::from_nanos(pattern.period.mean).as_secs_f64();
+            assert!((period / expected - 1.0).abs() < 0.01, "{period} for {expected}");
+            // They do spread, and do so anew with another seed.
+            let spreads = blocks.iter().any(|due| due.bytes != blocks[0].bytes);
+            assert_eq!(spreads, pattern.block.deviation > 0);
+            assert_ne!(schedule[0].bytes, pattern.schedule(duration, Some(8))[0].bytes);
+            assert_eq!(schedule, pattern.schedule(duration, Some(7)));
+        }
+    }
+
+    #[test]
+    fn the_spread_is_the_deviation_of_the_table() {
+        let pattern = Pattern::named("netflix-ipad").unwrap();
+        let schedule = pattern.schedule(Span::from_secs(102_000), Some(1));
+        let blocks = &schedule[1..];
+        let count = blocks.len() as f64;
+        let mean = blocks.iter().map(|due| due.bytes as f64).sum::<f64>() / count;
+        let square = blocks.iter().map(|due| (due.bytes as f64 - mean) * (due.bytes as f64 - mean));
+        let deviation = libm::sqrt(square.sum::<f64>() / count);
+        assert!((deviation / 500_000.0 - 1.0).abs() < 0.05, "{deviation}");
+    }
+}

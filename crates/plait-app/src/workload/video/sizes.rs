@@ -1,0 +1,114 @@
+//! A clip from a list of sizes: the JSON that players' simulators read (Sabre, dash.js).
+
+use super::clip::{Clip, Unfit};
+use super::source::FileError;
+use plait_base::{Rate, Span};
+use serde::Deserialize;
+
+/// `{"segment_duration_ms": 3000, "bitrates_kbps": [230, 331], "segment_sizes_bits": [[..], [..]]}`:
+/// a row of `segment_sizes_bits` for each chunk, in it a number for each bit rate.
+#[derive(Deserialize, Debug)]
+struct List {
+    segment_duration_ms: f64,
+    bitrates_kbps: Vec<f64>,
+    segment_sizes_bits: Vec<Vec<f64>>,
+}
+
+const FORM: &str = "an object with segment_duration_ms, bitrates_kbps and segment_sizes_bits";
+
+/// Reads the list called `file`.
+///
+/// # Errors
+/// Where it is not of that form, or its rows do not fit its bit rates; with the place.
+pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
+    let list: List = serde_json::from_str(text).map_err(|error| {
+        let (row, column) = (error.line() as u32, error.column() as u32);
+        let text = error.to_string();
+        let problem = text.split(" at line ").next().unwrap_or_default();
+        FileError::at(file, row, column, problem, &format!("a size list is {FORM}"))
+    })?;
+    let wrong = |problem: &str| {
+        let remedy = "give each chunk one size above zero for each bit rate";
+        Err(FileError::of(file, problem, remedy))
+    };
+    let Some(lasts) = whole(list.segment_duration_ms * 1e6).map(Span::from_nanos) else {
+        return wrong("segment_duration_ms is no time above zero");
+    };
+    let mut encodings = Vec::new();
+    for (rung, kbps) in list.bitrates_kbps.iter().enumerate() {
+        let Some(rate) = whole(kbps * 1e3).map(Rate::from_bps) else {
+            return wrong(&format!("bitrates_kbps[{rung}] is no rate above zero"));
+        };
+        let mut sizes = Vec::with_capacity(list.segment_sizes_bits.len());
+        for (chunk, row) in list.segment_sizes_bits.iter().enumerate() {
+            match row.get(rung).filter(|_| row.len() == list.bitrates_kbps.len()) {
+                Some(bits) => sizes.push(whole((bits / 8.0).ceil()).unwrap_or(0)),
+                None => {
+                    return wrong(&format!(
+                        "segment_sizes_bits[{chunk}] has {} sizes for {} bit rates",
+                        row.len(),
+                        list.bitrates_kbps.len()
+                    ));
+                }
+            }
+        }
+        encodings.push((rate, sizes));
+    }
+    let lasts = vec![lasts; list.segment_sizes_bits.len()];
+    Clip::new(lasts, encodings).or_else(|Unfit(problem)| wrong(&problem))
+}
+
+/// A number above zero that fits.
+fn whole(value: f64) -> Option<u64> {
+    (value >= 1.0 && value < 1e18).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GOOD: &str = r#"{ "segment_duration_ms": 3000, "bitrates_kbps": [400, 100],
+        "segment_sizes_bits": [[1200000, 300001], [1100000, 290000]] }"#;
+
+    #[test]
+    fn a_list_is_read_lowest_rate_first() {
+        let clip = read("a.json", GOOD).unwrap();
+        assert_eq!((clip.chunks(), clip.length()), (2, Span::from_secs(6)));
+        let rates: Vec<u64> = clip.rungs().iter().map(|rung| rung.rate.as_bps()).collect();
+        assert_eq!(rates, [100_000, 400_000]);
+        assert_eq!([clip.rungs()[0].size(0), clip.rungs()[1].size(1)], [37_501, 137_500]);
+        assert_eq!(clip.rungs()[0].size(2), 0);
+    }
+
+    #[test]
+    fn errors_say_where_and_what_would_help() {
+        let message = |text: &str| read("a.json", text).unwrap_err().to_string();
+        assert_eq!(
+            message("{ \"segment_duration_ms\": 3000,\n \"bitrates_kbps\": 1 }"),
+            "a.json:2:19: invalid type: integer `1`, expected a sequence; a size list is an object \
+             with segment_duration_ms, bitrates_kbps and segment_sizes_bits"
+        );
+        let short = GOOD.replace("[1100000, 290000]", "[1]");
+        assert!(message(&short).starts_with(
+            "a.json: segment_sizes_bits[1] has 1 sizes for 2 bit rates; give each chunk"
+        ));
+        assert!(message(&GOOD.replace("290000", "0")).contains("a chunk of 0 bytes"));
+        assert!(message(&GOOD.replace("3000,", "-1,")).contains("segment_duration_ms is no time"));
+        assert!(
+            message(&GOOD.replace("[400, 100]", "[]")).contains("2 sizes for 0")
+                || message(&GOOD.replace("[400, 100]", "[]")).contains("no encoding")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_mutated_list_is_read_or_refused(at in 0..GOOD.len(), with in ".{0,4}", cut in 0..9usize) {
+            let end = (at + cut).min(GOOD.len());
+            let text = format!("{}{with}{}", &GOOD[..at], &GOOD[end..]);
+            if let Err(error) = read("a.json", &text) {
+                prop_assert!(error.to_string().starts_with("a.json:"));
+            }
+        }
+    }
+}
