@@ -61,7 +61,8 @@ impl ScenarioFlags {
              profile=NAME       start from a profile\n\
              rtt=TIME           propagation, half each way; or owd_down=TIME and owd_up=TIME;\n\
              \u{20}                  steps 25ms@0s/80ms@10s\n\
-             rate=RATE          or rate_down and rate_up; `inf`, or steps 10mbit@0s/4mbit@20s\n\
+             rate=RATE          or rate_down and rate_up; `inf`, or steps 10mbit@0s/4mbit@20s;\n\
+             \u{20}                  1mbit/4mbit~40s draws one anew every 40 s on average\n\
              trace=FILE         Mahimahi or CSV instead of a rate; trace_up=FILE;\n\
              \u{20}                  offset=TIME or random\n\
              queue=LIMIT        50ms, 64KiB, 100pkt or inf [default: 100 ms at the rate]\n\

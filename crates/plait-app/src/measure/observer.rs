@@ -197,8 +197,12 @@ impl Observer {
     /// server, and of the client what its app told of objects.
     #[must_use]
     pub fn before_server(self) -> Observer {
-        let Observer { workload, start, paths, objects, .. } = self;
-        Observer { objects, ..Observer::new(&workload, paths.len(), start) }
+        let Observer { workload, start, paths, objects, messages, playback, .. } = self;
+        let fresh = Observer::new(&workload, paths.len(), start);
+        match workload.asks() {
+            true => Observer { objects, messages, playback, ..fresh },
+            false => Observer { objects, ..fresh },
+        }
     }
 
     /// An observer of one connection that runs `workload` over at most `paths` paths, and whose
@@ -210,7 +214,6 @@ impl Observer {
             Workload::Video(video) => video.deadline().map_or(Time::NEVER, |after| start + after),
             _ => Time::NEVER,
         };
-        let asks = matches!(workload, Workload::Video(_) | Workload::Maps(_));
         let playback = || Box::new(Playback::new(paths, start, workload.messages()));
         Observer {
             workload: workload.clone(),
@@ -224,7 +227,7 @@ impl Observer {
             blocked: Blocked::default(),
             messages: Messages::new(workload.messages()),
             objects: Objects::default(),
-            playback: asks.then(playback),
+            playback: workload.asks().then(playback),
         }
     }
 

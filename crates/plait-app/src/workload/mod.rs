@@ -115,6 +115,12 @@ impl Workload {
         }
     }
 
+    /// Whether the client asks again and again, and says so ([`AppEvent::MessageDue`]).
+    #[must_use]
+    pub const fn asks(&self) -> bool {
+        matches!(self, Workload::Video(_) | Workload::Maps(_))
+    }
+
     /// The end that sends the data that is measured.
     #[must_use]
     pub const fn sender(&self) -> Host {

@@ -169,9 +169,7 @@ impl Workload {
             "upload" => Workload::Upload { size: size(arguments)? },
             "burst" => Workload::Burst { size: size(arguments)? },
             "video" => {
-                let mut read =
-                    |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
-                Workload::Video(Arc::new(Video::parse(arguments, &form, &mut read)?))
+                Workload::Video(Arc::new(Video::parse(arguments, &form, read)?))
             }
             "maps" => Workload::Maps(Maps::parse(arguments, &form)?),
             "bulk" => Workload::Bulk { duration: time("DURATION", arguments)? },

@@ -9,6 +9,7 @@ mod impairment;
 mod path;
 mod path_parse;
 mod profile;
+mod redraw;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,7 @@
 use super::delay::Delay;
 use super::impairment::{aqm_text, loss_text, reorder_text, strip_text};
 use super::profile::{Profile, Wander};
+use super::redraw::Redraw;
 use crate::report::PathReport;
 use plait_app::quantity::{Limit, Percent};
 use plait_base::{Chance, Rate, Span, Stream, Time};
@@ -33,6 +34,8 @@ pub enum Speed {
     Trace(Recording),
     /// The rate of a profile that draws it anew every so often.
     Wander(Rate, Wander),
+    /// Drawn anew at random times.
+    Redraw(Redraw),
 }
 
 /// A recorded link and the file it came from.
@@ -157,7 +160,7 @@ impl Path {
     #[must_use]
     pub fn is_random(&self, ideal: bool) -> bool {
         let drawn = |speed: &Option<Speed>| match speed {
-            Some(Speed::Wander(..)) => true,
+            Some(Speed::Wander(..) | Speed::Redraw(_)) => true,
             Some(Speed::Trace(_)) => self.offset == Offset::Random,
             _ => false,
         };
@@ -291,7 +294,9 @@ impl Path {
     fn speed_fields(&self, base: Option<&Path>, fields: &mut Vec<(&'static str, String)>) {
         let inherited = base.map(|base| base.speed.clone()).unwrap_or_default();
         let Both { down, up } = &self.speed;
-        if let (Some(down @ (Speed::Fixed(_) | Speed::Steps(_))), true) = (down, down == up) {
+        if let (Some(down @ (Speed::Fixed(_) | Speed::Steps(_) | Speed::Redraw(_))), true) =
+            (down, down == up)
+        {
             fields.push(("rate", down.text()));
             return;
         }
@@ -366,6 +371,7 @@ impl Speed {
             Speed::Fixed(rate) | Speed::Wander(rate, _) => *rate,
             Speed::Steps(steps) => RateSource::Steps(steps.clone()).mean_rate(),
             Speed::Trace(recording) => recording.trace.mean_rate(),
+            Speed::Redraw(redraw) => redraw.mean(),
         }
     }
 
@@ -373,6 +379,7 @@ impl Speed {
         match self {
             Speed::Fixed(rate) => RateSource::Fixed(*rate),
             Speed::Steps(steps) => RateSource::Steps(steps.clone()),
+            Speed::Redraw(redraw) => RateSource::Steps(redraw.steps(seed, &path.name)),
             Speed::Wander(mean, wander) => RateSource::Steps(wander.steps(*mean, seed, &path.name)),
             Speed::Trace(recording) => {
                 let offset = match path.offset {
@@ -394,6 +401,7 @@ impl Speed {
                 steps.iter().map(step).collect::<Vec<_>>().join("/")
             }
             Speed::Trace(recording) => recording.file.clone(),
+            Speed::Redraw(redraw) => redraw.to_string(),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::draft::{Given, PathDraft};
 use super::impairment;
 use super::path::{Both, Offset, Path, Recording, Speed};
 use super::profile::{PROFILES, Profile};
+use super::redraw::Redraw;
 use crate::error::{Fault, ScenarioError, unreadable};
 use plait_app::quantity::{self, QuantityError};
 use plait_base::{Chance, Rate, Span, Time};
@@ -285,8 +286,12 @@ fn speed(
     Ok(found)
 }
 
-/// `10mbit`, or `10mbit@0s/4mbit@20s`.
+/// `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
 fn steps(given: &Given) -> Result<Speed> {
+    if given.text.contains('~') {
+        let rate = |text: &str| positive_rate(given, text);
+        return Redraw::parse(given, rate, |text| bounded(given, text)).map(Speed::Redraw);
+    }
     if !given.text.contains(['@', '/']) {
         return positive_rate(given, &given.text).map(Speed::Fixed);
     }

@@ -17,7 +17,7 @@ pub use source::FileError;
 
 pub(super) use client::Client;
 
-use super::parse::{WorkloadError, time};
+use super::parse::{Files, WorkloadError, time};
 use crate::name::nearest;
 use crate::quantity::shortened;
 use core::fmt;
@@ -36,9 +36,6 @@ const BUFFER: Span = Span::from_secs(60);
 const START: Span = Span::from_secs(10);
 /// How long a pattern goes on where nothing is said.
 const PATTERN: Span = Span::from_secs(1_200);
-
-/// Reads a file that a workload names.
-pub type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// A video workload.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -91,7 +88,7 @@ impl Video {
     pub(super) fn parse(
         text: &str,
         form: &dyn Fn() -> WorkloadError,
-        read: &mut Reader<'_>,
+        read: Files<'_>,
     ) -> Result<Video, WorkloadError> {
         let mut parts = text.split(',');
         let name = parts.next().unwrap_or_default().trim();
@@ -222,7 +219,7 @@ impl Options {
 }
 
 /// Reads the clip in a file: XML is a manifest, everything else a list of sizes.
-fn from_file(name: &str, read: &mut Reader<'_>) -> Result<Clip, WorkloadError> {
+fn from_file(name: &str, read: Files<'_>) -> Result<Clip, WorkloadError> {
     if !name.contains(['.', '/']) {
         let known = PATTERNS.iter().map(|pattern| pattern.name).chain([PAPER]);
         let nearest = nearest(name, known);
@@ -230,7 +227,7 @@ fn from_file(name: &str, read: &mut Reader<'_>) -> Result<Clip, WorkloadError> {
     }
     let text = read(name).map_err(|problem| {
         let remedy = "name a DASH manifest (.mpd) or a size list (.json)";
-        WorkloadError::File(FileError::of(name, &problem, remedy))
+        WorkloadError::File(FileError::of(name, &problem.to_string(), remedy))
     })?;
     let text = text.trim_start_matches('\u{feff}');
     let clip = match text.trim_start().starts_with('<') {

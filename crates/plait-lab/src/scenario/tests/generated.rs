@@ -19,6 +19,7 @@ fn any_path() -> impl Strategy<Value = String> {
         Just("trace=a.down".to_owned()),
         Just("trace=a.down,rate_up=3mbit,offset=random".to_owned()),
         Just("rate=1mbit,trace_up=b.csv,offset=1.5s".to_owned()),
+        (1u64..99, 1u64..99).prop_map(|(a, b)| format!("rate={a}mbit/{b}kbit~{b}s")),
     ];
     let more = prop::sample::subsequence(
         vec![

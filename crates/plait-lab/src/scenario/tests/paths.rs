@@ -44,6 +44,22 @@ fn every_key_is_understood() {
 }
 
 #[test]
+fn a_rate_may_be_drawn_anew() {
+    let it = path("a:rtt=40ms,rate=1mbit/4mbit/7mbit~40s");
+    assert!(it.is_random(false) && !it.is_random(true));
+    assert_eq!(it.report(false).rate_down_bps, Some(4_000_000));
+    let links = it.links(false, 3);
+    assert_eq!(links.link.down.rate, links.link.up.rate);
+    assert_ne!(links.link.down.rate, it.links(false, 4).link.down.rate);
+    assert_eq!(it.fields()[1], ("rate", "1mbit/4mbit/7mbit~40s".to_owned()));
+    for text in ["1mbit~40s", "1mbit/0mbit~40s", "1mbit/inf~40s", "1mbit/2mbit~1ms", "1mbit/2mbit~"]
+    {
+        let error = build(&[("path", &format!("a:rtt=1ms,rate={text}")), ("workload", "bulk:1s")]);
+        assert!(error.is_err(), "{text}");
+    }
+}
+
+#[test]
 fn a_trace_replaces_the_rate_and_frees_the_way_up() {
     let it = path("a:rtt=40ms,trace=a.down");
     let links = it.links(false, 1);
