@@ -150,7 +150,6 @@ impl Workload {
     /// Where the name is unknown, the form is not the workload's, a quantity is refused or zero, a
     /// file cannot be read or taken, or the whole is too large.
     pub fn parse_with(text: &str, read: Files<'_>) -> Result<Workload, WorkloadError> {
-        let _ = read;
         let trimmed = text.trim();
         let (name, arguments) = trimmed.split_once(':').unwrap_or((trimmed, ""));
         let Some(entry) = WORKLOADS.iter().find(|entry| entry.name == name) else {
@@ -168,9 +167,7 @@ impl Workload {
             "download" => Workload::Download { size: size(arguments)? },
             "upload" => Workload::Upload { size: size(arguments)? },
             "burst" => Workload::Burst { size: size(arguments)? },
-            "video" => {
-                Workload::Video(Arc::new(Video::parse(arguments, &form, read)?))
-            }
+            "video" => Workload::Video(Arc::new(Video::parse(arguments, &form, read)?)),
             "maps" => Workload::Maps(Maps::parse(arguments, &form)?),
             "bulk" => Workload::Bulk { duration: time("DURATION", arguments)? },
             _ => {

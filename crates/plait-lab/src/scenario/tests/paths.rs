@@ -49,8 +49,9 @@ fn a_rate_may_be_drawn_anew() {
     assert!(it.is_random(false) && !it.is_random(true));
     assert_eq!(it.report(false).rate_down_bps, Some(4_000_000));
     let links = it.links(false, 3);
-    assert_eq!(links.link.down.rate, links.link.up.rate);
-    assert_ne!(links.link.down.rate, it.links(false, 4).link.down.rate);
+    let text = |rate: &RateSource| format!("{rate:?}");
+    assert_eq!(text(&links.link.down.rate), text(&links.link.up.rate));
+    assert_ne!(text(&links.link.down.rate), text(&it.links(false, 4).link.down.rate));
     assert_eq!(it.fields()[1], ("rate", "1mbit/4mbit/7mbit~40s".to_owned()));
     for text in ["1mbit~40s", "1mbit/0mbit~40s", "1mbit/inf~40s", "1mbit/2mbit~1ms", "1mbit/2mbit~"]
     {
