@@ -60,7 +60,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
 
 /// A number above zero that fits.
 fn whole(value: f64) -> Option<u64> {
-    (value >= 1.0 && value < 1e18).then_some(value as u64)
+    (1.0..1e18).contains(&value).then_some(value as u64)
 }
 
 #[cfg(test)]
