@@ -246,3 +246,28 @@ fn edits_are_found() {
         assert_eq!(it.client.0, ConnectionState::Closed, "{case:?}");
     }
 }
+
+/// R52, R54, F5: the proof of a join never gets through, so that the server does not know of the
+/// second path; then the first one loses its options too. Where the client sends, it follows the
+/// server, which falls back alone. Where the server sends, the client cannot know that nothing was
+/// sent to it on the other path: the subflow is reset, and nothing wrong is delivered.
+#[test]
+fn a_peer_that_falls_back_alone_is_followed() {
+    let unproven = strip(StripAt::ThirdAck, 0);
+    for at in [StripAt::Data, StripAt::All] {
+        for (client_sends, checksum) in [(true, false), (true, true), (false, false), (false, true)]
+        {
+            let middleboxes = [strip(at, 75), unproven];
+            let case = Case { middleboxes, paths: 2, checksum, client_sends, len: LEN };
+            let it = run(&case);
+            if client_sends {
+                let end = (ConnectionState::Closed, Some(FallbackCause::Mappings));
+                assert_eq!((it.arrived, it.client, it.server), (LEN, end, end), "{case:?}");
+                assert!(it.ended < Time::ZERO + Span::from_secs(5), "{case:?}: {:?}", it.ended);
+            } else {
+                let failed = (ConnectionState::Failed, None);
+                assert_eq!((it.client, it.server), (failed, failed), "{case:?}");
+            }
+        }
+    }
+}

@@ -72,8 +72,10 @@ enum Sending {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fallback {
     cause: Option<FallbackCause>,
-    /// Another subflow than the first was used.
+    /// Another subflow than the first was used, or the peer may have used it.
     pub(super) others_used: bool,
+    /// This end could send on another.
+    pub(super) others_joined: bool,
     receiving: Receiving,
     sending: Sending,
     /// Where our infinite mapping starts: at the last byte that was DATA_ACKed.
@@ -89,6 +91,7 @@ impl Fallback {
         Fallback {
             cause: None,
             others_used: false,
+            others_joined: false,
             receiving: Receiving::Mapped,
             sending: Sending::Mapped,
             from: 0,
@@ -199,6 +202,14 @@ impl Connection {
             && !self.subflows[index].shake.join
     }
 
+    /// Whether they do so in what this end has sent: a peer that never got our proof of a join falls
+    /// back alone, and can be followed.
+    fn may_follow(&self, index: usize) -> bool {
+        self.mode == Mode::Multipath
+            && !self.fallback.others_joined
+            && !self.subflows[index].shake.join
+    }
+
     fn send_plain(&mut self, index: usize) {
         if self.fallback.sending == Sending::Mapped {
             self.fallback.from = self.queue.una();
@@ -249,7 +260,8 @@ impl Connection {
         if segment.options.mptcp.is_some() {
             return;
         }
-        if !self.may_fall_back(index) {
+        let follows = self.falls_back() && self.may_follow(index);
+        if !follows && !self.may_fall_back(index) {
             let news = self.mode == Mode::Multipath && ack > self.subflows[index].tx.una();
             self.fallback.bare = self.fallback.bare.saturating_add(u8::from(news));
             return;
@@ -273,6 +285,9 @@ impl Connection {
         if unmapped || ends {
             self.begin(ctx, index, FallbackCause::Mappings);
             self.receive_plain(ctx, index);
+            // A peer that has begun to join may think that another subflow was used. Acknowledgements
+            // may come through where segments with data do not.
+            self.subflows[index].owes.infinite = self.subflows.len() > 1;
             return self.send_plain(index);
         }
         let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
@@ -290,18 +305,37 @@ impl Connection {
     /// do.
     pub(super) fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let Some(index) = self.best_for_signal().filter(|_| self.fallback.bare > 0) else { return };
-        if !self.may_fall_back(index) && self.timers.retries() >= PATIENCE {
+        let long = self.timers.retries() >= PATIENCE;
+        let may = self.may_fall_back(index) || long && self.may_follow(index);
+        if !may && long {
             // No DSS has come on any subflow for long.
             self.joins.bar(self.subflows[index].address.path);
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
-        } else if self.may_fall_back(index) {
+        } else if may {
             self.begin(ctx, index, FallbackCause::Mappings);
             self.send_plain(index);
+            self.follow_end(ctx, index);
             let edge = self.subflows[index].tx.una().saturating_sub(1);
             if self.queue.on_data_ack(edge.min(self.queue.nxt())) > 0 {
                 self.on_data_progress(ctx.now);
                 self.news = true;
             }
+        }
+    }
+
+    /// A peer that has fallen back alone may have ended already, by a FIN and no DATA_FIN.
+    fn follow_end(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let subflow = &self.subflows[index];
+        let ended = matches!(
+            subflow.state,
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
+        );
+        // The FIN has a sequence number, and so had the SYN.
+        let end = subflow.rx.nxt().saturating_sub(2);
+        if ended && !self.recv.finished() && self.recv.nxt() == end {
+            self.receive_plain(ctx, index);
+            self.recv.set_fin(end);
+            self.on_peer_finished();
         }
     }
 
@@ -340,7 +374,8 @@ impl Connection {
         }
         let ssn = unwrap32(map.ssn, self.subflows[index].rx.nxt());
         let in_step = ssn.checked_sub(1) == Some(self.mapped_dsn(map));
-        if !self.may_fall_back(index) || !in_step {
+        let may = self.may_fall_back(index) || self.may_follow(index);
+        if !may || !in_step {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
         }
         self.begin(ctx, index, FallbackCause::Mappings);

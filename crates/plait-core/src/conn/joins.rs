@@ -139,6 +139,7 @@ impl Connection {
         subflow.standing.joined = true;
         // A peer's join may carry data of both ends from now on.
         self.fallback.others_used |= subflow.shake.join;
+        self.fallback.others_joined |= subflow.shake.join;
         if self.waits() {
             self.on_subflow_regained();
         }
