@@ -61,7 +61,10 @@ impl Clock {
             Workload::Bulk { duration } | Workload::Stream { duration, .. } => millis(*duration),
             Workload::Maps(maps) => millis(maps.duration),
             Workload::Video(video) => video.length().map_or(0, millis),
-            Workload::Download { .. } | Workload::Upload { .. } | Workload::Burst { .. } => 0,
+            Workload::Download { .. }
+            | Workload::Upload { .. }
+            | Workload::Burst { .. }
+            | Workload::Web(_) => 0,
         };
         let template = if length > 0 { "{bar:40} {msg}, {eta} left" } else { "{spinner} {msg}" };
         let bar = styled(console, template);

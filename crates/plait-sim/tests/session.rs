@@ -157,7 +157,7 @@ fn session(_: usize, _: usize) -> Vec<Ends> {
 fn connections_open_when_they_are_needed_and_their_measures_add_up() {
     let paths = vec![limited("wifi", 20, ms(20)), limited("lte", 10, ms(60))];
     let spec = spec("minrtt", "cubic", 2, Config::default());
-    let mut setup = setup(paths, &spec, "bulk:5s");
+    let mut setup = setup(paths, &spec, "web:google");
     setup.linger = true;
     let mut seen = Seen::default();
     let outcome = run_apps(&setup, &session, &mut seen);

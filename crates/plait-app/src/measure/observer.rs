@@ -437,6 +437,7 @@ impl Observer {
         match self.workload {
             Workload::Bulk { .. } => now >= self.end,
             Workload::Video(_) if now >= self.end => true,
+            Workload::Web(_) => self.objects.loaded.is_some(),
             _ => self.messages.delays.len() as u64 == self.workload.messages(),
         }
     }
@@ -468,6 +469,8 @@ impl Observer {
             completion_ms: all.completion_ms.filter(|_| has("completion_ms")),
             goodput_mbps: all.goodput_mbps.filter(|_| has("goodput_mbps")),
             message_delay_ms: all.message_delay_ms.filter(|_| has("message_delay_ms")),
+            object_time_ms: all.object_time_ms.filter(|_| has("object_time_ms")),
+            page_load_ms: all.page_load_ms.filter(|_| has("page_load_ms")),
             ..all
         }
     }

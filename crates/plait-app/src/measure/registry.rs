@@ -48,10 +48,11 @@ impl Entry {
     }
 }
 
-const ALL: &[&str] = &["download", "upload", "bulk", "burst", "stream", "video", "maps"];
+const ALL: &[&str] = &["download", "upload", "bulk", "burst", "stream", "video", "maps", "web"];
 const MESSAGES: &[&str] = &["burst", "stream", "video", "maps"];
 const VIDEO: &[&str] = &["video"];
 const ASKING: &[&str] = &["video", "maps"];
+const PAGES: &[&str] = &["web"];
 
 /// Every measure. Reports, `--expect`, digests and help read this list; a new measure goes to its
 /// end, for digests follow its order.
@@ -277,5 +278,37 @@ pub const MEASURES: &[Entry] = &[
         better: Better::Lower,
         workloads: VIDEO,
         value: Value::Path(|path| path.idle_share),
+    },
+    Entry {
+        name: "page_load_ms",
+        unit: "ms",
+        definition: "from the client's first SYN to the end of the page's last activity",
+        better: Better::Lower,
+        workloads: PAGES,
+        value: Value::Run(|run| run.page_load_ms),
+    },
+    Entry {
+        name: "object_time_ms",
+        unit: "ms",
+        definition: "from an object's request being sent to its last byte read; mean over the objects",
+        better: Better::Lower,
+        workloads: PAGES,
+        value: Value::Run(|run| run.object_time_ms.map(|time| time.mean)),
+    },
+    Entry {
+        name: "object_time_median_ms",
+        unit: "ms",
+        definition: "median of object_time_ms over the objects of a run",
+        better: Better::Lower,
+        workloads: PAGES,
+        value: Value::Run(|run| run.object_time_ms.map(|time| time.median)),
+    },
+    Entry {
+        name: "object_time_p95_ms",
+        unit: "ms",
+        definition: "95th percentile of object_time_ms over the objects of a run",
+        better: Better::Lower,
+        workloads: PAGES,
+        value: Value::Run(|run| run.object_time_ms.map(|time| time.p95)),
     },
 ];

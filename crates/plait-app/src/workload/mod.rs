@@ -15,6 +15,7 @@ mod send;
 #[cfg(test)]
 mod tests;
 pub mod video;
+pub mod web;
 
 pub use crate::quantity::Size;
 pub use contract::{App, AppEvent, Host, Stream, StreamState};
@@ -27,6 +28,7 @@ use plait_base::Span;
 use receive::Receiver;
 use send::{Plan, Sender};
 use std::sync::Arc;
+use web::Web;
 
 /// Length of a client's request in bytes.
 pub const REQUEST: u64 = 200;
@@ -73,23 +75,24 @@ pub enum Workload {
     Video(Arc<video::Video>),
     /// A map: a client asks for many small objects.
     Maps(maps::Maps),
+    /// The client loads a web page.
+    Web(Web),
 }
 
 impl Workload {
     /// How many connections its client may open; those that it never opens cost nothing.
     #[must_use]
     pub const fn connections(&self) -> usize {
-        1
+        match self {
+            Workload::Web(web) => web.connections(),
+            _ => 1,
+        }
     }
 
     /// The two ends of each of its connections, client and server. The clients' are one session.
     #[must_use]
     pub fn apps(&self) -> Vec<Ends> {
-        vec![self.only_ends()]
-    }
-
-    fn only_ends(&self) -> Ends {
-        match *self {
+        let ends: Ends = match *self {
             Workload::Download { size } => {
                 (Box::new(Receiver::client(None)), Box::new(Sender::server(Plan::Once(size))))
             }
@@ -112,7 +115,9 @@ impl Workload {
             Workload::Maps(ref maps) => {
                 (Box::new(Asking::new(maps.schedule())), Box::new(Server::default()))
             }
-        }
+            Workload::Web(ref web) => return web.apps(),
+        };
+        vec![ends]
     }
 
     /// Whether the client asks again and again, and says so ([`AppEvent::MessageDue`]).
@@ -130,11 +135,12 @@ impl Workload {
         }
     }
 
-    /// How many messages there are: those of a stream, none in a bulk transfer, otherwise one.
+    /// How many messages there are: those of a stream, none in a bulk transfer or a page, otherwise
+    /// one.
     #[must_use]
     pub fn messages(&self) -> u64 {
         match self {
-            Workload::Bulk { .. } => 0,
+            Workload::Bulk { .. } | Workload::Web(_) => 0,
             Workload::Stream { interval, duration, .. } => {
                 let interval = interval.as_nanos();
                 duration.as_nanos().div_ceil(if interval == 0 { 1 } else { interval })
@@ -156,6 +162,7 @@ impl Workload {
             Workload::Stream { .. } => "stream",
             Workload::Video(_) => "video",
             Workload::Maps(_) => "maps",
+            Workload::Web(_) => "web",
         }
     }
 
@@ -170,6 +177,7 @@ impl Workload {
             | Workload::Stream { .. }
             | Workload::Video(_)
             | Workload::Maps(_) => "message_delay_ms",
+            Workload::Web(_) => "page_load_ms",
         }
     }
 }
@@ -188,6 +196,7 @@ impl fmt::Display for Workload {
             }
             Workload::Video(video) => write!(f, "{name}:{video}"),
             Workload::Maps(maps) => write!(f, "{name}:{maps}"),
+            Workload::Web(web) => write!(f, "{name}:{web}"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::maps::Maps;
 use super::video::{Abr, FileError, PAPER, PATTERNS, Video};
+use super::web::Web;
 use super::{Size, WORKLOADS, Workload};
 use crate::name::nearest;
 use crate::quantity::{self, QuantityError, shortened};
@@ -15,9 +16,6 @@ const MAX_MESSAGES: u64 = 10_000_000;
 const MAX_BYTES: u128 = 1 << 62;
 /// No segment carries more.
 const MAX_SEGMENT: u64 = 65_535;
-/// Workloads that are planned.
-const PLANNED: [&str; 1] = ["web"];
-
 /// Gives the text of a file that a workload names.
 pub type Files<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 
@@ -31,8 +29,6 @@ pub enum WorkloadError {
         /// The one that was probably meant.
         nearest: Option<&'static str>,
     },
-    /// It is planned but not there yet.
-    NotYet(&'static str),
     /// It does not have the form of its workload.
     Form {
         /// As given, shortened.
@@ -75,6 +71,18 @@ pub enum WorkloadError {
     },
     /// A file that it names is of no use.
     File(FileError),
+    /// A part of it cannot be taken.
+    Invalid {
+        /// Which, why, and what may stand there.
+        problem: String,
+    },
+    /// A page that it names cannot be read or taken.
+    Page {
+        /// Its name, shortened.
+        file: String,
+        /// Where in it, why, and what to do about it.
+        problem: String,
+    },
     /// It amounts to more messages or bytes than one connection carries.
     TooLarge {
         /// As given, shortened.
@@ -88,11 +96,12 @@ impl fmt::Display for WorkloadError {
             WorkloadError::UnknownName { given, nearest } => {
                 unknown(f, "workload", given, *nearest, WORKLOADS.iter().map(|entry| entry.name))
             }
-            WorkloadError::NotYet(name) => write!(f, "workload `{name}` is not available yet"),
             WorkloadError::Form { given, grammar } => {
                 write!(f, "workload `{given}` does not have the form `{grammar}`")
             }
             WorkloadError::Quantity { field, error } => write!(f, "{field}: {error}"),
+            WorkloadError::Invalid { problem } => f.write_str(problem),
+            WorkloadError::Page { file, problem } => write!(f, "{file}: {problem}"),
             WorkloadError::Zero { field } => write!(f, "{field} must be above zero"),
             WorkloadError::UnknownVideo { given, nearest } => {
                 let patterns = PATTERNS.iter().map(|pattern| pattern.name);
@@ -153,9 +162,6 @@ impl Workload {
         let trimmed = text.trim();
         let (name, arguments) = trimmed.split_once(':').unwrap_or((trimmed, ""));
         let Some(entry) = WORKLOADS.iter().find(|entry| entry.name == name) else {
-            if let Some(planned) = PLANNED.iter().find(|planned| **planned == name) {
-                return Err(WorkloadError::NotYet(planned));
-            }
             let nearest = nearest(name, WORKLOADS.iter().map(|entry| entry.name));
             return Err(WorkloadError::UnknownName { given: shortened(name), nearest });
         };
@@ -170,6 +176,7 @@ impl Workload {
             "video" => Workload::Video(Arc::new(Video::parse(arguments, &form, read)?)),
             "maps" => Workload::Maps(Maps::parse(arguments, &form)?),
             "bulk" => Workload::Bulk { duration: time("DURATION", arguments)? },
+            "web" => Workload::Web(Web::parse(arguments, form, read)?),
             _ => {
                 let (message, rest) = arguments.split_once('@').ok_or_else(form)?;
                 let (interval, duration) = rest.split_once(",for=").ok_or_else(form)?;
@@ -190,7 +197,9 @@ impl Workload {
     /// Whether every position of its data fits a data sequence number with room to spare.
     fn fits(&self) -> bool {
         let bytes = match self {
-            Workload::Bulk { .. } | Workload::Video(_) | Workload::Maps(_) => return true,
+            Workload::Bulk { .. } | Workload::Video(_) | Workload::Maps(_) | Workload::Web(_) => {
+                return true;
+            }
             Workload::Download { size }
             | Workload::Upload { size }
             | Workload::Burst { size }
@@ -275,9 +284,8 @@ mod tests {
         assert_eq!(
             message("downlaod:1MB"),
             "unknown workload `downlaod`, did you mean `download`? \
-             known: download, upload, bulk, burst, stream, video, maps"
+             known: download, upload, bulk, burst, stream, video, maps, web"
         );
-        assert_eq!(message("web:google"), "workload `web` is not available yet");
         assert_eq!(message("bulk"), "workload `bulk` does not have the form `bulk:DURATION`");
         assert_eq!(
             message("stream:8KiB@35ms"),

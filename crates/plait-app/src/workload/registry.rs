@@ -96,4 +96,22 @@ pub const WORKLOADS: &[Entry] = &[
                same session.",
         examples: &["maps:90s", "maps:90s,median=20kB,seed=2"],
     },
+    Entry {
+        name: "web",
+        grammar: "web:NAME_OR_FILE[,http=1|2][,connections=6]",
+        summary: "the client loads a page: objects that wait for each other",
+        page: "The client loads a page: a graph of objects that are fetched and computations that take \
+               time, each of which waits for others. NAME is one of google wikipedia instagram amazon \
+               guardian huffpost: graphs of plait's own with the objects, bytes and computing time that \
+               were measured of these pages. FILE is an Epload (WProf) graph in JSON, whose objects \
+               get log-normal sizes with the total that was measured of the page, or bytes=SIZE; or a \
+               HAR 1.2 file as browsers export it. http=2 (where nothing is said) is one connection; \
+               answers take turns in frames of 16 KiB within the client's windows (window=32MiB, of \
+               each stream and of the connection). http=1 is up to connections=6 persistent \
+               connections, each opened when an object waits for it, with one request at a time. A \
+               request has 400 bytes over HTTP/1.1 and 100 over HTTP/2, the head of an answer 300 \
+               and 100. think=off: computing takes no time. The page load time runs from the first SYN \
+               to the end of the page's last activity. Measures are of all connections together.",
+        examples: &["web:amazon", "web:google,http=1,connections=2", "web:wikipedia,window=64KiB"],
+    },
 ];

@@ -197,7 +197,6 @@ impl Draft {
                 let names = WORKLOADS.iter().map(|entry| entry.name);
                 ScenarioError::unknown(&given.place, "workload", name, names)
             }
-            WorkloadError::NotYet(_) => given.error(Fault::NotYet, &error.to_string()),
             _ => given.error(Fault::Invalid, &error.to_string()),
         })
     }

@@ -285,11 +285,14 @@ fn every_measure_of_the_list_is_absent_where_its_workload_lacks_it() {
             let mut o = observer(example);
             o.observe(ms(100), SENDER, &sent(0, 0, 1000, Carry::New));
             o.observe_app(ms(100), SENDER, &due(0, 0, 1000, 100));
+            o.observe_app(ms(110), RECEIVER, &AppEvent::ObjectAsked { id: 0 });
             o.observe_app(ms(150), RECEIVER, &read(0, 1000));
             if workload.primary() == "bit_rate_mbps" {
                 let (rate, lasts) = (Rate::from_bps(260_000), Span::from_secs(5));
                 o.observe_app(ms(150), RECEIVER, &AppEvent::Chunk { id: 0, rate, lasts });
             }
+            o.observe_app(ms(150), RECEIVER, &AppEvent::ObjectRead { id: 0 });
+            o.observe_app(ms(160), RECEIVER, &AppEvent::Loaded);
             let m = o.finish(ms(200));
             for entry in MEASURES.iter().filter(|entry| !entry.applies_to(&workload)) {
                 assert_eq!(m.value(entry.name), None, "{} of {example}", entry.name);

@@ -1,0 +1,125 @@
+//! Page graphs in the form of Epload and WProf.
+
+use super::known;
+use super::page::{After, Builder, Page};
+use super::sizes::log_normal;
+use plait_base::Span;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Mean size of an object where neither the graph nor anybody else knows: the six pages that were
+/// measured have 10,260,444 bytes in 483 objects.
+const MEAN_BYTES: u64 = 21_243;
+/// The longest time of a graph.
+const LONGEST_MS: f64 = 3_600_000.0;
+
+#[derive(Deserialize)]
+struct Graph {
+    #[serde(default)]
+    name: String,
+    objs: Vec<Object>,
+    #[serde(default)]
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    id: String,
+    download: Download,
+    #[serde(default)]
+    comps: Vec<Computation>,
+    /// 1: what it computes begins with its first bytes; otherwise with its last.
+    #[serde(default)]
+    when_comp_start: i64,
+    /// Not in recordings; where every object has one, it holds.
+    #[serde(default)]
+    size: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Download {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Computation {
+    id: String,
+    time: f64,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    a1: String,
+    a2: String,
+    /// Milliseconds after the start of `a1`; -1: after its end.
+    time: f64,
+}
+
+/// Reads a graph. An object is its download, then its computations in their order; beside that, what
+/// the dependencies say.
+///
+/// # Errors
+/// Where it is no such graph, names what is not there, or cannot be a page.
+pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
+    let graph: Graph = serde_json::from_str(text).map_err(|error| {
+        format!("not an Epload graph: {error}; it has `objs` (id, download, comps) and `deps` (a1, a2, time)")
+    })?;
+    let sizes = sizes(&graph, total);
+    let mut page = Builder::default();
+    let mut known = BTreeMap::new();
+    let mut place = |id: &str, activity: u32| match known.insert(id.to_owned(), activity) {
+        Some(_) => Err(format!("activity `{id}` is there twice; give each an id of its own")),
+        None => Ok(()),
+    };
+    for (object, size) in graph.objs.iter().zip(sizes) {
+        let fetch = page.fetch(&object.download.id, size);
+        place(&object.download.id, fetch)?;
+        let mut before = fetch;
+        for computation in &object.comps {
+            let what = format!("time of `{}` of object `{}`", computation.id, object.id);
+            let run = page.compute(&computation.id, millis(&what, computation.time)?);
+            place(&computation.id, run)?;
+            let first = before == fetch && object.when_comp_start == 1;
+            page.wait(before, if first { After::FirstBytes } else { After::End(Span::ZERO) }, run);
+            before = run;
+        }
+    }
+    for (number, dependency) in graph.deps.iter().enumerate() {
+        let find = |id: &str| {
+            known.get(id).copied().ok_or_else(|| {
+                format!("dependency {number}: no activity `{id}`; add it, or remove the dependency")
+            })
+        };
+        let (first, second) = (find(&dependency.a1)?, find(&dependency.a2)?);
+        let after = if dependency.time < 0.0 {
+            After::End(Span::ZERO)
+        } else {
+            After::Start(millis(&format!("time of dependency {number}"), dependency.time)?)
+        };
+        page.wait(first, after, second);
+    }
+    page.build()
+}
+
+/// The graph's own sizes, or log-normal ones: of `total` bytes, of those that were measured of this
+/// page, or of as many as there are in other pages.
+fn sizes(graph: &Graph, total: Option<u64>) -> Vec<u64> {
+    let own: Option<Vec<u64>> = graph.objs.iter().map(|object| object.size).collect();
+    match (own, total) {
+        (Some(own), None) => own,
+        (_, total) => {
+            let measured = known::recorded_as(&graph.name).map(|known| known.bytes);
+            let count = graph.objs.len();
+            let total = total.or(measured).unwrap_or(MEAN_BYTES * count as u64);
+            log_normal(&graph.name, count, total)
+        }
+    }
+}
+
+fn millis(what: &str, millis: f64) -> Result<Span, String> {
+    if (0.0..=LONGEST_MS).contains(&millis) {
+        Ok(Span::from_nanos((millis * 1e6) as u64))
+    } else {
+        Err(format!("{what} is {millis} ms; it is from 0 to {LONGEST_MS}"))
+    }
+}

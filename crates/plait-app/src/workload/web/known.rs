@@ -1,0 +1,155 @@
+//! The six pages of the papers, as graphs of our own.
+
+use super::page::{After, Builder, Page};
+use super::sizes::log_normal;
+use plait_base::{Span, Stream};
+
+/// What is known of a page: its name, how many objects and bytes it has, and how long it takes where
+/// the network takes no time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) name: &'static str,
+    /// A part of the names that recordings of it have.
+    pub(super) host: &'static str,
+    pub(super) objects: usize,
+    pub(super) bytes: u64,
+    pub(super) floor_ms: u64,
+}
+
+/// Measured by others with pReplay on recordings of the pages.
+pub(super) const KNOWN: [Known; 6] = [
+    known("google", "google.com", 6, 906_147, 1_028),
+    known("wikipedia", "wikipedia.org", 19, 131_954, 1_027),
+    known("instagram", "instagram.com", 30, 1_671_349, 478),
+    known("amazon", "amazon.com", 59, 1_200_666, 2_032),
+    known("guardian", "theguardian.com", 228, 3_147_398, 7_978),
+    known("huffpost", "huffingtonpost.com", 141, 3_132_974, 12_420),
+];
+
+const fn known(
+    name: &'static str,
+    host: &'static str,
+    objects: usize,
+    bytes: u64,
+    floor_ms: u64,
+) -> Known {
+    Known { name, host, objects, bytes, floor_ms }
+}
+
+/// Parts that the parsing of the html falls into: a blocking script may stand between two.
+const PARTS: usize = 4;
+
+/// Draws times as shares of the whole, which is scaled afterwards.
+struct Draw(Stream);
+
+impl Draw {
+    /// Thousandths of the whole from `low` to `high`, in milliseconds.
+    fn time(&mut self, low: u64, high: u64) -> Span {
+        Span::from_micros(self.0.within(low * 1_000, high * 1_000))
+    }
+
+    fn index(&mut self, count: usize) -> usize {
+        self.0.below(count as u64) as usize
+    }
+}
+
+impl Known {
+    /// Its graph, in four levels. The html is parsed in parts as it comes; while it is parsed, style
+    /// sheets and scripts are wanted (the second level), each of which takes a while to evaluate, and
+    /// some of which the next part waits for. Images and fonts (the third) are wanted by the html, or
+    /// by a style sheet or script that was evaluated. Late scripts (the fourth) are wanted when the
+    /// html is parsed, and the last activity of all, which everything precedes, is what runs on load.
+    /// Times are scaled so that the whole takes [`Known::floor_ms`] where the network takes none.
+    pub(super) fn page(&self) -> Result<Page, String> {
+        let mut draw = Draw(Stream::new(0, &["web", "graph", self.name]));
+        let sizes = log_normal(self.name, self.objects, self.bytes);
+        let mut sizes = sizes.into_iter();
+        let mut page = Builder::default();
+        let mut fetch =
+            |page: &mut Builder, name: String| page.fetch(&name, sizes.next().unwrap_or_default());
+        let late = self.objects.div_ceil(12);
+        let early = self.objects.div_ceil(4);
+        let seen = self.objects.saturating_sub(1 + late + early);
+        let html = fetch(&mut page, "html".to_owned());
+        let parts: Vec<u32> = (0..PARTS)
+            .map(|part| {
+                let time = draw.time(120, 240);
+                page.compute(&format!("parse {part}"), time)
+            })
+            .collect();
+        page.wait(html, After::FirstBytes, parts[0]);
+        page.wait(html, After::End(Span::ZERO), parts[1]);
+        for (part, next) in parts.iter().zip(&parts[1..]) {
+            page.wait(*part, After::End(Span::ZERO), *next);
+        }
+        let mut evaluated = Vec::new();
+        for number in 0..early {
+            let object = fetch(&mut page, format!("early {number}"));
+            let part = draw.index(PARTS - 1);
+            page.wait(parts[part], After::Start(draw.time(1, 100)), object);
+            let time = draw.time(1, 30);
+            let run = page.compute(&format!("evaluate early {number}"), time);
+            page.wait(object, After::End(Span::ZERO), run);
+            // One in three blocks what is parsed after it.
+            if number % 3 == 0 {
+                page.wait(run, After::End(Span::ZERO), parts[part + 1]);
+            }
+            evaluated.push(run);
+        }
+        let on_load = page.compute("on load", Span::from_millis(20));
+        for number in 0..seen {
+            let object = fetch(&mut page, format!("image {number}"));
+            if number % 4 == 3 {
+                let by = evaluated[draw.index(evaluated.len())];
+                page.wait(by, After::End(Span::ZERO), object);
+            } else {
+                let part = parts[draw.index(PARTS)];
+                page.wait(part, After::Start(draw.time(1, 110)), object);
+            }
+            page.wait(object, After::End(Span::ZERO), on_load);
+        }
+        for number in 0..late {
+            let object = fetch(&mut page, format!("late {number}"));
+            page.wait(parts[PARTS - 1], After::End(draw.time(0, 30)), object);
+            let time = draw.time(1, 40);
+            let run = page.compute(&format!("evaluate late {number}"), time);
+            page.wait(object, After::End(Span::ZERO), run);
+            page.wait(run, After::End(Span::ZERO), on_load);
+        }
+        for run in evaluated {
+            page.wait(run, After::End(Span::ZERO), on_load);
+        }
+        let floor = Span::from_millis(self.floor_ms);
+        let whole = page.floor()?;
+        page.scale(floor, whole);
+        // Scaling rounds down: what is missing goes to what everything precedes.
+        let short = floor.minus(page.floor()?);
+        page.lengthen(on_load, short);
+        page.build()
+    }
+}
+
+/// The page called `name`.
+pub(super) fn by_name(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+/// The page that a recording called `name` is of.
+pub(super) fn recorded_as(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| name.contains(known.host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_have_the_objects_bytes_and_times_that_were_measured() {
+        for known in KNOWN {
+            let page = known.page().unwrap();
+            let has = (page.objects(), page.bytes(), page.floor());
+            let floor = Span::from_millis(known.floor_ms);
+            assert_eq!(has, (known.objects, known.bytes, floor), "{}", known.name);
+        }
+    }
+}
