@@ -96,7 +96,7 @@ fn made_by<W: World>(world: &W, planned: &Planned, seed: u64) -> RunRecord {
     if !planned.extra {
         return RunRecord::of(&world.run(cell, seed), scenario);
     }
-    let segment = u64::from(cell.connection().segment_payload());
+    let segment = cell.connection().segment_payload();
     let mut collector = Collector::new(scenario.workload.sender(), segment, scenario.paths.len());
     let outcome = run_outcome(cell, simulate(cell, seed, &mut collector));
     let mut record = RunRecord::of(&outcome, scenario);

@@ -56,8 +56,9 @@ fn known_words_of_later_versions_are_told_apart() {
     let error = refused("a:rtt=1ms,rate=1mbit,cost=2");
     assert_eq!(error.fault, Fault::NotYet, "{error}");
     assert!(error.to_string().contains("not available yet"));
-    let error = build(&[("path", "a:rtt=1ms,rate=1mbit"), ("workload", "web:amazon")]).unwrap_err();
-    assert_eq!(error.fault, Fault::NotYet, "{error}");
+    let error = build(&[("path", "a:rtt=1ms,rate=1mbit"), ("workload", "web:amzon")]).unwrap_err();
+    assert_eq!(error.fault, Fault::Invalid, "{error}");
+    assert!(error.to_string().contains("did you mean `amazon`?"), "{error}");
 }
 
 #[test]

@@ -100,9 +100,8 @@ impl Client {
             while !input.is_empty() {
                 let (used, got) = self.frames.take(input)?;
                 input = &input[used..];
-                match got {
-                    Some(got) => self.on_frame(now, got, log)?,
-                    None => {}
+                if let Some(got) = got {
+                    self.on_frame(now, got, log)?;
                 }
             }
         }
