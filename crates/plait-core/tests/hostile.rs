@@ -1,0 +1,523 @@
+//! The hostile world: what strangers, and peers that mean ill, do to an endpoint beside a transfer.
+//! Each test floods one end of a pair in virtual time. What the endpoints hold stays bounded, by a
+//! counting allocator, and the transfer keeps at least 90 % of its goodput.
+//!
+//! `PLAIT_SOAK=1` makes the floods as long as the security goals state them.
+#![allow(clippy::unwrap_used)]
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use plait_base::{ConnId, PathId, ServerAddress, Span, Stream, Time};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
+use plait_wire::{
+    AddAddr, Flags, JoinAck, JoinSyn, Key, MpCapable, Mptcp, Options, Payload, Segment,
+};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const PORT: u16 = 80;
+/// Transfers run so long.
+const SECONDS: u64 = 3;
+/// Hostile segments each millisecond.
+const EACH_MS: u64 = 20;
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+/// Bytes that the process holds.
+fn held() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+fn spec() -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
+    let controller = plait_cc::Spec::parse("cubic").unwrap();
+    let path = |id| PathConfig { path: PathId(id), backup: false };
+    ConnectionSpec {
+        config: Config::default(),
+        paths: vec![path(0), path(1)],
+        addresses: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+/// What is known of the transfer by one who sees its packets.
+#[derive(Clone, Copy, Default)]
+struct Sight {
+    /// The ports of the first subflow, the client's first.
+    ports: (u16, u16),
+    /// The keys of both ends.
+    keys: [Option<Key>; 2],
+    /// The latest sequence number and acknowledgement of the server's data.
+    latest: (u32, u32),
+}
+
+/// A download over two paths of 20 Mbit/s, 10 and 15 ms each way, with queues of 60 kB.
+struct Transfer {
+    now: Time,
+    ends: [Endpoint; 2],
+    ids: [Option<ConnId>; 2],
+    flying: BTreeMap<(Time, u64), (usize, u16, Box<Segment>)>,
+    /// When each direction of each path has sent what it has.
+    free: [[Time; 2]; 2],
+    count: u64,
+    read: u64,
+    sight: Sight,
+    /// What the attacker draws from.
+    attacker: Stream,
+    /// Answers that went to nobody.
+    strays: u64,
+    /// Segments on the first path that the server sent, by whether they carry data.
+    told: [u64; 2],
+}
+
+/// What one attacks with: for each turn, whom, over which path, with what.
+type Attack<'a> = dyn FnMut(&Sight, &mut Stream) -> Option<(usize, PathId, Segment)> + 'a;
+
+impl Transfer {
+    fn new() -> Transfer {
+        let end = |name: &str| Endpoint::new(Box::new(Seeded(Stream::new(3, &[name]))));
+        let mut ends = [end("client"), end("server")];
+        ends[SERVER].listen(PORT, spec());
+        let id = ends[CLIENT].connect(Time::ZERO, PORT, spec());
+        Transfer {
+            now: Time::ZERO,
+            ends,
+            ids: [Some(id), None],
+            flying: BTreeMap::new(),
+            free: [[Time::ZERO; 2]; 2],
+            count: 0,
+            read: 0,
+            sight: Sight::default(),
+            attacker: Stream::new(9, &["attacker"]),
+            strays: 0,
+            told: [0; 2],
+        }
+    }
+
+    /// One end does what it has to do now.
+    fn serve(&mut self, end: usize) {
+        let (now, endpoint) = (self.now, &mut self.ends[end]);
+        if end == SERVER && self.ids[SERVER].is_none() {
+            self.ids[SERVER] = endpoint.poll_accept();
+        }
+        while endpoint.poll_accept().is_some() {}
+        while endpoint.poll_news().is_some() {}
+        if let Some(id) = self.ids[end] {
+            if end == SERVER {
+                endpoint.write(now, id, u64::MAX);
+            } else {
+                self.read += endpoint.skip(now, id, u64::MAX);
+            }
+        }
+        while let Some(transmit) = endpoint.poll_transmit(now) {
+            let (path, segment) = (transmit.path.index(), transmit.segment);
+            let client_port = if end == CLIENT { segment.src_port } else { segment.dst_port };
+            if path > 1 || client_port < 49_152 {
+                self.strays += 1;
+                continue;
+            }
+            self.sight.look(end, path, &segment);
+            if end == SERVER && path == 0 {
+                self.told[usize::from(!segment.payload.is_empty())] += 1;
+            }
+            let free = &mut self.free[path][end];
+            let queued = free.since(now.min(*free));
+            // 60 kB at 20 Mbit/s.
+            if queued > Span::from_millis(24) {
+                continue;
+            }
+            *free = now.max(*free) + Span::from_nanos(u64::from(segment.ip_len()) * 400);
+            self.count += 1;
+            let arrives = *free + Span::from_millis([10, 15][path]);
+            self.flying.insert((arrives, self.count), (1 - end, path as u16, segment));
+        }
+    }
+
+    /// Goes on until `target`, with so many hostile segments each millisecond.
+    fn until(&mut self, target: Time, each: u64, attack: &mut Attack<'_>) {
+        let mut turn = self.now;
+        while self.now < target {
+            for end in [CLIENT, SERVER] {
+                self.serve(end);
+            }
+            let timer = self.ends[CLIENT].poll_timeout().min(self.ends[SERVER].poll_timeout());
+            let arrival = self.flying.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+            self.now = timer.min(arrival).min(turn).max(self.now);
+            if self.now >= turn {
+                turn = self.now + Span::from_millis(1);
+                for _ in 0..each {
+                    if let Some((to, path, segment)) = attack(&self.sight, &mut self.attacker) {
+                        self.ends[to].handle(self.now, path, &segment);
+                    }
+                }
+            } else if arrival <= self.now {
+                if let Some((_, (to, path, segment))) = self.flying.pop_first() {
+                    self.ends[to].handle(self.now, PathId(path), &segment);
+                    self.ends[1 - to].recycle(segment);
+                }
+            } else {
+                self.ends.iter_mut().for_each(|end| end.handle_timeout(self.now));
+            }
+        }
+    }
+
+    fn subflows(&self, end: usize) -> usize {
+        self.ids[end].and_then(|id| self.ends[end].ports(id)).map_or(0, |ports| ports.len())
+    }
+}
+
+impl Sight {
+    fn look(&mut self, end: usize, path: usize, segment: &Segment) {
+        if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref() {
+            self.keys[end] = self.keys[end].or(capable.sender_key);
+            self.ports = match end {
+                CLIENT => (segment.src_port, segment.dst_port),
+                _ => (segment.dst_port, segment.src_port),
+            };
+        }
+        if end == SERVER && path == 0 {
+            self.latest = (segment.seq, segment.ack);
+        }
+    }
+
+    /// A segment of somebody who says to be the client or the server of the first subflow.
+    fn forged(&self, to: usize, flags: Flags) -> Segment {
+        let (src_port, dst_port) =
+            if to == SERVER { self.ports } else { (self.ports.1, self.ports.0) };
+        Segment { src_port, dst_port, flags, window: 1_000, ..Segment::default() }
+    }
+}
+
+fn syn(stream: &mut Stream, option: Option<Mptcp>) -> Segment {
+    Segment {
+        // Not one of those that clients here dial from.
+        src_port: 1_024 + stream.below(40_000) as u16,
+        dst_port: PORT,
+        seq: stream.bits() as u32,
+        flags: Flags::SYN,
+        window: 65_535,
+        options: Options { mptcp: option.map(Box::new), ..Options::default() },
+        ..Segment::default()
+    }
+}
+
+/// Somebody's path that is not the transfer's.
+fn elsewhere(stream: &mut Stream) -> PathId {
+    PathId(2 + stream.below(60_000) as u16)
+}
+
+/// What came of a transfer beside a flood.
+struct Report {
+    transfer: Transfer,
+    /// Bytes that the endpoints hold more than those of a transfer without a flood, at most.
+    more: usize,
+}
+
+/// A transfer that is attacked after a second, against one that is not.
+fn attacked(attack: &mut Attack<'_>) -> Result<Report, Failed> {
+    let run = |attack: &mut Attack<'_>| {
+        let before = held();
+        let mut transfer = Transfer::new();
+        transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
+        let mut most = 0;
+        for tenth in 1..=10 * SECONDS {
+            let until = Time::ZERO + Span::from_millis(1_000 + 100 * tenth);
+            transfer.until(until, EACH_MS, attack);
+            most = most.max(held() - before);
+        }
+        (transfer, most)
+    };
+    let (alone, least) = run(&mut |_, _| None);
+    let (transfer, most) = run(attack);
+    let kept = transfer.read as f64 / alone.read as f64;
+    let more = most.saturating_sub(least);
+    println!(
+        "{:.1} % of the goodput, {} kB more, {} connections kept, {} answers to strangers",
+        100.0 * kept,
+        more / 1_000,
+        transfer.ends[SERVER].kept(),
+        transfer.strays
+    );
+    if kept < 0.9 {
+        return Err(format!("{:.1} % of the goodput", 100.0 * kept).into());
+    }
+    Ok(Report { transfer, more })
+}
+
+fn at_most(what: &str, value: usize, most: usize) -> Result<(), Failed> {
+    if value > most {
+        return Err(format!("{what}: {value}, at most {most}").into());
+    }
+    Ok(())
+}
+
+/// Half-open connections, and what each may hold.
+const HALF_OPEN: usize = 4_096;
+const EACH_HALF_OPEN: usize = 4_000;
+
+/// S3, R80, F10: SYNs by the ten thousand, whose senders are never heard of again.
+fn syns() -> Result<(), Failed> {
+    let capable = || Mptcp::Capable(MpCapable::default());
+    let Report { transfer, more } = attacked(&mut |_, stream| {
+        let option = (stream.below(2) == 0).then(capable);
+        Some((SERVER, elsewhere(stream), syn(stream, option)))
+    })?;
+    at_most("connections", transfer.ends[SERVER].kept(), HALF_OPEN + 1)?;
+    at_most("bytes", more, HALF_OPEN * EACH_HALF_OPEN)
+}
+
+/// S3, R20, R26, F9, F10: joins with tokens that name nothing leave nothing behind.
+fn unknown_joins() -> Result<(), Failed> {
+    let Report { transfer, more } = attacked(&mut |_, stream| {
+        let (token, nonce) = (stream.bits() as u32, stream.bits() as u32);
+        let join = Mptcp::JoinSyn(JoinSyn { backup: false, address_id: 7, token, nonce });
+        Some((SERVER, elsewhere(stream), syn(stream, Some(join))))
+    })?;
+    at_most("connections", transfer.ends[SERVER].kept(), 1)?;
+    at_most("subflows", transfer.subflows(SERVER), 2)?;
+    at_most("bytes", more, 100_000)
+}
+
+/// S3, S5, R23, R24, F9: joins with the right token and without the keys, proofs included: ten
+/// each second, and never more than eight subflows.
+fn joins_without_keys() -> Result<(), Failed> {
+    let Report { transfer, more } = attacked(&mut |sight, stream| {
+        let token = sight.keys[SERVER]?.token();
+        let path = elsewhere(stream);
+        let mut segment = syn(stream, None);
+        let option = if stream.below(2) == 0 {
+            Mptcp::JoinSyn(JoinSyn { backup: false, address_id: 7, token, nonce: 1 })
+        } else {
+            segment.flags = Flags::ACK;
+            Mptcp::JoinAck(JoinAck { hmac: [7; 20] })
+        };
+        segment.options.mptcp = Some(Box::new(option));
+        Some((SERVER, path, segment))
+    })?;
+    at_most("connections", transfer.ends[SERVER].kept(), 1)?;
+    at_most("subflows", transfer.subflows(SERVER), 8)?;
+    at_most("bytes", more, 8 * EACH_HALF_OPEN + 100_000)
+}
+
+fn announcement(stream: &mut Stream, hmac: u64) -> Mptcp {
+    Mptcp::AddAddr(AddAddr {
+        address_id: 1 + stream.below(250) as u8,
+        address: IpAddr::from([10, stream.bits() as u8, stream.bits() as u8, 1]),
+        port: None,
+        hmac: Some(hmac),
+    })
+}
+
+/// S5, S8, R44, F9: addresses told by one who sees the packets and has no keys are not joined.
+fn forged_addresses() -> Result<(), Failed> {
+    let Report { transfer, more } = attacked(&mut |sight, stream| {
+        let mut forged = sight.forged(CLIENT, Flags::ACK);
+        (forged.seq, forged.ack) = (sight.latest.0, sight.latest.1);
+        let hmac = stream.bits();
+        forged.options.mptcp = Some(Box::new(announcement(stream, hmac)));
+        Some((CLIENT, PathId(0), forged))
+    })?;
+    at_most("subflows", transfer.subflows(CLIENT), 2)?;
+    at_most("bytes", more, 100_000)
+}
+
+/// S8, R45: a server announces address upon address: the client takes a few, joins no more than it
+/// has room for, and none that cannot be another host's.
+fn many_addresses() -> Result<(), Failed> {
+    let mut transfer = Transfer::new();
+    transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
+    let (before, at_start, id) = (held(), transfer.read, transfer.ids[SERVER].unwrap());
+    let mut dialled = BTreeSet::new();
+    for n in 0..200_u8 {
+        let address = match n % 4 {
+            0 => IpAddr::from([127, 0, 0, n]),
+            1 => IpAddr::from([224, 0, 0, n]),
+            2 => IpAddr::from([255, 255, 255, 255]),
+            _ => IpAddr::from([10, 9, 8, n]),
+        };
+        let now = transfer.now;
+        transfer.ends[SERVER].announce(now, id, address, None);
+        transfer.until(now + Span::from_millis(10), 0, &mut |_, _| None);
+        let flying = transfer.flying.values();
+        let syns = flying.filter(|(to, _, it)| *to == SERVER && it.flags == Flags::SYN);
+        dialled.extend(syns.map(|(_, _, it)| it.server));
+    }
+    dialled.remove(&ServerAddress::default());
+    let addresses: Vec<_> =
+        dialled.iter().filter_map(|it| transfer.ends[CLIENT].address(*it)).collect();
+    println!("dialled {addresses:?}");
+    at_most("addresses", addresses.len(), usize::from(Config::PEER_ADDRESSES))?;
+    if addresses.is_empty() || addresses.iter().any(|it| !it.to_string().starts_with("10.9.8.")) {
+        return Err(format!("{addresses:?} were dialled").into());
+    }
+    at_most("subflows", transfer.subflows(CLIENT), 8)?;
+    at_most("bytes", held().saturating_sub(before), 4_000_000)?;
+    // Two seconds of 40 Mbit/s.
+    at_most("bytes that are missing", 9_000_000, (transfer.read - at_start) as usize + 1)
+}
+
+/// S4, R60, R70, F8: blind segments by one who knows the ports: resets, SYNs, FINs and data with any
+/// sequence numbers. 60,000 here, 2^20 with `PLAIT_SOAK`.
+fn blind() -> Result<(), Failed> {
+    let kinds = [
+        Flags::RST,
+        Flags::RST.with(Flags::ACK),
+        Flags::SYN,
+        Flags::SYN.with(Flags::ACK),
+        Flags::FIN.with(Flags::ACK),
+        Flags::ACK,
+    ];
+    let each = if std::env::var_os("PLAIT_SOAK").is_some() { 18 } else { 1 };
+    let Report { transfer, more } = attacked(&mut |sight, stream| {
+        let to = stream.below(2) as usize;
+        let mut last = None;
+        for _ in 0..each {
+            let flags = kinds[stream.below(kinds.len() as u64) as usize];
+            let mut forged = sight.forged(to, flags);
+            (forged.seq, forged.ack) = (stream.bits() as u32, stream.bits() as u32);
+            if !flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+                forged.payload = Payload::from_bytes(&[0xee; 100]);
+            }
+            last = Some((to, PathId(0), forged));
+        }
+        last
+    })?;
+    for (end, id) in transfer.ids.iter().enumerate() {
+        let state = transfer.ends[end].state(id.unwrap());
+        if state != ConnectionState::Open || transfer.subflows(end) != 2 {
+            return Err(format!("{state:?}, {} subflows", transfer.subflows(end)).into());
+        }
+    }
+    at_most("bytes", more, 6 << 20)
+}
+
+/// S6, R32, R66, F12: crumbs of data far apart, in the window, by one who knows the numbers.
+fn crumbs() -> Result<(), Failed> {
+    let mut crumb = 0;
+    let mut transfer = Transfer::new();
+    transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
+    let before = held();
+    let end = transfer.now + Span::from_millis(200);
+    transfer.until(end, 500, &mut |sight, _| {
+        let mut forged = sight.forged(CLIENT, Flags::ACK);
+        crumb += 1;
+        forged.seq = sight.latest.0.wrapping_add(200_000 + 40 * (crumb % 100_000));
+        forged.ack = sight.latest.1;
+        forged.payload = Payload::from_bytes(&[0xee]);
+        Some((CLIENT, PathId(0), forged))
+    });
+    at_most("bytes", held().saturating_sub(before), 6 << 20)
+}
+
+/// S7, R70: how many challenges a second brings differs from connection to connection and from
+/// second to second, so that nobody learns from their number what others got.
+fn challenges() -> Result<(), Failed> {
+    let mut transfer = Transfer::new();
+    transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
+    let mut numbers = BTreeSet::new();
+    // Nothing else is sent.
+    transfer.ids = [None, None];
+    transfer.until(Time::ZERO + Span::from_secs(20), 0, &mut |_, _| None);
+    for second in 21..31 {
+        let before = transfer.told[0];
+        let until = Time::ZERO + Span::from_secs(second);
+        transfer.until(until, 1, &mut |sight, stream| {
+            let mut forged = sight.forged(SERVER, Flags::SYN);
+            forged.seq = stream.bits() as u32;
+            Some((SERVER, PathId(0), forged))
+        });
+        let sent = transfer.told[0] - before;
+        // 40 to 79 in a period, which begins where it may.
+        if !(30..=120).contains(&sent) {
+            return Err(format!("{sent} challenges in a second").into());
+        }
+        numbers.insert(sent);
+    }
+    println!("{numbers:?}");
+    if numbers.len() < 5 {
+        return Err(format!("{numbers:?}").into());
+    }
+    Ok(())
+}
+
+/// S1, R16, R71: keys, nonces and initial sequence numbers are what the entropy gives: with another
+/// one nothing is the same, and with the same one all is.
+fn all_is_drawn() -> Result<(), Failed> {
+    let drawn = |seed| {
+        let mut client = Endpoint::new(Box::new(Seeded(Stream::new(seed, &["client"]))));
+        let mut server = Endpoint::new(Box::new(Seeded(Stream::new(seed, &["server"]))));
+        server.listen(PORT, spec());
+        client.connect(Time::ZERO, PORT, spec());
+        let mut seen = BTreeSet::new();
+        for _ in 0..6 {
+            for up in [true, false] {
+                let (from, to) =
+                    if up { (&mut client, &mut server) } else { (&mut server, &mut client) };
+                while let Some(sent) = from.poll_transmit(Time::ZERO) {
+                    let segment = &sent.segment;
+                    let first = segment.flags.has(Flags::SYN);
+                    seen.extend(first.then_some(u64::from(segment.seq)));
+                    match segment.options.mptcp.as_deref() {
+                        Some(Mptcp::Capable(it)) => seen.extend(it.sender_key.map(|key| key.0)),
+                        Some(Mptcp::JoinSyn(it)) => seen.extend([u64::from(it.nonce)]),
+                        Some(Mptcp::JoinSynAck(it)) => seen.extend([u64::from(it.nonce), it.hmac]),
+                        _ => {}
+                    }
+                    to.handle(Time::ZERO, sent.path, &sent.segment);
+                }
+                let id = to.poll_accept();
+                id.map(|id| to.write(Time::ZERO, id, 10));
+            }
+        }
+        seen
+    };
+    let all = [drawn(1), drawn(1), drawn(2)];
+    if all[0].len() < 9 || all[0] != all[1] || !all[0].is_disjoint(&all[2]) {
+        return Err(format!("{all:x?}").into());
+    }
+    Ok(())
+}
+
+/// S2: what is printed of a key is its token.
+fn keys_are_not_told() -> Result<(), Failed> {
+    let key = Key(0x683e_36b2_5f2d_bc92);
+    let text = format!("{key:?} {:?}", Mptcp::FastClose(key));
+    if text.contains("683e36b2") || !text.contains("09e08e65") {
+        return Err(text.into());
+    }
+    Ok(())
+}
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // One at a time: the allocator counts for all.
+    arguments.test_threads = Some(1);
+    let tests = vec![
+        Trial::test("all_is_drawn", all_is_drawn),
+        Trial::test("keys_are_not_told", keys_are_not_told),
+        Trial::test("a_flood_of_syns", syns),
+        Trial::test("a_flood_of_joins_with_unknown_tokens", unknown_joins),
+        Trial::test("a_flood_of_joins_without_keys", joins_without_keys),
+        Trial::test("a_flood_of_forged_addresses", forged_addresses),
+        Trial::test("a_flood_of_true_addresses", many_addresses),
+        Trial::test("blind_segments", blind),
+        Trial::test("crumbs", crumbs),
+        Trial::test("challenges_cannot_be_counted", challenges),
+    ];
+    libtest_mimic::run(&arguments, tests).exit();
+}
