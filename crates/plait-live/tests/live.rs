@@ -1,6 +1,6 @@
 //! Against stock kernels: namespaces joined by emulated paths. Needs root, TUN and MPTCP.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
-#![allow(unreachable_pub)]
+#![allow(unreachable_pub, dead_code)]
 
 mod net;
 

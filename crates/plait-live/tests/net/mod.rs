@@ -1,6 +1,7 @@
 //! What live tests need: namespaces joined by emulated paths, and programs on stock kernels.
 
 pub mod kernel;
+pub mod nginx;
 pub mod plait;
 
 use plait_base::{Chance, Rate, Span};
