@@ -48,6 +48,12 @@ fn main() {
         trials.push(Trial::test(name, move || proxied(family)));
     }
     trials.push(Trial::test("what_the_doctor_prescribes_helps", doctor));
+    let no_nft = Command::new("nft").arg("-v").output().is_err();
+    if no_nft {
+        println!("skipped: a public port of a server: no program nft (Debian package nftables)");
+    } else {
+        trials.push(Trial::test("a_public_port_leads_to_a_server", public_port));
+    }
     trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
     let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
     libtest_mimic::run(&args, trials).exit();
@@ -556,5 +562,44 @@ fn proxied(family: Family) -> Result<(), Failed> {
         assert!(down.delivered_bytes > 100_000, "{down:?}");
         assert!(up.delivered_bytes > 100_000, "{up:?}");
     }
+    Ok(())
+}
+
+/// The server is reached by an address that the host itself has; the rules go when it is killed.
+fn public_port() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    bed.own_service()?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
+    let public = SocketAddr::new(bed.family.service(), 80);
+    let listen = SocketAddr::new([10, 77, 0, 1].into(), 8080);
+    let before = bed.server.within(settled)?;
+    let flags = ["--scheduler", "minrtt", "--public", &public.to_string()];
+    let mut server = bed.server.within(|| serve(listen, served.address, &flags))?;
+    let [counters, _] = bed.counters();
+    let len = 1_000_000;
+    let bytes = bed.client.within(|| kernel::get(public, Speaks::Mptcp, len))??;
+    served.join();
+    let [after, _] = bed.counters();
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert_eq!(after.since(&counters, "MPJoinSynAckRx"), 1, "{:?}", after.risen(&counters));
+    assert!(after.faults(&counters).is_empty(), "{:?}", after.faults(&counters));
+    let rules = || net::said("nft list ruleset");
+    assert!(bed.server.within(rules)?.contains("dnat ip to 10.77.0.1:8080"));
+    server.kill()?;
+    server.wait()?;
+    let emptied = || {
+        (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            rules().is_empty()
+        })
+    };
+    assert!(bed.server.within(emptied)?);
+    // Connection tracking, once it is there, has sysctls of its own, and counts.
+    let own = |state: String| {
+        let counts = |line: &&str| !line.contains("nf_conntrack");
+        state.lines().filter(counts).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(own(before), own(bed.server.within(settled)?));
     Ok(())
 }

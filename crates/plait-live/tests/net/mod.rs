@@ -265,6 +265,14 @@ pub fn run(line: &str) {
     assert!(output.status.success(), "{line}: {error}");
 }
 
+/// What a command prints, in the namespace of the calling thread.
+pub fn said(line: &str) -> String {
+    let mut words = line.split_whitespace();
+    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Sets a sysctl of the namespace of the calling thread.
 pub fn set(name: &str, value: &str) {
     fs::write(format!("/proc/sys/{name}"), value).unwrap_or_else(|e| panic!("{name}: {e}"));

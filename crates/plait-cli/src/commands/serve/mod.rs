@@ -8,7 +8,7 @@ use crate::commands::endpoint::{EndpointFlags, resolve, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
-use plait_live::{Happening, ServeSettings, Server};
+use plait_live::{Happening, PublicPort, ServeSettings, Server};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -34,6 +34,9 @@ pub(crate) struct Args {
     /// The TCP service behind it
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
+    /// An address and port of this host that leads there too, by rules of nftables
+    #[arg(long, value_name = "ADDR:PORT")]
+    public: Option<SocketAddr>,
     /// A further address to listen on, which clients are told of (ADD_ADDR); may be repeated
     #[arg(long, value_name = "ADDR")]
     advertise: Vec<IpAddr>,
@@ -65,7 +68,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let settings = args.settings()?;
     if args.endpoint.dry_run {
         let own = std::iter::once(args.listen.ip()).chain(args.advertise.iter().copied());
-        let plan = args.endpoint.plan(own);
+        let mut plan = args.endpoint.plan(own);
+        if let Some(public) = args.public {
+            plan.push_str("rules of nftables:\n");
+            plan.push_str(&PublicPort::rules(public, args.listen));
+        }
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
     let schedulers = args.schedulers();
@@ -73,6 +80,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let files = args.endpoint.files(Host::Server, BTreeMap::new())?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
+    let public = args.public.map(|public| args.lead_there(public)).transpose()?;
     plait_live::drop_capabilities().map_err(internal)?;
     let interrupted = stop_on_signal(server.stopper().map_err(internal)?).map_err(internal)?;
     if let Some(files) = &files {
@@ -96,6 +104,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         }
     };
     let served = server.run(tell).map_err(internal);
+    drop(public);
     notify::tell(notify::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
     served.and(written)?;
@@ -116,6 +125,10 @@ impl Args {
             let problem = format!("--advertise: `{other}` is of another family than --listen");
             return Err(Failure::Usage(problem));
         }
+        if self.public.is_some_and(|public| public.is_ipv4() != self.listen.is_ipv4()) {
+            let problem = "--public: it is of another family than --listen";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
         let mut ports = Vec::new();
         for (port, scheduler) in self.further_ports()? {
             if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
@@ -131,6 +144,16 @@ impl Args {
             proxy_header: self.proxy_protocol.is_some(),
             spec,
             ports,
+        })
+    }
+
+    /// Sets the rules for the public port, and says which.
+    fn lead_there(&self, public: SocketAddr) -> Result<PublicPort, Failure> {
+        PublicPort::open(public, self.listen).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::Privilege(
+                "--public: there is no program `nft`\n  install it (Debian: nftables)".to_owned(),
+            ),
+            _ => Failure::Privilege(format!("--public: `{public}`: {error}")),
         })
     }
 
