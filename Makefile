@@ -36,6 +36,7 @@ soak: ## the long versions of the randomised tests (release build)
 	  cargo test --workspace --release --no-fail-fast
 	@cargo test -p plait-lab --features planted-bugs --test planted --release
 	@cargo test -p plait-wire --features planted-bugs --test fuzz --release
+	@cargo test -p plait-core --features planted-bugs --test fuzz --release
 
 promise: ## docs/promise.md: every scheduler against the best path alone (recorded links: PLAIT_DATA)
 	@cargo build --release --quiet -p plait-cli

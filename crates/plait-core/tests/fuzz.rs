@@ -1,0 +1,367 @@
+//! Raw packets into an endpoint: conversations of the committed corpus (`fuzz/corpus/ingress`: what a
+//! client sent to a server, packet by packet) are played to a server that draws the same keys, with
+//! packets changed, spliced, cut, repeated, left out and in other orders. Nothing may panic, break an
+//! invariant or make the server send what has no encoding, or without end.
+//!
+//! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-core --test fuzz` goes on for so long;
+//! otherwise it plays a number of conversations that does not depend on the machine. A finding is
+//! told by its number; `PLAIT_SEED` starts elsewhere. `PLAIT_BLESS=1` writes the corpus anew.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use plait_base::{PathId, Span, Stream, Time};
+use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
+use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse_into};
+use plait_wire::{Payload, Segment, Sum};
+use std::fs;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const PORT: u16 = 80;
+
+/// A packet, and the step at which its client sent it.
+type Sent = (u64, Vec<u8>);
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+fn endpoint(name: &str) -> Endpoint {
+    Endpoint::new(Box::new(Seeded(Stream::new(5, &[name]))))
+}
+
+fn spec(checksum: bool) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("roundrobin").unwrap();
+    let controller = plait_cc::Spec::parse("reno").unwrap();
+    let path = |id| PathConfig { path: PathId(id), backup: false };
+    ConnectionSpec {
+        config: Config { checksum, ..Config::default() },
+        paths: vec![path(0), path(1)],
+        addresses: vec![IpAddr::from([10, 9, 9, 9])],
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+/// Conversations, by what the client does at their end.
+const CONVERSATIONS: [&str; 4] = ["close", "abort", "leave", "checksum"];
+
+fn at(step: u64) -> Time {
+    Time::ZERO + Span::from_millis(10 * step)
+}
+
+fn headers(path: PathId) -> Headers {
+    Headers::new(IpAddr::from([10, 0, path.0 as u8, 2]), IpAddr::from([10, 9, 9, 1]))
+}
+
+/// What the client of a conversation sends, when and as bytes.
+#[cfg(not(feature = "planted-bugs"))]
+fn converse(name: &str) -> Vec<Sent> {
+    let checksum = name == "checksum";
+    let (mut client, mut server) = (endpoint("client"), endpoint("server"));
+    server.listen(PORT, spec(checksum));
+    let id = client.connect(at(0), PORT, spec(checksum));
+    let (mut sent, mut accepted) = (Vec::new(), None);
+    for step in 0..30 {
+        let now = at(step);
+        client.handle_timeout(now);
+        server.handle_timeout(now);
+        match step {
+            4 => drop(client.write_bytes(now, id, &[b'c'; 3_000])),
+            8 => drop(client.set_backup(now, id, PathId(1), true)),
+            12 if name == "abort" => client.abort(now, id),
+            12 if name == "leave" => client.lose_address(now, PathId(1)),
+            16 => client.finish(now, id),
+            _ => {}
+        }
+        while let Some(transmit) = client.poll_transmit(now) {
+            let mut bytes = Vec::new();
+            encode(&headers(transmit.path), &transmit.segment, TcpChecksum::Full, &mut bytes)
+                .unwrap();
+            sent.push((step, bytes));
+            server.handle(now, transmit.path, &transmit.segment);
+        }
+        accepted = accepted.or_else(|| server.poll_accept());
+        if let Some(id) = accepted {
+            server.skip(now, id, u64::MAX);
+            if step == 5 {
+                server.write_bytes(now, id, &[b's'; 3_000]);
+            }
+            if step == 18 {
+                server.finish(now, id);
+            }
+        }
+        while let Some(transmit) = server.poll_transmit(now) {
+            client.handle(now, transmit.path, &transmit.segment);
+        }
+        client.skip(now, id, u64::MAX);
+    }
+    sent
+}
+
+fn corpus_dir() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/ingress")
+}
+
+/// The committed packets of each conversation, in order. A file's name has the conversation, the
+/// packet's number and its step.
+fn corpus() -> Vec<(bool, Vec<Sent>)> {
+    let mut files: Vec<_> =
+        fs::read_dir(corpus_dir()).unwrap().map(|it| it.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|it| it == "bin"));
+    files.sort();
+    let of = |name: &&str| {
+        let mine = files.iter().filter_map(|file| {
+            let stem = file.file_stem()?.to_str()?.strip_prefix(*name)?;
+            let step = stem.rsplit('-').next()?.parse().ok()?;
+            Some((step, fs::read(file).unwrap()))
+        });
+        (*name == "checksum", mine.collect())
+    };
+    CONVERSATIONS.iter().map(of).collect()
+}
+
+/// A server to which packets are played.
+struct Target {
+    server: Endpoint,
+    segment: Segment,
+    step: u64,
+    accepted: Vec<plait_base::ConnId>,
+    read: u64,
+    /// Packets that the codec took.
+    taken: u64,
+}
+
+impl Target {
+    fn new(checksum: bool) -> Target {
+        let mut server = endpoint("server");
+        server.listen(PORT, spec(checksum));
+        server.check_invariants(true);
+        let segment = Segment::default();
+        Target { server, segment, step: 0, accepted: Vec::new(), read: 0, taken: 0 }
+    }
+
+    /// Time passes, and the server does what is due.
+    fn step_to(&mut self, step: u64) -> Result<(), String> {
+        self.step = self.step.max(step);
+        self.server.handle_timeout(at(self.step));
+        self.serve()
+    }
+
+    fn play(&mut self, packet: &[u8]) -> Result<(), String> {
+        let Ok(parsed) = parse_into(packet, Verify::Trusted, &mut self.segment) else {
+            return Ok(());
+        };
+        self.taken += 1;
+        let IpAddr::V4(from) = parsed.headers.src else { return Ok(()) };
+        self.segment.payload = match parsed.payload {
+            [] => Payload::Empty,
+            bytes => Payload::from_bytes(bytes),
+        };
+        let path = PathId(u16::from(from.octets()[2]));
+        self.server.handle(at(self.step), path, &self.segment);
+        self.serve()
+    }
+
+    fn serve(&mut self) -> Result<(), String> {
+        let now = at(self.step);
+        self.accepted.extend(core::iter::from_fn(|| self.server.poll_accept()));
+        for id in self.accepted.clone() {
+            let mut buffer = [0; 4_096];
+            self.read += self.server.read(now, id, &mut buffer) as u64;
+            if self.step == 5 {
+                self.server.write_bytes(now, id, &[b's'; 3_000]);
+            }
+            if self.step == 18 {
+                self.server.finish(now, id);
+            }
+        }
+        while self.server.poll_news().is_some() {}
+        let mut out = Vec::new();
+        for _ in 0..1_000 {
+            let Some(transmit) = self.server.poll_transmit(now) else {
+                return self.server.violation().map_or(Ok(()), |broken| Err(broken.to_owned()));
+            };
+            out.clear();
+            encode(&headers(transmit.path), &transmit.segment, TcpChecksum::Full, &mut out)
+                .map_err(|error| format!("{error}: {:?}", transmit.segment))?;
+        }
+        Err("the server sends without end".to_owned())
+    }
+}
+
+/// Mends what a packet says of its own length, and the checksum of its IP header.
+fn mend(packet: &mut [u8]) {
+    let len = (packet.len() as u16).to_be_bytes();
+    packet[2..4].copy_from_slice(&len);
+    packet[10..12].fill(0);
+    let mut sum = Sum::default();
+    sum.add(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.checksum().to_be_bytes());
+}
+
+/// Where the TCP payload begins.
+fn payload_at(packet: &[u8]) -> usize {
+    (20 + usize::from(packet[32] >> 4) * 4).min(packet.len())
+}
+
+fn mutate(packet: &[u8], other: &[u8], stream: &mut Stream) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    let mut below = |bound: usize| stream.below(bound.max(1) as u64) as usize;
+    for _ in 0..=below(3) {
+        let (begin, end) = (40, payload_at(&packet));
+        match below(8) {
+            // Sequence number, acknowledgement, window: a little beside, or anywhere.
+            0 => {
+                let at = [24, 28][below(2)];
+                let by = [1, 2, 100, 1_428, 3_000, 70_000, 0x8000_0000][below(7)];
+                let number = u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
+                let number =
+                    if below(2) == 0 { number.wrapping_add(by) } else { number.wrapping_sub(by) };
+                packet[at..at + 4].copy_from_slice(&number.to_be_bytes());
+            }
+            1 => packet[33] = [0x02, 0x10, 0x11, 0x12, 0x14, 0x18, 0x04, 0xff][below(8)],
+            2 => packet[34 + below(2)] = below(256) as u8,
+            3 | 4 if end > begin => packet[begin + below(end - begin)] ^= 1 << below(8),
+            5 if end > begin => packet[begin + below(end - begin)] = below(256) as u8,
+            // The options of another packet.
+            6 if payload_at(other) >= 40 => {
+                packet.splice(begin.min(end)..end, other[40..payload_at(other)].iter().copied());
+                packet[32] = (packet[32] & 15) | (((payload_at(other) - 20) / 4) as u8) << 4;
+            }
+            _ => {
+                let keep = end + below(packet.len() - end + 1);
+                packet.truncate(keep);
+            }
+        }
+        mend(&mut packet);
+    }
+    // The other path, or another port, now and then.
+    if below(20) == 0 {
+        packet[14] = below(3) as u8;
+        mend(&mut packet);
+    }
+    packet
+}
+
+/// One conversation, played wrongly.
+fn play(checksum: bool, packets: &[Sent], stream: &mut Stream) -> Result<(u64, u64), String> {
+    let mut target = Target::new(checksum);
+    let rate = 2 + stream.below(20);
+    for (step, packet) in packets {
+        target.step_to(*step)?;
+        match stream.below(rate) {
+            0 => {
+                let other = &packets[stream.below(packets.len() as u64) as usize].1;
+                target.play(&mutate(packet, other, stream))?;
+                if stream.below(2) == 0 {
+                    target.play(packet)?;
+                }
+            }
+            1 if stream.below(3) == 0 => {}
+            1 => {
+                let other = &packets[stream.below(packets.len() as u64) as usize].1;
+                target.play(other)?;
+                target.play(packet)?;
+            }
+            _ => target.play(packet)?,
+        }
+    }
+    for step in [40, 100, 1_000, 10_000] {
+        target.step_to(step)?;
+    }
+    Ok((target.read, target.taken))
+}
+
+/// Conversations until something breaks or `go_on` says no; how many, and how much was read.
+fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, u64, u64), (u64, String)> {
+    let corpus = corpus();
+    let (mut read, mut taken, mut round) = (0, 0, 0);
+    while go_on(round) {
+        let (checksum, packets) = &corpus[round as usize % corpus.len()];
+        let mut stream = Stream::new(seed, &["ingress", &round.to_string()]);
+        let outcome = catch_unwind(AssertUnwindSafe(|| play(*checksum, packets, &mut stream)));
+        let outcome = outcome.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("a panic: {}", text.unwrap_or("without words")))
+        });
+        let (bytes, packets) = outcome.map_err(|broken| (round, broken))?;
+        (read, taken, round) = (read + bytes, taken + packets, round + 1);
+    }
+    Ok((round, read, taken))
+}
+
+/// F18: played as it is, the corpus is four conversations that are understood.
+#[cfg(not(feature = "planted-bugs"))]
+#[test]
+fn the_corpus_is_understood() {
+    if std::env::var_os("PLAIT_BLESS").is_some() {
+        fs::create_dir_all(corpus_dir()).unwrap();
+        for name in CONVERSATIONS {
+            for (number, (step, packet)) in converse(name).iter().enumerate() {
+                let file = format!("{name}-{number:02}-{step:02}.bin");
+                fs::write(corpus_dir().join(file), packet).unwrap();
+            }
+        }
+    }
+    let mut shapes = std::collections::BTreeSet::new();
+    for (checksum, packets) in corpus() {
+        assert!(packets.len() >= 8, "{} packets", packets.len());
+        let mut target = Target::new(checksum);
+        for (step, packet) in &packets {
+            target.step_to(*step).unwrap();
+            target.play(packet).unwrap();
+            let mptcp = target.segment.options.mptcp.as_deref();
+            shapes.extend(mptcp.map(|it| format!("{it:?}").chars().take(6).collect::<String>()));
+        }
+        assert_eq!(target.taken as usize, packets.len());
+        assert_eq!((target.accepted.len(), target.read), (1, 3_000));
+    }
+    println!("{shapes:?}");
+    assert!(shapes.len() >= 6, "{shapes:?}");
+}
+
+/// F18, S6: no packets break an endpoint.
+#[cfg(not(feature = "planted-bugs"))]
+#[test]
+fn no_packets_break_an_endpoint() {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seconds = number("PLAIT_FUZZ_SECONDS");
+    #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "asked for")]
+    let started = std::time::Instant::now();
+    let go_on = |round: u64| match seconds {
+        Some(seconds) => !round.is_multiple_of(100) || started.elapsed().as_secs() < seconds,
+        None => round < 4_000,
+    };
+    let outcome = fuzz(number("PLAIT_SEED").unwrap_or(1), go_on);
+    let (rounds, read, taken) =
+        outcome.unwrap_or_else(|(round, broken)| panic!("conversation {round}: {broken}"));
+    println!("{rounds} conversations, {taken} packets, {read} bytes read");
+    // Not all that was changed is refused at the door, and not all that was right is lost.
+    assert!(taken > 8 * rounds && read > 1_000 * rounds, "{taken} packets, {read} bytes");
+}
+
+/// The test of the test: bugs in the parser, and one in what an endpoint does with what arrives, are
+/// found.
+#[cfg(feature = "planted-bugs")]
+#[test]
+fn planted_bugs_are_found() {
+    use plait_core::planted as core;
+    use plait_wire::planted as wire;
+    let find = |name: &str| match fuzz(1, |round| round < 4_000) {
+        Err((round, broken)) => println!("{name}: conversation {round}: {broken}"),
+        Ok((rounds, ..)) => panic!("{name} was not found in {rounds} conversations"),
+    };
+    core::plant(Some(core::Planted::WindowMovesLeft));
+    find("WindowMovesLeft");
+    core::plant(None);
+    wire::plant(Some(wire::Planted::DataOffset));
+    find("DataOffset");
+    wire::plant(None);
+}
