@@ -161,6 +161,10 @@ impl Config {
     /// Interval of probes: a path that has healed is found within it and a round trip.
     pub const PROBE: Span = Span::from_secs(1);
 
+    /// How long the first SYN of a connection waits for an answer before another path is tried, where
+    /// there is one and paths are probed (RFC 8305 section 8: the delay between attempts).
+    pub const DIAL_PATIENCE: Span = Span::from_millis(250);
+
     /// L of RFC 3465. HyStart++ has its own: 8, and none where segments are paced (RFC 9406
     /// section 4.2).
     pub(crate) fn slow_start_limit(&self) -> u32 {

@@ -107,7 +107,7 @@ impl Connection {
                 return Some(self.build_fallback_signal(ctx, index));
             }
             if core::mem::take(&mut subflow.owes.syn) {
-                let again = ctx.now + self.join_retry(index);
+                let again = ctx.now + self.syn_retry(index);
                 self.subflows[index].timers.set(Timer::Rto, again);
                 return Some(self.build_syn(ctx.now, index));
             }

@@ -49,14 +49,19 @@ impl Connection {
         }
     }
 
-    /// When the SYN of a join goes out again: by the timeout, but no later than a probe would.
-    pub(super) fn join_retry(&self, index: usize) -> Span {
+    /// When a SYN of ours counts as unanswered: by the timeout. That of a join goes out again no later
+    /// than a probe would, and the very first gives way to another path sooner.
+    pub(super) fn syn_retry(&self, index: usize) -> Span {
         let subflow = &self.subflows[index];
         let rto = subflow.rtt.rto();
-        match self.probe_interval().filter(|_| subflow.shake.join && subflow.shake.initiator) {
-            Some(base) => rto.min(interval(base, u32::from(subflow.shake.retries))),
-            None => rto,
+        let Some(base) = self.probe_interval().filter(|_| subflow.shake.initiator) else {
+            return rto;
+        };
+        if subflow.shake.join {
+            return rto.min(interval(base, u32::from(subflow.shake.retries)));
         }
+        let first = self.dials == 0 && subflow.shake.retries == 0;
+        if first && self.spec.paths.len() > 1 { rto.min(Config::DIAL_PATIENCE) } else { rto }
     }
 
     /// A subflow of ours is gone: it is opened anew, ever less often while others live.

@@ -422,7 +422,7 @@ fn a_new_attempt_takes_a_token_of_its_own() {
     let second = s.endpoint.connect(s.now, 81, spec(multipath(), 2, None));
     s.drain();
     s.id = second;
-    s.after(1_500);
+    s.after(500);
     let syn = s.out.iter().find(|(_, seg, _)| seg.path == 1 && seg.flags == SYN);
     assert!(syn.is_some());
     s.peers.get_mut(&1).unwrap().port = 81;

@@ -2,7 +2,8 @@
 
 use crate::harness::{PORT, Script, multipath, plain, spec};
 use crate::segment::{ACK, SYN, want};
-use plait_core::{Config, FallbackCause};
+use plait_core::{Config, ConnectionState, FallbackCause};
+use plait_wire::Flags;
 
 impl Script {
     fn cause(&self) -> Option<FallbackCause> {
@@ -98,4 +99,35 @@ fn plain_silence_says_nothing() {
     s.config = multipath();
     s.dial(multipath());
     s.expect(want(0, SYN).mptcp("capable0"));
+}
+
+/// Of two paths the first has 250 ms to answer; after that each has its timeout, doubled with every
+/// round. Without probes all have their timeout.
+#[test]
+fn the_first_syn_soon_gives_way_to_another_path() {
+    let times = |config: Config| -> Vec<(u16, f64)> {
+        let mut s = Script::client(spec(config, 2, None));
+        s.after(3_300);
+        let sent = s.out.iter().filter(|(_, seg, _)| seg.flags == SYN);
+        sent.map(|(at, seg, _)| (seg.path, at.as_nanos() as f64 / 1e6)).collect()
+    };
+    let soon = [(0, 0.0), (1, 250.0), (0, 1_250.0), (1, 3_250.0)];
+    assert_eq!(times(multipath()), soon);
+    assert_eq!(
+        times(Config { probe: None, ..multipath() }),
+        [(0, 0.0), (1, 1_000.0), (0, 2_000.0)]
+    );
+}
+
+/// An answer that comes later than that finds nobody.
+#[test]
+fn an_answer_after_the_path_was_changed_is_refused() {
+    let mut s = Script::client(spec(multipath(), 2, None));
+    let late = s.syn_ack(0);
+    s.after(300);
+    s.lose_all();
+    s.send(late);
+    s.expect(want(0, Flags::RST));
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows.len(), 1);
+    assert_eq!(s.state(), ConnectionState::Connecting);
 }
