@@ -21,7 +21,13 @@ pub(crate) fn bytes(count: u64) -> u128 {
 }
 
 /// Compares `a * b` with `c * d`.
+#[inline]
 pub(crate) fn compare(a: u128, b: u128, c: u128, d: u128) -> Ordering {
+    // Where no product can pass 128 bits: a few multiplications, and no carries.
+    let bits = |it: u128| 128 - it.leading_zeros();
+    if bits(a | c) + bits(b | d) <= 128 {
+        return (a * b).cmp(&(c * d));
+    }
     product(a, b).cmp(&product(c, d))
 }
 

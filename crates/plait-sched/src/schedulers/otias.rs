@@ -80,6 +80,13 @@ impl Arrival {
 impl Otias {
     /// When the next segment would arrive over `subflow`.
     fn arrival(&self, subflow: &SubflowView) -> Arrival {
+        let srtt = subflow.srtt.map(exact::nanos);
+        // With nothing assigned the counts need not be known: either a segment fits, or it is the
+        // first of those that wait.
+        if subflow.queued == 0 && self.whole_rtts {
+            let fits = subflow.cwnd.saturating_sub(subflow.inflight) >= ahead::mss(subflow);
+            return Arrival { srtt, halves: if fits { 1 } else { 3 }, of: 1 };
+        }
         let counts = [ahead::free_segments, ahead::queued_segments, ahead::window_segments];
         // Far below the end of the numbers, so that twice one of them and another is too.
         let [can, queued, cwnd] = counts.map(|count| count(subflow).min(1 << 60));
@@ -88,7 +95,7 @@ impl Otias {
             Some(behind) if self.whole_rtts => (2 * (behind + 1).div_ceil(cwnd) + 1, 1),
             Some(behind) => (2 * behind + cwnd, cwnd),
         };
-        Arrival { srtt: subflow.srtt.map(exact::nanos), halves: halves.into(), of: of.into() }
+        Arrival { srtt, halves: halves.into(), of: of.into() }
     }
 }
 
@@ -109,7 +116,9 @@ impl Scheduler for Otias {
         let mut best: Option<(Arrival, &SubflowView)> = None;
         for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
             let arrival = self.arrival(subflow);
-            if let Some(millis) = arrival.millis().filter(|_| out.explain) {
+            if out.explain
+                && let Some(millis) = arrival.millis()
+            {
                 out.note("arrival_ms", Some(subflow.id), millis);
             }
             if view.tsq && subflow.tsq_blocked {
