@@ -3,9 +3,10 @@
 
 mod model;
 
-use model::{MSS, Model, pair};
-use plait_base::{ByteRange, SubflowId};
+use model::{MSS, Model, pair, path};
+use plait_base::{ByteRange, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView, What};
+use proptest::prelude::*;
 
 const A: SubflowId = SubflowId(0);
 const B: SubflowId = SubflowId(1);
@@ -98,4 +99,76 @@ fn what_lies_in_the_reinjection_queue_goes_first() {
         matches!(decision, Decision::Send { subflow: B, what: What::Reinject, .. }),
         "{decision:?}"
     );
+}
+
+/// Four segments on A; B, of 100 ms, has one segment in flight and this latest RTT, A has that one.
+fn behind_a_queue(on_a_ms: u64, on_b_ms: u64) -> Model {
+    let mut model = pair([10, 100], 4);
+    for (id, least, last) in [(A, 10, on_a_ms), (B, 100, on_b_ms)] {
+        let subflow = model.subflow_mut(id);
+        subflow.min_rtt = Some(Span::from_millis(least));
+        subflow.last_rtt = Some(Span::from_millis(last));
+    }
+    model.subflow_mut(B).inflight = MSS;
+    model
+}
+
+#[test]
+fn no_copy_waits_in_a_queue_that_the_original_does_not_meet() {
+    let copies = |mut model: Model, spec: &str| {
+        let (list, end) = sent(&mut model, &mut *build(spec));
+        assert_eq!(end, Decision::Idle);
+        list.iter().filter(|(.., copy)| *copy).count()
+    };
+    // Up to twice the least RTT there is no queue.
+    assert_eq!(copies(behind_a_queue(10, 200), "minrtt+copy"), 4);
+    assert_eq!(copies(behind_a_queue(10, 201), "minrtt+copy"), 0);
+    assert_eq!(copies(behind_a_queue(10, 201), "minrtt+copy:queue=3"), 4);
+    assert_eq!(copies(behind_a_queue(10, 2_000), "minrtt+copy:queue=1000"), 4);
+    // The carrier's queue is the longer one, nothing stands in that of the copy, or the carrier is down.
+    assert_eq!(copies(behind_a_queue(400, 300), "minrtt+copy"), 4);
+    let mut empty = behind_a_queue(10, 300);
+    empty.subflow_mut(B).inflight = 0;
+    let (list, _) = sent(&mut empty, &mut *build("minrtt+copy"));
+    assert_eq!(list.iter().filter(|(.., copy)| *copy).count(), 1, "the second would wait for it");
+    let (mut model, mut scheduler) = (behind_a_queue(10, 300), build("minrtt+copy"));
+    assert_eq!(sent(&mut model, &mut *scheduler).0.len(), 4);
+    model.subflow_mut(A).pf = true;
+    assert_eq!(sent(&mut model, &mut *scheduler).0.len(), 4);
+}
+
+proptest! {
+    #![proptest_config(model::cases(300))]
+
+    /// Every copy is on a subflow without a queue, or with a shorter one than that of its carrier.
+    #[test]
+    fn copies_meet_no_queue(
+        rtts in prop::array::uniform3((1..100_u64, 1..400_u64)),
+        flights in prop::array::uniform3(0..12_u64),
+        segments in 1..40_u64,
+    ) {
+        let paths = (0..).zip(rtts).map(|(id, (least, _))| path(id, least, 10));
+        let mut model = Model::new(paths.collect(), segments * MSS);
+        for (subflow, ((least, last), flight)) in
+            model.subflows.iter_mut().zip(rtts.into_iter().zip(flights))
+        {
+            subflow.min_rtt = Some(Span::from_millis(least));
+            subflow.last_rtt = Some(Span::from_millis(last.max(least)));
+            subflow.inflight = flight * MSS;
+        }
+        let mut scheduler = build("minrtt+copy");
+        for _ in 0..200 {
+            let decision = model.ask(&mut *scheduler, &mut Outcome::default());
+            if let Decision::Send { subflow, what: What::Redundant(range), .. } = decision {
+                let copying = *model.subflow_mut(subflow);
+                let first = model.queue.sent.iter().find(|it| it.range.covers(range)).unwrap().first;
+                let stands = copying.last_rtt > copying.min_rtt.map(|least| least.times(2));
+                let longer = model.subflow_mut(first).last_rtt < copying.last_rtt;
+                prop_assert!(copying.inflight == 0 || !stands || !longer, "{:?}", copying);
+            }
+            if model.apply(decision, &[]).is_none() {
+                break;
+            }
+        }
+    }
 }

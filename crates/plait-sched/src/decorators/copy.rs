@@ -1,11 +1,18 @@
 //! Copies while nothing new waits.
 
-use crate::rules;
-use crate::{
-    Decision, Decorator, Needs, Notice, Outcome, Params, Reason, Scheduler, SubflowView, View, What,
-};
+use crate::exact::{self, MILLION};
+use crate::{Decision, Decorator, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler};
+use crate::{SubflowView, View, What, rules, state};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId};
+
+const QUEUE: Param = Param {
+    name: "queue",
+    kind: Kind::Real { min: 1.0, max: 1000.0, default: 2.0 },
+    unit: "",
+    help: "a queue stands where the latest RTT is above this many times the least one",
+    clause: "none: no paper has copies",
+};
 
 /// What the registry says of it.
 pub(crate) const ENTRY: Decorator = Decorator {
@@ -17,6 +24,8 @@ of what others carry and nobody has acknowledged, from the left edge on:
 
     subflow   the candidate with the lowest RTT that has room and something left to copy
     segment   the first range from snd_una on that it has not carried, nor passed over
+    unless    inflight > 0  and  last_rtt > queue * min_rtt   a queue stands before the candidate,
+              and  last_rtt > last_rtt of the live carrier    which the original does not meet
 
 So a message that hangs on a path which has just become silent or slow arrives on the other one a
 one-way delay later, without a timeout, and so does the end of a transfer. Where there is always more to
@@ -25,25 +34,32 @@ copies beside a live regular subflow.
 
 Source   opportunistic redundancy, as in the ReMP family; no paper of the five has it.
 Good at  messages over links that come and go; the last segments of a download.
-Bad at   data plans and batteries: a stream that fits one path is sent on both; copies that stand in a
-         slow path's queue delay what is sent there next.
+Bad at   data plans and batteries: a stream that fits one path is sent on both.
+
+Without the last rule (`queue=1000`) the copies of a stream fill the queue of a path that is slower than
+the stream, up to its window, and what is sent there when the other path falls silent waits behind them.
 ",
-    params: &[],
+    params: &[QUEUE],
     state: &[("copied.ID", "end (DSN, bytes) of what the subflow has copied or passed over")],
-    wrap: |base, _: &Params| Box::new(Copy { base, passed: [0; SubflowId::MAX] }),
+    wrap: |base, params: &Params| {
+        let queue = params.millionths(&QUEUE);
+        Box::new(Copy { base, queue, passed: [0; SubflowId::MAX] })
+    },
 };
 
 /// The decorator.
 #[derive(Debug)]
 struct Copy {
     base: Box<dyn Scheduler>,
+    /// In millionths.
+    queue: u64,
     /// End (DSN) of what each subflow has copied or need not copy, by its id.
     passed: [u64; SubflowId::MAX],
 }
 
 impl Copy {
-    /// The next range that `subflow` has not carried, at most a segment.
-    fn next(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<ByteRange> {
+    /// The next range that `subflow` has not carried, at most a segment, and who carried it first.
+    fn next(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<(ByteRange, SubflowId)> {
         let passed = self.passed.get_mut(subflow.id.index())?;
         loop {
             let from = (*passed).max(view.connection.snd_una);
@@ -51,10 +67,20 @@ impl Copy {
             if !sent.carried.contains(subflow.id) {
                 let start = sent.range.start.max(from);
                 let end = sent.range.end.min(start.saturating_add(rules::segment_len(view)));
-                return Some(ByteRange::new(start, end));
+                return Some((ByteRange::new(start, end), sent.first));
             }
             *passed = sent.range.end;
         }
+    }
+
+    /// Whether a copy on `subflow` would stand in a queue, for longer than the original on `carrier`.
+    fn lags(&self, view: &View<'_>, subflow: &SubflowView, carrier: SubflowId) -> bool {
+        let (Some(last), Some(least)) = (subflow.last_rtt, subflow.min_rtt) else { return false };
+        let (last_nanos, least) = (exact::nanos(last), exact::nanos(least));
+        let stands = subflow.inflight > 0
+            && last_nanos * u128::from(MILLION) > least * u128::from(self.queue);
+        let original = view.subflow(carrier).filter(|it| it.alive()).and_then(|it| it.last_rtt);
+        stands && original.is_some_and(|original| original < last)
     }
 
     /// A copy, if any subflow has room for one.
@@ -65,8 +91,8 @@ impl Copy {
             if best.is_some_and(|(best, _)| best.srtt_or_max() <= subflow.srtt_or_max()) {
                 continue;
             }
-            let Some(range) = self.next(view, subflow) else { continue };
-            if subflow.usable(range.len(), view.tsq) {
+            let Some((range, carrier)) = self.next(view, subflow) else { continue };
+            if subflow.usable(range.len(), view.tsq) && !self.lags(view, subflow, carrier) {
                 best = Some((subflow, range));
             }
         }
@@ -98,15 +124,15 @@ impl Scheduler for Copy {
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         self.base.save_state(write);
-        crate::state::save_each("copied.", "", &self.passed, write, |end| {
+        state::save_each("copied.", "", &self.passed, write, |end| {
             (*end > 0).then_some(*end as f64)
         });
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
-        match crate::state::slot("copied.", "", name, &mut self.passed) {
+        match state::slot("copied.", "", name, &mut self.passed) {
             Some(end) => {
-                *end = crate::exact::nearest(value);
+                *end = exact::nearest(value);
                 true
             }
             None => self.base.load_state(name, value),
