@@ -1,9 +1,9 @@
-# make demo | test | soak | promise | bench | pictures. Nothing is needed beside cargo, make and bash, and for
+# make demo | test | soak | promise | results | bench | pictures. Nothing is needed beside cargo, make and bash, and for
 # the pictures a browser.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak promise bench pictures
+.PHONY: help demo test soak promise results bench pictures
 
 SEED ?= 1
 PLAIT := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)/release/plait
@@ -41,6 +41,11 @@ soak: ## the long versions of the randomised tests (release build)
 promise: ## docs/promise.md: every scheduler against the best path alone (recorded links: PLAIT_DATA)
 	@cargo build --release --quiet -p plait-cli
 	@PLAIT_DATA=$(DATA) $(PLAIT) scoreboard --format markdown --output docs/promise.md
+
+results: ## docs/results/summary.md: every experiment of the papers, and what became of their claims (an hour or so)
+	@cargo build --release --quiet -p plait-cli
+	@{ $(PLAIT) reproduce --full --format markdown && code=0 || code=$$?; } > docs/results/summary.md; \
+	  { echo; echo "$$(date -u +%F), $$($(PLAIT) --version | head -n 2 | paste -sd ' ')."; } >> docs/results/summary.md; exit $${code:-0}
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -2,6 +2,7 @@
 
 use super::reproduction::{Document, Making, plans, proven, refused};
 use crate::console::{Console, deliver, json};
+use crate::export::papers;
 use crate::failure::Failure;
 use crate::output::TableFormat;
 use crate::render::reproduction as render;
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     experiments: Option<PathBuf>,
     #[command(flatten)]
     making: Making,
+    /// Draw the figures: a page for each paper, an index and every picture (SVG) in this directory
+    #[arg(long, value_name = "DIR")]
+    html: Option<PathBuf>,
     /// Write one JSON document (`plait schema reproduce` tells its shape)
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -58,6 +62,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let command = args.command_line();
     let document = Document::of("plait.reproduce/1", command, &made, args.quick, &misses, proven);
     args.making.keep(&made, &document)?;
+    if let Some(directory) = &args.html {
+        papers::render(directory, &made.results, &document)?;
+    }
     let text = match (args.json, args.format) {
         (true, _) => json(&document)?,
         (_, Some(TableFormat::Csv)) => render::csv(&document),

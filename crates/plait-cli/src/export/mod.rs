@@ -5,6 +5,7 @@ pub(crate) mod capture;
 pub(crate) mod events;
 pub(crate) mod live;
 pub(crate) mod page;
+pub(crate) mod papers;
 mod pcapng;
 pub(crate) mod qlog;
 mod reasons;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use series::Band;
 use std::fmt::Write;
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 /// One function, so that its parts share their names with each other and with nobody else.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
@@ -322,7 +322,7 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
 }
 
 /// Text that stands in the page as it is.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,0 +1,123 @@
+//! `plait experiment` and `plait reproduce` as people and scripts meet them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
+const EXPERIMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+
+fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+fn plait(words: &[&str]) -> Output {
+    Command::new(PLAIT).args(words).output().unwrap()
+}
+
+fn json(words: &[&str], code: i32) -> Value {
+    let output = plait(words);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{words:?}\n{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Every core claim, on the points that it needs: each that decides holds, or is a listed miss.
+#[test]
+fn the_core_claims_hold_or_are_known_not_to() {
+    let document = json(&["reproduce", "--quick", "--no-cache", "--json"], 0);
+    let claims = document["claims"].as_array().unwrap();
+    let judged = claims.iter().filter(|claim| claim["standing"] != "proven").count();
+    assert!(judged >= 14, "{judged}");
+    assert!(claims.iter().all(|claim| claim["standing"] != "fails" || claim["kind"] == "soft"));
+}
+
+/// What `docs/experiments.md` tells a newcomer to do.
+#[test]
+fn an_experiment_is_added_by_copying_one_file() {
+    let root = directory("newcomers-experiment");
+    let (paper, cache) = (root.join("ton"), root.join("cache"));
+    fs::create_dir(&paper).unwrap();
+    let file = paper.join("ton-fig99.toml");
+    let text = fs::read_to_string(Path::new(EXPERIMENTS).join("ton/ton-fig8.toml")).unwrap();
+    fs::write(&file, text.replace("100mbit", "90mbit")).unwrap();
+    let file = file.to_str().unwrap();
+    let checked = plait(&["experiment", "check", file]);
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(said.starts_with("ton-fig99: ") && said.contains(" claims; quick: "), "{said}");
+
+    let cache = cache.to_str().unwrap();
+    let run = ["experiment", "run", file, "--quick", "--cache", cache, "--json"];
+    let first = json(&run, 0);
+    assert_eq!(first["schema"], "plait.experiment/1");
+    assert!(first["claims"].as_array().unwrap().iter().all(|claim| claim["standing"] == "holds"));
+
+    let (out, pages) = (root.join("out"), root.join("pages"));
+    let root = root.to_str().unwrap();
+    let again = plait(&[
+        "reproduce",
+        "ton/fig99",
+        "--experiments",
+        root,
+        "--cache",
+        cache,
+        "--output",
+        out.to_str().unwrap(),
+        "--html",
+        pages.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8_lossy(&again.stdout);
+    assert!(said.contains("ton-h8 ") && said.ends_with("plait reproduce ton/fig99\n"), "{said}");
+    // Every run is there, and the claims in the manifest.
+    let csv = fs::read_to_string(out.join("ton-fig99.csv")).unwrap();
+    let lines = fs::read_to_string(out.join("ton-fig99.jsonl")).unwrap();
+    assert_eq!(csv.lines().count(), lines.lines().count() + 1);
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["experiments"][0]["id"], "ton-fig99");
+    // A page without anything from elsewhere, and a picture a file.
+    let page = fs::read_to_string(pages.join("ton.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("ton-h8"), "{page}");
+    for foreign in ["http://", "https://", "<script", "src="] {
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert!(fs::read_to_string(pages.join("index.html")).unwrap().contains("ton.html"));
+    let drawn = fs::read_to_string(pages.join("svg/ton-fig99-1-1.svg")).unwrap();
+    assert!(drawn.starts_with("<svg xmlns=") && drawn.contains("--p0"), "{drawn}");
+}
+
+#[test]
+fn a_claim_that_fails_is_exit_code_one() {
+    let root = directory("failing-claim");
+    let file = root.join("x.toml");
+    let text = fs::read_to_string(Path::new(EXPERIMENTS).join("imc/imc-u.toml")).unwrap();
+    fs::write(&file, text.replace("120, 330", "120, 331")).unwrap();
+    let file = file.to_str().unwrap();
+    let output = plait(&["experiment", "run", file, "--no-cache"]);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("imc-u1 fails: 330 == 331 at size=512KiB (2 of 3)"), "{errors}");
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_is() {
+    for (words, parts) in [
+        (vec!["reproduce", "tonn"], ["unknown paper `tonn`", "did you mean `ton`?"]),
+        (vec!["reproduce", "ton/fig88"], ["unknown figure `fig88`", "did you mean `fig8`?"]),
+        (vec!["experiment", "run", "ton-fig88"], ["unknown experiment", "`ton-fig8`"]),
+        (vec!["experiment", "check", "none.toml"], ["none.toml", "no such file"]),
+        (vec!["reproduce", "--experiments", "none"], ["--experiments: `none`", "no such file"]),
+    ] {
+        let output = plait(&words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}\n{errors}");
+        assert!(parts.iter().all(|part| errors.contains(part)), "{words:?}\n{errors}");
+    }
+}
