@@ -78,7 +78,9 @@ impl Trace {
 /// the host of the paper takes for a segment: its first path sends out what the host holds while
 /// the host still writes. Here a burst is written in no time: each path takes three segments at
 /// once (two are the limit, one more passes it) and then one for each that leaves, in turn, so that
-/// the first path carries eight. Ten it carries where the host holds nothing back.
+/// the first path carries eight. Ten it carries where the host holds nothing back, and by the same
+/// rule where the host takes two thirds of the link's time for a segment
+/// ([`ten_of_fifteen_where_the_host_takes_its_time`]).
 #[test]
 fn ton_u6_minrtt_leaks_while_the_host_queue_is_full() {
     let rate = Rate::from_bps(500_000_000);
@@ -96,6 +98,42 @@ fn ton_u6_minrtt_leaks_while_the_host_queue_is_full() {
         assert_eq!((places.len(), leak), (15, first_leak), "{tsq}");
         assert_eq!(places.iter().filter(|it| **it == P1).count(), on_p1, "{tsq}");
     }
+}
+
+/// By hand: which of 15 segments is the first on P2, and how many P1 carries, where the host writes
+/// one every so many us and either link takes 24 us for one. The fast path gets each that its window
+/// of ten takes and that its host queue does not hold back, the slow path the others; a segment that
+/// neither takes waits until one leaves.
+fn by_hand(every_us: u64) -> (usize, usize) {
+    let (mut free_at, mut carried, mut first) = ([Vec::new(), Vec::new()], [0; 2], 0);
+    let mut now = 0;
+    for segment in 0..15 {
+        now = now.max(segment * every_us);
+        let path = loop {
+            let held = |path: usize| free_at[path].iter().filter(|it: &&u64| **it > now).count();
+            // Two full segments are the limit, and one more passes it.
+            let takes = |path: usize| carried[path] < 10 && held(path) <= 2;
+            if let Some(path) = [0, 1].into_iter().find(|path| takes(*path)) {
+                break path;
+            }
+            now += 1;
+        };
+        let leaves = free_at[path].last().map_or(now, |last: &u64| now.max(*last)) + 24;
+        free_at[path].push(leaves);
+        carried[path] += 1;
+        if path == 1 && first == 0 {
+            first = segment as usize + 1;
+        }
+    }
+    (first, carried[0])
+}
+
+/// ton-u6, its second part: the rule gives ten of fifteen, and a leak before ten are in flight, to a
+/// host that takes between a half and three quarters of its link's time; of a burst in no time it gives what the simulation has.
+#[test]
+fn ten_of_fifteen_where_the_host_takes_its_time() {
+    assert_eq!([14, 16, 18].map(by_hand), [(6, 10), (8, 10), (10, 10)]);
+    assert_eq!(by_hand(0), (4, 8));
 }
 
 /// ton-u5: RTTs of 100 and 10 ms, a receive buffer of six segments, windows of two; 1 and 2 go to
