@@ -4,6 +4,7 @@
 mod acceptance;
 mod addresses;
 mod admission;
+mod application;
 mod audit;
 mod challenges;
 mod checksums;
@@ -366,105 +367,6 @@ impl Connection {
         }
         let flows = Flows { all: &all[..self.subflows.len()], own: index };
         f(&mut self.subflows[index], flows)
-    }
-
-    /// The state as the connection's user sees it.
-    pub(crate) fn state(&self) -> ConnectionState {
-        if self.failed {
-            ConnectionState::Failed
-        } else if self.closing.done() {
-            ConnectionState::Closed
-        } else if self.recv.finished() && self.recv.readable() == 0 {
-            ConnectionState::PeerDone
-        } else if self.subflows.iter().any(|s| s.state.synchronised() && !s.shake.join)
-            || self.mode == Mode::Multipath
-        {
-            ConnectionState::Open
-        } else {
-            ConnectionState::Connecting
-        }
-    }
-
-    /// Takes `len` pattern bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_pattern(&mut self, len: u64) -> u64 {
-        let taken = self.room_for(len);
-        if taken > 0 {
-            self.queue.write_pattern(taken);
-            self.scheduling.on_data();
-        }
-        taken
-    }
-
-    /// Takes real bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.room_for(bytes.len() as u64) as usize;
-        if taken > 0 {
-            self.queue.write_bytes(&bytes[..taken]);
-            self.scheduling.on_data();
-        }
-        taken
-    }
-
-    fn room_for(&mut self, len: u64) -> u64 {
-        if self.closing.asked || self.failed {
-            return 0;
-        }
-        let room = self.spec.config.sndbuf.saturating_sub(self.queue.occupied());
-        self.scheduling.app_blocked = len > room;
-        len.min(room)
-    }
-
-    /// Bytes in order that wait for the reader.
-    pub(crate) fn readable(&self) -> u64 {
-        self.recv.readable()
-    }
-
-    /// Reads up to `max` bytes without looking at them.
-    pub(crate) fn skip(&mut self, max: u64) -> u64 {
-        let taken = self.recv.skip(max);
-        self.after_read(taken);
-        taken
-    }
-
-    /// Reads real bytes.
-    pub(crate) fn read_bytes(&mut self, buffer: &mut [u8]) -> usize {
-        let taken = self.recv.read(buffer);
-        self.after_read(taken as u64);
-        taken
-    }
-
-    /// Tells the peer of a window that opened well (RFC 9293 section 3.8.6.2.2).
-    fn after_read(&mut self, taken: u64) {
-        if taken == 0 {
-            return;
-        }
-        let (told, now) = (self.recv.advertised(), self.recv.window());
-        let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
-        if told < step && now >= told + step {
-            for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
-                subflow.owes.ack = true;
-            }
-        }
-    }
-
-    /// Bytes written and not DATA_ACKed.
-    pub(crate) fn unacked(&self) -> u64 {
-        self.queue.occupied()
-    }
-
-    /// First DSN of ours that is not DATA_ACKed; first of the peer's that is not here in order.
-    pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.queue.una(), self.recv.nxt())
-    }
-
-    /// Whether something happened that its user was not told yet.
-    pub(crate) const fn has_news(&self) -> bool {
-        self.news
-    }
-
-    /// Whether something happened since this was last asked.
-    pub(crate) fn take_news(&mut self) -> bool {
-        core::mem::take(&mut self.news)
     }
 
     /// A subflow is gone. What it carried is for the others.
