@@ -58,7 +58,9 @@ impl Clock {
         cancelled: &'static AtomicBool,
     ) -> Clock {
         let length = match workload {
-            Workload::Bulk { duration } | Workload::Stream { duration, .. } => millis(*duration),
+            Workload::Bulk { duration }
+            | Workload::Stream { duration, .. }
+            | Workload::Blocks { duration, .. } => millis(*duration),
             Workload::Maps(maps) => millis(maps.duration),
             Workload::Video(video) => video.length().map_or(0, millis),
             Workload::Download { .. }

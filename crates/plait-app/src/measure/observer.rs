@@ -211,6 +211,7 @@ impl Observer {
     pub fn new(workload: &Workload, paths: usize, start: Time) -> Observer {
         let end = match workload {
             Workload::Bulk { duration } => start + *duration,
+            Workload::Blocks { rate, duration, .. } if rate.is_infinite() => start + *duration,
             Workload::Video(video) => video.deadline().map_or(Time::NEVER, |after| start + after),
             _ => Time::NEVER,
         };
@@ -380,6 +381,7 @@ impl Observer {
             idle_resets: Some(sent.idle_resets),
             playback: playback.map(|(measures, _)| measures),
             paths,
+            message_delay_sd_ms: deviation(&self.messages.delays),
             message_delay_ms: Distribution::exact(&mut self.messages.delays),
             object_time_ms: Distribution::exact(&mut self.objects.times),
             page_load_ms: self
@@ -436,7 +438,7 @@ impl Observer {
     fn complete(&self, now: Time) -> bool {
         match self.workload {
             Workload::Bulk { .. } => now >= self.end,
-            Workload::Video(_) if now >= self.end => true,
+            Workload::Video(_) | Workload::Blocks { .. } if now >= self.end => true,
             Workload::Web(_) => self.objects.loaded.is_some(),
             _ => self.messages.delays.len() as u64 == self.workload.messages(),
         }
@@ -452,7 +454,10 @@ impl Observer {
     fn goodput(&self, now: Time) -> Option<f64> {
         let interval = match self.workload {
             Workload::Bulk { .. } => now.since(self.start),
-            Workload::Stream { .. } => self.messages.last.since(self.messages.first_due?),
+            Workload::Blocks { rate, .. } if rate.is_infinite() => now.since(self.start),
+            Workload::Stream { .. } | Workload::Blocks { .. } => {
+                self.messages.last.since(self.messages.first_due?)
+            }
             _ => self.completion()?,
         };
         // Bits in a microsecond are Mbit/s; one division, so that round numbers stay round.
@@ -471,9 +476,19 @@ impl Observer {
             message_delay_ms: all.message_delay_ms.filter(|_| has("message_delay_ms")),
             object_time_ms: all.object_time_ms.filter(|_| has("object_time_ms")),
             page_load_ms: all.page_load_ms.filter(|_| has("page_load_ms")),
+            message_delay_sd_ms: all.message_delay_sd_ms.filter(|_| has("message_delay_sd_ms")),
             ..all
         }
     }
+}
+
+/// Standard deviation in milliseconds.
+fn deviation(delays: &[Span]) -> Option<f64> {
+    let count = delays.len() as f64;
+    let ms = |delay: &Span| delay.as_millis_f64();
+    let mean = delays.iter().map(ms).sum::<f64>() / count;
+    let squares: f64 = delays.iter().map(|delay| (ms(delay) - mean) * (ms(delay) - mean)).sum();
+    (!delays.is_empty()).then(|| libm::sqrt(squares / count))
 }
 
 fn known(set: SubflowSet, subflow: SubflowId) -> bool {

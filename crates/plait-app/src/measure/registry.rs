@@ -48,8 +48,9 @@ impl Entry {
     }
 }
 
-const ALL: &[&str] = &["download", "upload", "bulk", "burst", "stream", "video", "maps", "web"];
-const MESSAGES: &[&str] = &["burst", "stream", "video", "maps"];
+const ALL: &[&str] =
+    &["download", "upload", "bulk", "burst", "stream", "blocks", "video", "maps", "web"];
+const MESSAGES: &[&str] = &["burst", "stream", "blocks", "video", "maps"];
 const VIDEO: &[&str] = &["video"];
 const ASKING: &[&str] = &["video", "maps"];
 const PAGES: &[&str] = &["web"];
@@ -72,7 +73,7 @@ pub const MEASURES: &[Entry] = &[
                      over the completion time; bulk what was read within DURATION; stream from the \
                      first message due to the last byte readable",
         better: Better::Higher,
-        workloads: &["download", "upload", "bulk", "stream"],
+        workloads: &["download", "upload", "bulk", "stream", "blocks"],
         value: Value::Run(|run| run.goodput_mbps),
     },
     Entry {
@@ -310,5 +311,29 @@ pub const MEASURES: &[Entry] = &[
         better: Better::Lower,
         workloads: PAGES,
         value: Value::Run(|run| run.object_time_ms.map(|time| time.p95)),
+    },
+    Entry {
+        name: "ooo_delay_median_ms",
+        unit: "ms",
+        definition: "median of ooo_delay_ms over the segments of a run (within 0.8 %)",
+        better: Better::Lower,
+        workloads: ASKING,
+        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.median)),
+    },
+    Entry {
+        name: "ooo_delay_p99_ms",
+        unit: "ms",
+        definition: "99th percentile of ooo_delay_ms over the segments of a run (within 0.8 %)",
+        better: Better::Lower,
+        workloads: ASKING,
+        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.p99)),
+    },
+    Entry {
+        name: "message_delay_sd_ms",
+        unit: "ms",
+        definition: "standard deviation of message_delay_ms over the messages of a run",
+        better: Better::Lower,
+        workloads: &["blocks", "video", "maps"],
+        value: Value::Run(|run| run.message_delay_sd_ms),
     },
 ];

@@ -41,6 +41,9 @@ pub struct Measures {
     /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delay_ms: Option<Distribution>,
+    /// Standard deviation of the delays of messages, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_delay_sd_ms: Option<f64>,
     /// From a segment's arrival to its data being in order, over the segments, in
     /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -22,9 +22,10 @@ pub use contract::{App, AppEvent, Host, Stream, StreamState};
 pub use parse::{Files, WorkloadError};
 pub use registry::{Entry, WORKLOADS};
 
+use crate::quantity::Bytes;
 use core::fmt;
 use exchange::{Asking, Server};
-use plait_base::Span;
+use plait_base::{Rate, Span};
 use receive::Receiver;
 use send::{Plan, Sender};
 use std::sync::Arc;
@@ -71,6 +72,16 @@ pub enum Workload {
         /// Messages are due within this time after the request was read.
         duration: Span,
     },
+    /// The server sends blocks at a constant rate, or one after the other as its send buffer takes
+    /// them.
+    Blocks {
+        /// Of each, in bytes.
+        bytes: u64,
+        /// Of the application; [`Rate::INFINITE`] for as fast as it goes.
+        rate: Rate,
+        /// Blocks are due within this time.
+        duration: Span,
+    },
     /// A video: a client asks for chunks.
     Video(Arc<video::Video>),
     /// A map: a client asks for many small objects.
@@ -111,6 +122,15 @@ impl Workload {
                 let plan = Plan::Periodic { size, interval, count: self.messages() };
                 (Box::new(Receiver::client(None)), Box::new(Sender::server(plan)))
             }
+            Workload::Blocks { bytes, rate, duration } if rate.is_infinite() => (
+                Box::new(Receiver::client(Some(duration))),
+                Box::new(Sender::server(Plan::Saturating { size: Size::Bytes(bytes), duration })),
+            ),
+            Workload::Blocks { bytes, rate, .. } => {
+                let (size, interval) = (Size::Bytes(bytes), rate.time_for(bytes));
+                let plan = Plan::Periodic { size, interval, count: self.messages() };
+                (Box::new(Receiver::client(None)), Box::new(Sender::server(plan)))
+            }
             Workload::Video(ref video) => (video.client(), Box::new(Server::default())),
             Workload::Maps(ref maps) => {
                 (Box::new(Asking::new(maps.schedule())), Box::new(Server::default()))
@@ -145,6 +165,13 @@ impl Workload {
                 let interval = interval.as_nanos();
                 duration.as_nanos().div_ceil(if interval == 0 { 1 } else { interval })
             }
+            Workload::Blocks { bytes, rate, duration } => match rate.is_infinite() {
+                true => 0,
+                false => {
+                    let interval = rate.time_for(*bytes).as_nanos().max(1);
+                    duration.as_nanos().div_ceil(interval)
+                }
+            },
             Workload::Video(video) => video.messages(),
             Workload::Maps(maps) => maps.schedule().len() as u64,
             _ => 1,
@@ -160,6 +187,7 @@ impl Workload {
             Workload::Bulk { .. } => "bulk",
             Workload::Burst { .. } => "burst",
             Workload::Stream { .. } => "stream",
+            Workload::Blocks { .. } => "blocks",
             Workload::Video(_) => "video",
             Workload::Maps(_) => "maps",
             Workload::Web(_) => "web",
@@ -175,6 +203,7 @@ impl Workload {
             Workload::Video(video) if video.top().is_some() => "bit_rate_mbps",
             Workload::Burst { .. }
             | Workload::Stream { .. }
+            | Workload::Blocks { .. }
             | Workload::Video(_)
             | Workload::Maps(_) => "message_delay_ms",
             Workload::Web(_) => "page_load_ms",
@@ -193,6 +222,9 @@ impl fmt::Display for Workload {
             Workload::Bulk { duration } => write!(f, "{name}:{duration}"),
             Workload::Stream { size, interval, duration } => {
                 write!(f, "{name}:{size}@{interval},for={duration}")
+            }
+            Workload::Blocks { bytes, rate, duration } => {
+                write!(f, "{name}:{}@{rate},for={duration}", Bytes(*bytes))
             }
             Workload::Video(video) => write!(f, "{name}:{video}"),
             Workload::Maps(maps) => write!(f, "{name}:{maps}"),

@@ -7,7 +7,7 @@ use super::{Size, WORKLOADS, Workload};
 use crate::name::nearest;
 use crate::quantity::{self, QuantityError, shortened};
 use core::fmt;
-use plait_base::Span;
+use plait_base::{Rate, Span};
 use std::sync::Arc;
 
 /// The most messages that a stream may have.
@@ -174,6 +174,15 @@ impl Workload {
             "upload" => Workload::Upload { size: size(arguments)? },
             "burst" => Workload::Burst { size: size(arguments)? },
             "video" => Workload::Video(Arc::new(Video::parse(arguments, &form, read)?)),
+            "blocks" => {
+                let (bytes, rest) = arguments.split_once('@').ok_or_else(form)?;
+                let (rate, duration) = rest.split_once(",for=").ok_or_else(form)?;
+                Workload::Blocks {
+                    bytes: size_bytes("SIZE", bytes)?,
+                    rate: pace(rate)?,
+                    duration: time("DURATION", duration)?,
+                }
+            }
             "maps" => Workload::Maps(Maps::parse(arguments, &form)?),
             "bulk" => Workload::Bulk { duration: time("DURATION", arguments)? },
             "web" => Workload::Web(Web::parse(arguments, form, read)?),
@@ -204,6 +213,7 @@ impl Workload {
             | Workload::Upload { size }
             | Workload::Burst { size }
             | Workload::Stream { size, .. } => size.bytes(MAX_SEGMENT),
+            Workload::Blocks { bytes, .. } => *bytes,
         };
         self.messages() <= MAX_MESSAGES
             && u128::from(bytes) * u128::from(self.messages()) <= MAX_BYTES
@@ -214,6 +224,14 @@ fn size(text: &str) -> Result<Size, WorkloadError> {
     let field = "SIZE";
     let size = quantity::size(text).map_err(|error| WorkloadError::Quantity { field, error })?;
     if size.is_zero() { Err(WorkloadError::Zero { field }) } else { Ok(size) }
+}
+
+fn pace(text: &str) -> Result<Rate, WorkloadError> {
+    let field = "RATE";
+    match quantity::rate(text) {
+        Ok(Rate::ZERO) => Err(WorkloadError::Zero { field }),
+        rate => rate.map_err(|error| WorkloadError::Quantity { field, error }),
+    }
 }
 
 /// A number of bytes above zero.
@@ -284,7 +302,7 @@ mod tests {
         assert_eq!(
             message("downlaod:1MB"),
             "unknown workload `downlaod`, did you mean `download`? \
-             known: download, upload, bulk, burst, stream, video, maps, web"
+             known: download, upload, bulk, burst, stream, blocks, video, maps, web"
         );
         assert_eq!(message("bulk"), "workload `bulk` does not have the form `bulk:DURATION`");
         assert_eq!(

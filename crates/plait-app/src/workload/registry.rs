@@ -69,6 +69,16 @@ pub const WORKLOADS: &[Entry] = &[
         examples: &["stream:8KiB@35ms,for=10s", "stream:15seg@100ms,for=5s"],
     },
     Entry {
+        name: "blocks",
+        grammar: "blocks:SIZE@RATE|inf,for=DURATION",
+        summary: "the server sends blocks of SIZE at a constant rate",
+        page: "As `stream`, with the rate in place of the interval: a block of SIZE bytes is due as often \
+               as RATE says. With `inf` a block is due as soon as the send buffer has taken the one \
+               before, until DURATION after the client's first SYN: its delay is then the time that data \
+               spend in the send buffer and on the way.",
+        examples: &["blocks:8KiB@500kbit,for=10s", "blocks:8KiB@inf,for=10s"],
+    },
+    Entry {
         name: "video",
         grammar: "video:NAME_OR_FILE[,abr=bba|throughput|bola|mpc][,buffer=TIME][,start=TIME][,for=TIME][,chunk=TIME][,spread=SEED]",
         summary: "a player asks for the chunks of a clip, in the bit rate that it adapts to",

@@ -15,6 +15,9 @@ pub(crate) enum Plan {
     Endless { duration: Span },
     /// `count` messages, one every `interval`.
     Periodic { size: Size, interval: Span, count: u64 },
+    /// One message after the other as the send buffer takes them, until this long after the first
+    /// poll.
+    Saturating { size: Size, duration: Span },
 }
 
 /// Where a sender stands.
@@ -99,7 +102,9 @@ impl Sender {
 
     fn deadline(&self) -> Option<Time> {
         match self.plan {
-            Plan::Endless { duration } => Some(self.start? + duration),
+            Plan::Endless { duration } | Plan::Saturating { duration, .. } => {
+                Some(self.start? + duration)
+            }
             _ => None,
         }
     }
@@ -183,7 +188,9 @@ impl Sender {
             log.push(AppEvent::MeasureFrom { offset: self.position });
         }
         let size = match self.plan {
-            Plan::Once(size) | Plan::Periodic { size, .. } => size.bytes(stream.segment_payload()),
+            Plan::Once(size) | Plan::Periodic { size, .. } | Plan::Saturating { size, .. } => {
+                size.bytes(stream.segment_payload())
+            }
             Plan::Endless { .. } => 0,
         };
         self.messages = Messages { base: self.position, size, first: now, due: 0, written: 0 };
@@ -197,6 +204,10 @@ impl Sender {
         log: &mut Vec<AppEvent>,
     ) -> Option<Phase> {
         let (end, more) = match self.plan {
+            Plan::Saturating { .. } => {
+                self.saturate(now, stream, log);
+                return None;
+            }
             Plan::Endless { .. } => (ENDLESS, self.wake),
             Plan::Once(_) => (self.due(now, Span::ZERO, 1, log), None),
             Plan::Periodic { interval, count, .. } => {
@@ -222,6 +233,26 @@ impl Sender {
         }
         stream.finish();
         Some(Phase::Finish)
+    }
+
+    /// Writes messages until the send buffer takes no more.
+    fn saturate(&mut self, now: Time, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
+        loop {
+            let messages = &mut self.messages;
+            let id = messages.written;
+            let data = ByteRange::new(messages.start(id), messages.start(id + 1));
+            if messages.due == id {
+                log.push(AppEvent::MessageDue { id, data, due: now });
+                messages.due += 1;
+            }
+            let left = data.end - self.position;
+            self.position += stream.write(left).min(left);
+            if self.position < data.end {
+                return;
+            }
+            log.push(AppEvent::MessageWritten { id });
+            self.messages.written += 1;
+        }
     }
 
     /// Announces the messages that are due by now; the position that may be written up to.

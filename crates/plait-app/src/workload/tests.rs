@@ -200,6 +200,36 @@ impl Stream for Still {
 }
 
 #[test]
+fn blocks_come_as_often_as_their_rate_says() {
+    // 8 KiB at 500 kbit/s: one each 131.072 ms, the first at 30 ms.
+    let outcome = run(&parse("blocks:8KiB@500kbit,for=1s"), &Setting::default(), ms(0));
+    assert!(outcome.done && outcome.measures.complete);
+    let delay = outcome.measures.message_delay_ms.unwrap();
+    assert_eq!((delay.mean, delay.n), (10.0, 8));
+    assert_eq!(outcome.measures.message_delay_sd_ms, Some(0.0));
+    let data = ByteRange::with_len(7 * 8192, 8192);
+    let due = ms(30) + Span::from_micros(7 * 131_072);
+    assert_eq!(outcome.when(Host::Server, AppEvent::MessageDue { id: 7, data, due }), Some(due));
+}
+
+#[test]
+fn blocks_without_a_rate_follow_each_other_through_the_send_buffer() {
+    // 2500 bytes of buffer, emptied each 20 ms from 30 ms on. A block is due when the one before was
+    // taken: 0, 1 and 2 at 30, 3 to 5 at 50, 6 and 7 at 70, 8 and 9 at 90. 2, 5 and 7 go with the
+    // next buffer.
+    let setting = Setting { sndbuf: 2_500, ..Setting::default() };
+    let outcome = run(&parse("blocks:1kB@inf,for=100ms"), &setting, ms(0));
+    assert!(outcome.done && outcome.measures.complete);
+    let delay = outcome.measures.message_delay_ms.unwrap();
+    assert_eq!((delay.n, delay.median, delay.max), (10, 10.0, 30.0));
+    // Seven of 10 ms and three of 30: a mean of 16, a variance of 84.
+    assert_eq!(delay.mean, 16.0);
+    let deviation = outcome.measures.message_delay_sd_ms.unwrap();
+    assert!((deviation * deviation - 84.0).abs() < 1e-9, "{deviation}");
+    assert_eq!(outcome.end, ms(100));
+}
+
+#[test]
 fn a_server_whose_client_leaves_without_asking_gives_up() {
     for state in [StreamState::PeerDone, StreamState::Closed] {
         let (_, mut server) = parse("download:1MB").apps().remove(0);

@@ -21,6 +21,7 @@ pub(super) enum Function {
     First,
     Slope,
     Correlation,
+    Spearman,
     Benefit,
 }
 
@@ -50,6 +51,7 @@ pub(super) const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     // slope(x, at(axis)): of the line through the points by least squares.
     ("slope", Function::Slope, 2, 2),
     ("correlation", Function::Correlation, 2, 2),
+    ("spearman", Function::Spearman, 2, 2),
     // benefit(goodput, reference, ...): the aggregation benefit at each point.
     ("benefit", Function::Benefit, 2, 9),
 ];
@@ -116,6 +118,10 @@ impl Function {
                 let (x, together, y) = moments(first, second()?)?;
                 scalar(together / libm::sqrt(x * y))
             }
+            Function::Spearman => {
+                let (x, together, y) = moments(&ranks(first), &ranks(second()?))?;
+                scalar(together / libm::sqrt(x * y))
+            }
             Function::Benefit => benefit(first, others),
         }
     }
@@ -164,6 +170,18 @@ fn moments(a: &Array, b: &Array) -> Option<(f64, f64, f64)> {
         sum(&|x, y| (x - mx) * (y - my)),
         sum(&|_, y| (y - my) * (y - my)),
     ))
+}
+
+/// The place of each number in their order, equal ones at the mean of theirs. What is missing stays
+/// missing.
+fn ranks(of: &Array) -> Array {
+    let below = |value: f64| of.data.iter().filter(|other| **other < value).count() as f64;
+    let equal = |value: f64| of.data.iter().filter(|other| **other == value).count() as f64;
+    let rank = |value: f64| match value.is_nan() {
+        true => f64::NAN,
+        false => below(value) + (equal(value) + 1.0) / 2.0,
+    };
+    of.clone().map(rank)
 }
 
 fn benefit(goodput: &Array, references: &[Array]) -> Option<Array> {
