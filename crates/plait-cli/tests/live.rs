@@ -45,14 +45,20 @@ fn main() {
     trials.push(Trial::test("a_server_tells_how_it_stands", standing));
     for family in [Family::V4, Family::V6] {
         let name = format!("local_programs_use_both_paths/{family:?}");
-        trials.push(Trial::test(name, move || proxied(family)));
+        let via = [0, 1].map(|path| format!("{}@c{path}", family.guest(path)));
+        trials.push(Trial::test(name, move || proxied(family, &via)));
     }
     trials.push(Trial::test("what_the_doctor_prescribes_helps", doctor));
     let no_nft = Command::new("nft").arg("-v").output().is_err();
     if no_nft {
-        println!("skipped: a public port of a server: no program nft (Debian package nftables)");
+        println!(
+            "skipped: a public port, and devices as they are: no program nft (Debian package nftables)"
+        );
     } else {
         trials.push(Trial::test("a_public_port_leads_to_a_server", public_port));
+        let via = ["c0", "c1"].map(str::to_owned);
+        let proxied = move || proxied(Family::V4, &via);
+        trials.push(Trial::test("local_programs_use_both_devices", proxied));
     }
     trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
     let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
@@ -513,12 +519,11 @@ fn by_socks(proxy: SocketAddr, to: SocketAddr, by_name: bool) -> std::io::Result
 
 /// The second of what must hold: a download and an upload through the proxy to a stock kernel, both
 /// subflows of both; a port where nobody listens is told as such.
-fn proxied(family: Family) -> Result<(), Failed> {
+fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
     let bed = Bed::build(family, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     bed.own_service()?;
     let to = SocketAddr::new(family.service(), 80);
     let served = Service::start(&bed.server, to, Speaks::Mptcp, 2)?;
-    let via = [0, 1].map(|path| format!("{}@c{path}", family.guest(path)));
     let socks = SocketAddr::new([127, 0, 0, 1].into(), 1080);
     let mut proxy = bed.client.within(|| {
         Command::new(PLAIT)

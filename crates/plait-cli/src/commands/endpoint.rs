@@ -5,12 +5,12 @@ use crate::export::live::LiveFiles;
 use crate::failure::Failure;
 use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Origin, Signals, Wish};
+use plait_live::{Origin, Rules, Signals, Wish};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -82,12 +82,16 @@ impl EndpointFlags {
     }
 
     /// What would be set for an end that dials from these addresses.
-    pub(crate) fn plan_for(&self, from: &[Origin]) -> String {
-        let mut plan = self.plan(from.iter().map(|origin| origin.address));
-        for Origin { address, device } in from {
+    pub(crate) fn plan_for(&self, from: &Origins) -> String {
+        let mut plan = self.plan(from.all.iter().map(|origin| origin.address));
+        for Origin { address, device } in &from.all {
             if let Some(device) = device {
                 plan.push_str(&format!("packets from {address} leave by {device}: a raw socket\n"));
             }
+        }
+        if !from.hidden.is_empty() {
+            plan.push_str("rules of nftables:\n");
+            plan.push_str(&Rules::masquerade(from.hidden.iter()));
         }
         plan + "All of it goes when the process ends.\n"
     }
@@ -124,20 +128,73 @@ impl EndpointFlags {
     }
 }
 
-/// The addresses to dial from; `flag` gave them.
-pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Vec<Origin>, Failure> {
-    let parse = |text: &String| {
+/// Where to dial from.
+pub(crate) struct Origins {
+    pub(crate) all: Vec<Origin>,
+    /// Those whose packets are to leave under the address of their device.
+    hidden: Vec<Origin>,
+}
+
+impl Origins {
+    /// Sets the rules that hide addresses, where some are to be hidden.
+    pub(crate) fn hide(&self, flag: &str) -> Result<Option<Rules>, Failure> {
+        match self.hidden.is_empty() {
+            true => Ok(None),
+            false => set_rules(flag, &Rules::masquerade(self.hidden.iter())).map(Some),
+        }
+    }
+}
+
+/// Sets rules of nftables for `flag`.
+pub(crate) fn set_rules(flag: &str, rules: &str) -> Result<Rules, Failure> {
+    Rules::set(rules).map_err(|error| {
+        Failure::Privilege(match error.kind() {
+            ErrorKind::NotFound => {
+                format!("{flag}: there is no program `nft`\n  install it (Debian: nftables)")
+            }
+            _ => format!("{flag}: nft: {error}"),
+        })
+    })
+}
+
+/// Whether a device of this host, in this process's namespace, has this name.
+fn is_device(name: &str) -> bool {
+    let none = ["", ".", "..", "all", "default"].contains(&name) || name.contains('/');
+    !none && Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
+}
+
+/// Where to dial from; `flag` gave it. A device alone gets an address that is for tests of networks
+/// (RFC 2544) and unlikely to be used by another process.
+pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> {
+    let mut origins = Origins { all: Vec::new(), hidden: Vec::new() };
+    for text in texts {
         let (address, device) = match text.split_once('@') {
             Some((address, device)) => (address, Some(device.to_owned())),
             None => (text.as_str(), None),
         };
-        let address: IpAddr = address.parse().map_err(|_| {
-            let problem = "no IP address\n  allowed: ADDR or ADDR@DEVICE";
-            Failure::Usage(format!("{flag}: `{}`: {problem}", text.escape_debug()))
-        })?;
-        Ok(Origin { address, device })
-    };
-    texts.iter().map(parse).collect()
+        let is_device = device.is_none() && is_device(address);
+        let origin = match address.parse::<IpAddr>() {
+            Ok(address) => Origin { address, device },
+            Err(_) if is_device => {
+                let process = std::process::id().to_be_bytes();
+                let number = origins.hidden.len() as u8 + 1;
+                let own = Ipv4Addr::new(198, 18 + (process[2] & 1), process[3], number);
+                let origin = Origin { address: own.into(), device: Some(address.to_owned()) };
+                origins.hidden.push(origin.clone());
+                origin
+            }
+            Err(_) => {
+                let problem = "no IP address, and no device of this host";
+                let allowed = "ADDR, ADDR@DEVICE or DEVICE";
+                let given = text.escape_debug();
+                return Err(Failure::Usage(format!(
+                    "{flag}: `{given}`: {problem}\n  allowed: {allowed}"
+                )));
+            }
+        };
+        origins.all.push(origin);
+    }
+    Ok(origins)
 }
 
 /// From now on a signal that asks for an end is told to `stopper`, each time. Gives whether Ctrl-C was

@@ -30,8 +30,9 @@ pub(crate) struct Args {
     #[arg(value_name = "URL|HOST:PORT")]
     target: String,
     /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
-    /// leave by that device. Repeat for further subflows
-    #[arg(long, value_name = "ADDR[@DEVICE]", required = true)]
+    /// leave by that device. A device alone: under the address of it, by rules of nftables. Repeat
+    /// for further subflows
+    #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     from: Vec<String>,
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
@@ -74,18 +75,19 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let target = Target::parse(&args.target)?;
     let from = origins("--from", &args.from)?;
-    let of_v4 = from.iter().filter(|origin| origin.address.is_ipv4()).count();
-    if of_v4 != 0 && of_v4 != from.len() {
+    let of_v4 = from.all.iter().filter(|origin| origin.address.is_ipv4()).count();
+    if of_v4 != 0 && of_v4 != from.all.len() {
         return Err(Failure::Usage("--from: addresses of two families".to_owned()));
     }
-    let v4 = from.iter().all(|origin| origin.address.is_ipv4());
+    let v4 = from.all.iter().all(|origin| origin.address.is_ipv4());
     let to = resolve("the target", &target.authority, |to| to.is_ipv4() == v4)?;
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let (device, spec) = (args.endpoint.device.clone(), args.endpoint.spec()?);
-    let files = args.endpoint.files_for(Host::Client, &from)?;
-    let opened = Client::open(DialSettings { from, device, spec });
+    let files = args.endpoint.files_for(Host::Client, &from.all)?;
+    let hiding = from.hide("--from")?;
+    let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
@@ -101,6 +103,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let outcome = args.exchange(&target, ours);
     let ended = running.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
     let ended = ended.map_err(internal)?;
+    drop(hiding);
     files.map_or(Ok(()), |files| files.finish())?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);

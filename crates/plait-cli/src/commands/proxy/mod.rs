@@ -38,8 +38,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT")]
     socks: SocketAddr,
     /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
-    /// leave by that device. Repeat for further paths; connections begin on the first of their family
-    #[arg(long, value_name = "ADDR[@DEVICE]", required = true)]
+    /// leave by that device. A device alone: under the address of it (IPv4), by rules of nftables.
+    /// Repeat for further paths; connections begin on the first of their family
+    #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
     #[command(flatten)]
     endpoint: EndpointFlags,
@@ -52,12 +53,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let spec = args.endpoint.spec()?;
-    let files = args.endpoint.files_for(Host::Client, &from)?;
+    let files = args.endpoint.files_for(Host::Client, &from.all)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
     let families =
-        [true, false].map(|v4| from.iter().any(|it: &Origin| it.address.is_ipv4() == v4));
-    let opened = Client::open(DialSettings { from, device: args.endpoint.device.clone(), spec });
+        [true, false].map(|v4| from.all.iter().any(|it: &Origin| it.address.is_ipv4() == v4));
+    let hiding = from.hide("--via")?;
+    let device = args.endpoint.device.clone();
+    let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--via", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     listen(listener, client.dialler(), families);
     console.remark(1, &format!("listening on {}", args.socks));
     let served = client.serve(|happening: &Happening| console.remark(2, &happening.to_string()));
+    drop(hiding);
     files.map_or(Ok(()), |files| files.finish())?;
     served.map_err(internal)?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }

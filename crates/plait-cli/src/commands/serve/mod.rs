@@ -4,11 +4,11 @@ mod metrics;
 mod notify;
 mod top;
 
-use crate::commands::endpoint::{EndpointFlags, resolve, stop_on_signal};
+use crate::commands::endpoint::{EndpointFlags, resolve, set_rules, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
-use plait_live::{Happening, PublicPort, ServeSettings, Server};
+use plait_live::{Happening, Rules, ServeSettings, Server};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let mut plan = args.endpoint.plan(own);
         if let Some(public) = args.public {
             plan.push_str("rules of nftables:\n");
-            plan.push_str(&PublicPort::rules(public, args.listen));
+            plan.push_str(&Rules::public_port(public, args.listen));
         }
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
@@ -147,14 +147,9 @@ impl Args {
         })
     }
 
-    /// Sets the rules for the public port, and says which.
-    fn lead_there(&self, public: SocketAddr) -> Result<PublicPort, Failure> {
-        PublicPort::open(public, self.listen).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::Privilege(
-                "--public: there is no program `nft`\n  install it (Debian: nftables)".to_owned(),
-            ),
-            _ => Failure::Privilege(format!("--public: `{public}`: {error}")),
-        })
+    /// Sets the rules for the public port.
+    fn lead_there(&self, public: SocketAddr) -> Result<Rules, Failure> {
+        set_rules("--public", &Rules::public_port(public, self.listen))
     }
 
     /// The further ports, and the name of the scheduler of each.

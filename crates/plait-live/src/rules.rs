@@ -1,5 +1,8 @@
-//! A port of this host's own address that leads to a server behind a TUN device, by rules of nftables.
+//! Rules of nftables that go with this process: a port of this host's own address that leads to a server
+//! behind a TUN device, and own addresses that servers see as those of a device.
 
+use crate::Origin;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
@@ -11,17 +14,18 @@ use std::time::Duration;
 const LOOKS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Rules that send what comes for a public port to a server. They belong to a program `nft` that waits
-/// for more to do: it ends with this process, however that ends, and the kernel takes the rules away.
+/// Rules that are set. They belong to a program `nft` that waits for more to do: it ends with this
+/// process, however that ends, and the kernel takes the rules away.
 #[derive(Debug)]
-pub struct PublicPort {
+pub struct Rules {
     nft: Child,
 }
 
-impl PublicPort {
-    /// The rules, as `nft` reads them.
+impl Rules {
+    /// What sends packets for a public port to a server, as `nft` reads it. Both addresses are of one
+    /// family.
     #[must_use]
-    pub fn rules(public: SocketAddr, listen: SocketAddr) -> String {
+    pub fn public_port(public: SocketAddr, listen: SocketAddr) -> String {
         let (table, ip) = (table(), if public.is_ipv4() { "ip" } else { "ip6" });
         let (address, port) = (public.ip(), public.port());
         format!(
@@ -31,13 +35,28 @@ impl PublicPort {
         )
     }
 
-    /// Sets the rules. Both addresses are of one family.
+    /// What lets packets of these origins leave under the address of the device by which they leave.
+    #[must_use]
+    pub fn masquerade<'a>(origins: impl Iterator<Item = &'a Origin>) -> String {
+        let table = table();
+        let mut text = format!(
+            "add table inet {table} {{ flags owner; }}\n\
+             add chain inet {table} out {{ type nat hook postrouting priority srcnat; }}\n"
+        );
+        for Origin { address, device } in origins {
+            let ip = if address.is_ipv4() { "ip" } else { "ip6" };
+            let by = device.as_deref().map_or(String::new(), |name| format!(" oifname \"{name}\""));
+            let _ = writeln!(text, "add rule inet {table} out {ip} saddr {address}{by} masquerade");
+        }
+        text
+    }
+
+    /// Sets rules.
     ///
     /// # Errors
     /// Where there is no program `nft`, or it refuses the rules; the text is what it says.
-    pub fn open(public: SocketAddr, listen: SocketAddr) -> io::Result<PublicPort> {
-        let rules = PublicPort::rules(public, listen);
-        check(&rules)?;
+    pub fn set(rules: &str) -> io::Result<Rules> {
+        check(rules)?;
         let mut nft = Command::new("nft")
             .arg("-i")
             // Ctrl-C is for us: the rules stay until the last connection has ended.
@@ -49,10 +68,12 @@ impl PublicPort {
         if let Some(stdin) = &mut nft.stdin {
             stdin.write_all(rules.as_bytes())?;
         }
-        let opened = PublicPort { nft };
+        let opened = Rules { nft };
         for _ in 0..LOOKS {
             let listed = Command::new("nft").args(["list", "table", "inet", &table()]).output()?;
-            if String::from_utf8_lossy(&listed.stdout).contains("dnat") {
+            let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+            let is_rule = |line: &&str| line.contains(" dnat ") || line.contains(" masquerade");
+            if listed.lines().filter(is_rule).count() >= rules.matches("add rule ").count() {
                 return Ok(opened);
             }
             #[expect(clippy::disallowed_methods, reason = "another program needs its time")]
@@ -62,7 +83,7 @@ impl PublicPort {
     }
 }
 
-impl Drop for PublicPort {
+impl Drop for Rules {
     fn drop(&mut self) {
         drop(self.nft.stdin.take());
         // It has ended, or was ended by somebody else.
