@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     /// How far apart ports may be.
     port_stride: u16,
     spare: SpareSegments,
+    /// Invariants are verified.
+    pub(crate) checked: bool,
     pub(crate) directory: Directory,
     /// The tokens of all connections.
     pub(crate) tokens: BTreeMap<u32, ConnId>,
@@ -68,6 +70,7 @@ impl Shared {
             next_port: FIRST_PORT,
             port_stride: 1,
             spare: SpareSegments::default(),
+            checked: false,
             directory: Directory::default(),
             tokens: BTreeMap::new(),
         }

@@ -109,6 +109,7 @@ impl Endpoint {
     /// Verifies the invariants after every call; see [`Endpoint::violation`].
     pub fn check_invariants(&mut self, on: bool) {
         self.check = on;
+        self.shared.checked = on;
     }
 
     /// The first violation of an invariant, in words.
