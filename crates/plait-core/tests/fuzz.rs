@@ -5,7 +5,8 @@
 //!
 //! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-core --test fuzz` goes on for so long;
 //! otherwise it plays a number of conversations that does not depend on the machine. A finding is
-//! told by its number; `PLAIT_SEED` starts elsewhere. `PLAIT_BLESS=1` writes the corpus anew.
+//! told by its number: `PLAIT_ROUND=number` plays it again and prints what arrives. `PLAIT_SEED` starts
+//! elsewhere. `PLAIT_BLESS=1` writes the corpus anew.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use plait_base::{PathId, Span, Stream, Time};
@@ -135,6 +136,8 @@ struct Target {
     read: u64,
     /// Packets that the codec took.
     taken: u64,
+    /// Prints what arrives and leaves.
+    aloud: bool,
 }
 
 impl Target {
@@ -143,7 +146,7 @@ impl Target {
         server.listen(PORT, spec(checksum));
         server.check_invariants(true);
         let segment = Segment::default();
-        Target { server, segment, step: 0, accepted: Vec::new(), read: 0, taken: 0 }
+        Target { server, segment, step: 0, accepted: Vec::new(), read: 0, taken: 0, aloud: false }
     }
 
     /// Time passes, and the server does what is due.
@@ -164,6 +167,9 @@ impl Target {
             bytes => Payload::from_bytes(bytes),
         };
         let path = PathId(u16::from(from.octets()[2]));
+        if self.aloud {
+            println!("{} > {path:?} {:?}", self.step, self.segment);
+        }
         self.server.handle(at(self.step), path, &self.segment);
         self.serve()
     }
@@ -188,6 +194,9 @@ impl Target {
                 return self.server.violation().map_or(Ok(()), |broken| Err(broken.to_owned()));
             };
             out.clear();
+            if self.aloud {
+                println!("{} < {:?}", self.step, transmit.segment);
+            }
             encode(&headers(transmit.path), &transmit.segment, TcpChecksum::Full, &mut out)
                 .map_err(|error| format!("{error}: {:?}", transmit.segment))?;
         }
@@ -250,8 +259,13 @@ fn mutate(packet: &[u8], other: &[u8], stream: &mut Stream) -> Vec<u8> {
 }
 
 /// One conversation, played wrongly.
-fn play(checksum: bool, packets: &[Sent], stream: &mut Stream) -> Result<(u64, u64), String> {
-    let mut target = Target::new(checksum);
+fn play(
+    checksum: bool,
+    packets: &[Sent],
+    stream: &mut Stream,
+    aloud: bool,
+) -> Result<(u64, u64), String> {
+    let mut target = Target { aloud, ..Target::new(checksum) };
     let rate = 2 + stream.below(20);
     for (step, packet) in packets {
         target.step_to(*step)?;
@@ -285,7 +299,8 @@ fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, u64, u64), (u64,
     while go_on(round) {
         let (checksum, packets) = &corpus[round as usize % corpus.len()];
         let mut stream = Stream::new(seed, &["ingress", &round.to_string()]);
-        let outcome = catch_unwind(AssertUnwindSafe(|| play(*checksum, packets, &mut stream)));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| play(*checksum, packets, &mut stream, false)));
         let outcome = outcome.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -339,7 +354,14 @@ fn no_packets_break_an_endpoint() {
         Some(seconds) => !round.is_multiple_of(100) || started.elapsed().as_secs() < seconds,
         None => round < 4_000,
     };
-    let outcome = fuzz(number("PLAIT_SEED").unwrap_or(1), go_on);
+    let seed = number("PLAIT_SEED").unwrap_or(1);
+    if let Some(round) = number("PLAIT_ROUND") {
+        let corpus = corpus();
+        let (checksum, packets) = &corpus[round as usize % corpus.len()];
+        let mut stream = Stream::new(seed, &["ingress", &round.to_string()]);
+        return play(*checksum, packets, &mut stream, true).map(drop).unwrap();
+    }
+    let outcome = fuzz(seed, go_on);
     let (rounds, read, taken) =
         outcome.unwrap_or_else(|(round, broken)| panic!("conversation {round}: {broken}"));
     println!("{rounds} conversations, {taken} packets, {read} bytes read");

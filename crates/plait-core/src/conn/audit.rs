@@ -94,9 +94,11 @@ impl Audit {
         let skipped = seq.checked_sub(unwrap32(map.ssn, seq));
         let Some(dsn) = skipped.and_then(|skipped| dsn.checked_add(skipped)) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
-        let range = ByteRange::new(seq, end);
-        if len > 0 && !subflow.rx.has(range) {
-            let data = ByteRange::new(dsn, data_end);
+        // A byte with the number of the SYN is none.
+        let early = 1_u64.saturating_sub(seq).min(len);
+        let range = ByteRange::new(seq + early, end);
+        if !range.is_empty() && !subflow.rx.has(range) {
+            let data = ByteRange::new(dsn + early, data_end);
             self.coming = Some(Arrived { address, range, data });
         }
     }
