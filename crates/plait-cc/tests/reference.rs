@@ -316,7 +316,10 @@ impl PlainCubic {
     fn ack(&mut self, now: f64, acked: f64) {
         if self.epoch.is_none() {
             // Slow start is over without a loss.
-            (self.w_max, self.prior) = (self.w, self.w);
+            self.w_max = self.w;
+            if self.prior == 0.0 {
+                self.prior = self.w;
+            }
             self.begin(now);
         }
         let t = now - self.epoch.unwrap() + 0.05;

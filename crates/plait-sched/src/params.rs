@@ -156,7 +156,15 @@ impl fmt::Display for ParamError {
         match (self.fault, self.param) {
             (ParamFault::Repeated, _) => write!(f, "{owner}: parameter `{key}` is given twice"),
             (_, Some(param)) => {
-                write!(f, "{owner}: parameter `{key}` cannot be `{value}`; allowed: {}", param.kind)
+                write!(
+                    f,
+                    "{owner}: parameter `{key}` cannot be `{value}`; allowed: {}",
+                    param.kind
+                )?;
+                match param.suffix() {
+                    "" => Ok(()),
+                    suffix => write!(f, ", with or without `{suffix}` behind it"),
+                }
             }
             (_, None) if self.known.is_empty() => {
                 write!(f, "{owner}: no parameter `{key}`; it has none")
@@ -170,6 +178,19 @@ impl fmt::Display for ParamError {
 }
 
 impl core::error::Error for ParamError {}
+
+impl Param {
+    /// Its unit as it may stand behind a value; empty where there is none.
+    fn suffix(&self) -> &'static str {
+        match self.unit {
+            "ms" => "ms",
+            "s" => "s",
+            "segments" => "seg",
+            "bytes" => "B",
+            _ => "",
+        }
+    }
+}
 
 impl Kind {
     /// The value where nothing is said.
@@ -262,7 +283,8 @@ impl Params {
         let refuse =
             |fault| ParamError { owner, key: key.into(), value: value.into(), fault, param, known };
         let param = param.ok_or_else(|| refuse(ParamFault::UnknownKey))?;
-        let value = param.kind.parse(value).ok_or_else(|| refuse(ParamFault::NotAllowed))?;
+        let bare = value.strip_suffix(param.suffix()).unwrap_or(value);
+        let value = param.kind.parse(bare).ok_or_else(|| refuse(ParamFault::NotAllowed))?;
         if value == param.kind.default_value() {
             self.0.remove(param.name);
         } else {

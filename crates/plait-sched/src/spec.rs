@@ -279,6 +279,19 @@ mod tests {
         assert_eq!(error("blest:mode=papr").allowed(), ["code", "paper"]);
         assert_eq!(error("blest:mode=papr").given(), "papr");
         assert_eq!(error("strict:x=1").to_string(), "strict: no parameter `x`; it has none");
+        let allowed = "a number from 0 to 60000, with or without `ms` behind it";
+        assert!(error("rtt-threshold:threshold=20kB").to_string().ends_with(allowed));
+    }
+
+    #[test]
+    fn a_value_may_carry_its_unit() {
+        for [with, without] in [
+            ["rtt-threshold:threshold=20ms", "rtt-threshold:threshold=20"],
+            ["linux:sndbuf=200000B", "linux:sndbuf=200000"],
+            ["stms-a:threshold=3seg", "stms-a:threshold=3"],
+        ] {
+            assert_eq!(Spec::parse(with), Spec::parse(without));
+        }
     }
 
     #[test]

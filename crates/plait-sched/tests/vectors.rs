@@ -98,6 +98,7 @@ fn read_subflow(value: &Value) -> SubflowView {
         backup: switch(value, "backup", false),
         tsq_blocked: switch(value, "tsq", false),
         inflight: number(value, "inflight", 0) * MSS,
+        outstanding: number(value, "inflight", 0) * MSS,
         ssthresh: threshold(value, "ssthresh"),
         ..subflow(id, millis(value, "srtt"), number(value, "cwnd", 10) * MSS)
     }
@@ -440,6 +441,7 @@ fn blest_paper(inputs: &Value, _: &Value) -> Value {
     let fast = subflow(0, millis(inputs, "srtt_f"), number(inputs, "cwnd_f", 0) * MSS);
     let mut slow = subflow(1, millis(inputs, "srtt_s"), 1000 * MSS);
     slow.inflight = number(inputs, "inflight_s", 0) * MSS;
+    slow.outstanding = slow.inflight;
     let mut model = pair(fast, slow, 10);
     model.connection.wnd_end = number(inputs, "sw_b", 0);
     let mut scheduler = build("blest:mode=paper");
@@ -458,6 +460,7 @@ fn blest_code(inputs: &Value, _: &Value) -> Value {
     fast.ssthresh = threshold(f, "ssthresh");
     let mut slow = subflow(1, micros(s, "srtt"), number(s, "cwnd", 0) * MSS);
     slow.inflight = number(s, "inflight", 0) * MSS;
+    slow.outstanding = slow.inflight;
     let mut model = pair(fast, slow, 10);
     model.connection.wnd_end = number(inputs, "sw_b", 0);
     let mut scheduler = build("blest");

@@ -203,10 +203,14 @@ impl Algorithm for Cubic {
         write("alpha", if state.estimate >= state.prior { 1.0 } else { ALPHA });
     }
 
+    /// The window before the last reduction stays what it was; there is one at the end of the first
+    /// slow start only (RFC 9438 section 4.1.2).
     fn on_avoidance(&mut self, now: Time, own: &Flow) {
         let cwnd = own.cwnd as f64 / own.mss() as f64;
         self.state.w_max = cwnd;
-        self.state.prior = cwnd;
+        if self.state.prior == 0.0 {
+            self.state.prior = cwnd;
+        }
         self.state.begin(now, cwnd);
     }
 

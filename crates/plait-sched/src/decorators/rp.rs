@@ -39,9 +39,9 @@ pub(crate) const ENTRY: Decorator = Decorator {
 When a subflow s has room, but the next segment lies beyond the send window, the oldest range H that
 is not acknowledged blocks everybody. Then
 
-    penalise    the first other subflow that carried H, if it is slower than s and not in recovery:
+    penalise    the first other subflow that carried H, if it is slower than s and Open:
                 cwnd = cwnd / 2, and ssthresh / 2 if it was reached; once per srtt_s; with
-                `holders=every` each of them that is slower and not in recovery
+                `holders=every` each of them that is slower and Open
     retransmit  H on s, unless s has carried it; with `strict`, only if 4 * srtt_s < srtt of the
                 holder, or the holder's window is 4 segments or less
 

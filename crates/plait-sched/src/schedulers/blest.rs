@@ -201,7 +201,7 @@ impl Blest {
         let (min, max) = self.extremes(f);
         let rounds = 2 * linger / (exact::nanos(min) + exact::nanos(max)) + 1;
         let packets = packets_during(f, rounds);
-        let held = [s.inflight, s.queued, segment.len()].into_iter().fold(0, u64::saturating_add);
+        let held = [s.outstanding, s.queued, segment.len()].into_iter().fold(0, u64::saturating_add);
         let room = u128::from(send_window(view).saturating_sub(held));
         let bytes = packets.saturating_mul(u128::from(f.mss));
         if out.explain {
@@ -261,11 +261,11 @@ impl Scheduler for Blest {
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        self.observe(view);
         let segment = match rules::task(view) {
             Task::Settled(decision) => return decision,
             Task::Place(segment) => segment,
         };
-        self.observe(view);
         let Some((f, s)) = rules::fast_and_usable(view, segment.len()) else {
             return rules::none_usable(view);
         };

@@ -140,13 +140,24 @@ struct StateValue {
     meaning: &'static str,
 }
 
+/// The entry of that name, or those of which it is put together: `ecf:beta=0.5+copy`.
+fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, Failure> {
+    let one = |name: &str| {
+        let wanted = entries.iter().find(|item| item.answers_to(name)).cloned();
+        let names = entries.iter().map(|item| item.name.as_str());
+        wanted.ok_or_else(|| Failure::Usage(unknown(kind.singular(), name, names)))
+    };
+    let bare = |piece: &'_ str| piece.split(':').next().unwrap_or_default().to_owned();
+    match entries.iter().find(|item| item.answers_to(name)) {
+        Some(item) => Ok(vec![item.clone()]),
+        None => name.split('+').map(|piece| one(&bare(piece))).collect(),
+    }
+}
+
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut entries = entries(args.kind);
     if let Some(name) = &args.name {
-        let wanted = entries.iter().find(|item| item.answers_to(name)).cloned();
-        let names = entries.iter().map(|item| item.name.as_str());
-        let missing = || Failure::Usage(unknown(args.kind.singular(), name, names));
-        entries = vec![wanted.ok_or_else(missing)?];
+        entries = chosen(&entries, args.kind, name)?;
     }
     let document = Document { schema: "plait.list/1", kind: args.kind.plural(), entries };
     let text = match (args.output.json, args.output.format, &args.name) {
@@ -328,9 +339,14 @@ pub(crate) fn spec_problem(error: &SpecError) -> String {
         SpecError::UnknownDecorator(name) => {
             unknown("decorator", name, plait_sched::DECORATORS.iter().map(|entry| entry.name))
         }
-        SpecError::Param(error) if error.param.is_none() && !error.known.is_empty() => {
+        SpecError::Param(error)
+            if error.fault == plait_sched::ParamFault::UnknownKey && !error.known.is_empty() =>
+        {
             let known = error.known.iter().map(|param| param.name);
             unknown(&format!("parameter of {}", error.owner), &error.key, known)
+        }
+        SpecError::Param(error) if error.fault == plait_sched::ParamFault::Repeated => {
+            format!("{error}\n  remedy: give it once")
         }
         error => error.to_string(),
     }
