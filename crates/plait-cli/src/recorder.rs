@@ -175,7 +175,8 @@ impl Recorder {
 
 impl Watch for Recorder {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        if who.host != self.sender {
+        // Of a session with several connections the first is drawn.
+        if who.host != self.sender || who.connection != 0 {
             return;
         }
         match *event {

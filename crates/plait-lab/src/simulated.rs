@@ -43,11 +43,16 @@ struct Watching(HabitObserver);
 
 impl Watch for Watching {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        self.0.on_core(now, who.host, event);
+        // Of a session with several connections the first is watched.
+        if who.connection == 0 {
+            self.0.on_core(now, who.host, event);
+        }
     }
 
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
-        self.0.on_app(now, who.host, event);
+        if who.connection == 0 {
+            self.0.on_app(now, who.host, event);
+        }
     }
 }
 

@@ -128,6 +128,13 @@ impl Args {
             run.argument("schedulers", scheduler).map_err(usage)?;
         }
         let (scenario, cell) = super::run::one_cell(run, "plait explain", "scheduler")?;
+        if scenario.workload.connections() > 1 {
+            return Err(Failure::Usage(format!(
+                "--workload: `{}`: several connections, and one is explained\n  allowed: one \
+                 connection, such as http=2 or connections=1",
+                scenario.workload
+            )));
+        }
         let schedulers = self.others(draft()?)?;
         let which = match self.at {
             Some(at) => Which::At(Time::ZERO + at),

@@ -301,7 +301,9 @@ fn line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
 
 impl Watch for EventLog {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        let settled = self.foretold.on_core(now, who.host, event);
+        // What a decision foretold is followed on the first connection of a session.
+        let first = who.connection == 0;
+        let settled = first.then(|| self.foretold.on_core(now, who.host, event)).flatten();
         if self.weighed.collect(event) {
             return;
         }

@@ -249,7 +249,8 @@ impl Qlog {
 
 impl Watch for Qlog {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        if who.host == self.vantage {
+        // Events name subflows, so those of a session's other connections would be mixed up with them.
+        if who.host == self.vantage && who.connection == 0 {
             self.hear(now, None, event);
         }
     }
