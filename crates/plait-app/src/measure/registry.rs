@@ -318,7 +318,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "median of ooo_delay_ms over the segments of a run (within 0.8 %)",
         better: Better::Lower,
         workloads: ASKING,
-        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.median)),
+        value: Value::Run(|run| run.playback.and(run.ooo_delay_ms).map(|delay| delay.median)),
     },
     Entry {
         name: "ooo_delay_p99_ms",
@@ -326,7 +326,7 @@ pub const MEASURES: &[Entry] = &[
         definition: "99th percentile of ooo_delay_ms over the segments of a run (within 0.8 %)",
         better: Better::Lower,
         workloads: ASKING,
-        value: Value::Run(|run| run.ooo_delay_ms.map(|delay| delay.p99)),
+        value: Value::Run(|run| run.playback.and(run.ooo_delay_ms).map(|delay| delay.p99)),
     },
     Entry {
         name: "message_delay_sd_ms",
