@@ -1,6 +1,8 @@
 //! Nanoseconds of one decision for each scheduler, with two subflows and with eight. Every window is
 //! full but that of the slowest subflow and, every other time, one segment of the fastest, so that
-//! schedulers weigh them; those that assign ahead have two windows assigned to the fastest.
+//! schedulers weigh them; those that assign ahead have two windows assigned to the fastest. Then the same with
+//! what an acknowledgement brings: the view of one subflow made anew, the decision, and the event for those that
+//! want to hear of it.
 
 #![allow(clippy::panic, reason = "the model is that of the tests")]
 
@@ -10,7 +12,7 @@ mod model;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use model::{MSS, Model, subflow};
 use plait_base::{ByteRange, Span, SubflowId};
-use plait_sched::{Outcome, SCHEDULERS, Spec};
+use plait_sched::{LeftEdge, Notice, Outcome, SCHEDULERS, Spec, SubflowView};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -61,5 +63,36 @@ fn decisions(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, decisions);
+fn acknowledgements(c: &mut Criterion) {
+    for count in [2, 8] {
+        let mut group = c.benchmark_group(format!("view + decision + event, {count} subflows"));
+        group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(1));
+        for entry in SCHEDULERS {
+            let mut models = [0, MSS].map(|room| connection(count, entry.queues_ahead, room));
+            let fresh: Vec<Vec<SubflowView>> =
+                models.iter().map(|it| it.subflows.clone()).collect();
+            group.bench_function(BenchmarkId::from_parameter(entry.name), |b| {
+                let (mut scheduler, mut out) = (Spec::of(entry).build(), Outcome::default());
+                let edge = Some(LeftEdge { first: SubflowId(0), again: false });
+                let (mut turn, mut at) = (0, 0);
+                b.iter(|| {
+                    turn ^= 1;
+                    at = (at + 1) % usize::from(count);
+                    let model = &mut models[turn];
+                    model.subflows[at] = black_box(&fresh)[turn][at];
+                    let view = model.view();
+                    out.clear();
+                    let decision = scheduler.schedule(black_box(&view), &mut out);
+                    if scheduler.needs().data_acks {
+                        scheduler.on_notice(&view, Notice::DataAck { old: 0, new: MSS, edge });
+                    }
+                    decision
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, decisions, acknowledgements);
 criterion_main!(benches);
