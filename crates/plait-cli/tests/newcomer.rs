@@ -58,10 +58,11 @@ fn collect(root: &Path, part: &Path, files: &mut Files) {
     }
 }
 
-/// What is built: the manifests, the crates, and the pages that are generated.
+/// What is built: the manifests, the crates, what they embed, and the pages that are generated.
 fn sources(root: &Path) -> Files {
     let mut files = Files::new();
-    for part in ["Cargo.toml", "Cargo.lock", "crates", "docs/schedulers", "docs/cc"] {
+    for part in ["Cargo.toml", "Cargo.lock", "crates", "experiments", "docs/schedulers", "docs/cc"]
+    {
         collect(root, Path::new(part), &mut files);
     }
     files

@@ -232,7 +232,8 @@ impl Connection {
         transmit
     }
 
-    /// Puts the infinite mapping on a segment with data; SACK blocks give way.
+    /// Puts the infinite mapping on a segment with data; SACK blocks give way, and our keys, which a
+    /// peer that fell back has no use for.
     pub(super) fn tell_infinite(&self, segment: &mut Segment) {
         let mapping = Some(self.infinite_mapping());
         segment.options.dss.get_or_insert_default().mapping = mapping;
@@ -241,6 +242,9 @@ impl Connection {
             && (!segment.options.fits() || segment.ip_len() > most)
         {
             segment.options.sack.truncate(segment.options.sack.count() - 1);
+        }
+        if !segment.options.fits() || segment.ip_len() > most {
+            segment.options.mptcp = None;
         }
     }
 
