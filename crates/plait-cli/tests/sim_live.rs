@@ -50,7 +50,7 @@ fn main() {
     match net::obstacle() {
         Some(why) => println!("skipped: {why}"),
         None if std::env::var_os("PLAIT_SOAK").is_none() => {
-            println!("skipped: the simulator against live links: in `make soak`");
+            println!("the simulator against live links is for `make soak`");
         }
         None => {
             for scheduler in SCHEDULERS {

@@ -268,7 +268,8 @@ fn blest_keeps_the_extremes_of_the_smoothed_rtt() {
 fn blest_counts_what_the_slow_subflow_has_queued_in_code_mode() {
     let room = |spec: &str| {
         let mut model = unlike_pair(9 * MSS);
-        (model.subflows[1].inflight, model.subflows[1].queued) = (2 * MSS, 3 * MSS);
+        let slow = &mut model.subflows[1];
+        (slow.inflight, slow.outstanding, slow.queued) = (2 * MSS, 2 * MSS, 3 * MSS);
         model.connection.wnd_end = 100 * MSS;
         let mut out = Outcome::default();
         model.ask(&mut *build(spec), &mut out);
