@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Only the core claims, on the points that they need
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Every point of every experiment [default]
+    /// Every point of every experiment (what is done where nothing is said)
     #[arg(long)]
     full: bool,
     /// Read the experiments from this directory in place of the program's own
