@@ -201,7 +201,8 @@ impl Blest {
         let (min, max) = self.extremes(f);
         let rounds = 2 * linger / (exact::nanos(min) + exact::nanos(max)) + 1;
         let packets = packets_during(f, rounds);
-        let held = [s.outstanding, s.queued, segment.len()].into_iter().fold(0, u64::saturating_add);
+        let held =
+            [s.outstanding, s.queued, segment.len()].into_iter().fold(0, u64::saturating_add);
         let room = u128::from(send_window(view).saturating_sub(held));
         let bytes = packets.saturating_mul(u128::from(f.mss));
         if out.explain {

@@ -116,7 +116,8 @@ impl Scheduler for Redundant {
         let [only] = view.subflows else { return self.choose(view) };
         let Some(segment) = rules::next_segment(view) else { return Decision::Idle };
         // Asked about each segment, so that `ptr` keeps up: it counts once a second subflow joins.
-        let decision = rules::new_on_only(view, only, segment).one_segment(rules::segment_len(view));
+        let decision =
+            rules::new_on_only(view, only, segment).one_segment(rules::segment_len(view));
         if let Decision::Send { .. } = decision {
             self.hand(view, only, segment);
         }
