@@ -13,6 +13,7 @@
 //! ```
 
 use crate::error::{Fault, Place, ScenarioError};
+use crate::relation::Relation;
 use crate::report::{Report, Row};
 use crate::stats::STATISTICS;
 use schemars::JsonSchema;
@@ -84,16 +85,6 @@ enum Number {
     Plain(&'static str),
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Relation {
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
-    Equal,
-    Differs,
-}
-
 /// What became of an expectation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -122,32 +113,6 @@ pub struct Compared {
     pub right_value: Option<f64>,
     /// Whether it holds. A comparison with a missing value never does.
     pub holds: bool,
-}
-
-impl Relation {
-    const ALL: &'static [(&'static str, Relation)] = &[
-        ("<=", Relation::AtMost),
-        (">=", Relation::AtLeast),
-        ("==", Relation::Equal),
-        ("!=", Relation::Differs),
-        ("<", Relation::Less),
-        (">", Relation::Greater),
-    ];
-
-    fn sign(self) -> &'static str {
-        Relation::ALL.iter().find(|(_, relation)| *relation == self).map_or("", |(sign, _)| sign)
-    }
-
-    fn holds(self, left: f64, right: f64) -> bool {
-        match self {
-            Relation::Less => left < right,
-            Relation::AtMost => left <= right,
-            Relation::Greater => left > right,
-            Relation::AtLeast => left >= right,
-            Relation::Equal => left == right,
-            Relation::Differs => left != right,
-        }
-    }
 }
 
 impl Expectation {

@@ -9,6 +9,7 @@ mod error;
 mod expect;
 pub mod experiment;
 pub mod explain;
+mod relation;
 mod report;
 pub mod scenario;
 pub mod scoreboard;

@@ -202,6 +202,12 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         ("rate = \"20mbit\"", "rte = \"20mbit\"", "small.toml:8:1: path[0].rte", "`r"),
         ("single = \"wifi\"", "single = \"wfi\"", "small.toml:18:18: row.tcp.single", "`wifi`"),
         ("only = { rtt", "only = { rt", "small.toml:18:35: rt", "`rtt`"),
+        (
+            "only = { rtt = [\"40ms\"] }",
+            "only = { rtt = [] }",
+            "small.toml:18:41: row.tcp.only",
+            "at least",
+        ),
         ("kind = \"exact\"", "kind = \"exat\"", "small.toml:32:8: claim[2].kind", "`exact`"),
         (
             "increasing(",
@@ -229,6 +235,17 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         let experiment = Experiment::from_toml("small.toml", &text).unwrap();
         let error = Plan::of(&experiment, false).unwrap_err().to_string();
         assert!(error.starts_with(part), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_statement_has_an_end_to_its_depth() {
+    for deep in
+        ["(".repeat(100_000), "-".repeat(100_000), "min(".repeat(100_000), "1+".repeat(100_000)]
+    {
+        let file = SMALL.replacen("lrf.completion_ms[size=20kB] >=", &format!("{deep}1 >="), 1);
+        let error = Experiment::from_toml("small.toml", &file).unwrap_err().to_string();
+        assert!(error.contains("more than 200 parts") && error.len() < 500, "{}", error.len());
     }
 }
 

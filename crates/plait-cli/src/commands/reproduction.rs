@@ -219,7 +219,7 @@ impl From<&Judged> for Verdict {
     }
 }
 
-/// Claims that tests prove, as they stand in the table of a paper; `None` for those of all papers.
+/// The wanted of the claims that tests prove, as they stand in the table of a paper.
 pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     let verdict = |(id, claim): (&String, &plait_lab::experiment::ProvenClaim)| Verdict {
         id: id.clone(),

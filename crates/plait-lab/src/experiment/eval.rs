@@ -175,7 +175,7 @@ impl<C: Cells> Evaluator<'_, C> {
                     left: texts.0.clone(),
                     left_value: at_worst(left),
                     list: Vec::new(),
-                    sign: sign.text(),
+                    sign: sign.sign(),
                     right: texts.1.clone(),
                     right_value: at_worst(right),
                     place: self.places(&points),

@@ -1,10 +1,10 @@
 //! What becomes of claims.
 
+use super::Claim;
 use super::embedded::Misses;
 use super::eval::{Cells, Evaluator, Shown};
 use super::names::Names;
 use super::results::Results;
-use super::{Claim, Kind};
 use crate::stats::percentile;
 use plait_base::Stream;
 
@@ -217,18 +217,5 @@ impl Cells for Resampled<'_> {
             return values;
         }
         self.picks.iter().map(|run| values[*run]).collect()
-    }
-}
-
-/// The worse of two standings' weights: for tallies.
-impl Kind {
-    /// The letter of the catalogue.
-    #[must_use]
-    pub const fn letter(self) -> char {
-        match self {
-            Kind::Exact => 'U',
-            Kind::Hard => 'H',
-            Kind::Soft => 'S',
-        }
     }
 }

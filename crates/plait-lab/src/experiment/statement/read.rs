@@ -1,171 +1,32 @@
-//! Statements about the cells of an experiment, as a claim makes them.
-//!
-//! ```text
-//! statement = [ "for" choice { "," choice } ":" ] expression
-//! expression = relation { "and" relation }
-//! relation  = sum { ("<" | "<=" | ">" | ">=" | "==" | "!=") sum }       50 <= x <= 56 is two
-//! sum       = product { ("+" | "-") product }             a minus has blanks around it
-//! product   = part { ("*" | "/") part }
-//! part      = ["-"] NUMBER ["%"] | FUNCTION "(" expression { "," expression } ")"
-//!           | "(" expression ")" | "{" AXIS ":" NUMBER { "," NUMBER } "}" | value
-//! value     = ROW "." MEASURE [ "." PATH ] [ "." STATISTIC ] [ "[" choice { "," choice } "]" ]
-//! choice    = AXIS | AXIS ("=" POINT { "|" POINT } | ("<" | "<=" | ">" | ">=" | "!=") POINT)
-//! ```
-//! An axis that a value does not name stands for all of its points, and a relation must hold at
-//! each. `for` takes the points one at a time; `for row=a|b:` puts each row in the place of `row`.
+//! Reading a statement, by its grammar.
 
-use super::array::{Array, Dim};
-use super::function::{FUNCTIONS, Function};
-use super::names::Names;
+use super::super::array::{Array, Dim};
+use super::super::function::{FUNCTIONS, Function};
+use super::super::names::Names;
+use super::{Each, Expression, Relations, Statement, Statistic, Value};
 use crate::error::{Fault, Place, ScenarioError};
+use crate::relation::Relation;
 
 /// The shape of a statement, for error messages.
 const GRAMMAR: &str =
     "such as `for n>10: lrf.message_delay_ms[rtt2=100ms] >= 2 * tcp.message_delay_ms`";
+/// Most numbers, values, brackets and calls of a statement: what is nested is read by recursion.
+const MOST_PARTS: usize = 200;
 
-/// A statement.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Statement {
-    /// As it was written.
-    pub text: String,
-    pub(super) each: Vec<Each>,
-    pub(super) all: Vec<Relations>,
-}
-
-/// What a statement is made for, one at a time.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Each {
-    /// The points of an axis.
-    Axis(usize, Vec<usize>),
-    /// Rows.
-    Row(Vec<usize>),
-}
-
-/// Expressions and the relations between neighbours; without one it is true where it is not zero.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Relations {
-    pub(super) sides: Vec<(String, Expression)>,
-    pub(super) signs: Vec<Sign>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sign {
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
-    Equal,
-    Differs,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Expression {
-    Literal(Array),
-    Value(Value),
-    Call(Function, Vec<Expression>),
-    /// The numbers of an axis' points, or of one of their fields.
-    Points(usize, Option<String>),
-    Sum(char, Box<Expression>, Box<Expression>),
-    /// 1 where all hold, otherwise 0.
-    Truth(Vec<Relations>),
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Value {
-    /// `None` stands for the row of `for`.
-    pub(super) row: Option<usize>,
-    pub(super) measure: String,
-    pub(super) statistic: Statistic,
-    /// Points by axis, where they were named; one point is no axis of the result.
-    pub(super) chosen: Vec<(usize, Vec<usize>)>,
-}
-
-/// What is made of the runs of a cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Statistic {
-    Mean,
-    Median,
-    Min,
-    Max,
-    Count,
-    Variance,
-    /// This percentile.
-    Percentile(u8),
-    /// Each run for itself.
-    Runs,
-}
-
-impl Sign {
-    const ALL: &'static [(&'static str, Sign)] = &[
-        ("<=", Sign::AtMost),
-        (">=", Sign::AtLeast),
-        ("==", Sign::Equal),
-        ("!=", Sign::Differs),
-        ("<", Sign::Less),
-        (">", Sign::Greater),
-    ];
-
-    pub(super) fn text(self) -> &'static str {
-        Sign::ALL.iter().find(|(_, sign)| *sign == self).map_or("", |(text, _)| text)
-    }
-
-    /// Sums of numbers that are exact in decimal may differ in their last bit: such are equal.
-    pub(super) fn holds(self, left: f64, right: f64) -> bool {
-        let equal = (left - right).abs() <= 1e-9 * left.abs().max(right.abs());
-        match self {
-            _ if left.is_nan() || right.is_nan() => false,
-            Sign::Less => left < right && !equal,
-            Sign::AtMost => left <= right || equal,
-            Sign::Greater => left > right && !equal,
-            Sign::AtLeast => left >= right || equal,
-            Sign::Equal => equal,
-            Sign::Differs => !equal,
-        }
-    }
-
-    /// How far it is from not holding, relative to the numbers: below zero where it does not.
-    pub(super) fn margin(self, left: f64, right: f64) -> f64 {
-        let scale = left.abs().max(right.abs()).max(f64::MIN_POSITIVE);
-        let difference = (right - left) / scale;
-        match self {
-            _ if difference.is_nan() => f64::NEG_INFINITY,
-            Sign::Less | Sign::AtMost => difference,
-            Sign::Greater | Sign::AtLeast => -difference,
-            Sign::Equal => -difference.abs(),
-            Sign::Differs => difference.abs(),
-        }
-    }
-}
-
-impl Statistic {
-    pub(super) const NAMES: &'static [&'static str] = &[
-        "mean", "median", "min", "max", "n", "var", "p5", "p25", "p75", "p90", "p95", "p99", "runs",
-    ];
-
-    fn named(name: &str) -> Option<Statistic> {
-        Some(match name {
-            "mean" => Statistic::Mean,
-            "median" => Statistic::Median,
-            "min" => Statistic::Min,
-            "max" => Statistic::Max,
-            "n" => Statistic::Count,
-            "var" => Statistic::Variance,
-            "runs" => Statistic::Runs,
-            _ if Statistic::NAMES.contains(&name) => {
-                Statistic::Percentile(name.get(1..)?.parse().ok()?)
-            }
-            _ => return None,
-        })
-    }
-}
+type Result<T> = core::result::Result<T, ScenarioError>;
 
 impl Statement {
     /// Reads a statement about cells of these names.
     ///
     /// # Errors
     /// Where it does not follow the grammar or names what is not there.
-    pub(super) fn parse(text: &str, place: &Place, names: &Names<'_>) -> Result<Statement> {
-        let mut reader = Reader { rest: text.trim_start(), text, place, names, row: false };
+    pub(in crate::experiment) fn parse(
+        text: &str,
+        place: &Place,
+        names: &Names<'_>,
+    ) -> Result<Statement> {
+        let mut reader =
+            Reader { rest: text.trim_start(), text, place, names, row: false, parts: 0 };
         let mut each = Vec::new();
         if reader.take_word("for") {
             loop {
@@ -184,27 +45,6 @@ impl Statement {
     }
 }
 
-impl Statement {
-    /// Whether it names a measure that `is` so.
-    pub(super) fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        self.all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
-    }
-}
-
-impl Expression {
-    fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        match self {
-            Expression::Literal(_) | Expression::Points(..) => false,
-            Expression::Value(value) => is(&value.measure),
-            Expression::Sum(_, left, right) => left.names(is) || right.names(is),
-            Expression::Call(_, arguments) => arguments.iter().any(|it| it.names(is)),
-            Expression::Truth(all) => {
-                all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
-            }
-        }
-    }
-}
-
 /// Reads a statement from its start to its end.
 struct Reader<'a> {
     rest: &'a str,
@@ -213,9 +53,9 @@ struct Reader<'a> {
     names: &'a Names<'a>,
     /// `row` stands for the rows of `for`.
     row: bool,
+    /// Parts that were read.
+    parts: usize,
 }
-
-type Result<T> = core::result::Result<T, ScenarioError>;
 
 impl<'a> Reader<'a> {
     fn refuse(&self, problem: &str) -> ScenarioError {
@@ -302,14 +142,13 @@ impl<'a> Reader<'a> {
         })?;
         self.rest = self.rest.trim_start();
         let all = &self.names.axes[axis].points;
-        let sign = Sign::ALL.iter().find(|(text, _)| self.rest.starts_with(text));
-        if let Some((text, sign)) = sign {
+        if let Some((text, sign)) = Relation::leading(self.rest) {
             self.take(text);
             let at = self.point(axis)?;
             let limit = all[at].number(None);
             let kept = |index: usize| match sign {
-                Sign::Equal => index == at,
-                Sign::Differs => index != at,
+                Relation::Equal => index == at,
+                Relation::Differs => index != at,
                 _ => all[index].number(None).zip(limit).is_some_and(|(a, b)| sign.holds(a, b)),
             };
             let points: Vec<usize> = (0..all.len()).filter(|index| kept(*index)).collect();
@@ -362,11 +201,9 @@ impl<'a> Reader<'a> {
     fn relations(&mut self) -> Result<Relations> {
         let mut sides = vec![self.side()?];
         let mut signs = Vec::new();
-        while let Some((text, sign)) =
-            Sign::ALL.iter().find(|(text, _)| self.rest.starts_with(text))
-        {
+        while let Some((text, sign)) = Relation::leading(self.rest) {
             self.take(text);
-            signs.push(*sign);
+            signs.push(sign);
             sides.push(self.side()?);
         }
         Ok(Relations { sides, signs })
@@ -398,6 +235,12 @@ impl<'a> Reader<'a> {
     }
 
     fn part(&mut self) -> Result<Expression> {
+        self.parts += 1;
+        if self.parts > MOST_PARTS {
+            return Err(
+                self.refuse(&format!("more than {MOST_PARTS} parts: make two claims of it"))
+            );
+        }
         if self.take("-") {
             let zero = Expression::Literal(Array::scalar(0.0));
             return Ok(Expression::Sum('-', zero.into(), self.part()?.into()));

@@ -1,0 +1,64 @@
+//! Claims.
+
+use super::super::names::Names;
+use super::super::statement::Statement;
+use super::super::{Claim, Kind};
+use super::{CLAIM_KEYS, Entry, Reader, Result};
+use crate::error::{Fault, ScenarioError};
+use crate::scenario::Given;
+use toml::Spanned;
+use toml::de::DeValue;
+
+impl Reader<'_> {
+    pub(super) fn claim(
+        &mut self,
+        whole: &Spanned<DeValue<'_>>,
+        entries: &[Entry<'_, '_>],
+        field: &str,
+    ) -> Result<()> {
+        let (mut id, mut kind, mut core, mut says, mut holds) =
+            (String::new(), None, false, String::new(), None);
+        for (key, value) in entries {
+            let field = format!("{field}.{}", key.get_ref());
+            let text = self.text(value, &field)?;
+            let given = Given { place: self.source.place(&value.span(), &field), text };
+            match key.get_ref().as_ref() {
+                "id" => id = given.text,
+                "core" => core = given.switch()?,
+                "says" => says = given.text,
+                "kind" => {
+                    let kinds = [Kind::Exact, Kind::Hard, Kind::Soft];
+                    let found = kinds.into_iter().find(|kind| kind.name() == given.text);
+                    let names = || kinds.iter().map(|kind| kind.name());
+                    kind = Some(found.ok_or_else(|| given.unknown("kind", names()))?);
+                }
+                "holds" => {
+                    let rows = self.experiment.row_names();
+                    let names = Names {
+                        rows: &rows,
+                        axes: &self.experiment.axes,
+                        paths: &self.experiment.paths,
+                    };
+                    holds = Some(Statement::parse(&given.text, &given.place, &names)?);
+                }
+                _ => return Err(self.unknown(key, "key of a claim", CLAIM_KEYS.iter().copied())),
+            }
+        }
+        let place = self.source.place(&whole.span(), field);
+        let missing = |what: &str| {
+            ScenarioError::new(&place, Fault::Missing, "", &format!("the claim has no `{what}`"))
+        };
+        if id.is_empty() || says.is_empty() {
+            return Err(missing(if id.is_empty() { "id" } else { "says" }));
+        }
+        let claim = Claim {
+            id,
+            kind: kind.ok_or_else(|| missing("kind"))?,
+            core,
+            says,
+            holds: holds.ok_or_else(|| missing("holds"))?,
+        };
+        self.experiment.claims.push(claim);
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! Reading an experiment file. Beside the keys of a scenario file it has those of [`KEYS`].
+
+mod claim;
+mod picture;
+mod row;
+mod sweep;
+
+use super::{Experiment, Quick, Row, RowSubject};
+use crate::error::{Fault, Place, ScenarioError};
+use crate::scenario::file::{Source, in_order};
+use crate::scenario::{Draft, Given, SETTINGS};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
+
+type Result<T> = core::result::Result<T, ScenarioError>;
+type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
+
+/// The keys of an experiment beside those of a scenario, and what they are.
+pub(in crate::experiment) const KEYS: &[(&str, &str)] = &[
+    ("title", "what it shows, in a line"),
+    ("reported", "what the paper reports"),
+    ("notes", "what had to be decided, a list of texts"),
+    ("sweep", "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
+    (
+        "row",
+        "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = [points] }",
+    ),
+    ("claim", "[[claim]]: id, kind, core, says, holds"),
+    ("picture", "[[picture]]: kind, title, measure, rows, x, y, log, against"),
+    (
+        "quick",
+        "what a quick run makes do with: settings, and sweep = { AXIS = [points] or a number of them }",
+    ),
+];
+/// Keys of a row that are no settings.
+pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "only"];
+/// Keys of a claim.
+pub(in crate::experiment) const CLAIM_KEYS: &[&str] = &["id", "kind", "core", "says", "holds"];
+/// Keys of a picture.
+pub(in crate::experiment) const PICTURE_KEYS: &[&str] =
+    &["kind", "title", "measure", "rows", "x", "y", "log", "against"];
+/// Settings of a scenario that an experiment says in another way.
+pub(in crate::experiment) const NOT_OURS: &[&str] = &["vary", "expect", "jobs"];
+/// Most points of an axis.
+const MOST_POINTS: usize = 1_000;
+
+impl Experiment {
+    /// Reads an experiment; `name` is the file's, for messages, and its stem is the experiment's
+    /// name.
+    ///
+    /// # Errors
+    /// Where it is no TOML, has an unknown key or a value that cannot be taken, with line and
+    /// column. What the settings say is read by [`super::Plan::of`].
+    pub fn from_toml(name: &str, text: &str) -> Result<Experiment> {
+        let source = Source { name, text };
+        let document = source.parse()?;
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let mut reader = Reader {
+            source: &source,
+            experiment: Experiment {
+                id: file.trim_end_matches(".toml").to_owned(),
+                title: String::new(),
+                reported: String::new(),
+                notes: Vec::new(),
+                axes: Vec::new(),
+                rows: Vec::new(),
+                claims: Vec::new(),
+                pictures: Vec::new(),
+                quick: Quick::default(),
+                draft: Draft::new(),
+                paths: Vec::new(),
+            },
+        };
+        let entries = in_order(document.get_ref());
+        // What is named comes before what names it, in whatever order they stand.
+        for (key, value) in &entries {
+            reader.plain(key, value)?;
+        }
+        for wanted in ["sweep", "row", "quick", "picture", "claim"] {
+            if let Some((_, value)) = entries.iter().find(|(key, _)| key.get_ref() == wanted) {
+                reader.table(wanted, value)?;
+            }
+            if wanted == "row" {
+                reader.finish_rows()?;
+            }
+        }
+        if reader.experiment.title.is_empty() {
+            let place = source.place(&(0..0), "");
+            return Err(ScenarioError::new(&place, Fault::Missing, "", "it has no title")
+                .allow("title = \"...\""));
+        }
+        Ok(reader.experiment)
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    experiment: Experiment,
+}
+
+impl Reader<'_> {
+    /// Takes what is no table of an experiment: its texts, and the scenario.
+    fn plain(&mut self, key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        let name = key.get_ref().as_ref();
+        match name {
+            "title" => self.experiment.title = self.text(value, name)?,
+            "reported" => self.experiment.reported = self.text(value, name)?,
+            "notes" => self.experiment.notes = self.texts(value, name)?,
+            "sweep" | "row" | "claim" | "picture" | "quick" => {}
+            "schedulers" => {
+                for (text, place) in self.placed(value, name)? {
+                    let given = Given { place, text: text.clone() };
+                    self.experiment.rows.push(Row {
+                        name: text.clone(),
+                        subject: RowSubject::Scheduler(text),
+                        settings: Vec::new(),
+                        only: BTreeMap::new(),
+                        given,
+                    });
+                }
+            }
+            _ => {
+                let spelled = name.replace('_', "-");
+                let known = SETTINGS.iter().any(|it| it.name == spelled) || name == "path";
+                if !known || NOT_OURS.contains(&name) {
+                    let settings = SETTINGS.iter().map(|it| it.name);
+                    let names = KEYS.iter().map(|it| it.0).chain(["path"]).chain(settings);
+                    let names = names.filter(|it| !NOT_OURS.contains(it));
+                    return Err(self.unknown(key, "key of an experiment", names));
+                }
+                self.source.entry(key, value, &mut self.experiment.draft)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        match name {
+            "claim" | "picture" => {
+                let Some(list) = value.get_ref().as_array() else {
+                    return Err(self.source.mistyped(value, name, &format!("[[{name}]]")));
+                };
+                for (at, item) in list.iter().enumerate() {
+                    let field = format!("{name}[{at}]");
+                    let table = self.entries(item, &field)?;
+                    if name == "claim" {
+                        self.claim(item, &table, &field)?;
+                    } else {
+                        self.picture(item, &table, &field)?;
+                    }
+                }
+                Ok(())
+            }
+            _ => {
+                for (key, value) in self.entries(value, name)? {
+                    let field = format!("{name}.{}", key.get_ref());
+                    match name {
+                        "sweep" => self.axis(key, value, &field)?,
+                        "row" => self.row(key, value, &field)?,
+                        _ => self.quick(key, value, &field)?,
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn entries<'b, 'i>(
+        &self,
+        value: &'b Spanned<DeValue<'i>>,
+        field: &str,
+    ) -> Result<Vec<Entry<'b, 'i>>> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(in_order(table)),
+            _ => Err(self.source.mistyped(value, field, "a table")),
+        }
+    }
+
+    fn unknown<'b>(
+        &self,
+        key: &Spanned<DeString<'_>>,
+        what: &str,
+        names: impl IntoIterator<Item = &'b str>,
+    ) -> ScenarioError {
+        let place = self.source.place(&key.span(), key.get_ref());
+        ScenarioError::unknown(&place, what, key.get_ref(), names)
+    }
+
+    fn text(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
+        let text = self.source.text(value, field)?;
+        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    fn texts(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Vec<String>> {
+        Ok(self.placed(value, field)?.into_iter().map(|(text, _)| text).collect())
+    }
+
+    /// The texts of a list, or the one that stands in its place.
+    fn placed(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Vec<(String, Place)>> {
+        let one = |item: &Spanned<DeValue<'_>>| {
+            Ok((self.source.text(item, field)?, self.source.place(&item.span(), field)))
+        };
+        match value.get_ref().as_array() {
+            Some(list) => list.iter().map(one).collect(),
+            None => Ok(vec![one(value)?]),
+        }
+    }
+}

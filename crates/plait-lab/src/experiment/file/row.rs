@@ -1,0 +1,128 @@
+//! Rows, the settings in which they differ, and what a quick run makes do with.
+
+use super::super::{Row, RowSubject};
+use super::{NOT_OURS, ROW_KEYS, Reader, Result};
+use crate::error::{Fault, ScenarioError};
+use crate::scenario::{Given, SETTINGS};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
+
+impl Reader<'_> {
+    pub(super) fn row(
+        &mut self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+    ) -> Result<()> {
+        let name = key.get_ref().to_string();
+        let place = self.source.place(&key.span(), field);
+        let mut row = Row {
+            name: name.clone(),
+            subject: RowSubject::Single(String::new()),
+            settings: Vec::new(),
+            only: BTreeMap::new(),
+            given: Given { place: place.clone(), text: name.clone() },
+        };
+        let mut subjects = 0;
+        for (key, value) in self.entries(value, field)? {
+            let field = format!("{field}.{}", key.get_ref());
+            match key.get_ref().as_ref() {
+                "scheduler" => {
+                    let text = self.text(value, &field)?;
+                    row.given = Given {
+                        place: self.source.place(&value.span(), &field),
+                        text: text.clone(),
+                    };
+                    (row.subject, subjects) = (RowSubject::Scheduler(text), subjects + 1);
+                }
+                "single" => {
+                    let text = self.text(value, &field)?;
+                    row.given = Given {
+                        place: self.source.place(&value.span(), &field),
+                        text: text.clone(),
+                    };
+                    (row.subject, subjects) = (RowSubject::Single(text), subjects + 1);
+                }
+                "only" => {
+                    for (axis, points) in self.entries(value, &field)? {
+                        let (axis, points) = self.points(axis, points, &field)?;
+                        row.only.insert(axis, points);
+                    }
+                }
+                _ => {
+                    let names = SETTINGS.iter().map(|it| it.name).chain(ROW_KEYS.iter().copied());
+                    row.settings.push(self.setting(key, value, &field, names)?);
+                }
+            }
+        }
+        if subjects != 1 {
+            let problem = "a row has one scheduler, or one single path";
+            return Err(ScenarioError::new(&place, Fault::Missing, &name, problem)
+                .allow("scheduler = \"minrtt\", or single = \"wifi\""));
+        }
+        if self.experiment.rows.iter().any(|known| known.name == name) {
+            return Err(ScenarioError::new(&place, Fault::Conflict, &name, "given twice"));
+        }
+        self.experiment.rows.push(row);
+        Ok(())
+    }
+
+    /// A setting in the place of that of the experiment.
+    fn setting<'b>(
+        &self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+        names: impl Iterator<Item = &'b str>,
+    ) -> Result<(String, Given)> {
+        let spelled = key.get_ref().replace('_', "-");
+        let known = SETTINGS.iter().find(|it| it.name == spelled && !it.repeats);
+        let ours = |name: &str| !NOT_OURS.contains(&name) && name != "schedulers";
+        let Some(setting) = known.filter(|it| ours(it.name)) else {
+            return Err(self.unknown(key, "setting", names.filter(|name| ours(name))));
+        };
+        let text = self.source.texts(value, field, false)?.join(",");
+        let place = self.source.place(&value.span(), field);
+        Ok((setting.name.to_owned(), Given { place, text }))
+    }
+
+    pub(super) fn quick(
+        &mut self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+    ) -> Result<()> {
+        if key.get_ref() == "sweep" {
+            for (axis, points) in self.entries(value, field)? {
+                let (axis, points) = self.points(axis, points, field)?;
+                self.experiment.quick.points.insert(axis, points);
+            }
+            return Ok(());
+        }
+        let names = SETTINGS.iter().map(|it| it.name).chain(["sweep"]);
+        let setting = self.setting(key, value, field, names)?;
+        self.experiment.quick.settings.push(setting);
+        Ok(())
+    }
+
+    /// What rows stand for is checked once all are there.
+    pub(super) fn finish_rows(&mut self) -> Result<()> {
+        let paths = self.experiment.draft.paths.iter().map(|path| path.name.text.clone());
+        self.experiment.paths = paths.collect();
+        for row in &self.experiment.rows {
+            if let RowSubject::Single(path) = &row.subject
+                && !self.experiment.paths.contains(path)
+            {
+                let names = self.experiment.paths.iter().map(String::as_str);
+                return Err(row.given.unknown("path", names));
+            }
+        }
+        if self.experiment.rows.is_empty() {
+            let place = self.source.place(&(0..0), "");
+            return Err(ScenarioError::new(&place, Fault::Missing, "", "it has no rows")
+                .allow("schedulers = [...], or [row.NAME]"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! The axes of a sweep, and points of them.
+
+use super::super::axis::{Axis, Point};
+use super::{MOST_POINTS, Reader, Result};
+use crate::error::{Fault, ScenarioError};
+use crate::scenario::Given;
+use crate::scenario::file::in_order;
+use crate::vary::{Number, range};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+impl Reader<'_> {
+    pub(super) fn axis(
+        &mut self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+    ) -> Result<()> {
+        let name = key.get_ref().as_ref();
+        let place = self.source.place(&key.span(), field);
+        let word = |text: &str| {
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
+        if !word(name) || ["row", "for", "and", "at"].contains(&name) {
+            return Err(ScenarioError::new(&place, Fault::Invalid, name, "not a name of an axis")
+                .allow("letters, digits and `_`; not row, for, and, at"));
+        }
+        let axis = match value.get_ref() {
+            DeValue::Table(table) if table.contains_key("design") => {
+                self.design(name, table, value, field)?
+            }
+            DeValue::String(text) if text.contains("..") => {
+                let points = range(text).map_err(|problem| {
+                    let place = self.source.place(&value.span(), field);
+                    ScenarioError::new(&place, Fault::Invalid, text, &problem)
+                        .allow("FROM..TO:POINTS, such as 40ms..400ms:10")
+                })?;
+                Axis {
+                    name: name.to_owned(),
+                    points: points.iter().map(|it| Point::plain(it)).collect(),
+                }
+            }
+            DeValue::Array(list) => {
+                let points: Result<Vec<Point>> =
+                    list.iter().map(|item| self.point(item, field)).collect();
+                Axis { name: name.to_owned(), points: points? }
+            }
+            _ => Axis { name: name.to_owned(), points: vec![self.point(value, field)?] },
+        };
+        let twice = (1..axis.points.len())
+            .find(|at| axis.points[..*at].iter().any(|it| it.text == axis.points[*at].text));
+        let problem = match twice {
+            Some(at) => format!("the point `{}` is given twice", axis.points[at].text),
+            None if axis.points.is_empty() => "an axis has at least one point".to_owned(),
+            None if axis.points.len() > MOST_POINTS => format!("more than {MOST_POINTS} points"),
+            None => {
+                self.experiment.axes.push(axis);
+                return Ok(());
+            }
+        };
+        Err(ScenarioError::new(&place, Fault::Invalid, "", &problem))
+    }
+
+    /// A text, or `{ is = TEXT, field = TEXT, ... }`.
+    fn point(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Point> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return Ok(Point::plain(&self.source.text(value, field)?));
+        };
+        let mut fields = BTreeMap::new();
+        for (key, value) in in_order(table) {
+            let text = self.source.text(value, &format!("{field}.{}", key.get_ref()))?;
+            fields.insert(key.get_ref().to_string(), text);
+        }
+        let Some(text) = fields.remove("is") else {
+            let place = self.source.place(&value.span(), field);
+            return Err(ScenarioError::new(&place, Fault::Missing, "", "the point has no name")
+                .allow("is = \"...\""));
+        };
+        Ok(Point { fields, ..Point::plain(&text) })
+    }
+
+    /// `{ design = COUNT, seed = NUMBER, FIELD = "FROM..TO", ... }`; for one coordinate in several
+    /// ranges `FIELD = { low = "FROM..TO", high = "FROM..TO" }`, which are `FIELD_low`, `FIELD_high`.
+    fn design(
+        &self,
+        name: &str,
+        table: &DeTable<'_>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+    ) -> Result<Axis> {
+        let (mut count, mut seed, mut ranges) = (0, 1, Vec::new());
+        for (key, value) in in_order(table) {
+            let field = format!("{field}.{}", key.get_ref());
+            let given = |value: &Spanned<DeValue<'_>>| {
+                let text = self.source.text(value, &field)?;
+                Ok(Given { place: self.source.place(&value.span(), &field), text })
+            };
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("design", _) => count = given(value)?.count(1, MOST_POINTS as u64)?,
+                ("seed", _) => seed = given(value)?.count(0, u64::MAX)?,
+                (name, DeValue::Table(several)) => {
+                    let mut list = Vec::new();
+                    for (key, value) in in_order(several) {
+                        list.push(ends(&given(value)?, &format!("{name}_{}", key.get_ref()))?);
+                    }
+                    ranges.push(list);
+                }
+                (name, _) => ranges.push(vec![ends(&given(value)?, name)?]),
+            }
+        }
+        if ranges.is_empty() {
+            let place = self.source.place(&value.span(), field);
+            let problem = "the design has no ranges";
+            return Err(ScenarioError::new(&place, Fault::Missing, "", problem)
+                .allow("rate = \"1mbit..100mbit\""));
+        }
+        Ok(Axis::designed(name, count as usize, seed, &ranges))
+    }
+
+    /// Points of an axis that is there, or how many of them, evenly spaced.
+    pub(super) fn points(
+        &self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+    ) -> Result<(usize, Vec<usize>)> {
+        let axes = &self.experiment.axes;
+        let Some(at) = axes.iter().position(|axis| axis.name == *key.get_ref()) else {
+            return Err(self.unknown(key, "axis", axes.iter().map(|axis| axis.name.as_str())));
+        };
+        let all = &axes[at];
+        if let DeValue::Integer(_) = value.get_ref() {
+            let given = Given {
+                place: self.source.place(&value.span(), field),
+                text: self.text(value, field)?,
+            };
+            let count = given.count(1, all.points.len() as u64)? as usize;
+            return Ok((at, (0..count).map(|it| it * all.points.len() / count).collect()));
+        }
+        let mut points = Vec::new();
+        for (text, place) in self.placed(value, field)? {
+            points.push(all.position(text.trim()).ok_or_else(|| {
+                let names = all.points.iter().map(|it| it.text.as_str());
+                ScenarioError::unknown(&place, "point", text.trim(), names)
+            })?);
+        }
+        if points.is_empty() {
+            let place = self.source.place(&value.span(), field);
+            let problem = "no point of the axis is left";
+            return Err(ScenarioError::new(&place, Fault::Invalid, "", problem)
+                .allow("at least one of its points"));
+        }
+        Ok((at, points))
+    }
+}
+
+/// `FROM..TO`
+fn ends(given: &Given, name: &str) -> Result<(String, Number, Number)> {
+    let ends = given
+        .text
+        .split_once("..")
+        .and_then(|(low, high)| Some((Number::parse(low).ok()?, Number::parse(high).ok()?)));
+    match ends {
+        Some((low, high)) if low.unit == high.unit && low.amount <= high.amount => {
+            Ok((name.to_owned(), low, high))
+        }
+        _ => Err(given
+            .error(Fault::Invalid, "not a range")
+            .allow("FROM..TO, such as 1mbit..100mbit")),
+    }
+}

@@ -1,0 +1,126 @@
+//! Statements about the cells of an experiment, as a claim makes them.
+//!
+//! ```text
+//! statement = [ "for" choice { "," choice } ":" ] expression
+//! expression = relation { "and" relation }
+//! relation  = sum { ("<" | "<=" | ">" | ">=" | "==" | "!=") sum }       50 <= x <= 56 is two
+//! sum       = product { ("+" | "-") product }             a minus has blanks around it
+//! product   = part { ("*" | "/") part }
+//! part      = ["-"] NUMBER ["%"] | FUNCTION "(" expression { "," expression } ")"
+//!           | "(" expression ")" | "{" AXIS ":" NUMBER { "," NUMBER } "}" | value
+//! value     = ROW "." MEASURE [ "." PATH ] [ "." STATISTIC ] [ "[" choice { "," choice } "]" ]
+//! choice    = AXIS | AXIS ("=" POINT { "|" POINT } | ("<" | "<=" | ">" | ">=" | "!=") POINT)
+//! ```
+//! An axis that a value does not name stands for all of its points, and a relation must hold at
+//! each. `for` takes the points one at a time; `for row=a|b:` puts each row in the place of `row`.
+
+mod read;
+
+use super::array::Array;
+use super::function::Function;
+use crate::relation::Relation;
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statement {
+    /// As it was written.
+    pub text: String,
+    pub(in crate::experiment) each: Vec<Each>,
+    pub(in crate::experiment) all: Vec<Relations>,
+}
+
+/// What a statement is made for, one at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::experiment) enum Each {
+    /// The points of an axis.
+    Axis(usize, Vec<usize>),
+    /// Rows.
+    Row(Vec<usize>),
+}
+
+/// Expressions and the relations between neighbours; without one it is true where it is not zero.
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::experiment) struct Relations {
+    pub(in crate::experiment) sides: Vec<(String, Expression)>,
+    pub(in crate::experiment) signs: Vec<Relation>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::experiment) enum Expression {
+    Literal(Array),
+    Value(Value),
+    Call(Function, Vec<Expression>),
+    /// The numbers of an axis' points, or of one of their fields.
+    Points(usize, Option<String>),
+    Sum(char, Box<Expression>, Box<Expression>),
+    /// 1 where all hold, otherwise 0.
+    Truth(Vec<Relations>),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::experiment) struct Value {
+    /// `None` stands for the row of `for`.
+    pub(in crate::experiment) row: Option<usize>,
+    pub(in crate::experiment) measure: String,
+    pub(in crate::experiment) statistic: Statistic,
+    /// Points by axis, where they were named; one point is no axis of the result.
+    pub(in crate::experiment) chosen: Vec<(usize, Vec<usize>)>,
+}
+
+/// What is made of the runs of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::experiment) enum Statistic {
+    Mean,
+    Median,
+    Min,
+    Max,
+    Count,
+    Variance,
+    /// This percentile.
+    Percentile(u8),
+    /// Each run for itself.
+    Runs,
+}
+
+impl Statistic {
+    pub(in crate::experiment) const NAMES: &'static [&'static str] = &[
+        "mean", "median", "min", "max", "n", "var", "p5", "p25", "p75", "p90", "p95", "p99", "runs",
+    ];
+
+    fn named(name: &str) -> Option<Statistic> {
+        Some(match name {
+            "mean" => Statistic::Mean,
+            "median" => Statistic::Median,
+            "min" => Statistic::Min,
+            "max" => Statistic::Max,
+            "n" => Statistic::Count,
+            "var" => Statistic::Variance,
+            "runs" => Statistic::Runs,
+            _ if Statistic::NAMES.contains(&name) => {
+                Statistic::Percentile(name.get(1..)?.parse().ok()?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Statement {
+    /// Whether it names a measure that `is` so.
+    pub(in crate::experiment) fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
+    }
+}
+
+impl Expression {
+    fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        match self {
+            Expression::Literal(_) | Expression::Points(..) => false,
+            Expression::Value(value) => is(&value.measure),
+            Expression::Sum(_, left, right) => left.names(is) || right.names(is),
+            Expression::Call(_, arguments) => arguments.iter().any(|it| it.names(is)),
+            Expression::Truth(all) => {
+                all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
+            }
+        }
+    }
+}
