@@ -1,33 +1,15 @@
 //! What a request and its answer cost beside idle connections: two endpoints back to back, one, 1,000
 //! and 10,000 connections of two subflows, one of which is in use. One element is one segment.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{endpoint, spec};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use plait_base::{ConnId, PathId, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
-use std::sync::Arc;
+use plait_base::{ConnId, Span, Time};
+use plait_core::Endpoint;
 
 const PORT: u16 = 80;
-
-struct Seeded(Stream);
-
-impl Entropy for Seeded {
-    fn bits(&mut self) -> u64 {
-        self.0.bits()
-    }
-}
-
-fn spec(first: u16) -> ConnectionSpec {
-    let scheduler = plait_sched::Spec::parse("minrtt").expect("a scheduler");
-    let controller = plait_cc::Spec::parse("cubic").expect("a controller");
-    let path = |id| PathConfig { path: PathId(id), backup: false };
-    ConnectionSpec {
-        config: Config::default(),
-        paths: vec![path(first), path(first + 1)],
-        addresses: Vec::new(),
-        scheduler: Arc::new(move || scheduler.build()),
-        controller: Arc::new(move |_| controller.build()),
-    }
-}
 
 struct Pair {
     now: Time,
@@ -38,9 +20,8 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let endpoint = |name| Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))));
-        let (client, mut server) = (endpoint("client"), endpoint("server"));
-        server.listen(PORT, spec(0));
+        let (client, mut server) = (endpoint(1, "client"), endpoint(1, "server"));
+        server.listen(PORT, spec("minrtt", "cubic", 0..2));
         Pair { now: Time::ZERO, client, server, segments: 0 }
     }
 
@@ -76,7 +57,7 @@ impl Pair {
     fn connect(&mut self, first: u16) -> (ConnId, ConnId) {
         // The joins of all connections are limited each second.
         self.now += Span::from_millis(2);
-        let client = self.client.connect(self.now, PORT, spec(first));
+        let client = self.client.connect(self.now, PORT, spec("minrtt", "cubic", first..first + 2));
         self.carry();
         let server = self.server.poll_accept().expect("an accepted connection");
         self.exchange((client, server));

@@ -9,43 +9,28 @@
 //! elsewhere. `PLAIT_BLESS=1` writes the corpus anew.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod common;
+
+use common::endpoint;
 use plait_base::{PathId, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
+use plait_core::{Config, ConnectionSpec, Endpoint};
 use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse_into};
 use plait_wire::{Payload, Segment, Sum};
 use std::fs;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 const PORT: u16 = 80;
 
 /// A packet, and the step at which its client sent it.
 type Sent = (u64, Vec<u8>);
 
-struct Seeded(Stream);
-
-impl Entropy for Seeded {
-    fn bits(&mut self) -> u64 {
-        self.0.bits()
-    }
-}
-
-fn endpoint(name: &str) -> Endpoint {
-    Endpoint::new(Box::new(Seeded(Stream::new(5, &[name]))))
-}
-
 fn spec(checksum: bool) -> ConnectionSpec {
-    let scheduler = plait_sched::Spec::parse("roundrobin").unwrap();
-    let controller = plait_cc::Spec::parse("reno").unwrap();
-    let path = |id| PathConfig { path: PathId(id), backup: false };
     ConnectionSpec {
         config: Config { checksum, ..Config::default() },
-        paths: vec![path(0), path(1)],
         addresses: vec![IpAddr::from([10, 9, 9, 9])],
-        scheduler: Arc::new(move || scheduler.build()),
-        controller: Arc::new(move |_| controller.build()),
+        ..common::spec("roundrobin", "reno", 0..2)
     }
 }
 
@@ -64,7 +49,7 @@ fn headers(path: PathId) -> Headers {
 #[cfg(not(feature = "planted-bugs"))]
 fn converse(name: &str) -> Vec<Sent> {
     let checksum = name == "checksum";
-    let (mut client, mut server) = (endpoint("client"), endpoint("server"));
+    let (mut client, mut server) = (endpoint(5, "client"), endpoint(5, "server"));
     server.listen(PORT, spec(checksum));
     let id = client.connect(at(0), PORT, spec(checksum));
     let (mut sent, mut accepted) = (Vec::new(), None);
@@ -142,7 +127,7 @@ struct Target {
 
 impl Target {
     fn new(checksum: bool) -> Target {
-        let mut server = endpoint("server");
+        let mut server = endpoint(5, "server");
         server.listen(PORT, spec(checksum));
         server.check_invariants(true);
         let segment = Segment::default();

@@ -5,20 +5,20 @@
 //! `PLAIT_SOAK=1` makes the floods as long as the security goals state them.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+#[path = "common/heap.rs"]
+mod heap;
+
+use common::{endpoint, spec};
+use heap::held;
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{ConnId, PathId, ServerAddress, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
+use plait_core::{Config, ConnectionState, Endpoint};
 use plait_wire::{
     AddAddr, Flags, JoinAck, JoinSyn, Key, MpCapable, Mptcp, Options, Payload, Segment,
 };
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
-
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const PORT: u16 = 80;
 /// Transfers run so long.
@@ -27,33 +27,6 @@ const SECONDS: u64 = 3;
 const EACH_MS: u64 = 20;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
-
-/// Bytes that the process holds.
-fn held() -> usize {
-    let stats = ALLOCATOR.stats();
-    stats.bytes_allocated - stats.bytes_deallocated
-}
-
-struct Seeded(Stream);
-
-impl Entropy for Seeded {
-    fn bits(&mut self) -> u64 {
-        self.0.bits()
-    }
-}
-
-fn spec() -> ConnectionSpec {
-    let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
-    let controller = plait_cc::Spec::parse("cubic").unwrap();
-    let path = |id| PathConfig { path: PathId(id), backup: false };
-    ConnectionSpec {
-        config: Config::default(),
-        paths: vec![path(0), path(1)],
-        addresses: Vec::new(),
-        scheduler: Arc::new(move || scheduler.build()),
-        controller: Arc::new(move |_| controller.build()),
-    }
-}
 
 /// What is known of the transfer by one who sees its packets.
 #[derive(Clone, Copy, Default)]
@@ -90,10 +63,10 @@ type Attack<'a> = dyn FnMut(&Sight, &mut Stream) -> Option<(usize, PathId, Segme
 
 impl Transfer {
     fn new() -> Transfer {
-        let end = |name: &str| Endpoint::new(Box::new(Seeded(Stream::new(3, &[name]))));
+        let end = |name: &str| endpoint(3, name);
         let mut ends = [end("client"), end("server")];
-        ends[SERVER].listen(PORT, spec());
-        let id = ends[CLIENT].connect(Time::ZERO, PORT, spec());
+        ends[SERVER].listen(PORT, spec("minrtt", "cubic", 0..2));
+        let id = ends[CLIENT].connect(Time::ZERO, PORT, spec("minrtt", "cubic", 0..2));
         Transfer {
             now: Time::ZERO,
             ends,
@@ -459,10 +432,10 @@ fn challenges() -> Result<(), Failed> {
 /// one nothing is the same, and with the same one all is.
 fn all_is_drawn() -> Result<(), Failed> {
     let drawn = |seed| {
-        let mut client = Endpoint::new(Box::new(Seeded(Stream::new(seed, &["client"]))));
-        let mut server = Endpoint::new(Box::new(Seeded(Stream::new(seed, &["server"]))));
-        server.listen(PORT, spec());
-        client.connect(Time::ZERO, PORT, spec());
+        let mut client = endpoint(seed, "client");
+        let mut server = endpoint(seed, "server");
+        server.listen(PORT, spec("minrtt", "cubic", 0..2));
+        client.connect(Time::ZERO, PORT, spec("minrtt", "cubic", 0..2));
         let mut seen = BTreeSet::new();
         for _ in 0..6 {
             for up in [true, false] {

@@ -2,32 +2,18 @@
 //! time, back to back, what each has allocated counted apart.
 #![allow(clippy::unwrap_used)]
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use plait_base::{ConnId, PathId, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
-use plait_wire::Segment;
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::alloc::System;
-use std::sync::Arc;
+mod common;
+#[path = "common/heap.rs"]
+mod heap;
 
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+use common::{endpoint, spec};
+use heap::held;
+use libtest_mimic::{Arguments, Failed, Trial};
+use plait_base::{ConnId, Span, Time};
+use plait_core::{ConnectionSpec, ConnectionState, Endpoint};
+use plait_wire::Segment;
 
 const PORT: u16 = 80;
-
-/// Bytes that the process holds.
-fn held() -> usize {
-    let stats = ALLOCATOR.stats();
-    stats.bytes_allocated - stats.bytes_deallocated
-}
-
-struct Seeded(Stream);
-
-impl Entropy for Seeded {
-    fn bits(&mut self) -> u64 {
-        self.0.bits()
-    }
-}
 
 /// An endpoint and the bytes that it holds.
 struct Weighed {
@@ -37,7 +23,7 @@ struct Weighed {
 
 impl Weighed {
     fn new(name: &str) -> Weighed {
-        let endpoint = Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))));
+        let endpoint = endpoint(1, name);
         Weighed { endpoint, bytes: 0 }
     }
 
@@ -46,19 +32,6 @@ impl Weighed {
         let result = f(&mut self.endpoint);
         self.bytes = self.bytes.wrapping_add(held().wrapping_sub(before));
         result
-    }
-}
-
-fn spec(scheduler: &str, controller: &str, first: u16) -> ConnectionSpec {
-    let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
-    let controller = plait_cc::Spec::parse(controller).unwrap();
-    let path = |id| PathConfig { path: PathId(id), backup: false };
-    ConnectionSpec {
-        config: Config::default(),
-        paths: vec![path(first), path(first + 1)],
-        addresses: Vec::new(),
-        scheduler: Arc::new(move || scheduler.build()),
-        controller: Arc::new(move |_| controller.build()),
     }
 }
 
@@ -86,7 +59,7 @@ struct Pair {
 impl Pair {
     fn new(scheduler: &str, controller: &str) -> Pair {
         let (client, mut server) = (Weighed::new("client"), Weighed::new("server"));
-        let spec = spec(scheduler, controller, 0);
+        let spec = spec(scheduler, controller, 0..2);
         server.call(|it| it.listen(PORT, spec));
         Pair { now: Time::ZERO, client, server, recycles: true }
     }
@@ -146,7 +119,7 @@ fn idle() -> Result<(), Failed> {
         let mut pair = Pair::new(scheduler, controller);
         // Those that are kept are the endpoint's, however many connections it has.
         pair.recycles = false;
-        let spec = spec(scheduler, controller, 0);
+        let spec = spec(scheduler, controller, 0..2);
         pair.connect(&spec);
         let before = (pair.client.bytes, pair.server.bytes);
         for _ in 0..MANY {
@@ -169,7 +142,7 @@ fn idle() -> Result<(), Failed> {
 /// afterwards is what it held after the first hundred.
 fn memory_returns() -> Result<(), Failed> {
     let mut pair = Pair::new("minrtt", "cubic");
-    let spec = spec("minrtt", "cubic", 0);
+    let spec = spec("minrtt", "cubic", 0..2);
     let mut after_few = (0, 0);
     for round in 0..11_u16 {
         let many = if round == 0 { 100 } else { MANY };

@@ -1,36 +1,18 @@
 //! What an endpoint keeps of connections that are over: two endpoints in virtual time, back to back.
 #![allow(clippy::unwrap_used)]
 
-use plait_base::{ConnId, PathId, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
+mod common;
+
+use common::endpoint;
+use plait_base::{ConnId, PathId, Span, Time};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Options, Segment};
-use std::sync::Arc;
 
 const PORT: u16 = 80;
 const TIME_WAIT: Span = Span::from_secs(60);
 
-struct Seeded(Stream);
-
-impl Entropy for Seeded {
-    fn bits(&mut self) -> u64 {
-        self.0.bits()
-    }
-}
-
 fn spec(config: Config) -> ConnectionSpec {
-    let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
-    let controller = plait_cc::Spec::parse("reno").unwrap();
-    ConnectionSpec {
-        config,
-        paths: vec![PathConfig { path: PathId(0), backup: false }],
-        addresses: Vec::new(),
-        scheduler: Arc::new(move || scheduler.build()),
-        controller: Arc::new(move |_| controller.build()),
-    }
-}
-
-fn endpoint(name: &str) -> Endpoint {
-    Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))))
+    ConnectionSpec { config, ..common::spec("minrtt", "reno", 0..1) }
 }
 
 /// A client and a server, and a wire that takes no time.
@@ -42,9 +24,9 @@ struct Pair {
 
 impl Pair {
     fn new(config: Config) -> Pair {
-        let mut server = endpoint("server");
+        let mut server = endpoint(1, "server");
         server.listen(PORT, spec(config));
-        Pair { now: Time::ZERO, client: endpoint("client"), server }
+        Pair { now: Time::ZERO, client: endpoint(1, "client"), server }
     }
 
     /// Carries segments until there are no more.
@@ -217,7 +199,7 @@ fn capable() -> Mptcp {
 /// all of it is free again when their SYN/ACKs were sent for the last time.
 #[test]
 fn half_open_connections_go_by_themselves() {
-    let mut server = endpoint("server");
+    let mut server = endpoint(1, "server");
     server.listen(PORT, spec(Config::default()));
     let mut now = Time::ZERO;
     for flood in 0..3_u64 {
@@ -284,7 +266,7 @@ fn joins_of_all_connections_have_a_rate() {
 fn drawn_ports_are_not_known_beforehand() {
     let first_ports: std::collections::BTreeSet<u16> = (0..20)
         .map(|n| {
-            let mut client = endpoint(&format!("client {n}"));
+            let mut client = endpoint(1, &format!("client {n}"));
             client.draw_ports();
             let mut syns = Vec::new();
             for _ in 0..50 {

@@ -73,6 +73,9 @@ impl Kind {
     }
 }
 
+/// Forms up to here stand in the list as they are.
+const LONG_FORM: usize = 40;
+
 /// `plait list --json`.
 #[derive(Serialize, JsonSchema, Debug)]
 pub(crate) struct Document {
@@ -188,13 +191,21 @@ fn table(document: &Document) -> Table {
         Column::new("also", Align::Left).dispensable(1),
     ]);
     for item in &document.entries {
-        let name = if item.grammar.is_empty() { &item.name } else { &item.grammar };
+        let name = if item.grammar.is_empty() { item.name.clone() } else { brief(&item.grammar) };
         let mark = item.live_default.map(|it| format!("; `{it}` is the live commands' default"));
         let summary = format!("{}{}", item.summary, mark.unwrap_or_default());
-        let row = vec![name.clone(), summary, item.aliases.join(" ")];
+        let row = vec![name, summary, item.aliases.join(" ")];
         table.row(Emphasis::None, row);
     }
     table
+}
+
+/// A form without its options where it is long: the page of the item has them.
+fn brief(form: &str) -> String {
+    match form.split_once('[') {
+        Some((must, _)) if form.chars().count() > LONG_FORM => format!("{must}[,...]"),
+        _ => form.to_owned(),
+    }
 }
 
 impl Item {

@@ -1,0 +1,34 @@
+//! Endpoints for the tests and benchmarks that drive them themselves.
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used)]
+
+use plait_base::{PathId, Stream};
+use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
+use std::ops::Range;
+use std::sync::Arc;
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+/// An endpoint whose keys and numbers follow from a seed and its name.
+pub(crate) fn endpoint(seed: u64, name: &str) -> Endpoint {
+    Endpoint::new(Box::new(Seeded(Stream::new(seed, &[name]))))
+}
+
+/// A connection over `paths` with the default settings, and its scheduler and controller by their names.
+pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u16>) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
+    let controller = plait_cc::Spec::parse(controller).unwrap();
+    ConnectionSpec {
+        config: Config::default(),
+        paths: paths.map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+        addresses: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
