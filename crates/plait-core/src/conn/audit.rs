@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use plait_base::{ByteRange, unwrap32};
-use plait_wire::{Flags, Segment};
+use plait_wire::{Flags, Mptcp, Segment};
 
 /// What one connection has told so far.
 #[derive(Debug, Default)]
@@ -85,14 +85,10 @@ impl Audit {
     /// A segment is about to be taken in: notes the data that it brings.
     pub(crate) fn before(&mut self, conn: &Connection, address: Address, segment: &Segment) {
         self.coming = None;
-        let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long);
-        let Some((subflow, map)) = place(conn, address).zip(map) else { return };
+        let Some(subflow) = place(conn, address) else { return };
         let len = u64::from(segment.payload.len());
         let seq = unwrap32(segment.seq.wrapping_sub(subflow.shake.irs), subflow.rx.nxt());
-        let first = (map.dsn as u32).wrapping_sub(conn.keys.peer_first_dsn as u32);
-        let dsn = unwrap32(first, conn.recv.nxt());
-        let skipped = seq.checked_sub(unwrap32(map.ssn, seq));
-        let Some(dsn) = skipped.and_then(|skipped| dsn.checked_add(skipped)) else { return };
+        let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the number of the SYN is none.
         let early = 1_u64.saturating_sub(seq).min(len);
@@ -138,6 +134,22 @@ impl Audit {
         (before != dsn || map.ssn != ssn)
             .then(|| format!("subflow sequence {ssn} was mapped to {before}, now to {dsn}"))
     }
+}
+
+/// The DSN that a segment gives the first byte of its payload, with sequence number `seq`.
+fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: u64) -> Option<u64> {
+    // Where MP_CAPABLE says that data is the first there is, a DSS beside it says nothing (RFC 8684
+    // section 3.1).
+    if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
+        && capable.data_len.is_some()
+        && !subflow.shake.join
+    {
+        return seq.checked_sub(1);
+    }
+    let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
+    let first = (map.dsn as u32).wrapping_sub(conn.keys.peer_first_dsn as u32);
+    let dsn = unwrap32(first, conn.recv.nxt());
+    dsn.checked_add(seq.checked_sub(unwrap32(map.ssn, seq))?)
 }
 
 /// The subflow of a conversation.

@@ -1,7 +1,7 @@
 //! What holds for every segment that an endpoint emits, and the way between a script's relative
 //! numbers and the wire's.
 
-use crate::harness::{PORT, Peer, SERVER, Script, line};
+use crate::harness::{PORT, Peer, SERVER, Script, carries_first_data, line};
 use crate::segment::{ACK, Seg};
 use plait_base::{ServerAddress, unwrap32};
 use plait_wire::{
@@ -127,7 +127,8 @@ impl Script {
                 let mapped = |(dsn, ssn, _): (u64, u32, u16)| {
                     dsn.wrapping_add(u64::from(seg.seq.wrapping_sub(ssn)))
                 };
-                let offset = seg.map.map_or(u64::from(seg.seq) - 1, mapped);
+                let told = seg.map.filter(|_| !seg.mptcp.as_ref().is_some_and(carries_first_data));
+                let offset = told.map_or(u64::from(seg.seq) - 1, mapped);
                 Payload::Pattern { offset, len: seg.len }
             }
         }

@@ -131,6 +131,17 @@ fn a_full_first_segment_fits_the_mtu() {
     assert_eq!(first.len, MSS - 4);
 }
 
+/// R7: MP_CAPABLE says where the first data belongs; a DSS beside it that says something else counts
+/// for nothing, and what `--check` holds the endpoint to counts it for nothing either.
+#[test]
+fn a_mapping_beside_capable_says_nothing() {
+    let mut s = Script::open_server(multipath(), 1);
+    let told = capable(Some(KEY), s.remote_key, Some(FIRST as u16));
+    s.send(s.tx(0).data(0, FIRST).map(700, 1, FIRST as u16).mptcp(told));
+    s.expect(want(0, ACK).ack(1 + FIRST).dack(u64::from(FIRST)));
+    assert_eq!(s.skip(1_000), u64::from(FIRST));
+}
+
 /// R7, R10: a server takes the first data on MP_CAPABLE as it takes it by a DSS.
 #[test]
 fn first_data_on_capable_to_the_server() {

@@ -349,7 +349,7 @@ impl Script {
         let first = seg.mptcp.as_ref().is_some_and(carries_first_data);
         let dsn =
             seg.map.map(|(dsn, ssn, _)| dsn.wrapping_add(u64::from(seg.seq.saturating_sub(ssn))));
-        let dsn = dsn.or(first.then_some(0)).or(self.plain_dsn(&seg));
+        let dsn = first.then_some(0).or(dsn).or(self.plain_dsn(&seg));
         if let Some(dsn) = dsn.filter(|dsn| *dsn < 1 << 32) {
             self.sent.insert(plait_base::ByteRange::with_len(dsn, u64::from(seg.len)));
         }
@@ -513,7 +513,7 @@ pub(crate) fn capable_syn() -> Mptcp {
     Mptcp::Capable(MpCapable::default())
 }
 
-fn carries_first_data(option: &Mptcp) -> bool {
+pub(crate) fn carries_first_data(option: &Mptcp) -> bool {
     matches!(option, Mptcp::Capable(MpCapable { data_len: Some(_), .. }))
 }
 
