@@ -384,14 +384,21 @@ impl Connection {
         self.rejoin_later(ctx.now, index, was_joined);
         self.reinject_outstanding(index);
         self.subflows[index].tx.abandon();
-        let open = |s: &&Subflow| s.state != State::Closed;
-        self.queue.reinject_orphans(self.subflows.iter().filter(open).map(|s| s.id).collect());
+        self.queue.reinject_orphans(self.carriers());
         self.queue.unassign_all();
         if was_joined {
             ctx.emit(Event::SubflowDown { subflow: id });
             self.notify_subflows(ctx);
         }
         self.on_subflow_gone(ctx);
+    }
+
+    /// The subflows that are trusted with the data they carry: those that are open, without the
+    /// silent ones while another lives.
+    fn carriers(&self) -> SubflowSet {
+        let spoken = |s: &&Subflow| !s.standing.pf || self.live().is_empty();
+        let open = self.subflows.iter().filter(|s| s.state != State::Closed);
+        open.filter(spoken).map(|s| s.id).collect()
     }
 
     /// A timeout expired too soon: what the subflow has in flight need not go by another.

@@ -1,7 +1,7 @@
 //! What the swarm (`plait swarm`) found, as the shortest script that shows it.
 
 use crate::harness::{Script, multipath, plain, spec};
-use crate::segment::{ACK, FIN, RST, SYN, want};
+use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
 use plait_core::{Config, ConnectionState, JoinTiming};
 
 /// R61: a client without data may end with the last ACK of the handshake; its server is accepted
@@ -36,4 +36,23 @@ fn simultaneous_joins_end_with_a_fallback() {
     s.lose_all();
     s.after(10_000);
     assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
+}
+
+/// RFC 8684 section 3.3.6: what the peer acknowledged on a subflow that is gone, and no DATA_ACK
+/// covers, is not left to a silent one.
+#[test]
+fn a_silent_subflow_is_no_keeper_of_what_another_had() {
+    let mut s = Script::open_server(multipath(), 3);
+    s.write(100);
+    let first = s.expect(want(0, PSH).seq(1).len(100));
+    s.lose_all();
+    s.after(230);
+    s.expect(want(0, PSH).seq(1).len(100));
+    let again = s.expect(want(1, PSH).seq(1).len(100));
+    assert_eq!(again.map, first.map);
+    s.lose_all();
+    s.ack(1, 101, 0);
+    s.send(s.tx(1).flags(RST).stripped());
+    let third = s.expect(want(2, PSH).seq(1).len(100));
+    assert_eq!(third.map, first.map);
 }
