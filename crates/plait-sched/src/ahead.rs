@@ -13,6 +13,7 @@ pub(crate) enum Task {
 }
 
 /// As [`rules::task`], but data that is assigned and not sent is waited for.
+#[inline]
 pub(crate) fn task(view: &View<'_>) -> Task {
     match rules::task(view) {
         rules::Task::Settled(Decision::Idle) => match owner(view) {
@@ -41,16 +42,18 @@ pub(crate) fn place(
 }
 
 /// The answer where `segment` ends beyond the send window: nothing of it is assigned.
+#[inline]
 pub(crate) fn beyond_window(view: &View<'_>, segment: ByteRange) -> Option<Decision> {
-    if segment.end <= view.connection.wnd_end {
-        return None;
-    }
-    Some(match rules::lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
+    (segment.end > view.connection.wnd_end).then(|| waits_for_window(view, segment))
+}
+
+fn waits_for_window(view: &View<'_>, segment: ByteRange) -> Decision {
+    match rules::lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
         Place::On(free) | Place::Again(free) => {
             Decision::Wait { on: Some(free.id), reason: Reason::SendWindow }
         }
         Place::Untried(_) | Place::None => waits(view),
-    })
+    }
 }
 
 /// Waits for the subflow that has the next assigned data or, where it cannot be waited for, for

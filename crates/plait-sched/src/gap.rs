@@ -17,9 +17,8 @@ pub(crate) struct Lanes<'a> {
 impl<'a> Lanes<'a> {
     /// The candidates by their RTTs; `None` where nobody is alive.
     pub(crate) fn of(view: &View<'a>) -> Option<Lanes<'a>> {
-        let candidates = view.candidates();
-        let living = view.subflows.iter().filter(|it| candidates.contains(it.id));
-        Some(Lanes { fast: rules::fastest(living)?, candidates, all: view.subflows })
+        let (candidates, fast) = rules::candidates_and_fastest(view)?;
+        Some(Lanes { fast, candidates, all: view.subflows })
     }
 
     /// The candidates other than the fast one.
@@ -28,10 +27,18 @@ impl<'a> Lanes<'a> {
         self.all.iter().filter(move |it| it.id != fast && candidates.contains(it.id))
     }
 
-    /// The slow one that comes after `last` in the order of RTTs.
-    fn slow_after(self, last: &SubflowView) -> Option<&'a SubflowView> {
-        let key = |it: &SubflowView| (it.srtt_or_max(), it.id);
-        rules::fastest(self.slow().filter(|it| key(it) > key(last)))
+    /// The slow ones of which `is_asked` is true, in the order of their RTTs. Most often there is
+    /// one at most, so that nothing is sorted.
+    fn slow_in_order(
+        self,
+        is_asked: impl Fn(&SubflowView) -> bool,
+    ) -> impl Iterator<Item = &'a SubflowView> {
+        let mut left: SubflowSet = self.slow().filter(|it| is_asked(it)).map(|it| it.id).collect();
+        core::iter::from_fn(move || {
+            let next = rules::fastest(self.all.iter().filter(|it| left.contains(it.id)))?;
+            left.remove(next.id);
+            Some(next)
+        })
     }
 
     /// Whether `other` is faster than `slow`.
@@ -48,7 +55,8 @@ impl<'a> Lanes<'a> {
         let mut sum = 0;
         for faster in living.filter(|it| it.id != slow.id && Lanes::is_faster(it, slow)) {
             let own = exact::nanos(faster.srtt?);
-            sum += exact::bytes(faster.cwnd) * srtt.saturating_sub(own) / (2 * own);
+            let gained = exact::bytes(faster.cwnd) * srtt.saturating_sub(own);
+            sum += exact::quotient(gained, 2 * own);
         }
         Some(sum)
     }
@@ -67,7 +75,8 @@ impl<'a> Lanes<'a> {
 
     /// The same in whole segments.
     pub(crate) fn calculated(self, view: &View<'_>, slow: &SubflowView) -> Option<u64> {
-        let segments = self.calculated_bytes(slow)? / u128::from(rules::segment_len(view));
+        let len = u128::from(rules::segment_len(view));
+        let segments = exact::quotient(self.calculated_bytes(slow)?, len);
         Some(u64::try_from(segments).unwrap_or(u64::MAX))
     }
 }
@@ -103,12 +112,8 @@ pub(crate) fn pick(
         return rules::new_on(view, fast.id, segment, Reason::FastHasRoom);
     }
     let len = rules::segment_len(view);
-    let (mut last, mut reserved) = (fast, false);
-    while let Some(slow) = lanes.slow_after(last) {
-        last = slow;
-        if !slow.usable(segment.len(), view.tsq) {
-            continue;
-        }
+    let mut reserved = false;
+    for slow in lanes.slow_in_order(|it| it.usable(segment.len(), view.tsq)) {
         let gap = gap(slow);
         out.note("gap", Some(slow.id), gap as f64);
         reserved = true;

@@ -15,7 +15,7 @@ pub enum Task {
 
 /// Settles what is the same in every scheduler: reinjections go first, nothing to send is idle, and
 /// one subflow leaves no choice.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn task(view: &View<'_>) -> Task {
     if let Some(decision) = reinjection(view) {
@@ -92,6 +92,25 @@ pub fn none_usable(view: &View<'_>) -> Decision {
 #[must_use]
 pub fn fastest<'a>(subflows: impl Iterator<Item = &'a SubflowView>) -> Option<&'a SubflowView> {
     subflows.min_by_key(|subflow| (subflow.srtt_or_max(), subflow.id))
+}
+
+/// The candidates, and the fastest of them.
+#[inline]
+pub(crate) fn candidates_and_fastest<'a>(view: &View<'a>) -> Option<(SubflowSet, &'a SubflowView)> {
+    for backup in [false, true] {
+        let (mut candidates, mut fast): (_, Option<&SubflowView>) = (SubflowSet::EMPTY, None);
+        for subflow in view.subflows.iter().filter(|it| it.backup == backup && it.alive()) {
+            candidates.insert(subflow.id);
+            // Ids ascend, so that the first of equals stands.
+            if fast.is_none_or(|best| subflow.srtt_or_max() < best.srtt_or_max()) {
+                fast = Some(subflow);
+            }
+        }
+        if let Some(fast) = fast {
+            return Some((candidates, fast));
+        }
+    }
+    None
 }
 
 /// The fastest candidate and the fastest candidate with room for `len` bytes. The first is taken

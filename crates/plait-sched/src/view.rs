@@ -195,12 +195,12 @@ impl<'a> View<'a> {
     /// none, the backup ones that are alive.
     #[must_use]
     pub fn candidates(&self) -> SubflowSet {
-        let alive = |backup: bool| -> SubflowSet {
-            let group = self.subflows.iter().filter(|s| s.backup == backup && s.alive());
-            group.map(|s| s.id).collect()
-        };
-        let regular = alive(false);
-        if regular.is_empty() { alive(true) } else { regular }
+        let (mut regular, mut backup) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
+        for subflow in self.subflows.iter().filter(|s| s.alive()) {
+            let group = if subflow.backup { &mut backup } else { &mut regular };
+            group.insert(subflow.id);
+        }
+        if regular.is_empty() { backup } else { regular }
     }
 
     /// The subflow `id`.

@@ -199,7 +199,7 @@ impl Blest {
     ) -> bool {
         let linger = self.linger(s);
         let (min, max) = self.extremes(f);
-        let rounds = 2 * linger / (exact::nanos(min) + exact::nanos(max)) + 1;
+        let rounds = exact::quotient(2 * linger, exact::nanos(min) + exact::nanos(max)) + 1;
         let packets = packets_during(f, rounds);
         let held =
             [s.outstanding, s.queued, segment.len()].into_iter().fold(0, u64::saturating_add);
@@ -223,8 +223,11 @@ impl Blest {
         let mss = u64::from(s.mss.max(1));
         let inflight = u128::from(s.inflight.div_ceil(mss)) + 1;
         let cwnd = u128::from(s.cwnd / mss);
-        let filled =
-            if inflight >= cwnd { max } else { min + max.saturating_sub(min) * inflight / cwnd };
+        let filled = if inflight >= cwnd {
+            max
+        } else {
+            min + exact::quotient(max.saturating_sub(min) * inflight, cwnd)
+        };
         exact::nanos(s.srtt_or_max()).max(filled)
     }
 

@@ -126,8 +126,12 @@ impl Linux {
 
     /// Memory that the subflow's data takes in its send buffer, in bytes.
     fn wmem(&self, subflow: &SubflowView) -> u64 {
-        let held = exact::bytes(holds(subflow)) * u128::from(self.truesize) / u128::from(MILLION);
-        u64::try_from(held).unwrap_or(u64::MAX)
+        let memory = exact::bytes(holds(subflow)) * u128::from(self.truesize);
+        match u64::try_from(memory) {
+            // A division by a constant is none.
+            Ok(memory) => memory / MILLION,
+            Err(_) => u64::try_from(memory / u128::from(MILLION)).unwrap_or(u64::MAX),
+        }
     }
 
     /// Bytes of memory that the subflow's send buffer has left.
@@ -196,7 +200,7 @@ impl Linux {
         let (avg, wmem) = (u128::from(self.avg(chosen)), u128::from(self.wmem(chosen)));
         let (pace, weight) = (u128::from(chosen.pacing_rate), u128::from(burst));
         let sum = (avg * wmem).saturating_add(pace * weight);
-        let mean = u64::try_from(sum / (wmem + weight)).unwrap_or(u64::MAX);
+        let mean = u64::try_from(exact::quotient(sum, wmem + weight)).unwrap_or(u64::MAX);
         if let Some(avg) = self.avg.get_mut(chosen.id.index()) {
             *avg = mean;
         }
@@ -214,7 +218,8 @@ impl Linux {
         out: &mut Outcome,
     ) -> Decision {
         let memory = u128::from(self.memory(view, subflow)) * u128::from(MILLION);
-        let payload = u64::try_from(memory / u128::from(self.truesize.max(1))).unwrap_or(u64::MAX);
+        let payload = exact::quotient(memory, self.truesize.max(1).into());
+        let payload = u64::try_from(payload).unwrap_or(u64::MAX);
         // The buffer is full once it holds its size: the last segment goes beyond.
         let len = rules::segment_len(view);
         let fits = payload.div_ceil(len).max(1).saturating_mul(len);

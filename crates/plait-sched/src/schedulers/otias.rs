@@ -54,33 +54,42 @@ struct Otias {
     whole_rtts: bool,
 }
 
-/// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, never.
+/// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, which is
+/// zero here, never.
 #[derive(Clone, Copy)]
 struct Arrival {
-    srtt: Option<u128>,
-    halves: u128,
-    of: u128,
+    srtt: u64,
+    halves: u64,
+    of: u64,
 }
 
 impl Arrival {
+    /// Half RTTs in ns times `of`.
+    fn scaled(&self) -> u128 {
+        u128::from(self.srtt) * u128::from(self.halves)
+    }
+
     fn order(&self, other: &Arrival) -> Ordering {
-        match (self.srtt, other.srtt) {
-            (Some(a), Some(b)) => {
-                exact::compare(a * self.halves, other.of, b * other.halves, self.of)
-            }
-            (a, b) => a.is_none().cmp(&b.is_none()),
+        if self.srtt == 0 || other.srtt == 0 {
+            return (self.srtt == 0).cmp(&(other.srtt == 0));
         }
+        // Whole RTTs: no fractions to compare.
+        if self.of == other.of {
+            return self.scaled().cmp(&other.scaled());
+        }
+        exact::compare(self.scaled(), other.of.into(), other.scaled(), self.of.into())
     }
 
     fn millis(&self) -> Option<f64> {
-        self.srtt.map(|srtt| srtt as f64 * self.halves as f64 / self.of as f64 / 2e6)
+        let halves = self.srtt as f64 * self.halves as f64 / self.of as f64;
+        (self.srtt > 0).then_some(halves / 2e6)
     }
 }
 
 impl Otias {
     /// When the next segment would arrive over `subflow`.
     fn arrival(&self, subflow: &SubflowView) -> Arrival {
-        let srtt = subflow.srtt.map(exact::nanos);
+        let srtt = subflow.srtt.map_or(0, exact::whole_nanos);
         // With nothing assigned the counts need not be known: either a segment fits, or it is the
         // first of those that wait.
         if subflow.queued == 0 && self.whole_rtts {
@@ -95,7 +104,7 @@ impl Otias {
             Some(behind) if self.whole_rtts => (2 * (behind + 1).div_ceil(cwnd) + 1, 1),
             Some(behind) => (2 * behind + cwnd, cwnd),
         };
-        Arrival { srtt, halves: halves.into(), of: of.into() }
+        Arrival { srtt, halves, of }
     }
 }
 

@@ -80,6 +80,11 @@ impl Redundant {
         let (after, from) = view.subflows.split_at(split);
         let mut refusal = Decision::Idle;
         for subflow in from.iter().chain(after) {
+            // Once it is known that there is something to send, those that can take nothing need not
+            // be asked what.
+            if refusal != Decision::Idle && !subflow.usable(1, view.tsq) {
+                continue;
+            }
             let Some(Turn { range, copy }) = self.turn(view, subflow) else { continue };
             let allowed = if copy { !subflow.backup } else { candidates.contains(subflow.id) };
             if !allowed || !subflow.usable(range.len(), view.tsq) {

@@ -76,28 +76,38 @@ impl RoundRobin {
 
     /// The subflow whose turn it is, among `eligible`; begins a new round where all had theirs.
     fn turn<'a>(&mut self, view: &View<'a>, eligible: SubflowSet) -> Option<&'a SubflowView> {
-        let eligible = || view.subflows.iter().filter(|s| eligible.contains(s.id));
-        if let Some(halfway) =
-            eligible().find(|s| (1..self.num_segments).contains(&self.quota(s.id)))
-        {
-            return Some(halfway);
+        // The first with no segment in this round, the first such after the last that sent, and the
+        // same two of all, for where a new round begins.
+        let (mut fresh, mut fresh_after, mut any, mut any_after) = (None, None, None, None);
+        for subflow in view.subflows.iter().filter(|s| eligible.contains(s.id)) {
+            let (quota, after) = (self.quota(subflow.id), Some(subflow.id) > self.last);
+            if quota != 0 && quota < self.num_segments {
+                return Some(subflow);
+            }
+            if quota == 0 {
+                fresh = fresh.or(Some(subflow));
+                fresh_after = fresh_after.or(Some(subflow).filter(|_| after));
+            }
+            any = any.or(Some(subflow));
+            any_after = any_after.or(Some(subflow).filter(|_| after));
         }
-        if eligible().all(|s| self.quota(s.id) != 0) {
-            for subflow in eligible() {
-                self.quota[subflow.id.index()] = 0;
+        if fresh.is_some() {
+            return fresh_after.or(fresh);
+        }
+        for (id, quota) in self.quota.iter_mut().enumerate() {
+            if eligible.contains(SubflowId(id as u8)) {
+                *quota = 0;
             }
         }
-        let fresh = || eligible().filter(|s| self.quota(s.id) == 0);
-        fresh().find(|s| Some(s.id) > self.last).or_else(|| fresh().next())
+        any_after.or(any)
     }
 
     fn place(&mut self, view: &View<'_>, segment: ByteRange, out: &mut Outcome) -> Decision {
         let len = segment.len();
         let mut eligible = view.candidates();
         if self.cwnd_limited {
-            let busy = |id| view.subflow(id).is_none_or(|s| !s.usable(len, view.tsq));
-            for id in eligible.iter().filter(|id| busy(*id)).collect::<SubflowSet>().iter() {
-                eligible.remove(id);
+            for busy in view.subflows.iter().filter(|s| !s.usable(len, view.tsq)) {
+                eligible.remove(busy.id);
             }
         }
         let Some(pick) = self.turn(view, eligible) else { return rules::none_usable(view) };

@@ -220,6 +220,10 @@ impl Scheduler for StmsA {
         for slow in lanes.slow() {
             let Some(srtt) = slow.srtt else { continue };
             let delta = self.sample(view, slow, edge, segments);
+            let settled = self.learnt.get(slow.id.index()).is_none_or(|it| it.ewma == 0);
+            if delta == 0 && settled {
+                continue;
+            }
             let interval = (exact::nanos(srtt) + exact::nanos(fast)) * u128::from(self.interval);
             if let Some(learnt) = self.learnt.get_mut(slow.id.index()) {
                 if delta != 0 {

@@ -80,9 +80,8 @@ impl Scheduler for StmsC {
         };
         let Some(lanes) = Lanes::of(view) else { return rules::none_usable(view) };
         self.start(view, lanes);
-        let gaps = self.gap;
         let gap = |slow: &crate::SubflowView| {
-            gaps.get(slow.id.index()).copied().flatten().unwrap_or_default()
+            self.gap.get(slow.id.index()).copied().flatten().unwrap_or_default()
         };
         let decision = gap::pick(view, lanes, segment, self.tail, gap, out);
         if let Decision::Send { subflow, reason: Reason::AheadByGap, .. } = decision
