@@ -318,6 +318,57 @@ fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
 }
 
 #[test]
+fn an_address_without_a_port_is_refused_with_the_flag_and_the_remedy() {
+    let serve = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
+    let with = |flag: &str, value: &str| {
+        let mut args = serve.to_vec();
+        match args.iter().position(|it| *it == flag) {
+            Some(at) => args[at + 1] = value,
+            None => args.extend([flag, value]),
+        }
+        refusal(&plait(&args), 2)
+    };
+    for (flag, shape, example) in [
+        ("--listen", "ADDR:PORT", "10.0.0.1:80"),
+        ("--public", "ADDR:PORT", "10.0.0.1:80"),
+        ("--metrics", "ADDR:PORT", "10.0.0.1:80"),
+        ("--to", "HOST:PORT", "10.0.0.1:80"),
+    ] {
+        let told = "the port is missing\n  allowed";
+        let told = format!("plait: {flag}: `10.0.0.1`: {told}: {shape}, as {example}\n");
+        assert_eq!(with(flag, "10.0.0.1"), told);
+    }
+    let told = with("--advertise", "10.77.0.2:80");
+    assert!(told.contains("--advertise: `10.77.0.2:80`") && told.contains("as 10.77.0.2\n"));
+    let told = refusal(&plait(&["proxy", "--socks", "::1", "--via", "10.77.0.3"]), 2);
+    assert!(told.contains("--socks: `::1`") && told.contains("as [::1]:80\n"), "{told}");
+    let told = refusal(&plait(&["get", "10.0.0.1", "--from", "10.77.0.3"]), 2);
+    assert!(told.contains("`10.0.0.1`: the port is missing"), "{told}");
+}
+
+#[test]
+fn a_rule_that_cannot_be_is_refused_with_its_place() {
+    let file = directory("rules").join("rules.txt");
+    let path = file.to_str().unwrap();
+    let serve = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
+    let with = |text: &str, more: &[&str]| {
+        fs::write(&file, text).unwrap();
+        plait(&[&serve[..], &["--rules", path], more].concat())
+    };
+    let text = "# home\nredundant from=10.0.0.0/8\necf  port=443\n";
+    let told = format!("plait: {path}:3:6: `port=443`: it is not listened on\n");
+    let said = refusal(&with(text, &[]), 2);
+    assert!(said.starts_with(&told) && said.contains("--port 443=SCHEDULER"), "{said}");
+    assert!(stdout(&with(text, &["--port", "443=minrtt"])).contains("TUN device"));
+    let said = refusal(&with("\n  ecff port=80\n", &[]), 2);
+    assert!(said.starts_with(&format!("plait: {path}:2:3: ")), "{said}");
+    assert!(said.contains("did you mean `ecf`?"), "{said}");
+    fs::remove_file(&file).unwrap();
+    let said = refusal(&plait(&[&serve[..], &["--rules", path]].concat()), 2);
+    assert!(said.contains(path) && !said.contains("os error"), "{said}");
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
     let shell = |line: &str| {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -43,6 +44,7 @@ fn main() {
     }
     trials.push(Trial::test("another_decoder_understands_a_client", capture_client));
     trials.push(Trial::test("a_server_tells_how_it_stands", standing));
+    trials.push(Trial::test("clients_get_the_scheduler_of_their_rule", ruled));
     for family in [Family::V4, Family::V6] {
         let name = format!("local_programs_use_both_paths/{family:?}");
         let via = [0, 1].map(|path| format!("{}@c{path}", family.guest(path)));
@@ -101,7 +103,7 @@ fn settled() -> String {
 }
 
 /// Starts a server in the namespace of the calling thread, and waits until it listens.
-fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Child {
+fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Running {
     let (listen, to) = (listen.to_string(), to.to_string());
     let mut child = Command::new(PLAIT)
         .args(["serve", "--listen", &listen, "--to", &to])
@@ -113,7 +115,32 @@ fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Child {
     let mut lines = BufReader::new(child.stderr.as_mut().unwrap());
     lines.read_line(&mut said).unwrap();
     assert!(said.starts_with("listening on "), "{said}");
-    child
+    Running(child)
+}
+
+/// A program that is ended where a test fails before it does so.
+struct Running(Child);
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has mostly ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// F13 and the ninth of what must hold: the server ends in the middle of a download.
@@ -421,6 +448,62 @@ fn standing() -> Result<(), Failed> {
     let line =
         |words: [&str; 2]| shown.lines().any(|line| words.iter().all(|it| line.contains(it)));
     assert!(line(["10.98.1.1 ", "first"]) && line(["10.98.2.1 ", "joined"]), "{shown}");
+    Ok(())
+}
+
+/// `--rules`: the scheduler of a connection goes by its port and where it comes from, the first rule
+/// counts, and without one that of the port does.
+fn ruled() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 3)?;
+    let listen = SocketAddr::new(bed.family.service(), 80);
+    let (rules, scraped) = (file("rules"), "127.0.0.1:9100");
+    fs::write(&rules, "redundant port=81 from=10.98.1.0/24\notias port=81\n")?;
+    let flags = ["--scheduler", "minrtt", "--port", "81=ecf", "--metrics", scraped, "--rules"];
+    let flags = [&flags[..], &[rules.to_str().unwrap()]].concat();
+    let mut server = bed.server.within(|| serve(listen, served.address, &flags))?;
+    let len = 800_000;
+    let sent = || {
+        let all = metrics(&bed.server, scraped.parse().unwrap());
+        let of = |kind| value(&all, &format!("plait_sent_bytes_total{{subflow=\"{kind}\"}}"));
+        of("first") + of("joined")
+    };
+    let get = |from: usize, port: u16| {
+        let before = sent();
+        bed.client.within(|| {
+            let to = SocketAddr::new(listen.ip(), port);
+            let mut stream = kernel::socket(to.ip(), Speaks::Mptcp)?;
+            stream.bind(&SocketAddr::new(bed.family.on_path(from).0, 0).into())?;
+            stream.connect(&to.into())?;
+            stream.write_all(format!("get {len}\n").as_bytes())?;
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes)?;
+            assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+            std::io::Result::Ok(())
+        })??;
+        Ok::<u64, Failed>(sent() - before)
+    };
+    // Two paths and copies of much of it.
+    let copied = get(0, 81)?;
+    assert!(copied > len as u64 * 23 / 20, "{copied}");
+    let single = get(1, 81)?;
+    // Ends of connections count as bytes.
+    assert!(single < len as u64 + 10, "{single}, from the second address alone");
+    let plain = get(0, 80)?;
+    assert!(plain < len as u64 * 11 / 10, "{plain}");
+    served.join();
+    let all = metrics(&bed.server, scraped.parse()?);
+    for labels in [
+        "port=\"81\",scheduler=\"redundant\"",
+        "port=\"81\",scheduler=\"otias\"",
+        "port=\"80\",scheduler=\"minrtt\"",
+    ] {
+        let name = "plait_connections_accepted_total";
+        assert_eq!(value(&all, &format!("{name}{{{labels},multipath=\"true\"}}")), 1);
+    }
+    server.kill()?;
+    server.wait()?;
     Ok(())
 }
 

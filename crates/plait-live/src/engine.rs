@@ -1,7 +1,7 @@
 //! The loop: packets, timers and relays on one thread.
 
 use crate::happening::Happening;
-use crate::overview::{ASK, ConnectionView, Overview, Questions, STOP, Tally};
+use crate::overview::{ASK, ConnectionView, Opened, Overview, Questions, STOP, Tally};
 use crate::poller::{Poller, Ready};
 use crate::proxy_header;
 use crate::relay::{Course, PIECE, Relay};
@@ -155,7 +155,8 @@ impl Engine {
         });
         let multipath = self.speaks_multipath(conn);
         let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
-        *self.tally.accepted.entry((port, multipath)).or_default() += 1;
+        let rule = from.and_then(|from| self.stack.choices.place(port, from));
+        *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
         self.happenings.push(Happening::Accepted { conn, from, multipath });
         let relayed = match self.service.map(|service| (service, dial(service.to))) {
             Some((service, Ok(socket))) => {

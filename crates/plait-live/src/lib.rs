@@ -5,6 +5,7 @@
 //! persistent, and their routes go with them. So nothing is left behind, however the process ends.
 
 mod capabilities;
+mod choice;
 mod clock;
 mod device;
 mod dial;
@@ -29,6 +30,7 @@ mod stack;
 mod ways;
 
 pub use capabilities::{Capabilities, drop_capabilities};
+pub use choice::{Choice, Match, Prefix};
 pub use clock::Clock;
 pub use device::Device;
 pub use dial::{Client, Dial, DialSettings, Dialler, Greeting, Origin};
@@ -36,7 +38,7 @@ pub use entropy::SystemEntropy;
 pub use happening::Happening;
 pub use namespace::Namespace;
 pub use observe::{Observe, Sight};
-pub use overview::{Asker, ConnectionView, Overview, Tally};
+pub use overview::{Asker, ConnectionView, Opened, Overview, Tally};
 pub use routes::add_route;
 pub use rules::Rules;
 pub use serve::{ServeSettings, Server};

@@ -36,12 +36,23 @@ pub struct Overview {
 /// Counters of connections; they only grow.
 #[derive(Clone, Default, Debug)]
 pub struct Tally {
-    /// Connections that clients have opened, by port and whether Multipath TCP was agreed on.
-    pub accepted: BTreeMap<(u16, bool), u64>,
+    /// Connections that clients have opened.
+    pub accepted: BTreeMap<Opened, u64>,
     /// Those that did not end in order.
     pub failed: u64,
     /// Those that fell back to plain TCP, by cause.
     pub fallbacks: BTreeMap<FallbackCause, u64>,
+}
+
+/// What connections are counted by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Opened {
+    /// The port that was dialled.
+    pub port: u16,
+    /// The place of the rule ([`crate::Choice`]) that was for the client, if one was.
+    pub rule: Option<usize>,
+    /// Multipath TCP was agreed on.
+    pub multipath: bool,
 }
 
 /// A connection that is relayed.

@@ -1,5 +1,6 @@
 //! Multipath TCP in front of a TCP service.
 
+use crate::choice::{Choice, Choices};
 use crate::engine::{Engine, GRACE, Service};
 use crate::happening::Happening;
 use crate::names::Names;
@@ -13,6 +14,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 /// What a server is made from.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct ServeSettings {
     pub spec: ConnectionSpec,
     /// Further ports of the same addresses, and what connections to them are made from.
     pub ports: Vec<(u16, ConnectionSpec)>,
+    /// What connections are made from otherwise, by their clients: the first that is for one counts.
+    pub choices: Vec<Choice>,
 }
 
 /// A running server.
@@ -54,7 +58,8 @@ impl Server {
     /// # Errors
     /// Where the process may not make devices, or there is a route for the address already.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
-        let ServeSettings { listen, advertise, to, device, proxy_header, spec, ports } = settings;
+        let ServeSettings { listen, advertise, to, device, proxy_header, spec, ports, choices } =
+            settings;
         let device = Device::open(&device, spec.config.mtu as u16)?;
         for address in std::iter::once(listen.ip()).chain(advertise.iter().copied()) {
             add_route(&device, address)?;
@@ -63,15 +68,21 @@ impl Server {
         for address in &advertise {
             stack.endpoint.number_address(*address);
         }
-        let mut listening = Vec::new();
-        for (port, mut spec) in std::iter::once((listen.port(), spec)).chain(ports) {
+        let fit = |mut spec: ConnectionSpec| {
             fit_to_kernels(&mut spec, listen.ip());
             spec.addresses.clone_from(&advertise);
-            stack.endpoint.listen(port, spec);
-            listening.push(port);
+            spec
+        };
+        let all = std::iter::once((listen.port(), spec)).chain(ports);
+        let all: Vec<_> = all.map(|(port, spec)| (port, Arc::new(fit(spec)))).collect();
+        for (port, spec) in &all {
+            stack.endpoint.listen(*port, Arc::clone(spec));
         }
+        let choices = choices.into_iter().map(|Choice { of, spec }| Choice { of, spec: fit(spec) });
+        stack.choices = Choices::new(choices.collect(), &all);
         let service = Service { to, proxy_header, listen };
-        Ok(Server { engine: Engine::new(stack, Some(service))?, ports: listening })
+        let ports = all.into_iter().map(|(port, _)| port).collect();
+        Ok(Server { engine: Engine::new(stack, Some(service))?, ports })
     }
 
     /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
@@ -118,6 +129,7 @@ impl Server {
             engine.answer();
             engine.happenings.drain(..).for_each(|happening| tell(&happening));
         }
+        engine.stack.choices.stop();
         for port in &self.ports {
             engine.stack.endpoint.stop_listening(*port);
         }

@@ -1,5 +1,6 @@
 //! The endpoint over a TUN device: packets in, packets out, one clock.
 
+use crate::choice::Choices;
 use crate::names::{Departure, Names};
 use crate::observe::{Observe, Observed, Sight};
 use crate::{Clock, Device, SystemEntropy};
@@ -8,6 +9,8 @@ use plait_core::{Detail, Endpoint};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Packets that are read before others have a turn.
 const BATCH: usize = 64;
@@ -39,6 +42,7 @@ pub(crate) struct Stack {
     pub(crate) device: Device,
     pub(crate) counters: StackCounters,
     pub(crate) observed: Observed,
+    pub(crate) choices: Choices,
     segment: Segment,
     incoming: Box<[u8]>,
     outgoing: Vec<u8>,
@@ -55,6 +59,7 @@ impl Stack {
             device,
             counters: StackCounters::default(),
             observed: Observed::default(),
+            choices: Choices::default(),
             segment: Segment::default(),
             incoming: vec![0; LARGEST].into(),
             outgoing: Vec::with_capacity(LARGEST),
@@ -98,9 +103,23 @@ impl Stack {
             let sight = Sight { path, client, outbound: false, segment, bytes };
             self.observed.on_packet(now, &sight);
         }
+        if !self.choices.is_empty() {
+            self.choose(src);
+        }
         self.endpoint.handle(now, path, &self.segment);
         self.observed.tell(now, &mut self.endpoint);
         Some(())
+    }
+
+    /// A client who begins a connection gets what the rules say.
+    fn choose(&mut self, from: IpAddr) {
+        let Segment { flags, dst_port, .. } = self.segment;
+        if flags.has(Flags::SYN)
+            && !flags.has(Flags::ACK)
+            && let Some(spec) = self.choices.spec(dst_port, from)
+        {
+            self.endpoint.listen(dst_port, Arc::clone(spec));
+        }
     }
 
     /// Writes everything that the endpoint has to send.

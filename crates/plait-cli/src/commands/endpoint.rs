@@ -1,5 +1,6 @@
 //! What the commands that speak to kernels have in common.
 
+use crate::commands::address::host_problem;
 use crate::commands::list::spec_problem;
 use crate::export::live::LiveFiles;
 use crate::failure::Failure;
@@ -231,6 +232,9 @@ pub(crate) fn resolve(
     text: &str,
     wanted: impl Fn(&SocketAddr) -> bool,
 ) -> Result<SocketAddr, Failure> {
+    if let Some(problem) = host_problem(text) {
+        return Err(Failure::Usage(format!("{place}: `{}`: {problem}", text.escape_debug())));
+    }
     let found = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{place}: `{text}`: {error}\n  allowed: HOST:PORT"))
     })?;

@@ -1,5 +1,6 @@
 //! One module a command: its arguments, and what it does with them.
 
+mod address;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;

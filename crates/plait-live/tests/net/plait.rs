@@ -45,6 +45,7 @@ impl Serving {
             proxy_header: false,
             spec,
             ports: Vec::new(),
+            choices: Vec::new(),
         };
         let mut server = bed.server.within(|| Server::open(settings))??;
         let stopper = server.stopper()?;

@@ -2,6 +2,7 @@
 
 mod socks;
 
+use crate::commands::address::address_and_port;
 use crate::commands::endpoint::{EndpointFlags, origins, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
@@ -35,7 +36,7 @@ const EXAMPLES: &str = "Examples:
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Where programs connect to; whoever reaches it can use it
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     socks: SocketAddr,
     /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
     /// leave by that device. A device alone: under the address of it (IPv4), by rules of nftables.

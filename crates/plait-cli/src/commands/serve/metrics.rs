@@ -1,7 +1,8 @@
 //! `--metrics`: how the server stands, in the text format of Prometheus (version 0.0.4).
 
+use super::Schedulers;
 use plait_core::Carried;
-use plait_live::{Asker, Overview};
+use plait_live::{Asker, Opened, Overview};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write};
@@ -14,9 +15,8 @@ const LONGEST: usize = 8 * 1024;
 const PIECES: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Answers whoever asks for `/metrics`, one at a time, on a thread of its own. `schedulers` are those
-/// of the ports.
-pub(super) fn serve(listener: TcpListener, asker: Asker, schedulers: BTreeMap<u16, String>) {
+/// Answers whoever asks for `/metrics`, one at a time, on a thread of its own.
+pub(super) fn serve(listener: TcpListener, asker: Asker, schedulers: Schedulers) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // Who does not listen any more is no concern of ours.
@@ -25,11 +25,7 @@ pub(super) fn serve(listener: TcpListener, asker: Asker, schedulers: BTreeMap<u1
     });
 }
 
-fn answer(
-    mut stream: TcpStream,
-    asker: &Asker,
-    schedulers: &BTreeMap<u16, String>,
-) -> io::Result<()> {
+fn answer(mut stream: TcpStream, asker: &Asker, schedulers: &Schedulers) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut question = vec![0; LONGEST];
@@ -84,7 +80,7 @@ impl Exposition {
 
 /// All there is to tell. Every series is there from the start, so that rates can be taken, but those
 /// of causes and of kinds of connections that have not come yet.
-fn render(overview: &Overview, schedulers: &BTreeMap<u16, String>) -> String {
+fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     let mut out = Exposition::default();
     let name = "plait_build_info";
     out.family(name, "gauge", "Which plait this is; always 1.");
@@ -107,9 +103,8 @@ fn render(overview: &Overview, schedulers: &BTreeMap<u16, String>) -> String {
     out.0
 }
 
-fn connections(out: &mut Exposition, overview: &Overview, schedulers: &BTreeMap<u16, String>) {
+fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Schedulers) {
     let word = |multipath| if multipath { "true" } else { "false" };
-    let scheduler = |port: u16| schedulers.get(&port).map_or("", String::as_str);
     let name = "plait_connections";
     out.family(name, "gauge", "Connections that are relayed now.");
     for multipath in [true, false] {
@@ -117,16 +112,18 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &BTreeMap<
         out.sample(name, &[("multipath", word(multipath))], count.count());
     }
     let name = "plait_connections_accepted_total";
-    let help = "Connections that clients opened, by the scheduler of their port and whether \
-                Multipath TCP was agreed on.";
+    let help = "Connections that clients opened, by their scheduler and whether Multipath TCP was \
+                agreed on.";
     out.family(name, "counter", help);
-    for ((port, multipath), count) in &overview.tally.accepted {
-        let port_text = port.to_string();
-        let labels = [
-            ("port", port_text.as_str()),
-            ("scheduler", scheduler(*port)),
-            ("multipath", word(*multipath)),
-        ];
+    let mut accepted: BTreeMap<(u16, &str, bool), u64> = BTreeMap::new();
+    for (Opened { port, rule, multipath }, count) in &overview.tally.accepted {
+        // Several rules may name one scheduler.
+        *accepted.entry((*port, schedulers.of(*port, *rule), *multipath)).or_default() += count;
+    }
+    for ((port, scheduler, multipath), count) in accepted {
+        let port = port.to_string();
+        let labels =
+            [("port", port.as_str()), ("scheduler", scheduler), ("multipath", word(multipath))];
         out.sample(name, &labels, count);
     }
     let name = "plait_connections_failed_total";
@@ -166,15 +163,22 @@ mod tests {
     #[test]
     fn a_server_without_clients_has_its_series() {
         let mut overview = Overview::default();
-        overview.tally.accepted.insert((80, true), 3);
+        for (rule, count) in [(None, 3), (Some(0), 4), (Some(1), 5), (Some(2), 6)] {
+            let opened = Opened { port: 80, rule, multipath: true };
+            overview.tally.accepted.insert(opened, count);
+        }
         overview.totals.joined.sent = 17;
-        let schedulers = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
+        let ports = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
+        let rules = ["otias", "daps", "otias"].map(str::to_owned).to_vec();
+        let schedulers = Schedulers { ports, rules };
         let text = render(&overview, &schedulers);
         let lines: Vec<&str> = text.lines().collect();
         for line in [
             "# TYPE plait_connections gauge",
             "plait_connections{multipath=\"true\"} 0",
             "plait_connections_accepted_total{port=\"80\",scheduler=\"ecf:beta=\\\"1\\\"\",multipath=\"true\"} 3",
+            "plait_connections_accepted_total{port=\"80\",scheduler=\"otias\",multipath=\"true\"} 10",
+            "plait_connections_accepted_total{port=\"80\",scheduler=\"daps\",multipath=\"true\"} 5",
             "plait_connections_failed_total 0",
             "plait_sent_bytes_total{subflow=\"joined\"} 17",
             "plait_sent_bytes_total{subflow=\"first\"} 0",

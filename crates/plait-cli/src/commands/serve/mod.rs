@@ -2,16 +2,20 @@
 
 mod metrics;
 mod notify;
+mod rules;
 mod top;
 
+use crate::commands::address::{address, address_and_port};
 use crate::commands::endpoint::{EndpointFlags, resolve, set_rules, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
-use plait_live::{Happening, Rules, ServeSettings, Server};
+use plait_live::{Choice, Happening, Rules, ServeSettings, Server};
+use rules::Rule;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
@@ -29,25 +33,29 @@ const EXAMPLES: &str = "Examples:
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Where clients connect to: an address that no device of this host has
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     listen: SocketAddr,
     /// The TCP service behind it
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
     /// An address and port of this host that leads there too, by rules of nftables
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     public: Option<SocketAddr>,
     /// A further address to listen on, which clients are told of (ADD_ADDR); may be repeated
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     advertise: Vec<IpAddr>,
     /// A further port to listen on, with a scheduler of its own; may be repeated
     #[arg(long, value_name = "PORT=SCHEDULER")]
     port: Vec<String>,
+    /// Which clients get which scheduler (docs/live.md): lines of `SCHEDULER [port=PORT]
+    /// [from=ADDR[/BITS]]`, the first that is for a client counts
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
     /// Tell the service each client's address, by the PROXY protocol
     #[arg(long, value_name = "VERSION")]
     proxy_protocol: Option<ProxyProtocol>,
     /// Tell Prometheus how it stands, at http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     metrics: Option<SocketAddr>,
     /// Show connections and their paths on stdout, each second
     #[arg(long)]
@@ -65,7 +73,8 @@ enum ProxyProtocol {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
-    let settings = args.settings()?;
+    let rules = args.rules()?;
+    let settings = args.settings(&rules)?;
     if args.endpoint.dry_run {
         let own = std::iter::once(args.listen.ip()).chain(args.advertise.iter().copied());
         let mut plan = args.endpoint.plan(own);
@@ -75,7 +84,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         }
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
-    let schedulers = args.schedulers();
+    let schedulers = args.schedulers(rules);
     let metrics = args.metrics.map(listen).transpose()?;
     let files = args.endpoint.files(Host::Server, BTreeMap::new())?;
     let opened = Server::open(settings);
@@ -111,13 +120,35 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
+/// The names of schedulers, by port and by the place of a rule.
+struct Schedulers {
+    ports: BTreeMap<u16, String>,
+    rules: Vec<String>,
+}
+
+impl Schedulers {
+    /// That of connections to a port for which a rule was, or none.
+    fn of(&self, port: u16, rule: Option<usize>) -> &str {
+        let of_rule = rule.and_then(|place| self.rules.get(place));
+        of_rule.or_else(|| self.ports.get(&port)).map_or("", String::as_str)
+    }
+}
+
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address)
         .map_err(|error| Failure::Usage(format!("--metrics: `{address}`: {error}")))
 }
 
 impl Args {
-    fn settings(&self) -> Result<ServeSettings, Failure> {
+    /// The rules of `--rules`; none without it.
+    fn rules(&self) -> Result<Vec<Rule>, Failure> {
+        let Some(file) = &self.rules else { return Ok(Vec::new()) };
+        let further = self.further_ports()?.into_iter().map(|(port, _)| port);
+        let ports: Vec<u16> = std::iter::once(self.listen.port()).chain(further).collect();
+        rules::read(file, self.listen.is_ipv4(), &ports)
+    }
+
+    fn settings(&self, rules: &[Rule]) -> Result<ServeSettings, Failure> {
         let spec = self.endpoint.spec()?;
         let to = resolve("--to", &self.to, |_| true)?;
         let family = |address: &IpAddr| address.is_ipv4() == self.listen.is_ipv4();
@@ -136,6 +167,11 @@ impl Args {
             }
             ports.push((port, self.endpoint.spec_with("--port", scheduler)?));
         }
+        let choice = |rule: &Rule| {
+            // What a rule names has been looked at where it stands.
+            let spec = self.endpoint.spec_with("--rules", &rule.scheduler)?;
+            Ok(Choice { of: rule.of, spec })
+        };
         Ok(ServeSettings {
             listen: self.listen,
             advertise: self.advertise.clone(),
@@ -144,6 +180,7 @@ impl Args {
             proxy_header: self.proxy_protocol.is_some(),
             spec,
             ports,
+            choices: rules.iter().map(choice).collect::<Result<_, Failure>>()?,
         })
     }
 
@@ -167,10 +204,14 @@ impl Args {
         Ok(all)
     }
 
-    /// The schedulers by port, for metrics. Only of arguments that `settings` has taken.
-    fn schedulers(&self) -> BTreeMap<u16, String> {
+    /// The schedulers, for metrics. Only of arguments that `settings` has taken.
+    fn schedulers(&self, rules: Vec<Rule>) -> Schedulers {
         let further = self.further_ports().unwrap_or_default();
         let further = further.into_iter().map(|(port, name)| (port, name.to_owned()));
-        further.chain([(self.listen.port(), self.endpoint.scheduler.clone())]).collect()
+        let own = (self.listen.port(), self.endpoint.scheduler.clone());
+        Schedulers {
+            ports: further.chain([own]).collect(),
+            rules: rules.into_iter().map(|rule| rule.scheduler).collect(),
+        }
     }
 }

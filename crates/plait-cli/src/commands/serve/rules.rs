@@ -1,0 +1,162 @@
+//! `--rules`: a file that tells which clients get which scheduler.
+
+use crate::commands::list::spec_problem;
+use crate::failure::Failure;
+use plait_live::{Match, Prefix};
+use std::fs;
+use std::path::Path;
+
+/// What a line says.
+const SHAPE: &str = "SCHEDULER [port=PORT] [from=ADDR[/BITS]]";
+
+/// One line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rule {
+    /// Whom it is for.
+    pub(super) of: Match,
+    /// The scheduler, with its parameters.
+    pub(super) scheduler: String,
+}
+
+/// Where in a line something is wrong (in characters, from 1), and what.
+type Problem = (usize, String);
+
+/// What is listened on: nothing else can be the case for a client.
+#[derive(Clone, Copy, Debug)]
+struct Listening<'a> {
+    v4: bool,
+    ports: &'a [u16],
+}
+
+/// Reads the rules of a file. `v4` tells the family that is listened on, `ports` the ports.
+pub(super) fn read(file: &Path, v4: bool, ports: &[u16]) -> Result<Vec<Rule>, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| Failure::unreadable(file, &error))?;
+    parse(&text, Listening { v4, ports }).map_err(|(line, (column, problem))| {
+        Failure::Usage(format!("{}:{line}:{column}: {problem}", file.display()))
+    })
+}
+
+fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Problem)> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let words = words(line);
+        let Some(((column, scheduler), conditions)) = words.split_first() else { continue };
+        let place = |problem| (at + 1, problem);
+        // No client would ever come to it.
+        if rules.iter().any(|rule| rule.of == Match::default()) {
+            let problem = "a rule above is for every client".to_owned();
+            return Err(place((*column, problem)));
+        }
+        plait_sched::Spec::parse(scheduler)
+            .map_err(|error| place((*column, spec_problem(&error))))?;
+        let mut of = Match::default();
+        for (column, word) in conditions {
+            condition(word, &mut of, listening).map_err(|problem| place((*column, problem)))?;
+        }
+        rules.push(Rule { of, scheduler: (*scheduler).to_owned() });
+    }
+    Ok(rules)
+}
+
+/// The words of a line and their columns, in characters from 1.
+fn words(line: &str) -> Vec<(usize, &str)> {
+    let (mut words, mut rest, mut column) = (Vec::new(), line, 1);
+    while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
+        let (gap, tail) = rest.split_at(start);
+        let (word, after) = tail.split_at(tail.find(char::is_whitespace).unwrap_or(tail.len()));
+        column += gap.chars().count();
+        words.push((column, word));
+        column += word.chars().count();
+        rest = after;
+    }
+    words
+}
+
+fn condition(word: &str, of: &mut Match, listening: Listening<'_>) -> Result<(), String> {
+    let given = word.escape_debug();
+    let (key, value) = word.split_once('=').unwrap_or((word, ""));
+    let twice = || Err(format!("`{given}`: `{key}` is there twice\n  allowed: {SHAPE}"));
+    match key {
+        "port" => {
+            let port = value.parse().ok().filter(|port| *port > 0);
+            let port = port.ok_or_else(|| format!("`{given}`\n  allowed: port=1 to port=65535"))?;
+            if !listening.ports.contains(&port) {
+                let remedy = format!("listen on it with --port {port}=SCHEDULER");
+                return Err(format!("`{given}`: it is not listened on\n  {remedy}"));
+            }
+            if of.port.replace(port).is_some() { twice() } else { Ok(()) }
+        }
+        "from" => {
+            let allowed = "allowed: from=ADDR or from=ADDR/BITS, as from=10.0.0.0/8";
+            let prefix: Prefix =
+                value.parse().map_err(|problem| format!("`{given}`: {problem}\n  {allowed}"))?;
+            if prefix.is_ipv4() != listening.v4 {
+                return Err(format!("`{given}`: it is of another family than --listen"));
+            }
+            if of.from.replace(prefix).is_some() { twice() } else { Ok(()) }
+        }
+        _ => Err(format!("`{given}` is no condition\n  allowed: {SHAPE}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HERE: Listening<'_> = Listening { v4: true, ports: &[80, 443] };
+
+    fn refused(text: &str) -> (usize, usize, String) {
+        let (line, (column, problem)) = parse(text, HERE).unwrap_err();
+        (line, column, problem)
+    }
+
+    #[test]
+    fn rules_are_read_in_order() {
+        let text = "\n# those at home\nredundant from=10.0.0.0/8 port=80 # all of it\n\n\
+                    ecf:beta=0.5\tport=443\r\nblest+rp\n";
+        let rules = parse(text, HERE).unwrap();
+        let from = |text: &str| text.parse().ok();
+        let of = |port, from| Match { port, from };
+        let expected = [
+            (of(Some(80), from("10.0.0.0/8")), "redundant"),
+            (of(Some(443), None), "ecf:beta=0.5"),
+            (of(None, None), "blest+rp"),
+        ];
+        let expected = expected.map(|(of, name)| Rule { of, scheduler: name.to_owned() });
+        assert_eq!(rules, expected);
+        assert_eq!(parse("# nothing\n", HERE), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, line, column, words) in [
+            ("ecff", 1, 1, "did you mean `ecf`?"),
+            ("\n  ecf prt=80", 2, 7, "`prt=80` is no condition"),
+            ("ecf port=0", 1, 5, "allowed: port=1 to port=65535"),
+            ("ecf port=81", 1, 5, "listen on it with --port 81=SCHEDULER"),
+            ("ecf port=80 port=443", 1, 13, "`port` is there twice"),
+            ("ecf from=10.1.0.0/8", 1, 5, "bits are set behind the prefix"),
+            ("ecf from=fd00::/8", 1, 5, "another family than --listen"),
+            ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is there twice"),
+            ("ecf\nminrtt port=80", 2, 1, "a rule above is for every client"),
+            ("ecf é=1 x", 1, 5, "is no condition"),
+            ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is no condition"),
+        ] {
+            let (at, from, problem) = refused(text);
+            assert_eq!((at, from), (line, column), "{text}: {problem}");
+            assert!(problem.contains(words), "{text}: {problem}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_makes_the_reader_panic(text in "[a-z0-9=/.:# \\n\\té]{0,80}") {
+            if let Err((line, (column, problem))) = parse(&text, HERE) {
+                prop_assert!(line >= 1 && column >= 1 && !problem.is_empty());
+                prop_assert!(text.lines().nth(line - 1).is_some_and(|it| it.chars().count() >= column));
+            }
+        }
+    }
+}

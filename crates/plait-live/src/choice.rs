@@ -1,0 +1,204 @@
+//! What the connections of a client are made from, by the port that it dials and the address that it
+//! comes from.
+
+use plait_core::ConnectionSpec;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    address: IpAddr,
+    /// Bits that count.
+    len: u8,
+}
+
+impl Prefix {
+    /// Whether an address is one of them. Those of the other family are not.
+    #[must_use]
+    pub fn contains(&self, other: IpAddr) -> bool {
+        // All bits are shifted out where none counts.
+        match (self.address, other) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let apart = own.to_bits() ^ other.to_bits();
+                apart.checked_shr(32 - u32::from(self.len)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let apart = own.to_bits() ^ other.to_bits();
+                apart.checked_shr(128 - u32::from(self.len)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether they are of IPv4.
+    #[must_use]
+    pub const fn is_ipv4(&self) -> bool {
+        self.address.is_ipv4()
+    }
+
+    /// Whether no bit behind the length is set: `10.1.0.0/8` would say two things.
+    fn is_whole(&self) -> bool {
+        let len = u32::from(self.len);
+        match self.address {
+            IpAddr::V4(address) => address.to_bits().checked_shl(len).unwrap_or(0) == 0,
+            IpAddr::V6(address) => address.to_bits().checked_shl(len).unwrap_or(0) == 0,
+        }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = &'static str;
+
+    /// `ADDR` or `ADDR/BITS`.
+    fn from_str(text: &str) -> Result<Prefix, &'static str> {
+        let (address, len) = match text.split_once('/') {
+            Some((address, len)) => (address, Some(len)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| "no IP address")?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let len = match len {
+            None => longest,
+            // A sign is none of a number of bits.
+            Some(len) if len.starts_with('+') => return Err("no number of bits"),
+            Some(len) => len.parse().map_err(|_| "no number of bits")?,
+        };
+        if len > longest {
+            return Err("more bits than an address has");
+        }
+        let prefix = Prefix { address, len };
+        if prefix.is_whole() { Ok(prefix) } else { Err("bits are set behind the prefix") }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.len)
+    }
+}
+
+/// Which clients a rule is for; both conditions have to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Match {
+    /// The port that they dial; `None` stands for all that are listened on.
+    pub port: Option<u16>,
+    /// Where they come from; `None` for everywhere.
+    pub from: Option<Prefix>,
+}
+
+impl Match {
+    fn holds(&self, port: u16, from: IpAddr) -> bool {
+        self.port.is_none_or(|wanted| wanted == port)
+            && self.from.is_none_or(|prefix| prefix.contains(from))
+    }
+}
+
+/// What connections are made from that a rule is for.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Whom it is for.
+    pub of: Match,
+    /// What they get.
+    pub spec: ConnectionSpec,
+}
+
+/// All rules, in order, and what connections get that none is for.
+#[derive(Default, Debug)]
+pub(crate) struct Choices {
+    rules: Vec<(Match, Arc<ConnectionSpec>)>,
+    ports: Vec<(u16, Arc<ConnectionSpec>)>,
+}
+
+impl Choices {
+    pub(crate) fn new(rules: Vec<Choice>, ports: &[(u16, Arc<ConnectionSpec>)]) -> Choices {
+        let rules = rules.into_iter().map(|it| (it.of, Arc::new(it.spec))).collect();
+        Choices { rules, ports: ports.to_vec() }
+    }
+
+    /// Whether there is something to choose.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The place of the first rule for a client, if one is for it.
+    pub(crate) fn place(&self, port: u16, from: IpAddr) -> Option<usize> {
+        self.rules.iter().position(|(of, _)| of.holds(port, from))
+    }
+
+    /// What a connection of a client is made from; `None` where nobody listens.
+    pub(crate) fn spec(&self, port: u16, from: IpAddr) -> Option<&Arc<ConnectionSpec>> {
+        let listening = self.ports.iter().find(|(number, _)| *number == port);
+        let (_, of_port) = listening?;
+        Some(self.place(port, from).map_or(of_port, |place| &self.rules[place].1))
+    }
+
+    /// From now on nobody listens.
+    pub(crate) fn stop(&mut self) {
+        self.rules.clear();
+        self.ports.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix(text: &str) -> Prefix {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_prefix_holds_what_begins_alike() {
+        let at = |text: &str| text.parse::<IpAddr>().unwrap();
+        for (prefix_text, inside, outside) in [
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
+            ("10.1.2.3", "10.1.2.3", "10.1.2.2"),
+            ("0.0.0.0/0", "255.1.2.3", "::1"),
+            ("192.0.2.128/25", "192.0.2.255", "192.0.2.127"),
+            ("fd00::/8", "fdff::1", "fe00::"),
+            ("::/0", "fd00::1", "10.0.0.1"),
+            ("fd77::1", "fd77::1", "fd77::2"),
+        ] {
+            assert!(prefix(prefix_text).contains(at(inside)), "{prefix_text} {inside}");
+            assert!(!prefix(prefix_text).contains(at(outside)), "{prefix_text} {outside}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_refused() {
+        for (text, why) in [
+            ("10.0.0.0/33", "more bits than an address has"),
+            ("fd00::/129", "more bits than an address has"),
+            ("10.1.0.0/8", "bits are set behind the prefix"),
+            ("fd00::1/64", "bits are set behind the prefix"),
+            ("10.0.0.0/", "no number of bits"),
+            ("10.0.0.0/+8", "no number of bits"),
+            ("10.0.0.0/300", "no number of bits"),
+            ("10.0.0/8", "no IP address"),
+            ("", "no IP address"),
+        ] {
+            assert_eq!(text.parse::<Prefix>(), Err(why), "{text}");
+        }
+        assert_eq!(prefix("fd00::/8").to_string(), "fd00::/8");
+    }
+
+    #[test]
+    fn both_conditions_hold_or_the_rule_does_not() {
+        let of = |port, from: Option<&str>| Match { port, from: from.map(prefix) };
+        let client: IpAddr = "10.0.0.7".parse().unwrap();
+        for (of, holds) in [
+            (of(None, None), true),
+            (of(Some(80), None), true),
+            (of(Some(81), None), false),
+            (of(None, Some("10.0.0.0/24")), true),
+            (of(Some(80), Some("10.0.0.0/24")), true),
+            (of(Some(81), Some("10.0.0.0/24")), false),
+            (of(Some(80), Some("10.0.1.0/24")), false),
+        ] {
+            assert_eq!(of.holds(80, client), holds, "{of:?}");
+        }
+    }
+}
