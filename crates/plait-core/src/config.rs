@@ -94,6 +94,9 @@ pub struct Config {
     pub plain_for: Span,
     /// Largest IP packet in bytes.
     pub mtu: u32,
+    /// Most payload bytes of a segment that the driver's device cuts into full ones (TSO); 0 where it
+    /// cuts none.
+    pub superpacket: u32,
     /// Receive buffer: all of it is advertised.
     pub rcvbuf: u64,
     /// Send buffer: holds bytes until they are DATA_ACKed.
@@ -158,6 +161,9 @@ impl Config {
     /// `net.mptcp.add_addr_timeout`).
     pub const ADD_ADDR_PERIOD: Span = Span::from_secs(120);
 
+    /// What an IP packet carries beside the longest headers.
+    pub const SUPERPACKET: u32 = 0xffff - 40 - 60;
+
     /// Interval of probes: a path that has healed is found within it and a round trip.
     pub const PROBE: Span = Span::from_secs(1);
 
@@ -204,6 +210,7 @@ impl Default for Config {
             plain_after: 3,
             plain_for: Span::from_secs(3_600),
             mtu: 1500,
+            superpacket: 0,
             rcvbuf: 6 << 20,
             sndbuf: 4 << 20,
             initial_window: 10,

@@ -175,7 +175,9 @@ impl Connection {
         let dsn = if planted(Planted::WrongMapping) { self.queue.una() } else { dsn };
         let data = ByteRange::with_len(dsn, u64::from(len));
         self.queue.note_again(data);
-        self.emit_data(ctx, index, seq, data, carry)
+        let mut transmit = self.emit_data(ctx, index, seq, data, carry);
+        self.tell_wide(index, seq, &mut transmit.segment);
+        transmit
     }
 
     /// What the scheduler wants.
@@ -249,6 +251,9 @@ impl Connection {
         if matches!(carry, Carry::Reinjection | Carry::Opportunistic) {
             self.queue.note_again(range);
         }
+        if carry == Carry::New && self.may_grow(index, range) {
+            return Some(self.send_superpacket(ctx, index, range));
+        }
         Some(self.send_range(ctx, index, range, carry))
     }
 
@@ -296,7 +301,7 @@ impl Connection {
         }
         let report = Report { conn: ctx.log.speaker, subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
-        Transmit { path: self.subflows[index].address.path, segment, report }
+        Transmit { path: self.subflows[index].address.path, segment, report, cut: 0 }
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.

@@ -235,6 +235,12 @@ impl Connection {
         }
         self.continue_frto(index);
         let subflow = &mut self.subflows[index];
+        if let Some(wide) = &mut subflow.wide
+            && wide.on_acked(subflow.tx.una())
+            && subflow.is_quiet()
+        {
+            subflow.wide = None;
+        }
         // Somebody may wait for the connection to fall quiet.
         self.news |= subflow.is_quiet() && self.queue.is_drained();
         if acked.fin_acked {

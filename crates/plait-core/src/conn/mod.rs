@@ -27,6 +27,7 @@ mod removal;
 mod restart;
 mod scheduling;
 mod segments;
+mod superpackets;
 mod timeouts;
 mod views;
 mod waiting;

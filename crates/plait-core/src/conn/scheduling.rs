@@ -275,6 +275,11 @@ impl Connection {
         Some(decision)
     }
 
+    /// Takes a full segment of what was granted to `subflow`. False where it was granted no more.
+    pub(super) fn take_granted_to(&mut self, ctx: &Context<'_>, subflow: SubflowId) -> bool {
+        self.scheduling.grant.subflow == subflow && self.take_granted(ctx).is_some()
+    }
+
     /// Asks what need not be asked. The answer must be what was said in its place, and to be asked must
     /// change nothing: a build without these assertions does not ask.
     #[cfg(debug_assertions)]

@@ -22,6 +22,8 @@ pub struct Transmit {
     /// Set where the endpoint wants to know when the segment leaves the host:
     /// [`crate::Endpoint::on_departure`].
     pub report: Option<Report>,
+    /// Payload bytes of the segments that the device cuts this one into; 0 where it goes as it is.
+    pub cut: u16,
 }
 
 /// Whose segment it is.
@@ -66,7 +68,7 @@ pub(super) fn syn_segment(
         options,
         payload: Payload::Empty,
     };
-    Transmit { path: address.path, segment: Box::new(segment), report: None }
+    Transmit { path: address.path, segment: Box::new(segment), report: None, cut: 0 }
 }
 
 impl Connection {
@@ -95,7 +97,7 @@ impl Connection {
         mapping: Option<ByteRange>,
     ) -> Transmit {
         let segment = self.build_segment(ctx, index, seq, flags, payload, mapping);
-        Transmit { path: self.subflows[index].address.path, segment, report: None }
+        Transmit { path: self.subflows[index].address.path, segment, report: None, cut: 0 }
     }
 
     /// The segment of [`Connection::build_ack`].
@@ -148,7 +150,10 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         if subflow.shake.offer.sack && subflow.rx.has_sack() {
-            let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len());
+            // A superpacket is cut into full segments, which have room for as much.
+            let most =
+                if payload.len() > self.spec.config.mtu { self.mss as u32 } else { u32::MAX };
+            let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len().min(most));
             let room =
                 plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
             let (irs, sack) = (subflow.shake.irs, &mut options.sack);
@@ -185,7 +190,7 @@ impl Connection {
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,
         };
-        Transmit { path: subflow.address.path, segment: Box::new(segment), report: None }
+        Transmit { path: subflow.address.path, segment: Box::new(segment), report: None, cut: 0 }
     }
 
     /// A RST for a segment that acknowledged `seq` out of another conversation (RFC 9293 section

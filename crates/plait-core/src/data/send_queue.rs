@@ -98,6 +98,19 @@ impl SendQueue {
         }
     }
 
+    /// The first unsent bytes that follow one another, at most `len`.
+    pub(crate) fn first_unsent(&self, len: u64) -> Option<ByteRange> {
+        self.unsent.nth(0, len)
+    }
+
+    /// How many bytes from `dsn` on are stored in one piece.
+    pub(crate) fn in_one_piece(&self, dsn: u64) -> u64 {
+        let at = self.store.partition_point(|(start, _)| *start <= dsn);
+        let piece = at.checked_sub(1).and_then(|at| self.store.get(at));
+        piece
+            .map_or(u64::MAX, |(start, bytes)| (start + u64::from(bytes.len())).saturating_sub(dsn))
+    }
+
     /// The bytes of `range` as a payload.
     #[inline]
     pub(crate) fn payload(&self, range: ByteRange) -> Payload {

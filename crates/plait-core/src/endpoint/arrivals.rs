@@ -175,6 +175,7 @@ impl Endpoint {
             path: address.path,
             segment: Box::new(reset),
             report: None,
+            cut: 0,
         });
     }
 }

@@ -17,3 +17,4 @@ pub(crate) mod tail;
 pub(crate) mod timer;
 pub(crate) mod undo;
 pub(crate) mod usage;
+pub(crate) mod wide;

@@ -16,6 +16,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{Timer, Timers};
 use crate::tcp::undo::Undo;
 use crate::tcp::usage::WindowUsage;
+use crate::tcp::wide::Wide;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, PathId, ServerAddress, SubflowId, Time};
@@ -149,6 +150,8 @@ pub(crate) struct Subflow {
     pub(crate) host_queue: HostQueue,
     /// Mappings that cover more than the segment that told them, the latest last.
     pub(crate) told: VecDeque<Told>,
+    /// What was told for several segments at once.
+    pub(crate) wide: Option<Box<Wide>>,
     /// Where checksums are in use: the data that waits for its own.
     pub(crate) verifier: Option<Box<Verifier>>,
 }
@@ -196,6 +199,7 @@ impl Subflow {
             round_end: 0,
             host_queue: HostQueue::default(),
             told: VecDeque::new(),
+            wide: None,
             verifier: None,
         }
     }

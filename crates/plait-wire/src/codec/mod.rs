@@ -1,6 +1,6 @@
 //! Segments as bytes: an IPv4 or IPv6 packet with a TCP header, its options and the payload.
 //!
-//! * [`encode`] appends a packet to a buffer, [`encode_to`] writes it to a slice; both refuse what no
+//! * [`encode`] appends a packet to a buffer, [`encode_to`] writes it to a slice; they refuse what no
 //!   packet can carry and never cut anything short.
 //! * [`parse`] gives the segment of a packet with a copy of its payload, [`parse_into`] fills a
 //!   segment that is there and lends the payload. Neither reads beyond the packet, neither panics.
@@ -109,6 +109,30 @@ pub fn encode(
         out.truncate(start);
     }
     written
+}
+
+/// Appends the headers of the packet to `out`, without its payload, for a device that is lent that and
+/// adds up the checksum ([`TcpChecksum::PseudoHeader`]). Tells how many bytes they have.
+///
+/// # Errors
+/// What no packet can carry, see [`EncodeError`]; `out` is then as it was.
+pub fn encode_headers(
+    headers: &Headers,
+    segment: &Segment,
+    out: &mut Vec<u8>,
+) -> Result<usize, EncodeError> {
+    let (start, tcp_len) = (out.len(), tcp::header_len(segment)?);
+    out.resize(start + headers.len() + tcp_len, 0);
+    let mut write = || {
+        let (ip, tcp) = out[start..].split_at_mut(headers.len());
+        let pseudo = ip::write(headers, tcp_len + segment.payload.len() as usize, ip)?;
+        tcp::write_header(segment, pseudo, tcp)
+    };
+    let written = write();
+    if written.is_err() {
+        out.truncate(start);
+    }
+    written.map(|()| headers.len() + tcp_len)
 }
 
 /// Writes the packet to the front of `out` and tells how many bytes it has.

@@ -32,6 +32,15 @@ pub enum Verify {
     Trusted,
 }
 
+/// Bytes of header and options.
+pub(super) fn header_len(segment: &Segment) -> Result<usize, EncodeError> {
+    let option_bytes = segment.options.header_len();
+    if option_bytes > MAX_OPTION_BYTES {
+        return Err(EncodeError::Options(option_bytes));
+    }
+    Ok(HEADER + option_bytes as usize)
+}
+
 /// Writes header, options and payload; `out` has their length.
 pub(super) fn write(
     segment: &Segment,
@@ -39,32 +48,35 @@ pub(super) fn write(
     checksum: TcpChecksum,
     out: &mut [u8],
 ) -> Result<(), EncodeError> {
-    let option_bytes = segment.options.header_len();
-    if option_bytes > MAX_OPTION_BYTES {
-        return Err(EncodeError::Options(option_bytes));
+    let (header, payload) = out.split_at_mut(header_len(segment)?);
+    write_header(segment, pseudo, header)?;
+    segment.payload.copy_to(payload);
+    if checksum == TcpChecksum::Full {
+        let mut sum = pseudo;
+        out[16..18].fill(0);
+        sum.add(out);
+        out[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
     }
-    let header_len = HEADER + option_bytes as usize;
-    let (header, payload) = out.split_at_mut(header_len);
+    Ok(())
+}
+
+/// Writes header and options, with the sum of the pseudo header for checksum; `header` has their
+/// length.
+pub(super) fn write_header(
+    segment: &Segment,
+    pseudo: Sum,
+    header: &mut [u8],
+) -> Result<(), EncodeError> {
     header[0..2].copy_from_slice(&segment.src_port.to_be_bytes());
     header[2..4].copy_from_slice(&segment.dst_port.to_be_bytes());
     header[4..8].copy_from_slice(&segment.seq.to_be_bytes());
     header[8..12].copy_from_slice(&segment.ack.to_be_bytes());
-    header[12] = (header_len as u8 / 4) << 4;
+    header[12] = (header.len() as u8 / 4) << 4;
     header[13] = segment.flags.0;
     header[14..16].copy_from_slice(&segment.window.to_be_bytes());
-    header[16..20].fill(0);
-    options::write(segment, &mut header[HEADER..])?;
-    segment.payload.copy_to(payload);
-    let sum = match checksum {
-        TcpChecksum::PseudoHeader => !pseudo.checksum(),
-        TcpChecksum::Full => {
-            let mut sum = pseudo;
-            sum.add(out);
-            sum.checksum()
-        }
-    };
-    out[16..18].copy_from_slice(&sum.to_be_bytes());
-    Ok(())
+    header[16..18].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
+    header[18..20].fill(0);
+    options::write(segment, &mut header[HEADER..])
 }
 
 /// Reads header and options into `segment`. Tells where in the packet the payload begins.

@@ -1,0 +1,156 @@
+//! Superpackets as a device cuts them: every segment gets a copy of the options, and some are lost.
+#![allow(clippy::unwrap_used)]
+
+use plait_base::{PathId, Span, Stream, Time};
+use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig, Transmit};
+use plait_wire::{Mapping, Segment};
+use std::sync::Arc;
+
+const PORT: u16 = 80;
+const LEN: usize = 3_000_000;
+
+struct Seeded(Stream);
+
+impl Entropy for Seeded {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+}
+
+fn endpoint(name: &str) -> Endpoint {
+    Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))))
+}
+
+fn spec(superpacket: u32) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
+    let controller = plait_cc::Spec::parse("cubic").unwrap();
+    let path = |id| PathConfig { path: PathId(id), backup: false };
+    ConnectionSpec {
+        config: Config { superpacket, ..Config::default() },
+        paths: vec![path(0), path(1)],
+        addresses: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+    }
+}
+
+/// What comes of a segment on the wire.
+fn cut(sent: &Transmit) -> Vec<Segment> {
+    let (len, size) = (sent.segment.payload.len(), u32::from(sent.cut));
+    if size == 0 || len <= size {
+        return vec![(*sent.segment).clone()];
+    }
+    let piece = |at: u32| {
+        let mut segment = (*sent.segment).clone();
+        segment.seq = segment.seq.wrapping_add(at);
+        segment.payload = sent.segment.payload.slice(at, size);
+        segment
+    };
+    (0..len.div_ceil(size)).map(|n| piece(n * size)).collect()
+}
+
+/// What came of a client's upload.
+struct Upload {
+    /// Most payload bytes of one segment before it was cut, and how many there were.
+    longest: u32,
+    count: usize,
+    bytes: Vec<u8>,
+}
+
+/// Data as Linux reads it, which refuses a mapping within one that is not used up.
+#[derive(Default)]
+struct Strict {
+    current: Option<Mapping>,
+}
+
+impl Strict {
+    /// Takes the mapping of the segment that is next in order.
+    fn take(&mut self, seq: u32, len: u32, told: Mapping) {
+        if let Some(now) = self.current
+            && seq.wrapping_sub(now.ssn) < u32::from(now.len)
+        {
+            assert_eq!(told, now, "within one that is not used up");
+        }
+        let offset = seq.wrapping_sub(told.ssn);
+        assert!(offset + len <= u32::from(told.len), "{seq} is not in {told:?}");
+        self.current = Some(told);
+    }
+}
+
+/// Sends superpackets of so many bytes, of which each `lossy`-th segment with data is lost.
+fn upload(superpacket: u32, lossy: usize) -> Upload {
+    let (mut client, mut server) = (endpoint("client"), endpoint("server"));
+    server.listen(PORT, spec(0));
+    let (mut now, mut sent) = (Time::ZERO, 0);
+    let conn = client.connect(now, PORT, spec(superpacket));
+    let source: Vec<u8> = (0..LEN).map(|n| (n % 251) as u8).collect();
+    let (mut written, mut accepted, mut piece) = (0, None, vec![0; 100_000]);
+    let mut upload = Upload { longest: 0, count: 0, bytes: Vec::new() };
+    // Segments of each path, by sequence number, as they arrived; and what of them was read.
+    let mut arrived = vec![Vec::new(); 2];
+    while upload.bytes.len() < LEN {
+        assert!(now < Time::ZERO + Span::from_secs(300), "{} bytes came", upload.bytes.len());
+        written += client.write_bytes(now, conn, &source[written..LEN.min(written + 200_000)]);
+        while let Some(transmit) = client.poll_transmit(now) {
+            upload.longest = upload.longest.max(transmit.segment.payload.len());
+            upload.count += usize::from(!transmit.segment.payload.is_empty());
+            for segment in cut(&transmit) {
+                sent += usize::from(!segment.payload.is_empty());
+                if segment.payload.is_empty() || sent % lossy != 0 {
+                    server.handle(now, transmit.path, &segment);
+                    arrived[usize::from(transmit.path.0)].push(segment);
+                }
+            }
+        }
+        accepted = accepted.or_else(|| server.poll_accept());
+        if let Some(accepted) = accepted {
+            let count = server.read(now, accepted, &mut piece);
+            upload.bytes.extend_from_slice(&piece[..count]);
+        }
+        while let Some(transmit) = server.poll_transmit(now) {
+            client.handle(now, transmit.path, &transmit.segment);
+        }
+        now += Span::from_millis(10);
+        client.handle_timeout(now);
+        server.handle_timeout(now);
+    }
+    assert_eq!(upload.bytes, source);
+    for mut all in arrived {
+        all.retain(|it| it.options.dss.is_some_and(|dss| dss.mapping.is_some()));
+        let first = all.first().map_or(0, |it| it.seq);
+        // In order; of copies the one that came first.
+        all.sort_by_key(|it| it.seq.wrapping_sub(first));
+        // Subflow sequence numbers count from the SYN on.
+        let ssn = |it: &Segment| it.options.dss.unwrap().mapping.unwrap().ssn;
+        let syn = all.first().map_or(0, |it| it.seq.wrapping_sub(ssn(it)));
+        let (mut strict, mut next) = (Strict::default(), first);
+        for it in all.iter().filter(|it| !it.payload.is_empty()) {
+            if it.seq == next {
+                let mapping = it.options.dss.unwrap().mapping.unwrap();
+                strict.take(it.seq.wrapping_sub(syn), it.payload.len(), mapping);
+                next = next.wrapping_add(it.payload.len());
+            }
+        }
+    }
+    upload
+}
+
+/// R31: what is lost of a superpacket is sent again in full segments, beside the mapping that the
+/// others had.
+#[test]
+fn parts_that_are_lost_come_again_with_the_mapping_of_all() {
+    let plain = upload(0, 97);
+    assert!(plain.longest <= 1_428);
+    let many = upload(Config::SUPERPACKET, 97);
+    assert!(many.longest > 20_000, "{} bytes at most", many.longest);
+    assert!(many.count * 4 < plain.count, "{} and {} segments", many.count, plain.count);
+}
+
+/// Nothing is longer than what the device takes, and without loss it is as without superpackets.
+#[test]
+fn no_superpacket_is_longer_than_the_device_takes() {
+    let few = upload(5_000, usize::MAX);
+    assert_eq!(few.longest, 3 * 1_428);
+    let most = upload(Config::SUPERPACKET, usize::MAX);
+    assert_eq!(most.longest, 45 * 1_428);
+}
