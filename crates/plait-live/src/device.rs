@@ -1,4 +1,5 @@
-use std::io;
+use crate::virtio::Virtio;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
@@ -8,6 +9,8 @@ pub struct Device {
     tun: SyncDevice,
     name: String,
     index: u32,
+    /// Packets come and go with a virtio header.
+    offload: bool,
 }
 
 impl std::fmt::Debug for Device {
@@ -27,16 +30,26 @@ impl Device {
     /// # Errors
     /// Where there is no TUN driver, the process may not make devices, or the name is taken.
     pub fn open(name: &str, mtu: u16) -> io::Result<Device> {
+        Device::build(name, mtu, false)
+    }
+
+    /// The same, where with `offload` the kernel cuts superpackets and adds up checksums, both ways:
+    /// it cuts what is written, and what is read may be longer than the MTU.
+    ///
+    /// # Errors
+    /// As for [`Device::open`].
+    pub(crate) fn build(name: &str, mtu: u16, offload: bool) -> io::Result<Device> {
         let tun = DeviceBuilder::new()
             .name(name)
             .mtu(mtu)
             .tx_queue_len(Device::QUEUE)
             .enable(true)
+            .offload(offload)
             .build_sync()?;
         tun.set_nonblocking(true)?;
         let index = tun.if_index()?;
         let name = tun.name()?;
-        Ok(Device { tun, name, index })
+        Ok(Device { tun, name, index, offload })
     }
 
     /// Its name.
@@ -63,12 +76,54 @@ impl Device {
         }
     }
 
+    /// The next packet and what its virtio header says, which is nothing without offload.
+    pub(crate) fn try_recv_offloaded(
+        &self,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<(usize, Virtio)>> {
+        if !self.offload {
+            return Ok(self.try_recv(buffer)?.map(|len| (len, Virtio::default())));
+        }
+        let mut header = [0; Virtio::LEN];
+        let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];
+        match rustix::io::readv(&self.tun, &mut parts).map_err(io::Error::from) {
+            Ok(len) => Ok(Some((len.saturating_sub(Virtio::LEN), Virtio::from_bytes(header)))),
+            Err(error) if is_transient(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether packets are written with a virtio header.
+    pub(crate) fn offloads(&self) -> bool {
+        self.offload
+    }
+
+    /// Gives a packet to the kernel, its headers and its payload, with what is left to do to it. False
+    /// as for [`Device::try_send`].
+    pub(crate) fn try_send_offloaded(
+        &self,
+        virtio: Virtio,
+        headers: &[u8],
+        payload: &[u8],
+    ) -> io::Result<bool> {
+        let first = virtio.to_bytes();
+        let parts = [IoSlice::new(&first), IoSlice::new(headers), IoSlice::new(payload)];
+        Device::taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
+    }
+
     /// Gives a packet to the kernel. False where it did not take it: it is lost, as on a wire.
     ///
     /// # Errors
     /// Where the device is gone.
     pub fn try_send(&self, packet: &[u8]) -> io::Result<bool> {
-        match self.tun.send(packet) {
+        if self.offload {
+            return self.try_send_offloaded(Virtio::default(), packet, &[]);
+        }
+        Device::taken(self.tun.send(packet))
+    }
+
+    fn taken(written: io::Result<usize>) -> io::Result<bool> {
+        match written {
             Ok(_) => Ok(true),
             // No memory, a packet that the kernel does not understand, or a device that is down.
             Err(error) if is_transient(&error) => Ok(false),

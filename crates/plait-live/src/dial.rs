@@ -102,7 +102,7 @@ impl Client {
     /// addresses already.
     pub fn open(settings: DialSettings) -> io::Result<Client> {
         let DialSettings { from, device, mut spec } = settings;
-        let device = Device::open(&device, spec.config.mtu as u16)?;
+        let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
         spec.config.subflow_windows = true;
         let mut own = Vec::new();
         for Origin { address, device: exit } in from {
@@ -135,6 +135,10 @@ impl Client {
         let paths = stack.names.paths(&stack.endpoint, to.ip());
         if paths.is_empty() {
             return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        if stack.names.has_exits() {
+            // What leaves through a raw socket is cut by nobody.
+            spec.config.superpacket = 0;
         }
         let path = |path: &PathId| PathConfig { path: *path, backup: false };
         spec.paths = paths.iter().map(path).collect();

@@ -69,6 +69,14 @@ impl Names {
         }
     }
 
+    /// Whether some packets do not leave by the device.
+    pub(crate) fn has_exits(&self) -> bool {
+        match self {
+            Names::Server { .. } => false,
+            Names::Client(ways) => ways.has_exits(),
+        }
+    }
+
     /// The client's address on a path.
     pub(crate) fn client(&self, path: PathId) -> Option<IpAddr> {
         match self {

@@ -8,10 +8,10 @@ use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown};
 
-/// Bytes that are moved at a time.
-pub(crate) const PIECE: usize = 64 * 1024;
+/// Bytes that are moved at a time. No superpacket is made of two pieces.
+pub(crate) const PIECE: usize = 256 * 1024;
 /// Pieces that one direction of a relay moves before others have a turn.
-const TURNS: usize = 8;
+const TURNS: usize = 4;
 
 /// What was moved.
 #[derive(Clone, Copy, Default, Debug)]

@@ -60,7 +60,7 @@ impl Server {
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
         let ServeSettings { listen, advertise, to, device, proxy_header, spec, ports, choices } =
             settings;
-        let device = Device::open(&device, spec.config.mtu as u16)?;
+        let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
         for address in std::iter::once(listen.ip()).chain(advertise.iter().copied()) {
             add_route(&device, address)?;
         }

@@ -3,6 +3,7 @@
 use crate::choice::Choices;
 use crate::names::{Departure, Names};
 use crate::observe::{Observe, Observed, Sight};
+use crate::virtio::Virtio;
 use crate::{Clock, Device, SystemEntropy};
 use plait_base::{PathId, Time};
 use plait_core::{Detail, Endpoint};
@@ -75,19 +76,20 @@ impl Stack {
     /// Reads what the kernel sends, some of it.
     pub(crate) fn take_in(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
-            let Some(len) = self.device.try_recv(&mut self.incoming)? else { break };
+            let read = self.device.try_recv_offloaded(&mut self.incoming)?;
+            let Some((len, virtio)) = read else { break };
             self.counters.packets_in += 1;
             self.counters.bytes_in += len as u64;
-            let taken = self.handle(len);
+            let taken = self.handle(len, virtio.verify());
             self.counters.refused += u64::from(taken.is_none());
         }
         Ok(())
     }
 
     /// Gives the packet at the start of the buffer to the endpoint.
-    fn handle(&mut self, len: usize) -> Option<()> {
+    fn handle(&mut self, len: usize, verify: Verify) -> Option<()> {
         let bytes = self.incoming.get(..len)?;
-        let packet = codec::parse_into(bytes, Verify::Checksum, &mut self.segment).ok()?;
+        let packet = codec::parse_into(bytes, verify, &mut self.segment).ok()?;
         let Headers { src, dst, .. } = packet.headers;
         let (path, server) =
             self.names.of_arrival(&self.endpoint, src, dst, self.segment.dst_port)?;
@@ -127,32 +129,57 @@ impl Stack {
         let now = self.clock.now();
         while let Some(transmit) = self.endpoint.poll_transmit(now) {
             self.observed.tell(now, &mut self.endpoint);
-            self.send_segment(now, transmit.path, &transmit.segment)?;
+            self.send_segment(now, transmit.path, &transmit.segment, transmit.cut)?;
             self.endpoint.recycle(transmit.segment);
         }
         Ok(())
     }
 
-    fn send_segment(&mut self, now: Time, path: PathId, segment: &Segment) -> io::Result<()> {
+    /// Writes a segment, which the device is to cut into some with `cut` bytes where that is not zero.
+    fn send_segment(
+        &mut self,
+        now: Time,
+        path: PathId,
+        segment: &Segment,
+        cut: u16,
+    ) -> io::Result<()> {
         if segment.flags.has(Flags::SYN) {
             self.names.on_syn(&self.endpoint, path, segment.src_port, segment.server);
         }
         let departure = self.names.of_departure(&self.endpoint, path, segment.server);
         let Some(Departure { src, dst, exit }) = departure else { return Ok(()) };
         let headers = Headers::new(src, dst);
+        let offloaded = exit.is_none() && self.device.offloads();
         self.outgoing.clear();
-        let encoded = codec::encode(&headers, segment, TcpChecksum::Full, &mut self.outgoing);
+        let out = &mut self.outgoing;
+        // Of what is lent, only the headers are written here.
+        let lent = segment.payload.bytes().unwrap_or_default();
+        let encoded = match (offloaded, lent.is_empty()) {
+            (true, false) => codec::encode_headers(&headers, segment, out),
+            (true, true) => codec::encode(&headers, segment, TcpChecksum::PseudoHeader, out),
+            (false, _) => codec::encode(&headers, segment, TcpChecksum::Full, out),
+        };
         let sent = match (&encoded, exit) {
             (Err(_), _) => false,
-            (Ok(_), Some(exit)) => exit.try_send(&self.outgoing, dst),
-            (Ok(_), None) => self.device.try_send(&self.outgoing)?,
+            (Ok(_), Some(exit)) => exit.try_send(out, dst),
+            (Ok(_), None) if offloaded => {
+                let bytes = segment.payload.len();
+                let cut = if bytes > u32::from(cut) { cut } else { 0 };
+                let header_len = codec::encoded_len(&headers, segment) - bytes as usize;
+                let virtio = Virtio::of_tcp(headers.len(), header_len, cut);
+                self.device.try_send_offloaded(virtio, out, lent)?
+            }
+            (Ok(_), None) => self.device.try_send(out)?,
         };
         if sent {
             self.counters.packets_out += 1;
-            self.counters.bytes_out += self.outgoing.len() as u64;
+            self.counters.bytes_out += codec::encoded_len(&headers, segment) as u64;
             if self.observed.is_on()
                 && let Some(client) = self.names.client(path)
             {
+                if self.outgoing.len() < codec::encoded_len(&headers, segment) {
+                    self.outgoing.extend_from_slice(lent);
+                }
                 let bytes = &self.outgoing;
                 let sight = Sight { path, client, outbound: true, segment, bytes };
                 self.observed.on_packet(now, &sight);

@@ -46,6 +46,11 @@ impl Ways {
         Ways { own, ways: Vec::new(), numbers, free: Vec::new(), announced }
     }
 
+    /// Whether some packets do not leave by the TUN device.
+    pub(crate) fn has_exits(&self) -> bool {
+        self.own.iter().any(|own| own.exit.is_some())
+    }
+
     /// The paths to an address, one from each own address of its family, in order. Fewer where there
     /// are no numbers left.
     pub(crate) fn to(&mut self, endpoint: &Endpoint, theirs: IpAddr) -> Vec<PathId> {

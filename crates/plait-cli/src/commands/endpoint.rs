@@ -28,6 +28,9 @@ pub(crate) struct EndpointFlags {
     /// Name of the TUN device; a `%d` in it becomes the next free number
     #[arg(long, value_name = "NAME", default_value = "plait%d")]
     pub(crate) device: String,
+    /// Superpackets between this process and the kernel, which cuts them (TSO) and adds up checksums
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    offload: Offload,
     /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
@@ -37,6 +40,13 @@ pub(crate) struct EndpointFlags {
     /// Say what would be set, and set nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Whether the kernel takes work off the device.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Offload {
+    On,
+    Off,
 }
 
 impl EndpointFlags {
@@ -51,8 +61,9 @@ impl EndpointFlags {
             .map_err(|error| Failure::Usage(format!("{flag}: {}", spec_problem(&error))))?;
         let controller = plait_cc::Spec::parse(&self.cc)
             .map_err(|error| Failure::Usage(format!("--cc: {}", cc_problem(&error))))?;
+        let superpacket = if self.offload == Offload::On { Config::SUPERPACKET } else { 0 };
         Ok(ConnectionSpec {
-            config: Config::default(),
+            config: Config { superpacket, ..Config::default() },
             paths: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),

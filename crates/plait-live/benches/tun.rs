@@ -1,0 +1,242 @@
+//! Throughput over a TUN device between plait and the stock kernel of this machine: two subflows, no
+//! emulated link. `cargo bench -p plait-live --bench tun`; root, for it makes a namespace and devices.
+//!
+//! `out` is from plait to the kernel, `in` the other way. The endpoint alone makes and throws away its
+//! data itself; behind a relay (`plait serve`) the other side is a program on a loopback socket.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
+
+use plait_base::{ConnId, Span};
+use plait_core::{Config, ConnectionSpec};
+use plait_live::{Host, Namespace, ServeSettings, Server};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WARM_UP: Duration = Duration::from_secs(1);
+const SERVICE: &str = "10.99.0.1:80";
+const CLIENT: &str = "10.98.1.1:0";
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Case {
+    /// plait sends.
+    out: bool,
+    relayed: bool,
+    /// The kernel cuts superpackets and adds up checksums.
+    offload: bool,
+}
+
+/// What was moved since the start, and the thread that plait runs on.
+#[derive(Default)]
+struct Meter {
+    bytes: AtomicU64,
+    thread: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Meter {
+    /// This thread is plait's.
+    fn runs_here(&self) {
+        let link = fs::read_link("/proc/thread-self").unwrap();
+        let id = link.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        self.thread.store(id, Ordering::Relaxed);
+    }
+
+    /// Seconds that plait's thread has had a core, the kernel's work in its name included.
+    fn ran(&self) -> f64 {
+        let path = format!("/proc/self/task/{}/schedstat", self.thread.load(Ordering::Relaxed));
+        let text = fs::read_to_string(path).unwrap();
+        text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+    }
+
+    fn over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+fn run(line: &str) {
+    let mut words = line.split_whitespace();
+    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {error}");
+}
+
+/// A namespace whose kernel has two addresses, and joins from the second.
+fn namespace() -> io::Result<Namespace> {
+    let space = Namespace::create()?;
+    space.within(|| {
+        for line in [
+            "ip link set lo up",
+            "ip addr add 10.98.1.1/32 dev lo",
+            "ip addr add 10.98.2.1/32 dev lo",
+            "ip mptcp limits set subflow 2 add_addr_accepted 2",
+            "ip mptcp endpoint add 10.98.2.1 subflow",
+        ] {
+            run(line);
+        }
+        fs::write("/proc/sys/net/mptcp/blackhole_timeout", "0")
+    })??;
+    Ok(space)
+}
+
+fn spec(offload: bool) -> ConnectionSpec {
+    let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
+    let controller = plait_cc::Spec::parse("cubic").unwrap();
+    ConnectionSpec {
+        config: Config {
+            superpacket: if offload { Config::SUPERPACKET } else { 0 },
+            ..Config::default()
+        },
+        paths: Vec::new(),
+        scheduler: Arc::new(move || scheduler.build()),
+        controller: Arc::new(move |_| controller.build()),
+        addresses: Vec::new(),
+    }
+}
+
+/// The endpoint alone.
+fn endpoint(case: Case, meter: &Meter) -> io::Result<()> {
+    let mut host = Host::listen(SERVICE.parse().unwrap(), "plait0", spec(case.offload))?;
+    meter.runs_here();
+    let (mut conn, mut piece) = (None::<ConnId>, vec![7; 0x4_0000]);
+    while !meter.over() {
+        host.turn(Span::from_millis(100))?;
+        let now = host.now();
+        conn = conn.or(host.endpoint().poll_accept());
+        while host.endpoint().poll_news().is_some() {}
+        let Some(conn) = conn else { continue };
+        let mut step = || match case.out {
+            true => host.endpoint().write_bytes(now, conn, &piece),
+            false => host.endpoint().read(now, conn, &mut piece),
+        };
+        while step() > 0 {}
+    }
+    Ok(())
+}
+
+/// A program behind the relay that sends or takes.
+fn service(listener: &Socket, case: Case) -> io::Result<()> {
+    let (mut stream, _) = listener.accept()?;
+    let mut piece = vec![7; 0x4_0000];
+    if case.out {
+        while stream.write_all(&piece).is_ok() {}
+    } else {
+        while stream.read(&mut piece)? > 0 {}
+    }
+    Ok(())
+}
+
+/// `plait serve` in front of such a program.
+fn relay(case: Case, meter: &Meter) -> io::Result<()> {
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+    listener.listen(1)?;
+    let settings = ServeSettings {
+        listen: SERVICE.parse().unwrap(),
+        advertise: Vec::new(),
+        to: listener.local_addr()?.as_socket().unwrap(),
+        device: "plait0".to_owned(),
+        proxy_header: false,
+        spec: spec(case.offload),
+        ports: Vec::new(),
+        choices: Vec::new(),
+    };
+    let mut server = Server::open(settings)?;
+    let mut stopper = server.stopper()?;
+    let space = Namespace::current()?;
+    meter.runs_here();
+    thread::scope(|scope| {
+        scope.spawn(move || space.enter().and_then(|()| service(&listener, case)));
+        scope.spawn(move || {
+            while !meter.over() {
+                thread::sleep(Duration::from_millis(20));
+            }
+            // Once to take no more connections, and once more to end those that are there.
+            for _ in 0..2 {
+                stopper.write_all(&[0]).unwrap();
+                thread::sleep(Duration::from_millis(100));
+            }
+        });
+        server.run(|_| {})
+    })
+}
+
+/// The kernel's side: one connection, used until the end.
+fn kernel(case: Case, meter: &Meter) -> io::Result<()> {
+    let mut stream = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+    stream.set_tcp_congestion(b"cubic")?;
+    stream.bind(&CLIENT.parse::<SocketAddr>().unwrap().into())?;
+    stream.connect(&SERVICE.parse::<SocketAddr>().unwrap().into())?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+    let mut piece = vec![7; 0x4_0000];
+    while !meter.over() {
+        let count = if case.out { stream.read(&mut piece)? } else { stream.write(&piece)? };
+        meter.bytes.fetch_add(count as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Bytes of the two subflows as the kernel counts them: what the loopback addresses have.
+fn measure(case: Case, seconds: u64) -> io::Result<()> {
+    let (space, meter) = (namespace()?, Meter::default());
+    thread::scope(|scope| {
+        let plait = scope.spawn(|| {
+            space.enter()?;
+            if case.relayed { relay(case, &meter) } else { endpoint(case, &meter) }
+        });
+        while meter.thread.load(Ordering::Relaxed) == 0 && !plait.is_finished() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let stock = scope.spawn(|| space.enter().and_then(|()| kernel(case, &meter)));
+        thread::sleep(WARM_UP);
+        let (start, bytes, ran) = (Instant::now(), &meter.bytes, meter.ran());
+        let before = bytes.load(Ordering::Relaxed);
+        thread::sleep(Duration::from_secs(seconds));
+        let moved = bytes.load(Ordering::Relaxed) - before;
+        let (took, ran) = (start.elapsed().as_secs_f64(), meter.ran() - ran);
+        meter.over.store(true, Ordering::Relaxed);
+        let gbit = moved as f64 * 8.0 / 1e9;
+        println!(
+            "{:<4} {:<12} {:<17} {:>6.2} Gbit/s {:>8.2} Gbit per cpu-second of plait's thread",
+            if case.out { "out" } else { "in" },
+            if case.offload { "superpackets" } else { "no offload" },
+            if case.relayed { "behind the relay" } else { "endpoint alone" },
+            gbit / took,
+            gbit / ran
+        );
+        stock.join().unwrap()?;
+        plait.join().unwrap()
+    })
+}
+
+fn main() {
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    args.retain(|arg| !arg.starts_with("--"));
+    let has = |word: &str| args.iter().any(|arg| arg == word);
+    let seconds = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(5);
+    if let Err(error) = namespace() {
+        return println!("skipped: no network namespace: {error}");
+    }
+    let both = [false, true];
+    for offload in
+        both.into_iter().filter(|it| !has("offload") && !has("plain") || has("offload") == *it)
+    {
+        for (out, relayed) in [(true, false), (false, false), (true, true), (false, true)] {
+            let skip_way = (has("out") || has("in")) && !has(if out { "out" } else { "in" });
+            let skip_side = (has("endpoint") || has("relay")) && has("relay") != relayed;
+            let case = Case { out, relayed, offload };
+            if !(skip_way || skip_side)
+                && let Err(error) = measure(case, seconds)
+            {
+                println!("{case:?}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The virtio header that a TUN device puts in front of packets (virtio 1.3, section 5.1.6), in the
+//! host's byte order: what is left to do to a packet, or was done.
+
+use plait_wire::codec::{TCP_CHECKSUM_OFFSET, Verify};
+
+/// The checksum field has the sum of the pseudo header; the rest is to be added.
+const NEEDS_CHECKSUM: u8 = 1;
+/// The checksum was verified.
+const DATA_VALID: u8 = 2;
+const TCP_V4: u8 = 1;
+const TCP_V6: u8 = 4;
+
+/// What a header says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Virtio {
+    flags: u8,
+    kind: u8,
+    /// Bytes of the IP and TCP headers.
+    header_len: u16,
+    /// Payload bytes of the segments that it is cut into.
+    cut: u16,
+    checksum_start: u16,
+    checksum_offset: u16,
+}
+
+impl Virtio {
+    /// Bytes of a header.
+    pub(crate) const LEN: usize = 10;
+
+    /// That of a TCP packet whose checksum is to be added up, and that is to be cut into segments with
+    /// `cut` bytes of payload where that is not zero.
+    pub(crate) fn of_tcp(ip_len: usize, header_len: usize, cut: u16) -> Virtio {
+        // The header of IPv4 is never as long as that of IPv6: plait writes no options.
+        let family = if ip_len == 20 { TCP_V4 } else { TCP_V6 };
+        Virtio {
+            flags: NEEDS_CHECKSUM,
+            kind: if cut > 0 { family } else { 0 },
+            header_len: header_len as u16,
+            cut,
+            checksum_start: ip_len as u16,
+            checksum_offset: TCP_CHECKSUM_OFFSET,
+        }
+    }
+
+    /// Whether the checksum of the packet behind it is to be looked at.
+    pub(crate) fn verify(self) -> Verify {
+        if self.flags & (NEEDS_CHECKSUM | DATA_VALID) == 0 {
+            Verify::Checksum
+        } else {
+            Verify::Trusted
+        }
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; Virtio::LEN]) -> Virtio {
+        let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        Virtio {
+            flags: bytes[0],
+            kind: bytes[1],
+            header_len: half(2),
+            cut: half(4),
+            checksum_start: half(6),
+            checksum_offset: half(8),
+        }
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; Virtio::LEN] {
+        let mut bytes = [0; Virtio::LEN];
+        (bytes[0], bytes[1]) = (self.flags, self.kind);
+        let halves = [self.header_len, self.cut, self.checksum_start, self.checksum_offset];
+        for (at, half) in (2..).step_by(2).zip(halves) {
+            bytes[at..at + 2].copy_from_slice(&half.to_ne_bytes());
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_what_it_was() {
+        let superpacket = Virtio::of_tcp(40, 92, 1_408);
+        assert_eq!(Virtio::from_bytes(superpacket.to_bytes()), superpacket);
+        assert_eq!(superpacket.to_bytes()[..2], [NEEDS_CHECKSUM, TCP_V6]);
+        assert_eq!(superpacket.to_bytes()[4..6], 1_408_u16.to_ne_bytes());
+        assert_eq!(Virtio::of_tcp(20, 72, 0).to_bytes()[..2], [NEEDS_CHECKSUM, 0]);
+        // Nothing is said of a checksum: it is looked at.
+        assert_eq!(Virtio::default().verify(), Verify::Checksum);
+        assert_eq!(superpacket.verify(), Verify::Trusted);
+        assert_eq!(Virtio::from_bytes([2, 0, 0, 0, 0, 0, 0, 0, 0, 0]).verify(), Verify::Trusted);
+    }
+}

@@ -1,0 +1,93 @@
+//! Superpackets between plait and a stock kernel: cut on the way there, lost in part, put together on
+//! the way back. Needs root, TUN and MPTCP.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(unreachable_pub, dead_code, reason = "each test file uses its own part")]
+
+mod net;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use net::kernel::{self, Service, Speaks};
+use net::plait::{Serving, spec};
+use net::{Bed, Family, Line};
+use plait_core::{Config, ConnectionSpec};
+use std::net::SocketAddr;
+
+use Family::{V4, V6};
+
+fn main() {
+    let mut args = Arguments::from_args();
+    args.test_threads = Some(1);
+    let obstacle = net::obstacle();
+    if let Some(why) = &obstacle {
+        println!("skipped: {why}");
+    }
+    let mut trials = Vec::new();
+    for family in [V4, V6] {
+        for speaks in [Speaks::Mptcp, Speaks::Tcp] {
+            let name = format!("superpackets_are_cut/{family:?}/{speaks:?}");
+            trials.push(Trial::test(name, move || lossy(family, speaks)));
+        }
+        let name = format!("superpackets_come_in/{family:?}");
+        trials.push(Trial::test(name, move || at_once(family)));
+    }
+    let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn offloaded() -> ConnectionSpec {
+    let mut spec = spec("minrtt");
+    spec.config.superpacket = Config::SUPERPACKET;
+    spec
+}
+
+/// A download and an upload over paths that lose packets. The kernel cuts what plait sends before it
+/// comes to them, so parts of superpackets are lost and sent again.
+fn lossy(family: Family, speaks: Speaks) -> Result<(), Failed> {
+    const LEN: usize = 1_500_000;
+    let line = |rtt, loss| Line { loss, ..Line::new(200, rtt, 400_000) };
+    let bed = Bed::build(family, &[line(10, 1), line(30, 1)])?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 2)?;
+    let serving = Serving::start(&bed, served.address, offloaded())?;
+    let to = SocketAddr::new(family.service(), 80);
+    let [before, _] = bed.counters();
+    let bytes = bed.client.within(|| kernel::get(to, speaks, LEN))??;
+    let expected = kernel::hash(&kernel::pattern(LEN));
+    assert_eq!(kernel::hash(&bytes), expected);
+    assert_eq!(bed.client.within(|| kernel::put(to, speaks, LEN))??, expected);
+    let [after, _] = bed.counters();
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    served.join();
+    let (_, counters) = serving.stop()?;
+    // An acknowledgement for each second segment of the upload is among them.
+    let cut = counters.bytes_out as usize / 1_500;
+    assert!(counters.packets_out as usize <= cut, "{counters:?}");
+    let report = bed.emulator.stop()?;
+    let lost: u64 = report.links.iter().map(|[down, _]| down.dropped_loss).sum();
+    assert!(lost > 3, "{lost} packets were lost on the way down");
+    Ok(())
+}
+
+/// A download and an upload by the kernel on the other side of the device, which hands superpackets
+/// over as they are, both ways.
+fn at_once(family: Family) -> Result<(), Failed> {
+    const LEN: usize = 30_000_000;
+    let bed = Bed::build(family, &[Line::new(200, 10, 400_000)])?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 2)?;
+    let serving = Serving::start(&bed, served.address, offloaded())?;
+    let to = SocketAddr::new(family.service(), 80);
+    let [_, before] = bed.counters();
+    let bytes = bed.server.within(|| kernel::get(to, Speaks::Mptcp, LEN))??;
+    let expected = kernel::hash(&kernel::pattern(LEN));
+    assert_eq!(kernel::hash(&bytes), expected);
+    assert_eq!(bed.server.within(|| kernel::put(to, Speaks::Mptcp, LEN))??, expected);
+    let [_, after] = bed.counters();
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    served.join();
+    let (_, counters) = serving.stop()?;
+    let long = |bytes: u64, packets: u64| bytes > 4_000 * packets;
+    assert!(long(counters.bytes_in, counters.packets_in), "{counters:?}");
+    assert!(long(counters.bytes_out, counters.packets_out), "{counters:?}");
+    Ok(())
+}
