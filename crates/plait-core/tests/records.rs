@@ -222,6 +222,27 @@ fn half_open_connections_go_by_themselves() {
     }
 }
 
+/// R80, S3: a client whose handshake takes less time than a flood needs to fill the table is served in
+/// the midst of it; one that the flood has pushed out is told so when it comes back.
+#[test]
+fn newcomers_are_served_in_a_flood_of_syns() {
+    let mut pair = Pair::new(Config::default());
+    for n in 0..5_000_u16 {
+        pair.server.handle(pair.now, PathId(3), &syn(1_024 + n, (n % 2 == 0).then(capable)));
+    }
+    // What is said to the strangers is not for the client.
+    while pair.server.poll_transmit(pair.now).is_some() {}
+    let (client, server) = pair.connect(Config::default());
+    assert_eq!(pair.client.write(pair.now, client, 100_000), 100_000);
+    pair.carry();
+    assert_eq!(pair.server.readable(server), 100_000);
+    assert_eq!(pair.server.kept(), 4_096);
+    let last_ack = Segment { flags: Flags::ACK, ack: 1, ..syn(1_024, None) };
+    pair.server.handle(pair.now, PathId(3), &last_ack);
+    let answer = pair.server.poll_transmit(pair.now).unwrap();
+    assert!(answer.segment.flags.has(Flags::RST), "{answer:?}");
+}
+
 /// R24: a thousand joins a second, of all connections together; the next one meets a limit.
 #[test]
 fn joins_of_all_connections_have_a_rate() {

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use plait_base::{ConnId, ServerAddress, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 
-/// Half-open connections at most; further SYNs are dropped (RFC 4987 section 3).
+/// Half-open connections at most: for a further one the oldest is given up (RFC 4987 section 3.3).
 const MAX_HALF_OPEN: usize = 4_096;
 /// Joins that are taken each second, of all connections together.
 const JOINS_PER_SECOND: u64 = 1_000;
@@ -56,14 +56,34 @@ impl Endpoint {
                 }
             }
             _ => match self.listeners.get(&address.local_port) {
-                Some(_) if self.connections.untold() >= MAX_HALF_OPEN => {}
                 Some(spec) => {
                     let spec = Arc::clone(spec);
+                    if self.connections.untold() >= MAX_HALF_OPEN {
+                        self.give_up_oldest();
+                    }
                     self.open(now, spec, &Opening::Passive { address, syn, after });
                 }
                 None => self.reset(address, syn, None),
             },
         }
+    }
+
+    /// Forgets the oldest half-open connection, as if its SYN had never come. Whoever it was has had
+    /// as long as the others needed to fill the table, and is answered with a reset if it comes back.
+    fn give_up_oldest(&mut self) {
+        let Some(id) = self.connections.oldest_half_open() else { return };
+        let Some(record) = self.connections.record(id) else { return };
+        for address in record.addresses.drain(..) {
+            if self.addresses.get(&address) == Some(&id) {
+                self.addresses.remove(&address);
+            }
+        }
+        let token = record.token;
+        if self.shared.tokens.get(&token) == Some(&id) {
+            self.shared.tokens.remove(&token);
+        }
+        self.connections.remove(id);
+        self.audits.remove(&id);
     }
 
     /// A join of a connection that takes any: it is taken, or refused within the limits.
