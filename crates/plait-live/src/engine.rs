@@ -41,6 +41,8 @@ pub(crate) struct Engine {
     relays: BTreeMap<ConnId, Relay>,
     /// Relays with more to move at once.
     again: Vec<ConnId>,
+    /// There may be more to send at once.
+    unsent: bool,
     ready: Vec<Ready>,
     piece: Box<[u8]>,
     stopper: (UnixStream, UnixStream),
@@ -63,6 +65,7 @@ impl Engine {
             service,
             relays: BTreeMap::new(),
             again: Vec::new(),
+            unsent: false,
             ready: Vec::new(),
             piece: vec![0; PIECE].into(),
             questions: Questions::new(stopper.1.try_clone()?),
@@ -90,7 +93,8 @@ impl Engine {
 
     /// Waits until something is to be done, at most until `deadline`, and does it.
     pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
-        let next = if self.again.is_empty() { self.stack.next() } else { Time::ZERO };
+        let waits = self.again.is_empty() && !self.unsent;
+        let next = if waits { self.stack.next() } else { Time::ZERO };
         let next = next.min(deadline);
         self.poller.wait(&self.stack.clock, next, LONGEST, &mut self.ready)?;
         self.stack.expire();
@@ -121,7 +125,8 @@ impl Engine {
         for conn in due {
             self.relay(conn);
         }
-        self.stack.send()
+        self.unsent = self.stack.send()?;
+        Ok(())
     }
 
     /// Goes on until nothing is relayed any more, it is stopped once more or [`GRACE`] is over; what is
@@ -144,7 +149,8 @@ impl Engine {
         for conn in self.relays.keys().copied().collect::<Vec<_>>() {
             self.end(conn, Some(why.to_owned()));
         }
-        self.stack.send()
+        while self.stack.send()? {}
+        Ok(())
     }
 
     /// A client has connected: so do we, to the service.

@@ -62,7 +62,7 @@ impl Host {
     /// # Errors
     /// Where the device is gone.
     pub fn turn(&mut self, longest: Span) -> io::Result<()> {
-        self.stack.send()?;
+        while self.stack.send()? {}
         let next = self.stack.next();
         self.poller.wait(&self.stack.clock, next, longest, &mut self.ready)?;
         self.stack.expire();

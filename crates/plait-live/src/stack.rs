@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Packets that are read before others have a turn.
 const BATCH: usize = 64;
+/// Segments that are written before others have a turn.
+const SENT_AT_ONCE: usize = 256;
 /// Room for the largest packet.
 const LARGEST: usize = 0x1_0000;
 
@@ -124,15 +126,17 @@ impl Stack {
         }
     }
 
-    /// Writes everything that the endpoint has to send.
-    pub(crate) fn send(&mut self) -> io::Result<()> {
+    /// Writes what the endpoint has to send, some of it; true where there may be more. Thousands of
+    /// answers to strangers are not to keep those waiting who are heard at last.
+    pub(crate) fn send(&mut self) -> io::Result<bool> {
         let now = self.clock.now();
-        while let Some(transmit) = self.endpoint.poll_transmit(now) {
+        for _ in 0..SENT_AT_ONCE {
+            let Some(transmit) = self.endpoint.poll_transmit(now) else { return Ok(false) };
             self.observed.tell(now, &mut self.endpoint);
             self.send_segment(now, transmit.path, &transmit.segment, transmit.cut)?;
             self.endpoint.recycle(transmit.segment);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes a segment, which the device is to cut into some with `cut` bytes where that is not zero.

@@ -9,13 +9,12 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::nginx::{self, Nginx};
 use net::plait::{Serving, exchange, spec};
-use net::{Bed, Family, Line};
+use net::{Bed, Family, Line, stamp};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -210,33 +209,17 @@ fn mixed(family: Family, role: Role, count: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a command prints first, or a question mark.
-fn said(command: &str, args: &[&str]) -> String {
-    let output = Command::new(command).args(args).output();
-    let text = output.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
-    text.ok().and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or("?".to_owned())
-}
-
 /// Writes docs/results/live.md. Fails where some of what it is made from failed.
 fn results() -> Result<(), Failed> {
     let (downloads, transfers) = (DOWNLOADS.lock().unwrap(), TRANSFERS.lock().unwrap());
     assert_eq!((downloads.len(), transfers.iter().map(|it| it.count).sum()), (100, 1_500));
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let build = if cfg!(debug_assertions) { "test" } else { "release" };
     let mut text = format!(
         "# Transfers against stock kernels\n\n\
-         Written by `make soak` ({} of plait-live) on {}, plait {} ({}), Linux {}, {} ({cores} cores), {build} build.\n\
+         Written by `make soak` (`tests/transfers.rs` of plait-live) on {}.\n\
          Paths of 200 Mbit/s with an RTT of 10 ms and 100 Mbit/s with 30 ms, emulated on the same cores.\n\
          Every transfer was whole by its SHA-256, and no counter of a kernel told of a fallback or a wrong\n\
          checksum, nor in the downloads of a reset.\n\n",
-        "`tests/transfers.rs`",
-        said("date", &["-u", "+%F"]),
-        env!("CARGO_PKG_VERSION"),
-        said("git", &["rev-parse", "--short=12", "HEAD"]),
-        said("uname", &["-r"]),
-        model.unwrap_or("?"),
+        stamp::stamp(),
     );
     text.push_str(
         "## nginx behind plait, a stock client\n\n\

@@ -43,12 +43,12 @@ pub struct Path {
     pub strip: Strip,
 }
 
-/// Cuts a path in both directions, for as long as it is on.
+/// Something that happens to a path in both directions, for as long as it is on.
 #[derive(Clone, Default, Debug)]
-pub struct Cut(Arc<AtomicBool>);
+pub struct Switch(Arc<AtomicBool>);
 
-impl Cut {
-    /// Nothing gets through any more, or again.
+impl Switch {
+    /// From now on it does, or does no more.
     pub fn set(&self, on: bool) {
         self.0.store(on, Ordering::Relaxed);
     }
@@ -56,6 +56,15 @@ impl Cut {
     fn is_on(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// The switches of a path.
+#[derive(Clone, Default, Debug)]
+struct Switches {
+    /// Nothing gets through.
+    cut: Switch,
+    /// [`Strip::AfterSyn`].
+    strip: Switch,
 }
 
 /// What an emulator did.
@@ -71,7 +80,7 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Emulator {
     stop: Arc<AtomicBool>,
-    cuts: Vec<Cut>,
+    switches: Vec<Switches>,
     thread: Option<JoinHandle<io::Result<Report>>>,
 }
 
@@ -82,8 +91,8 @@ impl Emulator {
     /// Where a device cannot be waited for.
     pub fn start(paths: Vec<Path>, seed: u64) -> io::Result<Emulator> {
         let stop = Arc::new(AtomicBool::new(false));
-        let cuts: Vec<_> = paths.iter().map(|_| Cut::default()).collect();
-        let mut relay = Relay::new(paths, &cuts, seed)?;
+        let switches: Vec<_> = paths.iter().map(|_| Switches::default()).collect();
+        let mut relay = Relay::new(paths, &switches, seed)?;
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("emulator".into()).spawn(move || {
             // Timers otherwise wait up to 50 us for company.
@@ -95,13 +104,20 @@ impl Emulator {
             }
             Ok(relay.report())
         })?;
-        Ok(Emulator { stop, cuts, thread: Some(thread) })
+        Ok(Emulator { stop, switches, thread: Some(thread) })
     }
 
-    /// The switch that cuts the path with this number;     /// `None` where there is no such path.
+    /// The switch that cuts the path with this number; `None` where there is no such path.
     #[must_use]
-    pub fn cut(&self, path: usize) -> Option<Cut> {
-        self.cuts.get(path).cloned()
+    pub fn cut(&self, path: usize) -> Option<Switch> {
+        self.switches.get(path).map(|it| it.cut.clone())
+    }
+
+    /// The switch of a middlebox that takes MPTCP options off what passes it on a path, SYNs and
+    /// SYN/ACKs aside.
+    #[must_use]
+    pub fn strip(&self, path: usize) -> Option<Switch> {
+        self.switches.get(path).map(|it| it.strip.clone())
     }
 
     /// Ends the emulation: what is under way is lost.
@@ -140,15 +156,16 @@ struct Relay {
 }
 
 impl Relay {
-    fn new(paths: Vec<Path>, cuts: &[Cut], seed: u64) -> io::Result<Relay> {
+    fn new(paths: Vec<Path>, switches: &[Switches], seed: u64) -> io::Result<Relay> {
         let poller = Poller::open()?;
         let mut ways = Vec::new();
-        for (path, cut) in paths.iter().zip(cuts) {
+        for (path, switches) in paths.iter().zip(switches) {
             for (device, config, name) in
                 [(&path.server, &path.down, "down"), (&path.client, &path.up, "up")]
             {
                 poller.add(device, ways.len() as u64, true, false)?;
-                ways.push(Way::new(config, seed, &[&path.name, name], cut.clone(), path.strip));
+                let name = [path.name.as_str(), name];
+                ways.push(Way::new(config, seed, &name, switches.clone(), path.strip));
             }
         }
         Ok(Relay {

@@ -6,7 +6,7 @@ const MPTCP: u8 = 30;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// From which segments the options are taken.
+/// From which segments the options are taken, or what else is done to them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Strip {
     /// From none.
@@ -20,6 +20,8 @@ pub enum Strip {
     AfterSyn,
     /// Those with data.
     Data,
+    /// From none; but the proof (HMAC) of every address that is announced is damaged.
+    AddressProof,
 }
 
 impl Strip {
@@ -40,6 +42,7 @@ impl Strip {
             Strip::SynAck => flags & (SYN | ACK) == SYN | ACK,
             Strip::AfterSyn => flags & SYN == 0,
             Strip::Data => flags & SYN == 0 && has_data,
+            Strip::AddressProof => flags & SYN == 0,
         }
     }
 
@@ -58,23 +61,35 @@ impl Strip {
             if len == 0 || at + len > header {
                 break;
             }
-            if tcp[at] == MPTCP {
+            if tcp[at] == MPTCP && self != Strip::AddressProof {
                 blank(tcp, at, at + len);
+            } else if tcp[at] == MPTCP && has_proof(&tcp[at..at + len]) {
+                let last = at + len - 1;
+                let damaged = tcp[last] ^ 1;
+                put(tcp, last, damaged);
             }
             at += len;
         }
     }
 }
 
-/// Overwrites bytes with no-operations, and mends the checksum word by word (RFC 1624).
+/// Whether an option announces an address with its proof: ADD_ADDR that is no echo.
+fn has_proof(option: &[u8]) -> bool {
+    // An address of four bytes and a proof of eight, at least.
+    option.len() >= 16 && option[2] == 0x30
+}
+
+/// Overwrites bytes with no-operations.
 fn blank(tcp: &mut [u8], from: usize, to: usize) {
+    (from..to).for_each(|at| put(tcp, at, 1));
+}
+
+/// Overwrites a byte, and mends the checksum (RFC 1624).
+fn put(tcp: &mut [u8], at: usize, byte: u8) {
+    let place = if at.is_multiple_of(2) { 8 } else { 0 };
     let mut sum = u32::from(!u16::from_be_bytes([tcp[16], tcp[17]]));
-    for (at, byte) in tcp.iter_mut().enumerate().take(to).skip(from) {
-        let place = if at.is_multiple_of(2) { 8 } else { 0 };
-        sum += u32::from(!(u16::from(*byte) << place));
-        sum += 1 << place;
-        *byte = 1;
-    }
+    sum += u32::from(!(u16::from(tcp[at]) << place)) + (u32::from(byte) << place);
+    tcp[at] = byte;
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -121,16 +136,43 @@ mod tests {
         assert_eq!(stripped[60..], [1, 1, 1, 1]);
         assert_eq!(sum(&stripped[20..]), sum(&packet[20..]));
         assert_ne!(stripped[36..38], packet[36..38]);
-        for other in [Strip::Nothing, Strip::SynAck, Strip::AfterSyn, Strip::Data] {
+        for other in
+            [Strip::Nothing, Strip::SynAck, Strip::AfterSyn, Strip::Data, Strip::AddressProof]
+        {
             let mut same = packet.clone();
             other.apply(&mut same);
             assert_eq!(same, packet, "{other:?}");
         }
     }
 
+    /// An ACK with ADD_ADDR, its echo, and a DSS: only the first has a proof.
+    #[test]
+    fn the_proof_of_an_address_is_damaged_and_the_sum_kept() {
+        for (option, proved) in [
+            ("1e103003 0a630002 01020304 05060708", true),
+            ("1e083103 0a630002 01010101 01010101", false),
+            ("1e0c2001 00000001 00000001 01010101", false),
+        ] {
+            let ip = "45000038 00004000 40060000 0a620101 0a630001";
+            let tcp = "0050c001 00000001 00000002 90100100 abcd0000";
+            let text: String = [ip, tcp, option].concat().split(' ').collect();
+            let packet: Vec<u8> = (0..text.len() / 2)
+                .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+                .collect();
+            let mut damaged = packet.clone();
+            Strip::AddressProof.apply(&mut damaged);
+            assert_eq!(damaged != packet, proved, "{option}");
+            if proved {
+                assert_eq!(damaged[40..55], packet[40..55]);
+                assert_eq!(damaged[55], packet[55] ^ 1);
+                assert_eq!(sum(&damaged[20..]), sum(&packet[20..]));
+            }
+        }
+    }
+
     #[test]
     fn what_is_no_tcp_or_cut_short_stays() {
-        let all = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data];
+        let all = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data, Strip::AddressProof];
         for len in 0..80 {
             for first in [0x45, 0x4f, 0x60] {
                 let mut packet = vec![6; len];

@@ -1,6 +1,6 @@
 //! One direction of an emulated path.
 
-use super::{Cut, Strip};
+use super::{Strip, Switches};
 use plait_base::Time;
 use plait_link::{Fate, Link, LinkConfig, LinkCounters};
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ const SPARES: usize = 256;
 
 pub(super) struct Way {
     link: Link,
-    cut: Cut,
+    switches: Switches,
     strip: Strip,
     /// Packets in a managed queue.
     waiting: VecDeque<Vec<u8>>,
@@ -25,12 +25,12 @@ impl Way {
         config: &LinkConfig,
         seed: u64,
         name: &[&str],
-        cut: Cut,
+        switches: Switches,
         strip: Strip,
     ) -> Way {
         Way {
             link: Link::new(config, seed, name),
-            cut,
+            switches,
             strip,
             waiting: VecDeque::new(),
             under_way: BTreeMap::new(),
@@ -41,13 +41,16 @@ impl Way {
 
     /// A packet enters the link.
     pub(super) fn offer(&mut self, now: Time, bytes: &[u8]) {
-        if self.cut.is_on() {
+        if self.switches.cut.is_on() {
             return;
         }
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.clear();
         packet.extend_from_slice(bytes);
         self.strip.apply(&mut packet);
+        if self.switches.strip.is_on() {
+            Strip::AfterSyn.apply(&mut packet);
+        }
         match self.link.offer(now, packet.len() as u32) {
             Fate::Queued => {
                 self.waiting.push_back(packet);
@@ -100,7 +103,7 @@ impl Way {
         loop {
             let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
             let ((at, _), packet) = first.remove_entry();
-            if !self.cut.is_on() {
+            if !self.switches.cut.is_on() {
                 return Some((at, packet));
             }
             self.recycle(packet);

@@ -122,6 +122,20 @@ pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Asks for so many bytes by Multipath TCP, and puts those that come into `bytes`, until none has come
+/// for `patience`. Gives how it ends.
+pub fn get_some(
+    to: SocketAddr,
+    len: usize,
+    patience: Duration,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    let mut stream = connect(to, Speaks::Mptcp)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.write_all(format!("get {len}\n").as_bytes())?;
+    stream.read_to_end(bytes).map(drop)
+}
+
 /// Uploads so many bytes, and gives the hash that the other end has found.
 pub fn put(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
     upload(to, speaks, len, false)

@@ -3,6 +3,8 @@
 pub mod kernel;
 pub mod nginx;
 pub mod plait;
+pub mod stamp;
+pub mod urgent;
 
 use plait_base::{Chance, Rate, Span};
 use plait_link::{LinkConfig, LossModel, QueueLimit, RateSource};
@@ -157,6 +159,7 @@ impl Bed {
             }
         })?;
         let emulator = Emulator::start(paths, 1)?;
+        urgent::raise_emulators();
         Ok(Bed { family, client, server, emulator })
     }
 

@@ -1,0 +1,43 @@
+//! What results were made with.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Date, version, commit, kernel, machine and build, of when and where this is asked.
+pub fn stamp() -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let build = if cfg!(debug_assertions) { "test" } else { "release" };
+    format!(
+        "{}, plait {} ({}), Linux {}, {} ({cores} cores), {build} build",
+        said("date", &["-u", "+%F"]),
+        env!("CARGO_PKG_VERSION"),
+        commit(),
+        said("uname", &["-r"]),
+        model.unwrap_or("?"),
+    )
+}
+
+/// The commit that the sources are of, and whether they have been changed since. Results are no
+/// sources.
+fn commit() -> String {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let sources = sources.to_string_lossy().into_owned();
+    let git = |args: &[&str]| said("git", &[&["-C", &sources], args].concat());
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
+    let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]);
+    if changed.is_empty() || commit == "?" { commit } else { format!("{commit} with changes") }
+}
+
+/// What a command prints first; a question mark where it cannot be run.
+fn said(command: &str, args: &[&str]) -> String {
+    match Command::new(command).args(args).output() {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+        _ => "?".to_owned(),
+    }
+}
