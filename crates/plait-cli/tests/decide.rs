@@ -667,26 +667,132 @@ fn what_sttf_assigned_is_assigned_anew_when_an_acknowledgement_frees_a_path() {
     assert_eq!(kept["reason"], "assigned-busy");
 }
 
+/// What is said of a question that is refused.
+fn refused(args: &[&str], question: &Value) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_plait"))
+        .arg("decide")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(format!("{question}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{question}: {text}");
+    text
+}
+
 #[test]
 fn assigned_data_is_refused_where_it_makes_no_sense() {
     let refuse = |assigned: Value| {
         let question = json!({
             "scheduler": "sttf", "connection": {"assigned": assigned}, "subflows": [{"id": 0}],
         });
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plait"))
-            .arg("decide")
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(format!("{question}\n").as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        String::from_utf8(output.stderr).unwrap()
+        refused(&[], &question)
     };
     let unknown = refuse(json!([{"dsn": 0, "subflow": 3}]));
     assert!(unknown.contains("connection.assigned[0].subflow: there is no subflow 3"), "{unknown}");
     let overlap = json!([{"dsn": 0, "len": 2, "subflow": 0}, {"dsn": 1, "subflow": 0}]);
     let overlap = refuse(overlap);
     assert!(overlap.contains("connection.assigned[1]: ranges"), "{overlap}");
+}
+
+#[test]
+fn a_state_that_nobody_saved_is_refused() {
+    for (scheduler, name, value, remedy) in [
+        ("ecf", "waiting", 7.0, "1 is what would be kept of it"),
+        ("stms-c", "gap.1", -5.0, "leave it out where there is none"),
+        ("redundant", "next", 99.0, "0 is what would be kept of it"),
+        ("roundrobin", "last", 99.0, "leave it out"),
+        ("roundrobin", "quota.1", 1.5, "2 is what"),
+        ("roundrobin", "quota.1", -1.0, "leave it out"),
+        ("blest", "lambda_milli", -1.0, "0 is what"),
+        ("blest", "min_srtt.0_ms", -1.0, "leave it out"),
+        ("linux", "again", 8.0, "0 is what"),
+        ("minrtt+rp", "last_pen.0_ms", -2.0, "leave it out"),
+    ] {
+        let question = json!({
+            "scheduler": scheduler, "state": {name: value}, "subflows": [{"id": 0}, {"id": 1}],
+        });
+        let text = refused(&[], &question);
+        let place = format!("stdin:1: state.{name}: cannot be {value}\n  it is: ");
+        assert!(text.contains(&place) && text.contains(&format!("remedy: {remedy}")), "{text}");
+    }
+    // What a run saves is what the next question may bring, zero included.
+    for state in [json!({"last": 1, "quota.1": 3, "quota.0": 0}), json!({"last": 0, "quota.7": 1})]
+    {
+        ask(&json!({"scheduler": "rr", "state": state, "subflows": [{"id": 0}, {"id": 1}]}));
+    }
+    for (cc, name, value, problem) in [
+        ("cubic", "w_max", -2.0, "must be 0 or more"),
+        (
+            "wvegas",
+            "samples",
+            1.5,
+            "cannot be 1.5\n  it is: samples of this round trip\n  remedy: 1",
+        ),
+    ] {
+        let flow = json!({"state": {name: value}});
+        let text = refused(&["--cc"], &json!({"cc": cc, "flows": [flow], "event": {"ack": 1460}}));
+        assert!(text.contains(&format!("flows[0].state.{name}: {problem}")), "{text}");
+    }
+}
+
+#[test]
+fn a_decorators_parameter_is_told_its_spelling() {
+    let ask = |scheduler: &str, params: Value| {
+        let question = json!({
+            "scheduler": scheduler, "params": params, "subflows": [{"id": 0}, {"id": 1}],
+        });
+        refused(&[], &question)
+    };
+    for key in ["mode", "rp:mode"] {
+        let text = ask("minrtt+rp", json!({key: "retransmit"}));
+        let problem =
+            format!("params.{key}: `minrtt` has no such parameter; did you mean `rp.mode`");
+        assert!(text.contains(&problem), "{text}");
+    }
+    let text = ask("minrtt:holders=on+rp", json!({}));
+    assert!(
+        text.contains("`+rp` has one, which is written behind it: `+rp:holders=...`"),
+        "{text}"
+    );
+    // Where the scheduler has one of that name, it is meant.
+    let both = json!({
+        "scheduler": "blest+rp", "params": {"mode": "paper", "rp.mode": "retransmit"},
+        "subflows": [{"id": 0}, {"id": 1}],
+    });
+    assert_eq!(decide(&[both]).len(), 1);
+}
+
+#[test]
+fn controllers_are_asked_what_makes_sense() {
+    let ask = |question: Value| refused(&["--cc"], &question);
+    let times = |times: u64| {
+        let event = json!({"ack": 1460, "times": times});
+        ask(json!({"cc": "lia", "flows": [{"cwnd": 20}], "event": event}))
+    };
+    for count in [0, 1_000_001, 99_999_999_999] {
+        let text = times(count);
+        let problem = format!("event.times: must be from 1 to 1000000, found {count}\n  remedy: ");
+        assert!(text.contains(&problem), "{text}");
+    }
+    let event = json!({"ack": 1460});
+    let text = ask(json!({"cc": "lia", "settings": {"mss": 0}, "flows": [{}], "event": event}));
+    assert!(text.contains("stdin:1: settings.mss: must be at least 1"), "{text}");
+    let text = ask(json!({"cc": "lia", "flows": [{"mss": 0}], "event": event}));
+    assert!(text.contains("stdin:1: flows[0].mss: must be at least 1"), "{text}");
+    for (phase, ssthresh, problem) in [
+        ("avoidance", json!(null), "the threshold is infinite"),
+        ("avoidance", json!(40), "the window is below the threshold"),
+        ("slow-start", json!(20), "the window is not below the threshold"),
+        ("restart", json!(10), "the window is above the threshold"),
+    ] {
+        let flow = json!({"cwnd": 20, "ssthresh": ssthresh, "phase": phase});
+        let text = ask(json!({"cc": "reno", "flows": [flow], "event": event}));
+        let place = format!("flows[0].phase: cannot be {phase}: {problem}");
+        assert!(text.contains(&place) && text.contains("remedy: leave it out"), "{text}");
+    }
 }

@@ -289,3 +289,34 @@ fn flows_that_are_fed_back_continue_the_run() {
     }
     dialogue.end();
 }
+
+/// Every phase that an answer tells may be fed back in, and nothing that has no value is a number.
+#[test]
+fn answers_are_questions() {
+    let mut dialogue = Dialogue::new();
+    for cc in ["reno", "lia", "olia", "balia", "cubic", "wvegas", "fixed:cwnd=30seg"] {
+        let question = json!({"cc": cc, "flows": [{"cwnd": 20, "srtt_ms": 20}, {"cwnd": 2}]});
+        let ack = json!({"ack": 1460, "times": 30, "rtt_ms": 20, "now_ms": 40, "round": true});
+        let timeout = json!({"timeout": true, "now_ms": 50});
+        let idle = json!({"idle_ms": 5_000, "rto_ms": 300, "now_ms": 6_000});
+        let mut events = vec![ack.clone(), json!({"loss": true}), ack.clone()];
+        events.extend([
+            json!({"recovered": true}),
+            timeout.clone(),
+            timeout,
+            ack.clone(),
+            idle,
+            ack,
+        ]);
+        for event in &mut events.clone() {
+            event["flow"] = 1.into();
+            events.push(event.clone());
+        }
+        let answer = run(&mut dialogue, question, &events);
+        let numbers = answer["numbers"].as_object().unwrap();
+        assert!(numbers.values().all(Value::is_number), "{answer}");
+    }
+    let question = json!({"cc": "lia", "flows": [{"cwnd": 20}], "event": {"ack": 1460}});
+    assert_eq!(dialogue.ask(&question)["numbers"], json!({}));
+    dialogue.end();
+}

@@ -112,6 +112,47 @@ fn an_instant_is_explained_by_what_waited_or_by_the_last_decision() {
 }
 
 #[test]
+fn an_instant_with_many_waits_is_limited_and_says_so() {
+    let run = "--path a:rate=20mbit,rtt=20ms,loss=2% --path b:rate=5mbit,rtt=120ms \
+               --workload stream:10kB@5ms,for=1s --scheduler roundrobin";
+    let json = |args: &str| {
+        let text = stdout(&plait("explain", &format!("{run} {args} --json"), &[]));
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let at = json("--at 600ms");
+    let (asked, found) =
+        (at["stalls_asked"].as_u64().unwrap(), at["stalls_found"].as_u64().unwrap());
+    assert!(found > asked && asked > 10, "{asked} of {found}");
+    assert_eq!(at["stalls"].as_array().unwrap().len(), 10);
+    let text = stdout(&plait("explain", &format!("{run} --at 600ms"), &[]));
+    let line = format!(
+        "10 of {asked} waits at that time ({found} in all), the longest first; --slowest {} shows more",
+        asked.min(100)
+    );
+    assert!(text.contains(&line), "{text}");
+    let all = json(&format!("--at 600ms --slowest {}", asked.min(100)));
+    assert_eq!(all["stalls"].as_array().unwrap().len() as u64, asked.min(100));
+    assert_eq!(all["stalls"][0], at["stalls"][0]);
+    assert!(all["command"].as_str().unwrap().contains(" --slowest "), "{}", all["command"]);
+}
+
+#[test]
+fn where_a_path_has_several_subflows_sentences_name_them_too() {
+    let run = "--path a:rate=20mbit,rtt=20ms,loss=1% --path b:rate=5mbit,rtt=120ms \
+               --workload download:600kB --scheduler roundrobin --slowest 6";
+    // What follows each place that names a subflow.
+    let named = |more: &str| {
+        let text = stdout(&plait("explain", &format!("{run} {more}"), &[]));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let pairs = words.windows(4).filter(|it| matches!(it[..2], ["sent", "on"]));
+        pairs.map(|it| it[3].to_owned()).collect::<Vec<String>>()
+    };
+    let (two, four) = (named(""), named("--subflows mesh4"));
+    assert!(two.len() > 3 && two.iter().all(|it| it == "at"), "{two:?}");
+    assert!(four.len() > 3 && four.iter().all(|it| it == "(subflow"), "{four:?}");
+}
+
+#[test]
 fn what_cannot_be_explained_is_refused_with_its_place() {
     let file = recorded("refused.jsonl");
     let text = fs::read_to_string(&file).unwrap();

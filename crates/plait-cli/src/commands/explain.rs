@@ -34,9 +34,9 @@ pub(crate) struct Args {
     #[arg(value_name = "RUN")]
     run: Option<PathBuf>,
     /// Explain what waited at this time of the run, such as 1.2s
-    #[arg(long, value_name = "TIME", value_parser = instant, conflicts_with = "slowest")]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     at: Option<Span>,
-    /// Explain so many of the longest waits [default: 10]
+    /// Explain so many of the longest waits, with --at of those at that time [default: 10]
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64))]
     slowest: Option<u64>,
     #[command(flatten)]
@@ -136,9 +136,10 @@ impl Args {
             )));
         }
         let schedulers = self.others(draft()?)?;
+        let most = self.slowest.map_or(USUAL, |count| count as usize);
         let which = match self.at {
-            Some(at) => Which::At(Time::ZERO + at),
-            None => Which::Slowest(self.slowest.map_or(USUAL, |count| count as usize)),
+            Some(at) => Which::At { at: Time::ZERO + at, most },
+            None => Which::Slowest(most),
         };
         Ok(Asked { scenario, cell, question: Question { which, schedulers }, recorded })
     }
@@ -166,7 +167,12 @@ impl Args {
         // `--schedulers` are those to ask here.
         let mut line = line.replacen(" --schedulers ", " --scheduler ", 1);
         match question.which {
-            Which::At(at) => line.push_str(&format!(" --at {}", at.since(Time::ZERO))),
+            Which::At { at, most } => {
+                line.push_str(&format!(" --at {}", at.since(Time::ZERO)));
+                if most != USUAL {
+                    line.push_str(&format!(" --slowest {most}"));
+                }
+            }
             Which::Slowest(count) => line.push_str(&format!(" --slowest {count}")),
         }
         if let Some(list) = self.flags.asked() {

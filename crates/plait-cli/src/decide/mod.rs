@@ -7,6 +7,7 @@ pub(crate) mod controller;
 mod fuzz;
 mod question;
 mod situation;
+mod state;
 mod words;
 
 use plait_sched::{Outcome, Scheduler, Spec};
@@ -115,14 +116,24 @@ fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
     let spec = Spec::parse(&text)
         .map_err(|error| Refusal::new("scheduler", &crate::commands::list::spec_problem(&error)))?;
     let mut scheduler = spec.build();
+    let mut given = Vec::new();
+    let words: Vec<(&str, &str)> = {
+        let of_base = spec.entry().state.iter();
+        of_base.chain(spec.decorators().iter().flat_map(|(it, _)| it.state)).copied().collect()
+    };
     for (name, value) in question.state() {
         let value = value.map_err(|problem| Refusal::new(&format!("state.{name}"), problem))?;
         if !scheduler.load_state(name, value) {
-            let of_base = spec.entry().state.iter();
-            let all = of_base.chain(spec.decorators().iter().flat_map(|(it, _)| it.state));
-            let known = all.map(|(name, _)| *name);
+            let known = words.iter().map(|(name, _)| *name);
             return Err(Refusal::new("", &crate::failure::unknown("state", name, known)));
         }
+        given.push((name, value));
+    }
+    let mut kept = Vec::new();
+    scheduler.save_state(&mut |name, value| kept.push((name.to_owned(), value)));
+    let kept = |name: &str| kept.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
+    for (name, value) in given {
+        state::is_kept("state", (name, value), kept(name), &words)?;
     }
     Ok(scheduler)
 }

@@ -1,6 +1,7 @@
 //! What is asked: the JSON form of a question. `situation` makes of it what a scheduler sees.
 
 use super::Refusal;
+use plait_sched::{Decorator, Entry, Param};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -240,6 +241,7 @@ impl Question {
             let (owner, name) =
                 key.split_once('.').map_or((None, key.as_str()), |(o, n)| (Some(o), n));
             let of = |part: &String| part.split(':').next().unwrap_or("").trim().to_owned();
+            self.belongs_to_decorator(key, &place)?;
             let part = match owner {
                 None => parts.first_mut(),
                 Some(owner) => parts.iter_mut().skip(1).find(|part| of(part) == owner),
@@ -252,6 +254,31 @@ impl Question {
                 .map_err(|e| Refusal::new(&place, &e.to_string()))?;
         }
         Ok(parts.join("+"))
+    }
+
+    /// Fails where a parameter is one of a decorator that is there, and not written so: `mode` or
+    /// `rp:mode` in place of `rp.mode`.
+    fn belongs_to_decorator(&self, key: &str, place: &str) -> Result<(), Refusal> {
+        if key.contains('.') {
+            return Ok(());
+        }
+        let mut parts = self.scheduler.split('+').map(|part| part.split(':').next().unwrap_or(""));
+        let has = |known: &[Param], name: &str| known.iter().any(|param| param.name == name);
+        let base = parts.next().map(str::trim).unwrap_or_default();
+        if Entry::find(base).is_none_or(|entry| has(entry.params, key)) {
+            return Ok(());
+        }
+        for decorator in parts.filter_map(|part| Decorator::find(part.trim())) {
+            let name = key.strip_prefix(decorator.name).and_then(|rest| rest.strip_prefix(':'));
+            if has(decorator.params, name.unwrap_or(key)) {
+                let spelt = format!("{}.{}", decorator.name, name.unwrap_or(key));
+                let problem = format!(
+                    "`{base}` has no such parameter; did you mean `{spelt}`, that of the decorator?"
+                );
+                return Err(Refusal::new(place, &problem));
+            }
+        }
+        Ok(())
     }
 
     /// The state's names and values; switches count as 0 and 1.

@@ -1,7 +1,7 @@
 //! The text of `plait explain`.
 
 use super::{Align, Column, Emphasis, Table, bytes, figure, wrap};
-use plait_lab::explain::{Alternative, Explained, Explanation, Judged, Opinion};
+use plait_lab::explain::{Alternative, Explained, Explanation, Judged, MOST_STALLS, Opinion};
 
 /// What a person reads, at most `width` columns wide.
 pub(crate) fn explained(explanation: &Explanation, width: usize) -> String {
@@ -12,11 +12,7 @@ pub(crate) fn explained(explanation: &Explanation, width: usize) -> String {
         Some(value) => text.push_str(&format!("{measure} {}", figure(value))),
         None => text.push_str("not finished"),
     }
-    let shown = explanation.stalls.len();
-    text.push_str(&match (explanation.stalls_found, shown) {
-        (0, _) => "\nNothing waited: every segment was readable as it arrived.\n".to_owned(),
-        (found, shown) => format!("\n{} of {found} waits, the longest first\n", shown.min(found)),
-    });
+    text.push_str(&counted(explanation));
     for (nth, stall) in explanation.stalls.iter().enumerate() {
         text.push('\n');
         text.push_str(&one(stall, nth + 1, explanation, width));
@@ -25,13 +21,62 @@ pub(crate) fn explained(explanation: &Explanation, width: usize) -> String {
     text
 }
 
+/// How many waits there are, how many are shown, and what shows more.
+fn counted(explanation: &Explanation) -> String {
+    let Explanation { stalls_found: found, stalls_asked: asked, stalls, .. } = explanation;
+    let (found, asked, shown) = (*found, *asked, stalls.len());
+    let (of, covers) = match (found, asked) {
+        (0, _) => {
+            return "\nNothing waited: every segment was readable as it arrived.\n".to_owned();
+        }
+        (_, 0) => return format!("\nNothing waited at that time; {found} waits in all\n"),
+        (found, asked) if asked < found => (format!("{asked} waits at that time"), true),
+        (found, _) => (format!("{found} waits"), false),
+    };
+    let all = if covers { format!(" ({found} in all)") } else { String::new() };
+    let mut text = format!("\n{shown} of {of}{all}, the longest first");
+    if shown < asked && shown < MOST_STALLS {
+        text.push_str(&format!("; --slowest {} shows more", asked.min(MOST_STALLS)));
+    }
+    text.push('\n');
+    text
+}
+
+/// Names subflows in sentences: by their paths and, where a path has several, by their numbers.
+#[derive(Clone, Copy)]
+struct Names {
+    numbered: bool,
+}
+
+impl Names {
+    fn of_run(explanation: &Explanation) -> Names {
+        let decisions = explanation.stalls.iter().flat_map(|stall| &stall.decisions);
+        let shares = |seen: &[plait_lab::explain::Seen]| {
+            let paths: std::collections::BTreeSet<&str> =
+                seen.iter().map(|it| it.path.as_str()).collect();
+            paths.len() < seen.len()
+        };
+        Names { numbered: decisions.into_iter().any(|decision| shares(&decision.subflows)) }
+    }
+
+    fn name(self, path: &str, subflow: u8) -> String {
+        if self.numbered { format!("{path} (subflow {subflow})") } else { path.to_owned() }
+    }
+
+    /// Who was chosen, or waited for; `any` where it was nobody in particular.
+    fn any(self, path: Option<&str>, subflow: Option<u8>) -> String {
+        path.zip(subflow).map_or("any".to_owned(), |(path, subflow)| self.name(path, subflow))
+    }
+}
+
 /// One stretch.
 fn one(stall: &Explained, nth: usize, whole: &Explanation, width: usize) -> String {
+    let names = Names::of_run(whole);
     let lines = wrap(&headline(stall), width.saturating_sub(4).max(30));
     let mut text = format!("{nth}. {}\n", lines.join("\n   "));
-    text.push_str(&labelled("blocking", &journey(stall), width));
+    text.push_str(&labelled("blocking", &journey(stall, names), width));
     for decision in &stall.decisions {
-        text.push_str(&judgement(decision, stall, whole, width));
+        text.push_str(&judgement(decision, stall, (whole, names), width));
     }
     if stall.decisions.is_empty() {
         text.push_str("   decided   before the scheduler was asked (warm-up, or plain TCP data)\n");
@@ -59,24 +104,32 @@ fn headline(stall: &Explained) -> String {
 }
 
 /// The blocking segment on its way.
-fn journey(stall: &Explained) -> String {
+fn journey(stall: &Explained, names: Names) -> String {
     let first = stall.blocking.dsn;
     let last = first + stall.blocking.len_bytes;
     let mut parts = vec![format!("bytes {first} to {last}")];
-    parts.extend(stall.sent.iter().enumerate().map(|(nth, sent)| match nth {
-        0 => format!("sent on {} at {}", sent.path, ms(sent.at_ms)),
-        _ => format!("again on {} at {} ({})", sent.path, ms(sent.at_ms), sent.carry),
+    parts.extend(stall.sent.iter().enumerate().map(|(nth, sent)| {
+        let (on, at) = (names.name(&sent.path, sent.subflow), ms(sent.at_ms));
+        match nth {
+            0 => format!("sent on {on} at {at}"),
+            _ => format!("again on {on} at {at} ({})", sent.carry),
+        }
     }));
     parts.extend(stall.arrived_ms.map(|at| format!("arrived at {}", ms(at))));
     parts.join(", ")
 }
 
-fn judgement(decision: &Judged, stall: &Explained, whole: &Explanation, width: usize) -> String {
-    let path = decision.path.as_deref().unwrap_or("any");
+fn judgement(
+    decision: &Judged,
+    stall: &Explained,
+    (whole, names): (&Explanation, Names),
+    width: usize,
+) -> String {
+    let path = names.any(decision.path.as_deref(), decision.subflow);
     let verb = match decision.decision {
         "wait" => format!("to wait for {path}"),
         "assign" => format!("to assign it to {path}"),
-        _ => path.to_owned(),
+        _ => path,
     };
     let mut text = format!(
         "   decided   {verb}: {} (decision {}, at {})\n",
@@ -100,10 +153,14 @@ fn judgement(decision: &Judged, stall: &Explained, whole: &Explanation, width: u
         );
         text.push_str(&labelled("regret", &line, width));
     }
-    text.push_str(&labelled("cost", &cost(decision, stall, whole), width));
+    text.push_str(&labelled("cost", &cost(decision, stall, whole, names), width));
     let mut label = "others";
     for other in &decision.others {
-        text.push_str(&labelled(label, &format!("{} {}", other.scheduler, opinion(other)), width));
+        text.push_str(&labelled(
+            label,
+            &format!("{} {}", other.scheduler, opinion(other, names)),
+            width,
+        ));
         label = "";
     }
     text
@@ -141,7 +198,7 @@ fn views(decision: &Judged) -> Table {
 }
 
 /// What the decision cost, in words.
-fn cost(decision: &Judged, stall: &Explained, whole: &Explanation) -> String {
+fn cost(decision: &Judged, stall: &Explained, whole: &Explanation, names: Names) -> String {
     let best = decision.alternatives.iter().filter(|it| it.saved_ms.is_some());
     let best = best
         .max_by(|one, other| one.saved_ms.unwrap_or(0.0).total_cmp(&other.saved_ms.unwrap_or(0.0)));
@@ -149,11 +206,13 @@ fn cost(decision: &Judged, stall: &Explained, whole: &Explanation) -> String {
         return "no other subflow could have taken it".to_owned();
     };
     let when = best.readable_ms.map_or(String::new(), ms);
-    let then = format!("on {} {} would have been readable at {when}", best.path, waiting(stall));
+    let on = names.name(&best.path, best.subflow);
+    let then = format!("on {on} {} would have been readable at {when}", waiting(stall));
     let effect = effect(best, whole);
     let alone = best.segment_saved_ms.filter(|alone| *alone > cost.max(0.0));
     let alone = alone.map(|alone| {
-        let path = decision.path.as_deref().unwrap_or("its path");
+        let path = decision.path.as_deref().zip(decision.subflow);
+        let path = path.map_or("its path".to_owned(), |(path, id)| names.name(path, id));
         let sooner = ms(alone);
         format!(", this segment {sooner} sooner: what came after it took its place on {path}")
     });
@@ -184,8 +243,8 @@ fn effect(best: &Alternative, whole: &Explanation) -> String {
     })
 }
 
-fn opinion(other: &Opinion) -> String {
-    let path = other.path.as_deref().unwrap_or("any");
+fn opinion(other: &Opinion, names: Names) -> String {
+    let path = names.any(other.path.as_deref(), other.subflow);
     let reason = other.reason.unwrap_or("nothing to send");
     let too = if other.agrees { " too" } else { "" };
     match other.decision {

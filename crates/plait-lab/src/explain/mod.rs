@@ -37,7 +37,12 @@ pub const MOST_STALLS: usize = 100;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
     /// What waited at this time or, where nothing did, the last decision before it.
-    At(Time),
+    At {
+        /// The time.
+        at: Time,
+        /// So many of the longest waits that cover it, at most [`MOST_STALLS`].
+        most: usize,
+    },
     /// So many of the longest waits, at most [`MOST_STALLS`].
     Slowest(usize),
 }
@@ -131,7 +136,7 @@ pub fn explain(
     let inquiry = Inquiry { cell, seed, ledger: keeper.ledger, primary: workload.primary() };
     let stalls = inquiry.ledger.stalls();
     let found = stalls.len();
-    let suspected = inquiry.suspects(stalls, question.which, ended)?;
+    let (asked, suspected) = inquiry.suspects(stalls, question.which, ended)?;
     let opinions = inquiry.ask(&suspected, &question.schedulers);
     let replays = inquiry.replay_all(&suspected, progress);
     let explained = suspected.iter().enumerate().map(|(at, it)| {
@@ -151,28 +156,31 @@ pub fn explain(
         primary_measure: inquiry.primary.to_owned(),
         primary_value: measures.value(inquiry.primary),
         stalls_found: found,
+        stalls_asked: asked,
         stalls: explained.collect(),
     })
 }
 
 impl Inquiry<'_> {
-    /// The stretches that are asked for, with the decisions to blame.
+    /// How many stretches are asked for, and those that are explained, with the decisions to blame.
     fn suspects(
         &self,
         mut stalls: Vec<Stall>,
         which: Which,
         ended: Time,
-    ) -> Result<Vec<Suspected>, Unexplained> {
+    ) -> Result<(usize, Vec<Suspected>), Unexplained> {
+        let mut asked = stalls.len();
         match which {
             Which::Slowest(count) => stalls.truncate(count.min(MOST_STALLS)),
-            Which::At(at) => {
+            Which::At { at, most } => {
                 if at > ended {
                     return Err(Unexplained::Over { ended });
                 }
                 stalls.retain(|stall| stall.from <= at && at <= stall.to);
-                stalls.truncate(MOST_STALLS);
+                asked = stalls.len();
+                stalls.truncate(most.min(MOST_STALLS));
                 if stalls.is_empty() {
-                    return self.last_choice(at).map(|it| vec![it]);
+                    return self.last_choice(at).map(|it| (0, vec![it]));
                 }
             }
         }
@@ -184,7 +192,7 @@ impl Inquiry<'_> {
             let decisions = placed.into_iter().chain(declined).cloned().collect();
             Suspected { kind: stall.kind.as_str(), stall, decisions }
         };
-        Ok(stalls.into_iter().map(suspected).collect())
+        Ok((asked, stalls.into_iter().map(suspected).collect()))
     }
 
     /// The last decision before an instant at which nothing waited.

@@ -35,7 +35,9 @@ pub struct Explanation {
     pub primary_value: Option<f64>,
     /// Stretches in which data waited, in the whole run.
     pub stalls_found: usize,
-    /// Those that were asked for, the longest first. With an instant at which nothing waited it is
+    /// Those that the question covers: all, or those at the instant asked for.
+    pub stalls_asked: usize,
+    /// The longest of those that were asked for, the longest first. With an instant at which nothing waited it is
     /// the last decision before it.
     pub stalls: Vec<Explained>,
 }

@@ -21,7 +21,8 @@ const LAMBDA: Param = Param {
     name: "lambda",
     kind: Kind::Real { min: 0.0, max: 10.0, default: 0.0 },
     unit: "",
-    help: "correction factor at the start; 0 is the mode's own: 1.2 (code), 1 (paper)",
+    help: "correction factor until its first step, which takes it into 1 to 1.3 (code) or 0.1 to 10 \
+           (paper); 0 is the mode's own: 1.2 (code), 1 (paper)",
     clause: "ToN, section IV.A",
 };
 const STEP: Param = Param {

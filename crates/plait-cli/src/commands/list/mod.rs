@@ -338,6 +338,20 @@ fn measures() -> Vec<Item> {
     plait_app::MEASURES.iter().map(item).collect()
 }
 
+/// Where the parameter would stand if a decorator's is meant.
+fn of_decorator(error: &plait_sched::ParamError) -> String {
+    let has = |it: &&plait_sched::Decorator| it.params.iter().any(|param| param.name == error.key);
+    match plait_sched::DECORATORS.iter().find(has) {
+        Some(owner) if owner.name != error.owner => {
+            format!(
+                "\n  `+{0}` has one, which is written behind it: `+{0}:{1}=...`",
+                owner.name, error.key
+            )
+        }
+        _ => String::new(),
+    }
+}
+
 /// A scheduler's name or parameter that cannot be taken, with the nearest name.
 pub(crate) fn spec_problem(error: &SpecError) -> String {
     let names = || {
@@ -354,7 +368,8 @@ pub(crate) fn spec_problem(error: &SpecError) -> String {
             if error.fault == plait_sched::ParamFault::UnknownKey && !error.known.is_empty() =>
         {
             let known = error.known.iter().map(|param| param.name);
-            unknown(&format!("parameter of {}", error.owner), &error.key, known)
+            let problem = unknown(&format!("parameter of {}", error.owner), &error.key, known);
+            format!("{problem}{}", of_decorator(error))
         }
         SpecError::Param(error) if error.fault == plait_sched::ParamFault::Repeated => {
             format!("{error}\n  remedy: give it once")

@@ -35,7 +35,10 @@ pub(crate) fn answer(line: &str) -> Result<String, Refusal> {
     let mut numbers = Map::new();
     if let Some(view) = View::of(Flows { all: &all, own }) {
         windows[own].algorithm().numbers(now, &view, &mut |name, value| {
-            numbers.insert(name.to_owned(), super::answer::rounded_number(value));
+            // What is not defined here (no flow has an RTT) is left out.
+            if value.is_finite() {
+                numbers.insert(name.to_owned(), super::answer::rounded_number(value));
+            }
         });
     }
     let before = windows[own].books();
@@ -115,6 +118,9 @@ fn window(
     for (name, value) in state {
         let place = format!("flows[{nth}].state.{name}");
         let number = value.as_f64().ok_or_else(|| Refusal::new(&place, "expected a number"))?;
+        if number < 0.0 {
+            return Err(Refusal::new(&place, "must be 0 or more"));
+        }
         if !algorithm.load_state(name, number) {
             let names = spec.entry().state.iter().map(|(name, _)| *name);
             if spec.entry().state.is_empty() {
@@ -123,6 +129,14 @@ fn window(
             }
             return Err(Refusal::new("", &crate::failure::unknown("state", name, names)));
         }
+    }
+    let mut kept = Vec::new();
+    algorithm.save_state(&mut |name, value| kept.push((name.to_owned(), value)));
+    for (name, value) in state {
+        let Some(value) = value.as_f64() else { continue };
+        let kept = kept.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
+        let place = format!("flows[{nth}].state");
+        super::state::is_kept(&place, (name, value), kept, spec.entry().state)?;
     }
     Ok(Congestion::continued(known.settings, algorithm, &known.books))
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// Flows of a question: as many as a connection has subflows.
 const MOST_FLOWS: usize = 8;
 /// Repetitions of an event.
-const MOST_TIMES: u32 = 1_000_000;
+const MOST_TIMES: u64 = 1_000_000;
 
 /// One question: a controller, the flows of a connection, and what happens to one of them.
 #[derive(Deserialize, JsonSchema, Debug)]
@@ -132,7 +132,7 @@ pub(super) struct Event {
     now_ms: f64,
     /// So often in a row.
     #[serde(default = "once")]
-    pub(super) times: u32,
+    pub(super) times: u64,
     /// Bytes that are newly acknowledged.
     ack: Option<u64>,
     /// With `ack`: its RTT sample.
@@ -157,7 +157,7 @@ pub(super) struct Event {
     rto_ms: Option<f64>,
 }
 
-fn once() -> u32 {
+fn once() -> u64 {
     1
 }
 
@@ -193,7 +193,11 @@ impl Event {
     /// The one thing that happens.
     pub(super) fn happens(&self, mss: u32) -> Result<Happens, Refusal> {
         if !(1..=MOST_TIMES).contains(&self.times) {
-            return Err(Refusal::new("event.times", "must be from 1 to 1000000"));
+            let problem = format!(
+                "must be from 1 to {MOST_TIMES}, found {}\n  remedy: feed the answer back in for more",
+                self.times
+            );
+            return Err(Refusal::new("event.times", &problem));
         }
         let told = |switch: Option<bool>| switch == Some(true);
         let kinds = [
@@ -289,6 +293,9 @@ impl Question {
         if self.event.flow >= self.flows.len() {
             return Err(Refusal::new("event.flow", "there is no such flow; they count from 0"));
         }
+        if self.settings.mss == 0 {
+            return Err(Refusal::new("settings.mss", "must be at least 1"));
+        }
         if self.settings.initial_window == 0 {
             return Err(Refusal::new("settings.initial_window", "must be at least 1"));
         }
@@ -335,6 +342,7 @@ impl Given {
             }
         };
         let below = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
+        self.agrees_with_phase(cwnd, ssthresh, &place("phase"))?;
         let phase = match self.phase {
             Some(Standing::SlowStart) => Phase::SlowStart { after_timeout: false },
             Some(Standing::Restart) => Phase::SlowStart { after_timeout: true },
@@ -361,6 +369,36 @@ impl Given {
         };
         let books = Books { cwnd, fraction, ssthresh, phase, intervals };
         Ok(Known { settings, books, srtt, alive: self.alive })
+    }
+}
+
+impl Given {
+    /// Fails where the phase given is not that of the windows beside it: outside recovery, what is
+    /// below its threshold is in slow start, and nothing else is.
+    fn agrees_with_phase(
+        &self,
+        cwnd: u64,
+        ssthresh: Option<u64>,
+        place: &str,
+    ) -> Result<(), Refusal> {
+        let (says, problem) = match (self.phase, ssthresh) {
+            (Some(Standing::Avoidance), None) => {
+                ("avoidance", "the threshold is infinite, so that the window is in slow start")
+            }
+            (Some(Standing::Avoidance), Some(ssthresh)) if cwnd < ssthresh => {
+                ("avoidance", "the window is below the threshold, so that it is in slow start")
+            }
+            (Some(Standing::SlowStart), Some(ssthresh)) if cwnd >= ssthresh => {
+                ("slow-start", "the window is not below the threshold")
+            }
+            // One segment may be all of the threshold after a timeout.
+            (Some(Standing::Restart), Some(ssthresh)) if cwnd > ssthresh => {
+                ("restart", "the window is above the threshold")
+            }
+            _ => return Ok(()),
+        };
+        let remedy = "leave it out, or change `cwnd` or `ssthresh`";
+        Err(Refusal::new(place, &format!("cannot be {says}: {problem}\n  remedy: {remedy}")))
     }
 }
 

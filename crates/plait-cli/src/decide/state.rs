@@ -1,0 +1,39 @@
+//! Whether a value of a saved state is one that could have been saved.
+
+use super::Refusal;
+
+/// What a value loses at most on its way in and out: nanoseconds of a time, billionths of a count.
+const ROUNDING: f64 = 1e-6;
+
+/// Fails where a scheduler or controller that was given `value` would not save it again: then nobody
+/// ever saved it. Zero may be kept as nothing. `place` is that of the state, `words` are the names of the state and their meanings.
+pub(super) fn is_kept(
+    place: &str,
+    (name, value): (&str, f64),
+    kept: Option<f64>,
+    words: &[(&str, &str)],
+) -> Result<(), Refusal> {
+    let near = |kept: f64| (kept - value).abs() <= ROUNDING + value.abs() * 1e-12;
+    if kept.map_or(value == 0.0, near) {
+        return Ok(());
+    }
+    let meaning = words.iter().find(|(pattern, _)| is_of(pattern, name));
+    let meaning = meaning.map_or(String::new(), |(_, meaning)| format!("\n  it is: {meaning}"));
+    let remedy = match kept {
+        Some(kept) => format!("{kept} is what would be kept of it"),
+        None => "leave it out where there is none".to_owned(),
+    };
+    let problem = format!("cannot be {value}{meaning}\n  remedy: {remedy}");
+    Err(Refusal::new(&format!("{place}.{name}"), &problem))
+}
+
+/// Whether a name such as `gap.1` is one of `gap.ID`.
+fn is_of(pattern: &str, name: &str) -> bool {
+    match pattern.split_once("ID") {
+        None => pattern == name,
+        Some((before, after)) => name
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after))
+            .is_some_and(|id| id.parse::<u8>().is_ok()),
+    }
+}
