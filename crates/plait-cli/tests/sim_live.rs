@@ -31,7 +31,9 @@ const SIZES: [usize; 4] = [8_000, 64_000, 512_000, 4_000_000];
 const TIMED: [(u64, u64, u64); 2] = [(25, 20, 100_000), (4, 60, 50_000)];
 /// The same of those of which the shares are compared.
 const SHARED: [(u64, u64, u64); 2] = [(40, 20, 200_000), (20, 40, 200_000)];
-/// How large those are.
+/// From this size on a download lasts several round trips of both paths.
+const LONG: usize = 500_000;
+/// How large those are of which the shares are compared.
 const LARGE: usize = 4_000_000;
 /// The window of a stock client in such a download, by and large: captures have 64 kB at first, 2 MB
 /// after 0.3 s and 3 MB at the end. Schedulers that assign ahead use all of it.
@@ -167,7 +169,9 @@ fn live(
     }
     drop(server);
     let report = bed.emulator.stop()?;
-    assert_eq!(after.since(&before, "MPJoinSynAckRx"), count as u64, "{:?}", after.risen(&before));
+    let joins = after.since(&before, "MPJoinSynAckRx");
+    // A small download has ended before the answer to a join is there.
+    assert!(size < LONG || joins == count as u64, "{:?}", after.risen(&before));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     eprintln!("{scheduler} {size}: {took:.1?} ms; {}", report.lateness);
     took.sort_by(f64::total_cmp);
