@@ -134,9 +134,9 @@ fn kernels_talk(family: Family) -> Result<(), Failed> {
     let [before, _] = bed.counters();
     let len = 2_000_000;
     let start = Instant::now();
-    let bytes = bed.client.within(|| kernel::get(served.address, Speaks::Mptcp, len))??;
+    let bytes = bed.client.within(|| kernel::get(served.address, Speaks::Over(2), len))??;
     let took = start.elapsed();
-    let sent = bed.client.within(|| kernel::put(served.address, Speaks::Mptcp, len))??;
+    let sent = bed.client.within(|| kernel::put(served.address, Speaks::Over(2), len))??;
     served.join();
     let [after, _] = bed.counters();
     let hash = kernel::hash(&kernel::pattern(len));
@@ -159,7 +159,7 @@ fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
     let len = 1_500_000;
     let [before, _] = front.bed.counters();
     let start = Instant::now();
-    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Over(2), len))??;
     let took = start.elapsed();
     let [after, _] = front.bed.counters();
     let seen = front.end()?;
@@ -178,7 +178,7 @@ fn upload(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec("minrtt"), 1)?;
     let len = 2_000_000;
     let [before, _] = front.bed.counters();
-    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
+    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Over(2), len))??;
     let [after, _] = front.bed.counters();
     let seen = front.end()?;
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
@@ -333,7 +333,7 @@ fn announced(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec, 1)?;
     let len = 2_000_000;
     let [before, _] = front.bed.counters();
-    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Over(3), len))??;
     let [after, _] = front.bed.counters();
     front.end()?;
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
@@ -351,8 +351,8 @@ fn checksums(family: Family) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec, 2)?;
     let len = 2_000_000;
     let [before, _] = front.bed.counters();
-    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Mptcp, len))??;
-    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Mptcp, len))??;
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Over(2), len))??;
+    let hash = front.bed.client.within(|| kernel::put(front.to, Speaks::Over(2), len))??;
     let [after, _] = front.bed.counters();
     let seen = front.end()?;
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));

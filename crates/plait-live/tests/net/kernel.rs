@@ -1,5 +1,6 @@
 //! Programs that speak TCP or Multipath TCP by way of the kernel.
 
+use super::Counters;
 use plait_live::Namespace;
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -16,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(45);
 pub enum Speaks {
     Tcp,
     Mptcp,
+    /// Multipath TCP, and the transfer begins once there are so many subflows: a kernel joins when its
+    /// worker has the time, which on a busy machine may be after the transfer.
+    Over(u64),
 }
 
 /// A socket with the congestion controller that tests count on; that of the namespace may be
@@ -113,10 +117,26 @@ pub fn connect(to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// Connects, and asks the service for so much; the number is told once all subflows are there.
+fn ask(to: SocketAddr, speaks: Speaks, verb: &str, len: usize) -> io::Result<Socket> {
+    let joins = || Counters::read().since(&Counters::default(), "MPJoinSynAckRx");
+    let before = joins();
+    let mut stream = connect(to, speaks)?;
+    stream.write_all(format!("{verb} ").as_bytes())?;
+    if let Speaks::Over(subflows) = speaks {
+        let asked = Instant::now();
+        while joins() - before < subflows - 1 {
+            assert!(asked.elapsed() < PATIENCE, "{} joins of {}", joins() - before, subflows - 1);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    stream.write_all(format!("{len}\n").as_bytes())?;
+    Ok(stream)
+}
+
 /// Downloads so many bytes, and gives them.
 pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
-    let mut stream = connect(to, speaks)?;
-    stream.write_all(format!("get {len}\n").as_bytes())?;
+    let mut stream = ask(to, speaks, "get", len)?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -148,8 +168,7 @@ pub fn put_and_end(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Str
 }
 
 fn upload(to: SocketAddr, speaks: Speaks, len: usize, end: bool) -> io::Result<String> {
-    let mut stream = connect(to, speaks)?;
-    stream.write_all(format!("put {len}\n").as_bytes())?;
+    let mut stream = ask(to, speaks, "put", len)?;
     stream.write_all(&pattern(len))?;
     if end {
         stream.shutdown(Shutdown::Write)?;

@@ -176,7 +176,7 @@ impl Bed {
 }
 
 /// The counters of a namespace, by group and name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Counters(BTreeMap<(String, String), u64>);
 
 impl Counters {
@@ -214,10 +214,8 @@ impl Counters {
     /// By how much a counter of MPTCP has risen since.
     pub fn since(&self, earlier: &Counters, name: &str) -> u64 {
         let key = ("MPTcpExt".to_owned(), name.to_owned());
-        let of = |counters: &Counters| {
-            *counters.0.get(&key).unwrap_or_else(|| panic!("no counter {name}"))
-        };
-        of(self) - of(earlier)
+        let now = *self.0.get(&key).unwrap_or_else(|| panic!("no counter {name}"));
+        now - earlier.0.get(&key).copied().unwrap_or(0)
     }
 
     /// All of MPTCP that have risen since.
