@@ -69,6 +69,7 @@ static SHARES: Mutex<Vec<Share>> = Mutex::new(Vec::new());
 
 fn main() {
     let mut args = Arguments::from_args();
+    stamp::stamp();
     args.test_threads = Some(1);
     let obstacle = net::obstacle();
     if let Some(why) = &obstacle {

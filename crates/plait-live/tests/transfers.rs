@@ -63,6 +63,7 @@ static TRANSFERS: Mutex<Vec<Transfers>> = Mutex::new(Vec::new());
 
 fn main() {
     let mut args = Arguments::from_args();
+    stamp::stamp();
     args.test_threads = Some(1);
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let (obstacle, no_nginx) = (net::obstacle(), nginx::obstacle());

@@ -26,6 +26,9 @@ const BATCH: usize = 64;
 /// The thread looks at its switches at least so often.
 const LOOKS: Span = Span::from_millis(5);
 
+/// Late packets that are remembered one by one.
+const MOST_LATE: usize = 10_000;
+
 /// A path to be emulated.
 #[derive(Debug)]
 pub struct Path {
@@ -72,6 +75,10 @@ struct Switches {
 pub struct Report {
     /// How late packets were handed on.
     pub lateness: Lateness,
+    /// When packets were handed on that were later than [`Lateness::LIMIT`], the first 10,000 of them.
+    pub late: Vec<Time>,
+    /// By which clock.
+    pub clock: Clock,
     /// By path: down, then up.
     pub links: Vec<[LinkCounters; 2]>,
 }
@@ -151,6 +158,7 @@ struct Relay {
     /// Two for each path: down, then up.
     ways: Vec<Way>,
     lateness: Lateness,
+    late: Vec<Time>,
     ready: Vec<Ready>,
     buffer: Box<[u8]>,
 }
@@ -174,6 +182,7 @@ impl Relay {
             paths,
             ways,
             lateness: Lateness::default(),
+            late: Vec::new(),
             ready: Vec::new(),
             buffer: vec![0; 0x1_0000].into(),
         })
@@ -208,7 +217,11 @@ impl Relay {
             let to = if at.is_multiple_of(2) { &path.client } else { &path.server };
             way.dequeue(self.clock.now());
             while let Some((due, packet)) = way.take_arrival(self.clock.now()) {
-                self.lateness.note(self.clock.now().since(due));
+                let now = self.clock.now();
+                self.lateness.note(now.since(due));
+                if now.since(due) > Lateness::LIMIT && self.late.len() < MOST_LATE {
+                    self.late.push(now);
+                }
                 to.try_send(&packet)?;
                 way.recycle(packet);
             }
@@ -219,6 +232,6 @@ impl Relay {
     fn report(&self) -> Report {
         let counters: Vec<_> = self.ways.iter().map(Way::counters).collect();
         let links = counters.chunks_exact(2).map(|both| [both[0], both[1]]).collect();
-        Report { lateness: self.lateness, links }
+        Report { lateness: self.lateness, late: self.late.clone(), clock: self.clock, links }
     }
 }

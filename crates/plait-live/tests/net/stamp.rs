@@ -3,9 +3,17 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
-/// Date, version, commit, kernel, machine and build, of when and where this is asked.
-pub fn stamp() -> String {
+static STAMP: OnceLock<String> = OnceLock::new();
+
+/// Date, version, commit, kernel, machine and build. A program asks when it begins: the sources may
+/// have changed when it writes its results.
+pub fn stamp() -> &'static str {
+    STAMP.get_or_init(made)
+}
+
+fn made() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
