@@ -122,6 +122,12 @@ impl Histogram {
         })
     }
 
+    /// A percentile in milliseconds, by nearest rank. `None` where there is nothing.
+    #[must_use]
+    pub fn percentile_ms(&self, percent: u64) -> Option<f64> {
+        (self.count > 0).then(|| self.percentile(percent))
+    }
+
     fn percentile(&self, percent: u64) -> f64 {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1);
         let mut below = 0;

@@ -113,7 +113,7 @@ pub const WORKLOADS: &[Entry] = &[
         page: "The client loads a page: a graph of objects that are fetched and computations that take \
                time, each of which waits for others. NAME is one of google wikipedia instagram amazon \
                guardian huffpost: graphs of plait's own with the objects, bytes and computing time that \
-               were measured of these pages. FILE is an Epload (WProf) graph in JSON, whose objects \
+               were measured of these pages; or cnn, of which the objects alone are known. FILE is an Epload (WProf) graph in JSON, whose objects \
                get log-normal sizes with the total that was measured of the page, or bytes=SIZE; or a \
                HAR 1.2 file as browsers export it. http=2 (where nothing is said) is one connection; \
                answers take turns in frames of 16 KiB within the client's windows (window=32MiB, of \

@@ -1,7 +1,7 @@
 //! The names that a statement may use.
 
 use super::axis::Axis;
-use super::extra::{OF_PATHS, OF_RUNS};
+use super::extra::{OF_PATHS, OF_RUNS, OF_TIMES, begins_part};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::report::COMPETING;
 use plait_app::MEASURES;
@@ -21,13 +21,26 @@ impl Names<'_> {
     }
 
     /// The name under which a measure is kept, and the parts that follow it: those of a path come
-    /// with the path's name.
+    /// with the path's name, those of a part of the time with where that begins.
     pub(super) fn measure<'b, 'c>(
         &self,
         name: &str,
         more: &'c [&'b str],
         place: &Place,
     ) -> Result<(String, &'c [&'b str]), ScenarioError> {
+        if let Some((_, seconds, _)) = OF_TIMES.iter().find(|known| known.0 == name) {
+            return match more.split_first() {
+                Some((part, more)) if begins_part(part, *seconds) => {
+                    Ok((format!("{name}.{part}"), more))
+                }
+                _ => {
+                    let problem =
+                        "a measure of a part of the time is followed by where that begins";
+                    let allowed = format!(".0s, .{seconds}s, .{}s and so on", 2 * seconds);
+                    Err(ScenarioError::new(place, Fault::Missing, name, problem).allow(&allowed))
+                }
+            };
+        }
         let known = MEASURES.iter().map(|it| (it.name, matches!(it.value, Value::Path(_))));
         let extra =
             OF_RUNS.iter().map(|it| (it.0, false)).chain(OF_PATHS.iter().map(|it| (it.0, true)));
@@ -37,7 +50,7 @@ impl Names<'_> {
                 place,
                 "measure",
                 name,
-                all.by_ref().map(|it| it.0),
+                all.by_ref().map(|it| it.0).chain(OF_TIMES.iter().map(|it| it.0)),
             ));
         };
         if !of_path {

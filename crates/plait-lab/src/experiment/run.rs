@@ -96,8 +96,8 @@ fn made_by<W: World>(world: &W, planned: &Planned, seed: u64) -> RunRecord {
     if !planned.extra {
         return RunRecord::of(&world.run(cell, seed), scenario);
     }
-    let segment = cell.connection().segment_payload();
-    let mut collector = Collector::new(scenario.workload.sender(), segment, scenario.paths.len());
+    let config = cell.connection();
+    let mut collector = Collector::new(scenario.workload.sender(), &config, scenario.paths.len());
     let outcome = run_outcome(cell, simulate(cell, seed, &mut collector));
     let mut record = RunRecord::of(&outcome, scenario);
     let names = scenario.paths.iter().map(|path| path.name.as_str());

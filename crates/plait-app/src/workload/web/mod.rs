@@ -201,7 +201,7 @@ fn load(
         return known.page().map_err(failed);
     }
     if !source.contains(['.', '/', '\\']) {
-        let names = known::KNOWN.iter().map(|known| known.name);
+        let names = known::all().map(|known| known.name);
         let near = nearest(source, names.clone());
         let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
         let names: Vec<&str> = names.collect();

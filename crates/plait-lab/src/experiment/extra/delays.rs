@@ -1,0 +1,97 @@
+//! How long data and objects take.
+
+use plait_app::AppEvent;
+use plait_base::{ByteRange, Span, Time};
+use std::collections::VecDeque;
+
+/// From a byte's place in the send buffer to its being readable, where the sender writes all the time:
+/// the buffer is then always full, and what is acknowledged makes room for as many bytes.
+pub(super) struct Delivery {
+    sndbuf: u64,
+    /// Ends of what was written, and when, of what is not readable yet.
+    written: VecDeque<(u64, Time)>,
+    nanos: u128,
+    bytes: u128,
+}
+
+impl Delivery {
+    pub(super) fn new(sndbuf: u64) -> Delivery {
+        Delivery { sndbuf, written: VecDeque::from([(sndbuf, Time::ZERO)]), nanos: 0, bytes: 0 }
+    }
+
+    pub(super) fn on_data_acked(&mut self, now: Time, next: u64) {
+        self.written.push_back((next + self.sndbuf, now));
+    }
+
+    pub(super) fn on_readable(&mut self, now: Time, data: ByteRange) {
+        let mut from = data.start;
+        while let Some((end, written)) = self.written.front().copied()
+            && from < data.end
+        {
+            let bytes = data.end.min(end).saturating_sub(from);
+            self.nanos += u128::from(now.since(written).as_nanos()) * u128::from(bytes);
+            self.bytes += u128::from(bytes);
+            from += bytes;
+            if end <= data.end {
+                self.written.pop_front();
+            }
+        }
+    }
+
+    pub(super) fn mean_ms(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.nanos as f64 / self.bytes as f64 / 1e6)
+    }
+}
+
+/// The times of a page's objects.
+#[derive(Default)]
+pub(super) struct Objects {
+    /// Those on their way: connection, object, when it was asked for.
+    asked: Vec<(usize, u64, Time)>,
+    times: Vec<Span>,
+}
+
+impl Objects {
+    pub(super) fn on_app(&mut self, now: Time, connection: usize, event: &AppEvent) {
+        match *event {
+            AppEvent::ObjectAsked { id } => self.asked.push((connection, id, now)),
+            AppEvent::ObjectRead { id } => {
+                let same = |it: &(usize, u64, Time)| (it.0, it.1) == (connection, id);
+                if let Some(place) = self.asked.iter().position(same) {
+                    self.times.push(now.since(self.asked.swap_remove(place).2));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// By nearest rank.
+    pub(super) fn percentile(&mut self, percent: usize) -> Option<f64> {
+        self.times.sort_unstable();
+        let rank = (self.times.len() * percent).div_ceil(100).max(1);
+        self.times.get(rank - 1).map(|time| time.as_millis_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_several_connections_are_kept_apart() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut objects = Objects::default();
+        for (ms, connection, event) in [
+            (0, 0, AppEvent::ObjectAsked { id: 1 }),
+            (5, 1, AppEvent::ObjectAsked { id: 1 }),
+            (10, 1, AppEvent::ObjectRead { id: 1 }),
+            (40, 0, AppEvent::ObjectRead { id: 1 }),
+            (41, 0, AppEvent::ObjectRead { id: 2 }),
+        ] {
+            objects.on_app(at(ms), connection, &event);
+        }
+        assert_eq!(objects.percentile(50), Some(5.0));
+        assert_eq!(objects.percentile(90), Some(40.0));
+        assert_eq!(Objects::default().percentile(90), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! Numbers that some figures need and that are no measures of every run: they want every event, so
+//! they are collected only where an experiment names them.
+
+mod delays;
+mod series;
+
+use self::delays::{Delivery, Objects};
+use self::series::{Fetches, Gaps};
+use plait_app::measure::Histogram;
+use plait_app::{AppEvent, Host};
+use plait_base::{PathId, SubflowId, Time};
+use plait_core::{Config, Detail, Event};
+use plait_sim::{Direction, Hop, Watch, Who};
+use plait_wire::Segment;
+use std::collections::BTreeMap;
+
+/// Segments that a DATA_ACK covers at least to count as a jump.
+const JUMP: u64 = 10;
+
+/// Of a run: name, what it is.
+pub(super) const OF_RUNS: &[(&str, &str)] = &[
+    (
+        "data_ack_jump_share",
+        "bytes that were covered by DATA_ACKs of ten segments and more, over all",
+    ),
+    (
+        "delivery_delay_ms",
+        "of a sender that writes all the time: from a byte's place in the send buffer to its being \
+         readable in order, mean over the bytes",
+    ),
+    ("ooo_delay_p40_ms", "40th percentile of ooo_delay_ms over the segments"),
+    ("ooo_delay_p80_ms", "80th percentile of ooo_delay_ms over the segments"),
+    ("object_time_p90_ms", "90th percentile of object_time_ms over the objects"),
+    ("object_time_p99_ms", "99th percentile of object_time_ms over the objects"),
+];
+/// Of each path at the sender.
+pub(super) const OF_PATHS: &[(&str, &str)] = &[
+    ("cwnd_mean_seg", "congestion window in segments, mean over the acknowledgements"),
+    (
+        "cwnd_free_seg",
+        "what of the window is not in flight when an acknowledgement comes, mean, in segments",
+    ),
+    ("rtt_p2_ms", "2nd percentile of the RTT samples"),
+    ("rtt_p15_ms", "15th percentile of the RTT samples"),
+    ("rtt_p85_ms", "85th percentile of the RTT samples"),
+    ("rtt_p90_ms", "90th percentile of the RTT samples"),
+    ("dropped_share", "segments with data that the path dropped, over those sent"),
+];
+/// Of a part of the time, which begins with the name's last part: name, its length in seconds, what
+/// it is.
+pub(super) const OF_TIMES: &[(&str, u64, &str)] = &[
+    (
+        "gap_seg",
+        1,
+        "gap of a scheduler that keeps one (STMS), mean over the decisions, in segments",
+    ),
+    ("gap_max_seg", 1, "the largest such gap"),
+    (
+        "fetch_mbps",
+        20,
+        "what a player read, over the time in which it had asked for a chunk and not got it whole",
+    ),
+];
+/// The percentiles of RTTs, in the order of [`OF_PATHS`].
+const RTTS: [u64; 4] = [2, 15, 85, 90];
+
+/// Whether a kept name is one of these.
+pub(super) fn is_extra(name: &str) -> bool {
+    let base = name.split('.').next().unwrap_or(name);
+    let timed = OF_TIMES.iter().map(|known| known.0);
+    OF_RUNS.iter().chain(OF_PATHS).map(|known| known.0).chain(timed).any(|known| known == base)
+}
+
+/// Whether `text` names a part of the time of so many seconds: `40s`.
+pub(super) fn begins_part(text: &str, seconds: u64) -> bool {
+    let number = text.strip_suffix('s').filter(|it| *it == "0" || !it.starts_with('0'));
+    number.and_then(|it| it.parse::<u64>().ok()).is_some_and(|it| it.is_multiple_of(seconds))
+}
+
+/// Collects them from the events of a run.
+pub(super) struct Collector {
+    sender: Host,
+    segment: u64,
+    route: [Option<usize>; SubflowId::MAX],
+    paths: Vec<OfPath>,
+    jumped: u64,
+    covered: u64,
+    delivery: Delivery,
+    out_of_order: Histogram,
+    objects: Objects,
+    gaps: Gaps,
+    fetches: Fetches,
+}
+
+#[derive(Clone, Default)]
+struct OfPath {
+    acks: u64,
+    window: u128,
+    free: u128,
+    rtt: Histogram,
+    sent: u64,
+    dropped: u64,
+}
+
+impl Collector {
+    /// A collector of a connection with these settings whose data `sender` sends over so many paths.
+    pub(super) fn new(sender: Host, config: &Config, paths: usize) -> Collector {
+        Collector {
+            sender,
+            segment: config.segment_payload().max(1),
+            route: [None; SubflowId::MAX],
+            paths: vec![OfPath::default(); paths],
+            jumped: 0,
+            covered: 0,
+            delivery: Delivery::new(config.sndbuf),
+            out_of_order: Histogram::default(),
+            objects: Objects::default(),
+            gaps: Gaps::default(),
+            fetches: Fetches::new(OF_TIMES[2].1),
+        }
+    }
+
+    /// What was collected, by name; `names` are those of the paths.
+    pub(super) fn finish<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> BTreeMap<String, f64> {
+        let mut values = BTreeMap::new();
+        let jumps = (self.covered > 0).then(|| self.jumped as f64 / self.covered as f64);
+        let [p90, p99] = [90, 99].map(|percent| self.objects.percentile(percent));
+        let [p40, p80] = [40, 80].map(|percent| self.out_of_order.percentile_ms(percent));
+        let of_run = [jumps, self.delivery.mean_ms(), p40, p80, p90, p99];
+        for ((name, _), value) in OF_RUNS.iter().zip(of_run) {
+            values.extend(value.map(|value| ((*name).to_owned(), value)));
+        }
+        for (name, path) in names.into_iter().zip(&self.paths) {
+            for ((measure, _), value) in OF_PATHS.iter().zip(path.values(self.segment)) {
+                values.extend(value.map(|value| (format!("{measure}.{name}"), value)));
+            }
+        }
+        let mut part = |measure: usize, second: u64, value: f64| {
+            values.insert(format!("{}.{second}s", OF_TIMES[measure].0), value);
+        };
+        for (second, mean, most) in self.gaps.by_second() {
+            part(0, second, mean);
+            part(1, second, most);
+        }
+        self.fetches.by_part().for_each(|(second, rate)| part(2, second, rate));
+        values
+    }
+
+    fn path(&mut self, subflow: SubflowId) -> Option<&mut OfPath> {
+        let path = self.route.get(subflow.index()).copied().flatten();
+        path.and_then(|path| self.paths.get_mut(path))
+    }
+
+    fn on_sender(&mut self, now: Time, event: &Event) {
+        match *event {
+            Event::SubflowUp { subflow, path, .. } => {
+                if let Some(route) = self.route.get_mut(subflow.index()) {
+                    *route = Some(path.index());
+                }
+            }
+            Event::Acked { subflow, cwnd, inflight, rtt, .. } => {
+                if let Some(path) = self.path(subflow) {
+                    path.acks += 1;
+                    path.window += u128::from(cwnd);
+                    path.free += u128::from(cwnd.saturating_sub(inflight));
+                    rtt.into_iter().for_each(|rtt| path.rtt.record(rtt));
+                }
+            }
+            Event::DataAcked { old, new } => {
+                let bytes = new.saturating_sub(old);
+                self.covered += bytes;
+                if bytes >= JUMP * self.segment {
+                    self.jumped += bytes;
+                }
+                self.delivery.on_data_acked(now, new);
+            }
+            Event::Weighed(number) if number.name == "gap" => self.gaps.note(now, number.value),
+            _ => {}
+        }
+    }
+}
+
+impl OfPath {
+    /// In the order of [`OF_PATHS`].
+    fn values(&self, segment: u64) -> [Option<f64>; 7] {
+        let mean =
+            |sum: u128| (self.acks > 0).then(|| sum as f64 / self.acks as f64 / segment as f64);
+        let [p2, p15, p85, p90] = RTTS.map(|percent| self.rtt.percentile_ms(percent));
+        let dropped = (self.sent > 0).then(|| self.dropped as f64 / self.sent as f64);
+        [mean(self.window), mean(self.free), p2, p15, p85, p90, dropped]
+    }
+}
+
+impl Watch for Collector {
+    fn detail(&self) -> Detail {
+        Detail::Everything
+    }
+
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        if who.host == self.sender {
+            return self.on_sender(now, event);
+        }
+        if let Event::DataReadable { data, waited, .. } = *event {
+            self.out_of_order.record(waited);
+            self.delivery.on_readable(now, data);
+        }
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.objects.on_app(now, who.connection, event);
+        if who.host != self.sender {
+            self.fetches.on_app(now, event);
+        }
+    }
+
+    fn on_segment(&mut self, _: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        let from = if way == Direction::Down { Host::Server } else { Host::Client };
+        if from != self.sender || segment.payload.is_empty() {
+            return;
+        }
+        if let Some(path) = self.paths.get_mut(path.index()) {
+            match hop {
+                Hop::Sent => path.sent += 1,
+                Hop::Dropped(_) => path.dropped += 1,
+                Hop::Delivered => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plait_base::{ByteRange, Span};
+
+    fn who(host: Host) -> Who {
+        Who { pair: 0, connection: 0, host }
+    }
+
+    fn collector(sndbuf: u64) -> Collector {
+        let config = Config { sndbuf, ..Config::default() };
+        let mut collector = Collector::new(Host::Server, &config, 1);
+        collector.segment = 1_000;
+        collector.route[0] = Some(0);
+        collector
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn jumps_are_weighed_by_their_bytes_and_windows_by_acknowledgements() {
+        let mut collector = collector(1);
+        let acked = |cwnd, inflight| Event::Acked {
+            subflow: SubflowId(0),
+            bytes: 1,
+            rtt: Some(Span::from_millis(cwnd / 1_000)),
+            srtt: Span::ZERO,
+            cwnd,
+            inflight,
+        };
+        for event in [
+            acked(10_000, 10_000),
+            acked(20_000, 14_000),
+            Event::DataAcked { old: 0, new: 9_999 },
+            Event::DataAcked { old: 9_999, new: 39_996 },
+        ] {
+            collector.on_core(Time::ZERO, who(Host::Server), &event);
+        }
+        let values = collector.finish(["wifi"]);
+        assert_eq!(values["data_ack_jump_share"], 0.75);
+        assert_eq!(values["cwnd_mean_seg.wifi"], 15.0);
+        assert_eq!(values["cwnd_free_seg.wifi"], 3.0);
+        assert!((values["rtt_p2_ms.wifi"] - 10.0).abs() < 0.1);
+        assert!((values["rtt_p90_ms.wifi"] - 20.0).abs() < 0.2);
+    }
+
+    /// A send buffer of 1000 bytes: the first 1000 are there from the start, the next ones as soon as
+    /// they are acknowledged.
+    #[test]
+    fn delivery_counts_from_the_place_in_the_send_buffer() {
+        let mut collector = collector(1_000);
+        let readable = |start, end, waited| Event::DataReadable {
+            data: ByteRange::new(start, end),
+            waited: Span::from_millis(waited),
+            subflow: SubflowId(0),
+        };
+        collector.on_core(at(50), who(Host::Client), &readable(0, 1_000, 0));
+        collector.on_core(at(60), who(Host::Server), &Event::DataAcked { old: 0, new: 1_000 });
+        collector.on_core(at(150), who(Host::Client), &readable(1_000, 2_000, 30));
+        let values = collector.finish(["wifi"]);
+        // 50 ms and 90 ms.
+        assert!((values["delivery_delay_ms"] - 70.0).abs() < 1e-9);
+        assert_eq!(values["ooo_delay_p40_ms"], 0.0);
+        assert!((values["ooo_delay_p80_ms"] - 30.0).abs() < 0.3);
+    }
+
+    #[test]
+    fn parts_of_the_time_begin_where_they_can() {
+        assert!(begins_part("0s", 20) && begins_part("40s", 20) && begins_part("7s", 1));
+        for wrong in ["", "s", "7", "30s", "040s", "-20s", "40ms"] {
+            assert!(!begins_part(wrong, 20), "{wrong}");
+        }
+        assert!(is_extra("gap_seg.7s") && is_extra("rtt_p2_ms.wifi") && !is_extra("rtt_ms.wifi"));
+    }
+}
