@@ -14,6 +14,14 @@ const QUALITY: Param = Param {
     clause: "draft-khalili-mptcp-congestion-control-05 section 3.1; Khalili et al., CoNEXT 2012",
 };
 
+const LEAST: Param = Param {
+    name: "least",
+    kind: Kind::Word { words: &["1seg", "2seg"], default: "1seg" },
+    unit: "",
+    help: "least slow start threshold while there are siblings: 1seg as in the draft, 2seg as in the kernel",
+    clause: "draft-khalili-mptcp-congestion-control-05 section 3; RFC 5681 equation 4",
+};
+
 pub(crate) const ENTRY: Entry = Entry {
     name: "olia",
     aliases: &[],
@@ -27,17 +35,19 @@ B holds the subflows of the best quality, M those of the largest window, K those
 M. a is 1 / (N |K|) in K, -1 / (N |M|) in M if K is not empty, and 0 otherwise: the largest give \
 to the best. So the window may shrink without a loss, down to one segment.\n\
 \n\
-A loss halves, as in reno, down to one segment while there are siblings. With one subflow left it \
-is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.\n\
+A loss halves, as in reno, down to one segment while there are siblings (least=2seg: two, from which \
+a loss is still told by duplicate acknowledgements). With one subflow left it is reno. The draft's quality l^2/r and the paper's l/r^2 can name different best paths.\n\
 \n\
 Good at: leaving congested paths, and fairness to single-path flows beside it.\n\
 Bad at: paths that change: a window that was moved away comes back slowly.",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3",
-    params: &[QUALITY],
+    params: &[QUALITY, LEAST],
     state: &[],
     make: |spec| {
         let draft = spec.value(QUALITY.name) == Some(Value::Word("l2/r"));
-        Box::new(Olia::new(if draft { Quality::Draft } else { Quality::Paper }))
+        let least = if spec.value(LEAST.name) == Some(Value::Word("2seg")) { 2 } else { 1 };
+        let quality = if draft { Quality::Draft } else { Quality::Paper };
+        Box::new(Olia { least, ..Olia::new(quality) })
     },
 };
 
@@ -83,16 +93,18 @@ fn compare_windows(a: &Flow, b: &Flow) -> Ordering {
 }
 
 /// OLIA. It has no state of its own: the owner keeps the loss intervals.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Olia {
     quality: Quality,
+    /// Segments that the slow start threshold has at least while there are siblings.
+    least: u64,
 }
 
 impl Olia {
     /// OLIA with this criterion of quality.
     #[must_use]
     pub fn new(quality: Quality) -> Olia {
-        Olia { quality }
+        Olia { quality, least: 1 }
     }
 }
 
@@ -167,6 +179,6 @@ impl Algorithm for Olia {
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
-        reno::halved(inflight, if view.has_siblings() { 1 } else { 2 }, view)
+        reno::halved(inflight, if view.has_siblings() { self.least } else { 2 }, view)
     }
 }
