@@ -97,8 +97,11 @@ pub struct Config {
     /// Most payload bytes of a segment that the driver's device cuts into full ones (TSO); 0 where it
     /// cuts none.
     pub superpacket: u32,
-    /// Receive buffer: all of it is advertised.
+    /// Receive buffer: all of it is advertised, unless it is tuned.
     pub rcvbuf: u64,
+    /// What is advertised of the receive buffer at first, in bytes: it then follows what the application
+    /// reads in a round trip. `None` where all is advertised from the start.
+    pub rcvbuf_first: Option<u64>,
     /// Send buffer: holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
     /// Initial congestion window in segments (RFC 6928).
@@ -212,6 +215,7 @@ impl Default for Config {
             mtu: 1500,
             superpacket: 0,
             rcvbuf: 6 << 20,
+            rcvbuf_first: None,
             sndbuf: 4 << 20,
             initial_window: 10,
             ssthresh: None,

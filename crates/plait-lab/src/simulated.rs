@@ -1,7 +1,7 @@
 //! Cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
-use crate::scenario::{Both, Competition, Path, Scenario, Subflows};
+use crate::scenario::{Both, Competition, Path, Scenario, Sender, Subflows, Udp};
 use plait_app::measure::{HabitObserver, ideal_bit_rate};
 use plait_app::{AppEvent, Host, Workload};
 use plait_base::{PathId, Rate, Span, Time};
@@ -113,8 +113,30 @@ pub fn competing(scenario: &Scenario, outcome: &Outcome) -> Vec<Vec<f64>> {
         pair.first().and_then(|flow| flow.measures.goodput_mbps).unwrap_or(0.0)
     };
     let mut flows = outcome.pairs.iter().skip(1).map(flow);
-    let kind = |kind: &Competition| flows.by_ref().take(kind.flows as usize).collect();
+    // Sources of cross traffic are in each link's list in the order of their kinds.
+    let mut sources: Vec<_> = outcome.cross.iter().map(|link| link.iter()).collect();
+    let micros = outcome.ended.since(Time::ZERO).as_nanos() as f64 / 1e3;
+    let kind = |kind: &Competition| {
+        let count = kind.flows as usize;
+        match &kind.sender {
+            Sender::Tcp(_) => flows.by_ref().take(count).collect(),
+            Sender::Udp(_) => {
+                let link = link_of(scenario, outcome.cross.len(), kind)
+                    .and_then(|link| sources.get_mut(link));
+                let bytes = link.into_iter().flatten().take(count);
+                bytes.map(|bytes| *bytes as f64 * 8.0 / micros.max(1.0)).collect()
+            }
+        }
+    };
     scenario.compete.iter().map(kind).collect()
+}
+
+/// The place in [`Outcome::cross`], of so many links, of the link that a kind of flow goes over: the
+/// scenario's paths come first, its shared links last.
+fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usize> {
+    let place = |list: &[Path]| list.iter().position(|link| link.name == kind.over);
+    let shared = || Some(links.checked_sub(scenario.shared.len())? + place(&scenario.shared)?);
+    place(&scenario.paths).or_else(shared)
 }
 
 /// The set-up of one run of a cell: its paths with the randomness of `seed`, a pair of hosts with
@@ -157,13 +179,29 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         linger: false,
     };
     for (index, kind) in scenario.compete.iter().enumerate() {
+        let cc = match &kind.sender {
+            Sender::Tcp(cc) => cc,
+            Sender::Udp(udp) => {
+                cross_traffic(&mut setup, kind, udp);
+                continue;
+            }
+        };
         for flow in 0..kind.flows {
             let path = way_of(kind, scenario, &mut setup.paths);
             let start = Competition::start(seed, index, flow);
-            setup.pairs.push(competing_pair(kind, path, scenario, start));
+            setup.pairs.push(competing_pair(cc, path, scenario, start));
         }
     }
     setup
+}
+
+/// Puts sources of cross traffic on the link that they go over.
+fn cross_traffic(setup: &mut Setup, kind: &Competition, udp: &Udp) {
+    let links = setup.paths.iter_mut().map(|path| (&path.name, &mut path.down));
+    let shared = setup.shared.iter_mut().map(|link| (&link.name, &mut link.down));
+    if let Some((_, link)) = links.chain(shared).find(|link| *link.0 == kind.over) {
+        link.cross.extend((0..kind.flows).map(|_| udp.0));
+    }
 }
 
 /// The way of a competing flow: the path that it goes over, or one of its own into the shared link.
@@ -198,12 +236,17 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
 
 /// Hosts with one flow that competes: plain TCP with the settings of the connection, except its
 /// buffers, which are those that a connection has where nothing is said.
-fn competing_pair(kind: &Competition, path: PathId, scenario: &Scenario, start: Span) -> PairSetup {
+fn competing_pair(
+    cc: &plait_cc::Spec,
+    path: PathId,
+    scenario: &Scenario,
+    start: Span,
+) -> PairSetup {
     let usual = Config::default();
     let config =
         Config { rcvbuf: usual.rcvbuf, sndbuf: usual.sndbuf, ..scenario.connection(false) };
     let scheduler = plait_sched::Spec::of(&plait_sched::SCHEDULERS[0]);
-    let cc = kind.cc.clone();
+    let cc = cc.clone();
     let spec = ConnectionSpec {
         config,
         paths: vec![PathConfig { path, backup: false }],

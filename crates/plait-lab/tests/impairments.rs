@@ -30,6 +30,40 @@ fn a_shared_link_is_the_bound() {
     assert!(median(row(&apart, "minrtt"), "goodput_mbps") > 30.0);
 }
 
+/// 10 Mbit/s beside 3 of UDP, which do not give way: seven are left. What UDP got is told, and every
+/// row met the same packets.
+#[test]
+fn udp_cross_traffic_does_not_give_way() {
+    for kind in ["poisson:rate=1.5mbit", "pareto:rate=1.5mbit,on=20ms,off=20ms,shape=1.9"] {
+        let line = format!(
+            "--path a:rate=10mbit,rtt=20ms,queue=100kB --workload bulk:20s --schedulers minrtt \
+             --cc reno --runs 2 --compete {kind}@a*2"
+        );
+        let beside = report(&line);
+        let goodput = median(row(&beside, "minrtt"), "goodput_mbps");
+        assert!((6.0..7.0).contains(&goodput), "{kind}: {goodput}");
+        for (cell, outcome) in runs(&line) {
+            let udp: f64 = outcome.competing.concat().iter().sum();
+            assert!((2.7..3.2).contains(&udp), "{cell}, {kind}: {udp}");
+        }
+        assert_eq!(report(&line).digest, beside.digest);
+        assert_ne!(report(&format!("{line} --seed 7")).digest, beside.digest);
+    }
+}
+
+/// Through a shared link, with a TCP flow that has a way of its own there.
+#[test]
+fn cross_traffic_meets_a_shared_link() {
+    let line = "--path a:rate=20mbit,rtt=20ms,via=cell --path b:rate=20mbit,rtt=20ms,via=cell \
+                --link cell:rate=10mbit --workload bulk:10s --schedulers minrtt --cc lia --runs 1 \
+                --compete reno@cell --compete poisson:rate=4mbit@cell";
+    for (cell, outcome) in runs(line) {
+        let [tcp, udp] = &outcome.competing[..] else { panic!("{:?}", outcome.competing) };
+        assert!((3.6..4.2).contains(&udp[0]), "{cell}: {udp:?}");
+        assert!((1.0..5.0).contains(&tcp[0]), "{cell}: {tcp:?}");
+    }
+}
+
 /// A window of the bandwidth-delay product fills a path through a shared link, and no more: 10 Mbit/s
 /// and 20 + 10 ms are 25 packets.
 #[test]

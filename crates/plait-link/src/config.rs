@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use plait_base::{Chance, Rate, Span, Time};
 
 use crate::schedule::Schedule;
-use crate::{LossModel, Reorder, Trace};
+use crate::{CrossTraffic, LossModel, Reorder, Trace};
 
 /// Full packet of the default queue's lower bound, in bytes.
 const FULL_PACKET: u64 = 1500;
@@ -34,6 +34,8 @@ pub struct LinkConfig {
     pub duplicate: Chance,
     /// Chance of each packet to arrive damaged.
     pub corrupt: Chance,
+    /// What others send through the queue, where it is a drop-tail queue.
+    pub cross: Vec<CrossTraffic>,
     /// Outages `[from, to)`, in any order; [`Time::NEVER`] as the end means for ever.
     pub outages: Vec<(Time, Time)>,
     /// From here on nothing is lost at random, held back, doubled or damaged any more;
@@ -111,6 +113,7 @@ impl LinkConfig {
             reorder: Reorder::default(),
             duplicate: Chance::NEVER,
             corrupt: Chance::NEVER,
+            cross: Vec::new(),
             outages: Vec::new(),
             heals: Time::NEVER,
         }

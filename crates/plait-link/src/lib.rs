@@ -2,7 +2,7 @@
 //!
 //! A packet that is offered to a [`Link`] meets, in this order: an outage, loss (random or in
 //! bursts), a queue, a transmitter with a fixed, stepped or recorded rate, and the propagation
-//! delay with its jitter, reordering, duplication and damage. What a packet carries is no concern
+//! delay with its jitter, reordering, duplication and damage. [`CrossTraffic`] of others takes places in the queue. What a packet carries is no concern
 //! of the link: it sees when the packet is offered and how many bytes it has, and returns its
 //! [`Fate`]. The departure from a first-in-first-out queue with a known rate is known on entry, so
 //! a link needs no events of its own; virtual time and real time can both drive it. Only a queue
@@ -17,6 +17,7 @@ extern crate alloc;
 
 mod codel;
 mod config;
+mod cross;
 mod delay;
 mod fault;
 mod host;
@@ -29,6 +30,7 @@ mod service;
 mod trace;
 
 pub use config::{Aqm, LinkConfig, QueueLimit, RateSource};
+pub use cross::{Arrivals, CrossTraffic};
 pub use fault::Reorder;
 pub use host::HostLink;
 pub use link::{DropCause, Fate, Link, LinkCounters};

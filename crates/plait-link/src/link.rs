@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use plait_base::{Span, Stream, Time};
 
 use crate::codel::ManagedQueue;
+use crate::cross::Cross;
 use crate::delay::Delays;
 use crate::fault::Faults;
 use crate::loss::Losses;
@@ -44,6 +45,9 @@ pub struct Link {
     last_arrival: Time,
     /// `None` on nearly every link: then no packet pays for it.
     faults: Option<Box<Faults>>,
+    /// `None` on nearly every link: then its next packet never comes.
+    cross: Option<Box<Cross>>,
+    cross_next: Time,
     /// The end of losses and faults.
     heals: Time,
     counters: LinkCounters,
@@ -156,6 +160,10 @@ impl Link {
                 (Limit::without_wait(config.queue, &config.rate), Some(Box::new(queue)))
             }
         };
+        let cross = match config.aqm {
+            Aqm::DropTail => Cross::new(&config.cross, |at| stream(&alloc::format!("cross {at}"))),
+            Aqm::Codel { .. } => None,
+        };
         Link {
             service: Service::new(&config.rate),
             backlog: Backlog::new(),
@@ -170,6 +178,8 @@ impl Link {
             jitter_stream: stream("jitter"),
             last_arrival: Time::ZERO,
             faults: Faults::new(config, stream).map(Box::new),
+            cross_next: cross.as_ref().map_or(Time::NEVER, Cross::next),
+            cross: cross.map(Box::new),
             heals: config.heals,
             counters: LinkCounters::default(),
         }
@@ -181,6 +191,9 @@ impl Link {
     /// the transmitter all the same: the link does not know that nobody listens.
     #[inline(always)]
     pub fn offer(&mut self, at: Time, size: u32) -> Fate {
+        if self.cross_next <= at {
+            self.cross_until(at);
+        }
         self.counters.offered_packets += 1;
         self.counters.offered_bytes += u64::from(size);
         if self.outages.hit_offer(at) {
@@ -205,6 +218,40 @@ impl Link {
             self.backlog.push(departs, size);
         }
         self.depart(departs, size)
+    }
+
+    /// Lets the cross traffic that came by `at` meet the queue. It is not counted with what the link is
+    /// offered, and draws no number of the link's own.
+    #[inline(never)]
+    fn cross_until(&mut self, at: Time) {
+        let Some(cross) = &mut self.cross else { return };
+        while cross.next() <= at {
+            let (backlog, limit) = (&mut self.backlog, self.limit);
+            let (service, outages) = (&mut self.service, &mut self.outages);
+            cross.take(|at, size| {
+                if outages.hit_offer(at) {
+                    return false;
+                }
+                backlog.drain(at);
+                let wait = service.free_at().since(at);
+                if !limit.admits(backlog.packets(), backlog.bytes(), size, wait) {
+                    return false;
+                }
+                let departs = service.serve(at, size);
+                if departs > at {
+                    backlog.push(departs, size);
+                }
+                true
+            });
+        }
+        self.cross_next = cross.next();
+    }
+
+    /// Bytes of each source of cross traffic ([`LinkConfig::cross`]) that the queue took by `now`,
+    /// which never goes back.
+    pub fn cross_bytes(&mut self, now: Time) -> Vec<u64> {
+        self.cross_until(now);
+        self.cross.iter().flat_map(|cross| cross.passed_bytes()).collect()
     }
 
     /// Puts a packet into the managed queue.
@@ -318,6 +365,9 @@ impl Link {
         if let Some(queue) = &self.managed {
             return queue.load(now).1;
         }
+        if self.cross_next <= now {
+            self.cross_until(now);
+        }
         self.backlog.drain(now);
         self.backlog.bytes()
     }
@@ -326,6 +376,9 @@ impl Link {
     pub fn queued_packets(&mut self, now: Time) -> usize {
         if let Some(queue) = &self.managed {
             return queue.load(now).0;
+        }
+        if self.cross_next <= now {
+            self.cross_until(now);
         }
         self.backlog.drain(now);
         self.backlog.packets()

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::{
-    Aqm, DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource, Reorder, Service, Trace,
+    Aqm, Arrivals, CrossTraffic, DropCause, Fate, Link, LinkConfig, QueueLimit, RateSource,
+    Reorder, Service, Trace,
 };
 
 fn us(n: u64) -> Time {
@@ -470,4 +471,43 @@ fn what_goes_wrong_on_a_link_heals() {
         [link.offer(us(0), 1_000), link.offer(us(0), 1_000)],
         [held, Fate::deliver(ms(2), ms(2))]
     );
+}
+
+/// 10 Mbit/s of which Poisson packets want 3: what is offered all the time gets the rest, whatever the
+/// queue holds. Random loss of the link is not touched, nor counted.
+#[test]
+fn cross_traffic_takes_its_share_of_a_link() {
+    let cross =
+        CrossTraffic { rate: Rate::from_bps(3_000_000), size: 1_000, arrivals: Arrivals::Poisson };
+    let run = |cross: Vec<CrossTraffic>, seed| {
+        let mut config = LinkConfig::new(fixed(10_000_000), Span::from_millis(5));
+        config.queue = QueueLimit::Bytes(1 << 20);
+        config.loss = Chance::from_ppb(10_000_000).into();
+        config.cross = cross;
+        let mut link = Link::new(&config, seed, &["a"]);
+        // 4 Mbit/s: there is room for both.
+        let offers = 20_000u64;
+        let lost: Vec<u64> = (0..offers)
+            .filter(|n| {
+                link.offer(Time::from_nanos(n * 3_000_000), 1_500) == Fate::Drop(DropCause::Loss)
+            })
+            .collect();
+        let end = Time::from_nanos(offers * 3_000_000);
+        assert_eq!(link.counters().offered_packets, offers);
+        (lost, link.cross_bytes(end), link.queued_bytes(end))
+    };
+    let (alone, none, _) = run(Vec::new(), 1);
+    assert_eq!(none, Vec::<u64>::new());
+    let (beside, passed, _) = run(vec![cross], 1);
+    assert_eq!(alone, beside);
+    let rate = passed[0] as f64 * 8.0 / 60.0;
+    assert!((rate / 3e6 - 1.0).abs() < 0.02, "{rate}");
+    assert_eq!(run(vec![cross], 1), run(vec![cross], 1));
+    assert_ne!(run(vec![cross], 1).1, run(vec![cross], 2).1);
+    // 8 Mbit/s beside 4 do not fit: the queue is full, and what does not fit is dropped.
+    let heavy = CrossTraffic { rate: Rate::from_bps(8_000_000), ..cross };
+    let (_, passed, queued) = run(vec![heavy], 1);
+    assert!(queued > 1_000_000, "{queued}");
+    let rate = passed[0] as f64 * 8.0 / 60.0;
+    assert!((5.5e6..7.0e6).contains(&rate), "{rate}");
 }

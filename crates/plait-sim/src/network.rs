@@ -273,6 +273,11 @@ impl Network {
         Network::counters(&self.ways[self.own..])
     }
 
+    /// Bytes of each source of cross traffic towards the client, by path and then by shared link.
+    pub(crate) fn cross_bytes(&mut self, now: Time) -> Vec<Vec<u64>> {
+        self.ways.iter_mut().step_by(2).map(|way| way.link.cross_bytes(now)).collect()
+    }
+
     fn counters(ways: &[Way]) -> Vec<(LinkCounters, LinkCounters)> {
         let pairs = ways.chunks_exact(2);
         pairs.map(|pair| (pair[0].link.counters(), pair[1].link.counters())).collect()

@@ -162,6 +162,9 @@ pub struct Outcome {
     pub meddled: Vec<Meddled>,
     /// Those of each shared link.
     pub shared: Vec<(LinkCounters, LinkCounters)>,
+    /// Bytes of each source of cross traffic towards the client that the queues took: of each path's
+    /// own link, then of each shared link.
+    pub cross: Vec<Vec<u64>>,
     /// The first invariant that was violated, if `check` or `wire` was on or a segment was malformed.
     pub violation: Option<String>,
 }

@@ -430,6 +430,10 @@ impl Connection {
         }
         if self.recv.nxt() > before {
             self.news = true;
+            if self.recv.is_tuned(now) {
+                let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
+                self.recv.retune(now, longest.unwrap_or_default(), mss);
+            }
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.
                 self.on_peer_finished();

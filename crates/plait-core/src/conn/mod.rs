@@ -211,7 +211,8 @@ impl Connection {
             replaced: Totals::default(),
             queue: SendQueue::new(),
             window: SendWindow::new(),
-            recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held()),
+            recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held())
+                .tune(spec.config.rcvbuf_first, spec.config.segment_payload()),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
             joins: Joins::default(),

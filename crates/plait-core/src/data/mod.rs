@@ -3,5 +3,6 @@
 
 pub(crate) mod reassembly;
 pub(crate) mod send_queue;
+pub(crate) mod tuning;
 pub(crate) mod verifier;
 pub(crate) mod window;

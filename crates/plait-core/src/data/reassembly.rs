@@ -1,5 +1,6 @@
 //! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
 
+use super::tuning::Tuning;
 use crate::planted::{Planted, planted};
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, Span, SubflowId, Time, reserve_ahead};
@@ -27,7 +28,10 @@ pub(crate) struct Reassembly {
     nxt: u64,
     /// DSN up to which the application has read.
     read: u64,
+    /// What of the buffer is advertised.
     rcvbuf: u64,
+    /// `None` where that stays.
+    tuning: Option<Tuning>,
     /// Right edge of the window as far as it was ever advertised.
     edge: u64,
     held: VecDeque<Held>,
@@ -48,6 +52,7 @@ impl Reassembly {
             nxt: 0,
             read: 0,
             rcvbuf,
+            tuning: None,
             edge: 0,
             held: VecDeque::new(),
             most,
@@ -55,6 +60,29 @@ impl Reassembly {
             fin: None,
             fin_taken: false,
             misplaced: None,
+        }
+    }
+
+    /// Begins with a window of `first` bytes and goes on with what is read, up to the whole buffer.
+    pub(crate) fn tune(mut self, first: Option<u64>, mss: u64) -> Reassembly {
+        if let Some(first) = first {
+            self.tuning = Some(Tuning::new(self.rcvbuf, mss));
+            self.rcvbuf = first.min(self.rcvbuf);
+        }
+        self
+    }
+
+    /// Whether the window may change now ([`Reassembly::retune`]).
+    #[inline]
+    pub(crate) fn is_tuned(&self, now: Time) -> bool {
+        self.tuning.is_some_and(|tuning| tuning.is_due(now))
+    }
+
+    /// A round trip is over; `rtt` is the longest of the subflows.
+    #[cold]
+    pub(crate) fn retune(&mut self, now: Time, rtt: Span, mss: u64) {
+        if let Some(tuning) = &mut self.tuning {
+            self.rcvbuf = tuning.turn(now, self.read, rtt, mss, self.rcvbuf);
         }
     }
 

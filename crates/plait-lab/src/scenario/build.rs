@@ -175,7 +175,7 @@ impl Draft {
         let mut list: Vec<Competition> = Vec::new();
         for given in given {
             let flows = Competition::parse(given, paths, shared)?;
-            if list.iter().any(|known| known.cc == flows.cc && known.over == flows.over) {
+            if list.iter().any(|known| known.sender == flows.sender && known.over == flows.over) {
                 let error = twice(given, given.text.trim());
                 return Err(error.allow("CC@PATH_OR_LINK*N for N flows"));
             }
@@ -207,6 +207,7 @@ impl Draft {
             "inf" => None,
             _ => Some(positive_size(&ssthresh, u64::MAX)?),
         };
+        let (rcvbuf, rcvbuf_auto) = self.rcvbuf()?;
         let window = self.must("initial-window")?;
         let bare = window.text.trim().trim_end_matches("seg");
         Ok(Transport {
@@ -225,9 +226,24 @@ impl Draft {
             idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,
             rto: self.choice("rto", RTOS)?,
             mtu: self.mtu()?,
-            rcvbuf: positive_size(&self.must("rcvbuf")?, LARGEST_WINDOW)?,
+            rcvbuf,
+            rcvbuf_auto,
             sndbuf: positive_size(&self.must("sndbuf")?, LARGEST_WINDOW)?,
         })
+    }
+
+    /// `6MiB`, `auto` or `auto:6MiB`: the size, and whether the window follows what is read.
+    fn rcvbuf(&self) -> Result<(Size, bool)> {
+        let given = self.must("rcvbuf")?;
+        let Some(rest) = given.text.trim().strip_prefix("auto") else {
+            return Ok((positive_size(&given, LARGEST_WINDOW)?, false));
+        };
+        let most = match rest.strip_prefix(':') {
+            Some(most) => most,
+            None if rest.is_empty() => "6MiB",
+            None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
+        };
+        Ok((positive_size(&Given::new(&given.place, most), LARGEST_WINDOW)?, true))
     }
 
     fn mtu(&self) -> Result<u32> {

@@ -1,10 +1,12 @@
-//! Flows that compete with the connection: `reno@cell*2`.
+//! Flows that compete with the connection: `reno@cell*2`, `poisson:rate=3mbit@wifi`.
 
 use super::build::controllers;
+use super::cross::{Udp, is_udp};
 use super::draft::Given;
 use super::path::Path;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{Span, Stream};
+use plait_link::Aqm;
 use std::fmt;
 
 /// Most flows that compete in a scenario.
@@ -12,25 +14,35 @@ const MOST: u64 = 64;
 /// A flow starts before this time.
 const START: Span = Span::from_millis(100);
 
-/// Plain TCP flows from server to client, between hosts of their own, that send all the time.
+/// Flows from server to client, between hosts of their own, that send all the time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Competition {
-    /// Their controller.
-    pub cc: plait_cc::Spec,
+    /// What sends them.
+    pub sender: Sender,
     /// The path or shared link that they go over.
     pub over: String,
     /// How many they are.
     pub flows: u32,
 }
 
+/// What sends a flow that competes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Sender {
+    /// Plain TCP with this controller.
+    Tcp(plait_cc::Spec),
+    /// UDP at a rate of its own.
+    Udp(Udp),
+}
+
 impl Competition {
-    /// Reads `CC@PATH_OR_LINK` or `CC@PATH_OR_LINK*N`.
+    /// Reads `CC@PATH_OR_LINK` or `CC@PATH_OR_LINK*N`, or the same with a source of UDP.
     pub(super) fn parse(
         given: &Given,
         paths: &[Path],
         shared: &[Path],
     ) -> Result<Competition, ScenarioError> {
-        let allowed = "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2";
+        let allowed =
+            "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2 or poisson:rate=3mbit@wifi";
         let Some((cc, rest)) = given.text.trim().rsplit_once('@') else {
             return Err(given.error(Fault::Invalid, "not competing flows").allow(allowed));
         };
@@ -48,6 +60,17 @@ impl Competition {
             let problem = format!("no path goes through the link `{over}`");
             return Err(given.error(Fault::Conflict, &problem).allow("via=LINK on a path"));
         }
+        let over = over.to_owned();
+        let flows = flows as u32;
+        if is_udp(cc.split(':').next().unwrap_or_default().trim()) {
+            let managed = |link: &&Path| link.name == over && link.aqm != Aqm::DropTail;
+            if paths.iter().chain(shared).any(|link| managed(&link)) {
+                let problem = "UDP cross traffic meets drop-tail queues alone";
+                return Err(given.error(Fault::Conflict, problem).allow("aqm=droptail there"));
+            }
+            let sender = Sender::Udp(Udp::parse(&Given::new(&given.place, cc))?);
+            return Ok(Competition { sender, over, flows });
+        }
         let cc = match controllers(&Given::new(&given.place, cc))?.as_slice() {
             [cc] if cc.needs_bdp() => {
                 let problem = "a competing flow's window is given in bytes or segments";
@@ -59,7 +82,7 @@ impl Competition {
                 return Err(given.error(Fault::Invalid, problem).allow("--compete once for each"));
             }
         };
-        Ok(Competition { cc, over: over.to_owned(), flows: flows as u32 })
+        Ok(Competition { sender: Sender::Tcp(cc), over, flows })
     }
 
     /// When a flow of the competition at `index` starts in the run of `seed`: somewhere in the
@@ -74,7 +97,10 @@ impl Competition {
 /// As it is written.
 impl fmt::Display for Competition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.cc, self.over)?;
+        match &self.sender {
+            Sender::Tcp(cc) => write!(f, "{cc}@{}", self.over)?,
+            Sender::Udp(udp) => write!(f, "{udp}@{}", self.over)?,
+        }
         if self.flows == 1 { Ok(()) } else { write!(f, "*{}", self.flows) }
     }
 }

@@ -47,7 +47,7 @@ const fn setting(
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, edit, strip, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
-    Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2", "", "N plain TCP flows that send to clients of their own all the time, over a path or shared link") },
+    Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", "", "N plain TCP flows that send to clients of their own all the time, or UDP cross traffic, over a path or shared link") },
     setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
     setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", "all", "the schedulers to compare"),
     setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
@@ -68,7 +68,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("idle-restart", "linux, rfc5681 or off", "linux", "congestion window after an idle time"),
     setting("rto", "linux, rfc or rfc200", "linux", "retransmission timeout"),
     setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
-    setting("rcvbuf", "a size such as 6MiB", "6MiB", "receive buffer of the connection"),
+    setting("rcvbuf", "a size such as 6MiB, or auto[:MAX]", "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)"),
     setting("sndbuf", "a size such as 4MiB", "4MiB", "send buffer of the connection"),
     setting("until", "a time, at most 1h of virtual time", "", "end of a run that has not finished"),
     Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },

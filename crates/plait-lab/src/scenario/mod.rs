@@ -2,6 +2,7 @@
 
 mod build;
 mod compete;
+mod cross;
 mod delay;
 mod draft;
 pub(crate) mod file;
@@ -14,7 +15,8 @@ mod redraw;
 mod tests;
 
 pub use build::{DEFAULT_DEADLINE, MOST_JOBS};
-pub use compete::Competition;
+pub use compete::{Competition, Sender};
+pub use cross::Udp;
 pub use delay::Delay;
 pub use draft::{Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setting, whole};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
@@ -30,6 +32,9 @@ use plait_cc::IdleRestart;
 use plait_core::{Config, JoinTiming, Pacing, RtoMode};
 use std::fmt;
 use std::num::NonZeroUsize;
+
+/// The window that a receive buffer begins with where it is tuned, in bytes.
+const FIRST_WINDOW: u64 = 64 << 10;
 
 /// A comparison that is about to be made. [`Draft::build`] makes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,6 +108,8 @@ pub struct Transport {
     pub mtu: u32,
     /// Receive buffer.
     pub rcvbuf: Size,
+    /// Its window begins at 64 KiB and follows what is read.
+    pub rcvbuf_auto: bool,
     /// Send buffer.
     pub sndbuf: Size,
 }
@@ -178,6 +185,7 @@ impl Scenario {
         let mut config = Config { multipath, mtu: transport.mtu, ..Config::default() };
         let payload = config.segment_payload();
         config.rcvbuf = transport.rcvbuf.bytes(payload);
+        config.rcvbuf_first = transport.rcvbuf_auto.then_some(FIRST_WINDOW);
         config.sndbuf = transport.sndbuf.bytes(payload);
         config.initial_window = transport.initial_window;
         config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
@@ -230,6 +238,8 @@ impl Scenario {
         let schedulers: Vec<String> = self.schedulers.iter().map(ToString::to_string).collect();
         let schedulers = if schedulers == every { "all".to_owned() } else { list(schedulers) };
         let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let auto = if transport.rcvbuf_auto { "auto:" } else { "" };
+        let receive = format!("{auto}{}", size(transport.rcvbuf));
         let mut said = vec![
             ("workload", self.workload.to_string()),
             ("schedulers", schedulers),
@@ -251,7 +261,7 @@ impl Scenario {
             ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),
             ("rto", word(build::RTOS, transport.rto)),
             ("mtu", transport.mtu.to_string()),
-            ("rcvbuf", size(transport.rcvbuf)),
+            ("rcvbuf", receive),
             ("sndbuf", size(transport.sndbuf)),
             ("ideal", switch(self.ideal)),
             ("check", switch(self.check)),

@@ -142,6 +142,7 @@ impl Path {
                 reorder: self.reorder,
                 duplicate: self.duplicate,
                 corrupt: self.corrupt,
+                cross: Vec::new(),
                 heals: Time::NEVER,
                 outages: self.outages.clone(),
             }

@@ -422,7 +422,7 @@ impl<'a> World<'a> {
         self.told = told;
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(mut self) -> Outcome {
         let (now, over) = (self.now, self.over());
         let mut pairs = Vec::with_capacity(self.observers.len());
         for (pair, observers) in self.observers.into_iter().enumerate() {
@@ -457,6 +457,7 @@ impl<'a> World<'a> {
             links: self.network.path_counters(),
             meddled: self.network.meddled(),
             shared: self.network.shared_counters(),
+            cross: self.network.cross_bytes(now),
             violation: self.violation,
         }
     }

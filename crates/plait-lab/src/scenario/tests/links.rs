@@ -73,6 +73,37 @@ fn competing_flows_are_named_by_controller_and_way() {
         assert!(message.contains(part), "{flows:?}: {message}");
         assert!(message.lines().count() <= 3, "{message}");
     }
+    let it =
+        with(&["poisson:rate=3mbit@cell*2", "pareto:rate=500kbit,shape=1.4,size=200B@a"]).unwrap();
+    let said: Vec<String> = it.compete.iter().map(ToString::to_string).collect();
+    let pareto = "pareto:rate=500kbit,on=500ms,off=500ms,shape=1.4,size=200B@a";
+    assert_eq!(said, ["poisson:rate=3mbit@cell*2", pareto]);
+    assert_eq!(with(&[pareto]).unwrap().compete[0], it.compete[1]);
+    for (flows, part) in [
+        (&["poisson@a"][..], "its rate is missing"),
+        (&["poisson:rate=3@a"], "3mbit"),
+        (&["poisson:rate=0mbit@a"], "above zero"),
+        (&["poisson:rate=inf@a"], "has an end"),
+        (&["poisson:rate=1mbit,on=1s@a"], "unknown key `on`"),
+        (&["poisson:rate=1mbit,rate=2mbit@a"], "rate is given twice"),
+        (&["poisson:rate=1mbit,size=20B@a"], "28B to 65535B"),
+        (&["poisson:rate=1mbit,3@a"], "no KEY=VALUE"),
+        (&["pareto:rate=1mbit,shape=1@a"], "1.001 to 10"),
+        (&["pareto:rate=1mbit,on=0s@a"], "1ms to 600s"),
+        (&["pareto:rate=1mbit,of=1s@a"], "did you mean `off`?"),
+        (&["poisson:rate=1mbit@a", "poisson:rate=1mbit@a*2"], "given twice"),
+        (&["poisson:rate=1mbit@idle"], "no path goes through the link `idle`"),
+    ] {
+        let message = with(flows).unwrap_err().to_string();
+        assert!(message.contains(part), "{flows:?}: {message}");
+        assert!(message.lines().count() <= 3, "{message}");
+    }
+    let managed = [
+        ("path", "a:rtt=20ms,rate=50mbit,aqm=codel"),
+        ("workload", "download:1MB"),
+        ("compete", "poisson:rate=1mbit@a"),
+    ];
+    assert!(build(&managed).unwrap_err().to_string().contains("drop-tail queues alone"));
     let varied = build(&[&base[..], &[("vary", "compete=reno@a,reno@a*3")]].concat()).unwrap();
     let points = varied.points().unwrap();
     assert_eq!(points[1].scenario.compete[0].flows, 3);

@@ -1,0 +1,95 @@
+//! A receive window that begins small and follows what the application reads, after Linux's dynamic
+//! right-sizing (`tcp_rcv_space_adjust` of 3.12 to 4.18, over the longest RTT of the subflows as its
+//! Multipath TCP has it).
+
+use plait_base::{Span, Time};
+
+/// Segments beside twice what was read: room for what is on its way when the window is told.
+const BESIDE: u64 = 16;
+/// Segments that count as read in the round trip before the first.
+const FIRST: u64 = 10;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tuning {
+    /// The most that the window comes to.
+    most: u64,
+    /// The most that was read in a round trip.
+    space: u64,
+    /// Where the present round trip began.
+    read: u64,
+    at: Time,
+    rtt: Span,
+}
+
+impl Tuning {
+    pub(crate) fn new(most: u64, mss: u64) -> Tuning {
+        Tuning { most, space: FIRST * mss, read: 0, at: Time::ZERO, rtt: Span::ZERO }
+    }
+
+    /// Whether a round trip is over.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        now.since(self.at) >= self.rtt
+    }
+
+    /// The window after a round trip, where it was `window` and the application has read up to
+    /// `read`; `rtt` is the longest of the subflows. It never shrinks.
+    pub(crate) fn turn(&mut self, now: Time, read: u64, rtt: Span, mss: u64, window: u64) -> u64 {
+        let first = self.rtt == Span::ZERO;
+        let copied = read.saturating_sub(self.read);
+        (self.read, self.at, self.rtt) = (read, now, rtt);
+        if first || copied <= self.space {
+            return window;
+        }
+        let mut wanted = copied.saturating_mul(2).saturating_add(BESIDE * mss);
+        // By how much more was read tells how fast the sender grows.
+        if copied >= self.space + self.space / 2 {
+            wanted = wanted.saturating_mul(2);
+        } else if copied >= self.space + self.space / 4 {
+            wanted = wanted.saturating_add(wanted / 2);
+        }
+        self.space = copied;
+        window.max(wanted.min(self.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_000;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// Round trips of 50 ms in which 8, 20, 24, 26 and 10 segments are read.
+    #[test]
+    fn the_window_follows_what_is_read_and_never_shrinks() {
+        let rtt = Span::from_millis(50);
+        let mut tuning = Tuning::new(1 << 20, MSS);
+        let mut window = 64_000;
+        assert!(tuning.is_due(at(10)));
+        window = tuning.turn(at(10), 0, rtt, MSS, window);
+        assert!(!tuning.is_due(at(59)) && tuning.is_due(at(60)));
+        let mut read = 0;
+        let mut windows = [0; 5];
+        for ((n, segments), told) in (1..).zip([8, 20, 24, 26, 10]).zip(&mut windows) {
+            read += segments * MSS;
+            window = tuning.turn(at(10 + 50 * n), read, rtt, MSS, window);
+            *told = window;
+        }
+        // 20 is twice the 10 before: 2 (2 x 20 + 16); 24 and 26 are 20 and 8 % more: 2 x 26 + 16 is
+        // less than there is.
+        assert_eq!(windows, [64_000, 112_000, 112_000, 112_000, 112_000]);
+    }
+
+    #[test]
+    fn the_buffer_bounds_it() {
+        let mut tuning = Tuning::new(200_000, MSS);
+        let rtt = Span::from_millis(1);
+        tuning.turn(at(0), 0, rtt, MSS, 64_000);
+        assert_eq!(tuning.turn(at(1), 90_000, rtt, MSS, 64_000), 200_000);
+        assert_eq!(tuning.turn(at(2), u64::MAX, rtt, MSS, 200_000), 200_000);
+    }
+}

@@ -1,0 +1,106 @@
+//! UDP cross traffic beside the connection: `poisson:rate=3mbit`, `pareto:rate=1mbit,on=500ms`.
+
+use super::draft::Given;
+use crate::error::{Fault, ScenarioError};
+use plait_app::quantity;
+use plait_base::{Rate, Span};
+use plait_link::{Arrivals, CrossTraffic};
+use std::fmt;
+
+/// Bytes of a packet where nothing is said.
+const SIZE: u64 = 1_000;
+/// What on-off sources are where nothing is said, as ns-2 has it.
+const MEAN: Span = Span::from_millis(500);
+const SHAPE_MILLI: u32 = 1_500;
+const LONGEST: Span = Span::from_secs(600);
+const ALLOWED: &str = "poisson:rate=RATE[,size=SIZE] or \
+     pareto:rate=RATE[,on=TIME][,off=TIME][,shape=1.5][,size=SIZE]";
+
+/// A source of UDP cross traffic as a scenario has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Udp(pub CrossTraffic);
+
+/// Whether `name` is one of these sources.
+pub(super) fn is_udp(name: &str) -> bool {
+    matches!(name, "poisson" | "pareto")
+}
+
+impl Udp {
+    /// Reads `poisson:KEY=VALUE,...` or `pareto:KEY=VALUE,...`.
+    pub(super) fn parse(given: &Given) -> Result<Udp, ScenarioError> {
+        let refused = |problem: &str| given.error(Fault::Invalid, problem).allow(ALLOWED);
+        let (name, fields) = given.text.split_once(':').unwrap_or((&given.text, ""));
+        let on_off = name.trim() == "pareto";
+        let (mut rate, mut size, mut on, mut off, mut shape) = (None, None, None, None, None);
+        for field in fields.split(',').map(str::trim).filter(|field| !field.is_empty()) {
+            let (key, value) = field.split_once('=').ok_or_else(|| refused("no KEY=VALUE"))?;
+            let value = Given::new(&given.place, value);
+            let time = |value: &Given| value.quantity(quantity::time);
+            let again = match key.trim() {
+                "rate" => rate.replace(value.quantity(quantity::rate)?).is_some(),
+                "size" => size.replace(value.quantity(quantity::bytes)?).is_some(),
+                "on" if on_off => on.replace(time(&value)?).is_some(),
+                "off" if on_off => off.replace(time(&value)?).is_some(),
+                "shape" if on_off => shape.replace(read_shape(&value)?).is_some(),
+                key => {
+                    let keys = if on_off { &KEYS[..] } else { &KEYS[..2] };
+                    let names = keys.iter().copied();
+                    return Err(ScenarioError::unknown(&given.place, "key", key, names));
+                }
+            };
+            if again {
+                return Err(refused(&format!("{key} is given twice")));
+            }
+        }
+        let Some(rate) = rate else { return Err(refused("its rate is missing")) };
+        if rate == Rate::ZERO || rate.is_infinite() {
+            return Err(refused("a mean rate is above zero and has an end"));
+        }
+        let size = size.unwrap_or(SIZE);
+        if !(28..=65_535).contains(&size) {
+            let allowed = "28B to 65535B, IP and UDP headers included";
+            return Err(given.error(Fault::Invalid, "no size of a packet").allow(allowed));
+        }
+        let (on, off) = (on.unwrap_or(MEAN), off.unwrap_or(MEAN));
+        if on < Span::from_millis(1) || on.max(off) > LONGEST {
+            return Err(refused("times are 1ms to 600s, and off may be 0s"));
+        }
+        let arrivals = match on_off {
+            false => Arrivals::Poisson,
+            true => Arrivals::ParetoOnOff { on, off, shape_milli: shape.unwrap_or(SHAPE_MILLI) },
+        };
+        Ok(Udp(CrossTraffic { rate, size: size as u32, arrivals }))
+    }
+}
+
+const KEYS: [&str; 5] = ["rate", "size", "on", "off", "shape"];
+
+/// A shape from 1.001 to 10, in thousandths.
+fn read_shape(given: &Given) -> Result<u32, ScenarioError> {
+    let shape = given.text.trim().parse::<f64>().ok();
+    match shape.filter(|it| (1.001..=10.0).contains(it)) {
+        Some(shape) => Ok(libm::round(shape * 1_000.0) as u32),
+        None => {
+            let problem = "not a shape with a mean";
+            Err(given.error(Fault::Invalid, problem).allow("a number from 1.001 to 10"))
+        }
+    }
+}
+
+/// As it is written.
+impl fmt::Display for Udp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CrossTraffic { rate, size, arrivals } = self.0;
+        match arrivals {
+            Arrivals::Poisson => write!(f, "poisson:rate={rate}")?,
+            Arrivals::ParetoOnOff { on, off, shape_milli } => {
+                let shape = f64::from(shape_milli) / 1_000.0;
+                write!(f, "pareto:rate={rate},on={on},off={off},shape={shape}")?;
+            }
+        }
+        match u64::from(size) {
+            SIZE => Ok(()),
+            size => write!(f, ",size={size}B"),
+        }
+    }
+}
