@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(unknown.given(), "oila");
         assert!(unknown.allowed().contains(&"coupled".to_string()));
         assert_eq!(error("olia:qualty=l2/r").given(), "qualty");
-        assert_eq!(error("olia:qualty=l2/r").allowed(), ["quality"]);
+        assert_eq!(error("olia:qualty=l2/r").allowed(), ["quality", "least"]);
         assert_eq!(error("olia:quality=x").allowed(), ["l/r2", "l2/r"]);
         assert_eq!(error("olia:quality").given(), "");
         assert!(matches!(error("fixed:cwnd=1seg,cwnd=2seg"), SpecError::Repeated { .. }));

@@ -30,6 +30,29 @@ fn a_shared_link_is_the_bound() {
     assert!(median(row(&apart, "minrtt"), "goodput_mbps") > 30.0);
 }
 
+/// A window that begins at 64 KiB and follows what is read: hardly slower than one that was there from the
+/// start, much faster than one that stays, and no larger than it is told.
+#[test]
+fn a_tuned_window_follows_what_is_read() {
+    let time = |rcvbuf: &str| {
+        let line = format!(
+            "--path a:rate=100mbit,rtt=40ms --path b:rate=50mbit,rtt=60ms --workload download:10MB \
+             --schedulers minrtt --runs 1 --rcvbuf {rcvbuf}"
+        );
+        let list = runs(&line);
+        assert!(list.iter().all(|(_, run)| run.completed && run.violation.is_none()), "{rcvbuf}");
+        median(row(&report(&line), "minrtt"), "completion_ms")
+    };
+    let [whole, tuned, first] = ["6MiB", "auto", "64KiB"].map(time);
+    assert!(whole <= tuned && tuned < 1.3 * whole, "{whole} {tuned}");
+    assert!(first > 3.0 * tuned, "{tuned} {first}");
+    let [bounded, small] = ["auto:256KiB", "256KiB"].map(time);
+    assert!(
+        small <= bounded && bounded < 1.2 * small && bounded > 1.2 * tuned,
+        "{small} {bounded}"
+    );
+}
+
 /// 10 Mbit/s beside 3 of UDP, which do not give way: seven are left. What UDP got is told, and every
 /// row met the same packets.
 #[test]

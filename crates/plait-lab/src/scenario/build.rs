@@ -167,7 +167,9 @@ impl Draft {
     }
 
     fn compete(&self, paths: &[Path], shared: &[Path], ideal: bool) -> Result<Vec<Competition>> {
-        let given = self.values("compete");
+        // A sweep may have points with nobody beside.
+        let nobody = |given: &&Given| given.text.trim() == "none";
+        let given: Vec<&Given> = self.values("compete").iter().filter(|it| !nobody(it)).collect();
         if let Some(first) = given.first().filter(|_| ideal) {
             let problem = "an ideal path has no rate to compete for";
             return Err(first.error(Fault::Conflict, problem).allow("--compete without --ideal"));

@@ -75,7 +75,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("slow-start", "linux"),
             ("rto", "rfc200"),
             ("mtu", "1280"),
-            ("rcvbuf", "6seg"),
+            ("rcvbuf", "auto:6seg"),
             ("sndbuf", "1.5MB"),
             ("until", "90s"),
             ("ideal", "on"),

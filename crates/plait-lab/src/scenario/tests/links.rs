@@ -81,7 +81,7 @@ fn competing_flows_are_named_by_controller_and_way() {
     assert_eq!(with(&[pareto]).unwrap().compete[0], it.compete[1]);
     for (flows, part) in [
         (&["poisson@a"][..], "its rate is missing"),
-        (&["poisson:rate=3@a"], "3mbit"),
+        (&["poisson:rate=3@a"], "has no unit"),
         (&["poisson:rate=0mbit@a"], "above zero"),
         (&["poisson:rate=inf@a"], "has an end"),
         (&["poisson:rate=1mbit,on=1s@a"], "unknown key `on`"),
@@ -98,6 +98,7 @@ fn competing_flows_are_named_by_controller_and_way() {
         assert!(message.contains(part), "{flows:?}: {message}");
         assert!(message.lines().count() <= 3, "{message}");
     }
+    assert!(with(&["none", "none"]).unwrap().compete.is_empty());
     let managed = [
         ("path", "a:rtt=20ms,rate=50mbit,aqm=codel"),
         ("workload", "download:1MB"),
