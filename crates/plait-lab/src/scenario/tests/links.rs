@@ -84,7 +84,7 @@ fn competing_flows_are_named_by_controller_and_way() {
         (&["poisson:rate=3@a"], "has no unit"),
         (&["poisson:rate=0mbit@a"], "above zero"),
         (&["poisson:rate=inf@a"], "has an end"),
-        (&["poisson:rate=1mbit,on=1s@a"], "unknown key `on`"),
+        (&["poisson:rate=1mbit,on=1s@a"], "`on`: unknown key"),
         (&["poisson:rate=1mbit,rate=2mbit@a"], "rate is given twice"),
         (&["poisson:rate=1mbit,size=20B@a"], "28B to 65535B"),
         (&["poisson:rate=1mbit,3@a"], "no KEY=VALUE"),
