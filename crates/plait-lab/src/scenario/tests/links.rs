@@ -90,7 +90,7 @@ fn competing_flows_are_named_by_controller_and_way() {
         (&["poisson:rate=1mbit,3@a"], "no KEY=VALUE"),
         (&["pareto:rate=1mbit,shape=1@a"], "1.001 to 10"),
         (&["pareto:rate=1mbit,on=0s@a"], "1ms to 600s"),
-        (&["pareto:rate=1mbit,of=1s@a"], "did you mean `off`?"),
+        (&["pareto:rate=1mbit,offf=1s@a"], "did you mean `off`?"),
         (&["poisson:rate=1mbit@a", "poisson:rate=1mbit@a*2"], "given twice"),
         (&["poisson:rate=1mbit@idle"], "no path goes through the link `idle`"),
     ] {
