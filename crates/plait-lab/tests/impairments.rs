@@ -63,7 +63,7 @@ fn udp_cross_traffic_does_not_give_way() {
              --cc reno --runs 2 --compete {kind}@a*2"
         );
         let beside = report(&line);
-        let goodput = median(row(&beside, "minrtt"), "goodput_mbps");
+        let goodput = median(row(&beside, "tcp:a"), "goodput_mbps");
         assert!((6.0..7.0).contains(&goodput), "{kind}: {goodput}");
         for (cell, outcome) in runs(&line) {
             let udp: f64 = outcome.competing.concat().iter().sum();
