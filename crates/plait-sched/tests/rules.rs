@@ -402,3 +402,21 @@ fn the_plain_estimate_counts_what_does_not_fit() {
     let capped = SubflowView { cap: 0, ..open };
     assert!(arrival(capped).is_some_and(|it| it > Span::from_secs(10)));
 }
+
+/// A second subflow has its turn first: the only one has sent last.
+#[test]
+fn round_robin_counts_turns_while_there_is_one_subflow() {
+    for (name, turns) in [("rr", [1, 0, 1, 0]), ("rr:num_segments=2", [0, 1, 1, 0])] {
+        let ms = Span::from_millis;
+        let mut model = Model::new(vec![subflow(0, ms(10), 10 * MSS)], 20 * MSS);
+        let (mut scheduler, mut out) = (Spec::parse(name).unwrap().build(), Outcome::default());
+        let mut step = |model: &mut Model| {
+            let decision = model.ask(scheduler.as_mut(), &mut out);
+            model.apply(decision, &[]).unwrap().0.0
+        };
+        assert_eq!([step(&mut model), step(&mut model), step(&mut model)], [0, 0, 0]);
+        model.subflows.push(subflow(1, ms(20), 10 * MSS));
+        let sent = turns.map(|_| step(&mut model));
+        assert_eq!(sent, turns, "{name}");
+    }
+}

@@ -126,6 +126,21 @@ impl RoundRobin {
         decision
     }
 
+    /// Segments on an only subflow are turns too: they count once a second one joins.
+    fn alone(&mut self, view: &View<'_>, decision: Decision) -> Decision {
+        let Decision::Send { subflow, reason: Reason::OnlySubflow, .. } = decision else {
+            return decision;
+        };
+        let len = rules::segment_len(view);
+        if let Some(quota) = self.quota.get_mut(subflow.index()) {
+            let before = if *quota < self.num_segments { *quota } else { 0 };
+            *quota = before + view.next_len().div_ceil(len);
+        }
+        self.last = Some(subflow);
+        // Each segment begins a round and ends it, so that many in a row leave what one leaves.
+        if self.num_segments == 1 { decision } else { decision.one_segment(len) }
+    }
+
     /// A reinjection goes to the usable candidate with the lowest id that has not carried the
     /// range, else to the usable one with the lowest id.
     fn reinjection(view: &View<'_>) -> Option<Decision> {
@@ -155,7 +170,7 @@ impl Scheduler for RoundRobin {
             return decision;
         }
         match rules::task(view) {
-            Task::Settled(decision) => decision,
+            Task::Settled(decision) => self.alone(view, decision),
             Task::Place(segment) => self.place(view, segment, out),
         }
     }
