@@ -43,9 +43,9 @@ pub struct Congestion {
     intervals: LossIntervals,
     idle: IdlePeriod,
     /// Only for the first slow start (RFC 9406 section 4.3), without a threshold.
-    hystart: Option<HyStart>,
-    /// For [`Congestion::undo`].
-    before: Option<Before>,
+    hystart: Option<Box<HyStart>>,
+    /// For [`Congestion::undo`]; from the first reduction on.
+    before: Option<Box<Option<Before>>>,
 }
 
 impl Congestion {
@@ -64,7 +64,7 @@ impl Congestion {
             phase: Phase::SlowStart { after_timeout: false },
             intervals: LossIntervals::default(),
             idle: IdlePeriod::default(),
-            hystart: settings.hystart.then(HyStart::new),
+            hystart: settings.hystart.then(|| Box::new(HyStart::new())),
             before: None,
         };
         if let Some(window) = congestion.fixed() {
@@ -271,7 +271,8 @@ impl Congestion {
     /// the same). Of several timeouts in a row all are taken back. False where nothing can be: it
     /// was done before, or the window has been set from outside since.
     pub fn undo(&mut self, now: Time) -> bool {
-        let Some(before) = self.before.take() else { return false };
+        let before = self.before.as_mut().and_then(|before| before.take());
+        let Some(before) = before else { return false };
         self.intervals = LossIntervals {
             since_last: before.intervals.since_last.saturating_add(self.intervals.since_last),
             between_last_two: before.intervals.between_last_two,
@@ -294,7 +295,15 @@ impl Congestion {
 
     fn remember(&mut self) {
         let Congestion { cwnd, fraction, ssthresh, intervals, .. } = *self;
-        self.before = Some(Before { cwnd, fraction, ssthresh, intervals });
+        let before = Some(Before { cwnd, fraction, ssthresh, intervals });
+        **self.before.get_or_insert_default() = before;
+    }
+
+    /// What was reduced cannot be taken back any more.
+    fn forget(&mut self) {
+        if let Some(before) = &mut self.before {
+            **before = None;
+        }
     }
 
     /// Data was sent: an idle time, if there was one, is over.
@@ -326,7 +335,7 @@ impl Congestion {
         if after.cwnd == before {
             return None;
         }
-        self.before = None;
+        self.forget();
         self.put(after.cwnd);
         Some(IdleReset { before, after: after.cwnd })
     }
@@ -345,7 +354,7 @@ impl Congestion {
     /// stays.
     pub fn set_cwnd(&mut self, bytes: u64) {
         if !self.is_fixed() {
-            self.before = None;
+            self.forget();
             self.put(bytes);
         }
     }
@@ -354,7 +363,7 @@ impl Congestion {
     /// window stays.
     pub fn penalise(&mut self, cwnd: u64, ssthresh: Option<u64>) {
         if !self.is_fixed() {
-            self.before = None;
+            self.forget();
             self.ssthresh = ssthresh.map(|bytes| bytes.max(self.settings.segment()));
             self.put(cwnd);
         }

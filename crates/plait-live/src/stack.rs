@@ -5,7 +5,7 @@ use crate::names::{Departure, Names};
 use crate::observe::{Observe, Observed, Sight};
 use crate::virtio::Virtio;
 use crate::{Clock, Device, SystemEntropy};
-use plait_base::{PathId, Time};
+use plait_base::{PathId, Span, Time};
 use plait_core::{Detail, Endpoint};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Flags, Payload, Segment};
@@ -17,6 +17,8 @@ use std::sync::Arc;
 const BATCH: usize = 64;
 /// Segments that are written before others have a turn.
 const SENT_AT_ONCE: usize = 256;
+/// How often connections that rest give memory back.
+const REST: Span = Span::from_secs(5);
 /// Room for the largest packet.
 const LARGEST: usize = 0x1_0000;
 
@@ -46,6 +48,8 @@ pub(crate) struct Stack {
     pub(crate) counters: StackCounters,
     pub(crate) observed: Observed,
     pub(crate) choices: Choices,
+    /// When connections that rest are looked for.
+    rests_at: Time,
     segment: Segment,
     incoming: Box<[u8]>,
     outgoing: Vec<u8>,
@@ -63,6 +67,7 @@ impl Stack {
             counters: StackCounters::default(),
             observed: Observed::default(),
             choices: Choices::default(),
+            rests_at: Time::ZERO,
             segment: Segment::default(),
             incoming: vec![0; LARGEST].into(),
             outgoing: Vec::with_capacity(LARGEST),
@@ -200,6 +205,10 @@ impl Stack {
         if self.endpoint.poll_timeout() <= now {
             self.endpoint.handle_timeout(now);
             self.observed.tell(now, &mut self.endpoint);
+        }
+        if now >= self.rests_at {
+            self.endpoint.rest(now);
+            self.rests_at = now + REST;
         }
     }
 

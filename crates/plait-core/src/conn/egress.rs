@@ -211,7 +211,7 @@ impl Connection {
             let id = self.subflows[index].id;
             let Some(range) = self.queue.next_assigned(id, mss) else { continue };
             if self.spec.config.tsq {
-                self.subflows[index].host_queue.drain(ctx.now);
+                self.subflows[index].drain_host_queue(ctx.now);
             }
             let subflow = &self.subflows[index];
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();

@@ -235,11 +235,8 @@ impl Connection {
         }
         self.continue_frto(index);
         let subflow = &mut self.subflows[index];
-        if let Some(wide) = &mut subflow.wide
-            && wide.on_acked(subflow.tx.una())
-            && subflow.is_quiet()
-        {
-            subflow.wide = None;
+        if let Some(mappings) = &mut subflow.mappings {
+            mappings.on_acked(subflow.tx.una());
         }
         // Somebody may wait for the connection to fall quiet.
         self.news |= subflow.is_quiet() && self.queue.is_drained();
@@ -324,10 +321,7 @@ impl Connection {
                         self.read_mapping(map, *data_fin, seq)?
                     }
                     // A middlebox has cut it from the segment that told the mapping.
-                    _ => {
-                        let told = &self.subflows[index].told;
-                        *told.iter().rev().find(|told| told.seq.covers(range))?
-                    }
+                    _ => self.subflows[index].told(range)?,
                 };
                 if !told.seq.covers(range) {
                     return None;

@@ -37,7 +37,7 @@ impl Connection {
         }
         for sent in self.queue.sent() {
             let carried = SubflowSet(sent.carried.0 & open.0);
-            if carried.is_empty() && !self.queue.reinjections().covers(sent.range) {
+            if carried.is_empty() && !self.queue.reinjects(sent.range) {
                 return Some(format!("data {:?} is with no subflow and not queued", sent.range));
             }
         }
@@ -66,7 +66,7 @@ impl Connection {
                     let acked = || !s.tx.iter().any(|out| !out.data().intersect(part).is_empty());
                     sent.carried.contains(s.id) && (live.contains(s.id) || acked())
                 });
-                if !elsewhere && !part.is_empty() && !self.queue.reinjections().covers(part) {
+                if !elsewhere && !part.is_empty() && !self.queue.reinjects(part) {
                     return Some(format!("data {part:?} is under way on silent subflows alone"));
                 }
                 at = sent.range.end;

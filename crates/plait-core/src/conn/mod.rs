@@ -24,6 +24,7 @@ mod provenance;
 mod provisional;
 mod release;
 mod removal;
+mod rest;
 mod restart;
 mod scheduling;
 mod segments;

@@ -243,6 +243,7 @@ impl Connection {
 
     /// The next full segment of what was granted: what the scheduler would say again. Whoever listens
     /// to decisions hears it say so.
+    #[inline(always)]
     fn take_granted(&mut self, ctx: &Context<'_>) -> Option<Decision> {
         let Grant { subflow, bytes, reason } = self.scheduling.grant;
         let grant = self.scheduling.views.segment_size();
@@ -276,6 +277,7 @@ impl Connection {
     }
 
     /// Takes a full segment of what was granted to `subflow`. False where it was granted no more.
+    #[inline(never)]
     pub(super) fn take_granted_to(&mut self, ctx: &Context<'_>, subflow: SubflowId) -> bool {
         self.scheduling.grant.subflow == subflow && self.take_granted(ctx).is_some()
     }

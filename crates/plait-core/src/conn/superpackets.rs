@@ -28,6 +28,7 @@ impl Connection {
     }
 
     /// Sends `first` and as much of what follows as the subflow has been granted.
+    #[inline(never)]
     pub(super) fn send_superpacket(
         &mut self,
         ctx: &mut Context<'_>,
@@ -57,7 +58,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         if mapping.is_some() && data.len() > cut {
             let seq = ByteRange::with_len(seq, data.len());
-            subflow.wide.get_or_insert_default().push(Told { seq, dsn: data.start });
+            subflow.mappings.get_or_insert_default().push(Told { seq, dsn: data.start });
         }
         Transmit { path: subflow.address.path, segment, report: None, cut: cut as u16 }
     }
@@ -73,7 +74,7 @@ impl Connection {
     /// Where what starts at `seq` was part of a superpacket, its mapping is told again.
     pub(super) fn tell_wide(&self, index: usize, seq: u64, segment: &mut Segment) {
         let first_dsn = self.keys.first_dsn;
-        if let Some(told) = self.subflows[index].wide.as_ref().and_then(|wide| wide.find(seq))
+        if let Some(told) = self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
             && let Some(dss) = &mut segment.options.dss
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {

@@ -160,20 +160,23 @@ impl Connection {
     pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
         let mss = self.mss();
         let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        subflow.host_queue.push(now, departs, host_queue::truesize(len));
+        let queue = subflow.host_queue.get_or_insert_default();
+        queue.push(now, departs, host_queue::truesize(len));
+        let next = queue.next_departure();
         if subflow.tsq_blocked(mss) {
-            subflow.timers.set(Timer::HostQueue, subflow.host_queue.next_departure());
+            subflow.timers.set(Timer::HostQueue, next);
         }
     }
 
     fn on_host_queue_timer(&mut self, now: Time, index: usize) {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
-        subflow.host_queue.drain(now);
-        if subflow.tsq_blocked(mss) {
-            subflow.timers.set(Timer::HostQueue, subflow.host_queue.next_departure());
-        } else {
-            self.scheduling.wake();
+        subflow.drain_host_queue(now);
+        match &subflow.host_queue {
+            Some(queue) if subflow.tsq_blocked(mss) => {
+                subflow.timers.set(Timer::HostQueue, queue.next_departure());
+            }
+            _ => self.scheduling.wake(),
         }
     }
 

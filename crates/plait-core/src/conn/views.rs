@@ -159,7 +159,7 @@ impl Connection {
         views.reserve_exact(self.subflows.len());
         for index in 0..self.subflows.len() {
             if self.spec.config.tsq {
-                self.subflows[index].host_queue.drain(now);
+                self.subflows[index].drain_host_queue(now);
             }
             let subflow = &self.subflows[index];
             if subflow.standing.joined && subflow.state.synchronised() {

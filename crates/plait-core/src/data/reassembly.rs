@@ -112,6 +112,16 @@ impl Reassembly {
         self.held.iter().map(|held| held.range.len()).sum()
     }
 
+    /// What is empty needs no memory.
+    pub(crate) fn give_back(&mut self) {
+        if self.held.is_empty() {
+            self.held = VecDeque::new();
+        }
+        if self.ready.is_empty() {
+            self.ready = VecDeque::new();
+        }
+    }
+
     /// Right edge of the window: what was promised, or what the buffer now takes.
     pub(crate) fn right_edge(&self) -> u64 {
         self.edge.max(self.read + self.rcvbuf)

@@ -1,12 +1,21 @@
 //! Data to send, by DSN: unsent, assigned ahead to a subflow, sent and not DATA_ACKed, waiting for
 //! reinjection.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet, reserve_ahead};
 use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
+
+/// What goes twice.
+#[derive(Debug, Default)]
+struct Repeats {
+    reinject: RangeSet,
+    /// What was sent again and is not DATA_ACKed.
+    again: RangeSet,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
@@ -18,9 +27,8 @@ pub(crate) struct SendQueue {
     written: u64,
     unsent: RangeSet,
     sent: VecDeque<SentRange>,
-    reinject: RangeSet,
-    /// What was sent again and is not DATA_ACKed.
-    again: RangeSet,
+    /// Once there are more than a few segments under way.
+    repeats: Option<Box<Repeats>>,
     /// The segment at the left edge before the last DATA_ACK that moved it.
     edge: Option<LeftEdge>,
     /// Ranges assigned to a subflow ahead of sending, by subflow.
@@ -80,8 +88,14 @@ impl SendQueue {
         self.sent.iter()
     }
 
-    pub(crate) const fn reinjections(&self) -> &RangeSet {
-        &self.reinject
+    /// Whether all of `range` waits for reinjection.
+    pub(crate) fn reinjects(&self, range: ByteRange) -> bool {
+        self.repeats.as_ref().is_some_and(|it| it.reinject.covers(range))
+    }
+
+    /// What goes twice, to be added to.
+    fn repeats(&mut self) -> &mut Repeats {
+        self.repeats.get_or_insert_default()
     }
 
     /// Appends `len` pattern bytes.
@@ -164,6 +178,7 @@ impl SendQueue {
     }
 
     /// Takes the segment of at most `len` bytes that starts `offset` bytes into the unsent data.
+    #[inline(always)]
     pub(crate) fn take_new(
         &mut self,
         offset: u64,
@@ -273,8 +288,8 @@ impl SendQueue {
     #[cold]
     fn grow(&mut self) {
         if !self.sent.is_empty() {
-            self.reinject.reserve(64);
-            self.again.reserve(64);
+            self.repeats().reinject.reserve(64);
+            self.repeats().again.reserve(64);
         }
         reserve_ahead(&mut self.sent, 512);
     }
@@ -283,12 +298,20 @@ impl SendQueue {
     pub(crate) fn restart(&mut self) {
         self.nxt = self.una;
         self.sent.clear();
-        self.reinject.clear();
-        self.again.clear();
+        self.repeats = None;
         self.assigned.clear();
         self.planned = 0;
         self.unsent.clear();
         self.unsent.insert(ByteRange::new(self.una, self.written));
+    }
+
+    /// Everything is DATA_ACKed: nothing needs memory.
+    pub(crate) fn give_back(&mut self) {
+        self.sent = VecDeque::new();
+        self.store = VecDeque::new();
+        self.unsent = RangeSet::new();
+        self.repeats = None;
+        self.assigned = Vec::new();
     }
 
     fn index_above(&self, dsn: u64) -> usize {
@@ -305,12 +328,15 @@ impl SendQueue {
             sent.carried.insert(subflow);
             at += 1;
         }
-        self.reinject.remove(range);
+        if let Some(repeats) = &mut self.repeats {
+            repeats.reinject.remove(range);
+        }
     }
 
     /// `range` is sent again, and its acknowledgement says nothing of the order of sending.
     pub(crate) fn note_again(&mut self, range: ByteRange) {
-        self.again.insert(range.intersect(ByteRange::new(self.una, self.nxt)));
+        let range = range.intersect(ByteRange::new(self.una, self.nxt));
+        self.repeats().again.insert(range);
     }
 
     /// The segment at the left edge before the last DATA_ACK that moved it.
@@ -354,7 +380,8 @@ impl SendQueue {
         // Holes in what was sent (data left for another subflow) are not reinjected.
         let mut at = self.index_above(range.start);
         while let Some(sent) = self.sent.get(at).filter(|sent| sent.range.start < range.end) {
-            self.reinject.insert(sent.range.intersect(range));
+            let repeats = self.repeats.get_or_insert_default();
+            repeats.reinject.insert(sent.range.intersect(range));
             at += 1;
         }
     }
@@ -364,13 +391,19 @@ impl SendQueue {
     /// 8684 section 3.3.6).
     pub(crate) fn reinject_orphans(&mut self, open: SubflowSet) {
         for sent in self.sent.iter().filter(|sent| sent.carried.0 & open.0 == 0) {
-            self.reinject.insert(sent.range);
+            self.repeats.get_or_insert_default().reinject.insert(sent.range);
         }
     }
 
     /// The first range that waits for reinjection.
+    #[inline(always)]
     pub(crate) fn next_reinjection(&self) -> Option<SentRange> {
-        let first = self.reinject.first()?;
+        self.reinjection(self.repeats.as_ref()?.reinject.first()?)
+    }
+
+    /// The front of `first` that was carried by the same subflows.
+    #[inline(never)]
+    fn reinjection(&self, first: ByteRange) -> Option<SentRange> {
         let sent = *self.sent.get(self.index_above(first.start))?;
         Some(SentRange { range: sent.range.intersect(first), ..sent })
     }
@@ -382,7 +415,8 @@ impl SendQueue {
             return 0;
         }
         let freed = dsn - self.una;
-        let again = !self.again.is_empty() && self.again.containing(self.una).is_some();
+        let again = self.repeats.as_ref().map(|it| &it.again).filter(|it| !it.is_empty());
+        let again = again.is_some_and(|it| it.containing(self.una).is_some());
         self.edge = self.sent.front().map(|sent| LeftEdge { first: sent.first, again });
         self.una = dsn;
         while let Some(front) = self.sent.front_mut() {
@@ -392,8 +426,10 @@ impl SendQueue {
             }
             self.sent.pop_front();
         }
-        self.reinject.remove_below(dsn);
-        self.again.remove_below(dsn);
+        if let Some(repeats) = &mut self.repeats {
+            repeats.reinject.remove_below(dsn);
+            repeats.again.remove_below(dsn);
+        }
         while let Some((start, chunk)) = self.store.front() {
             let end = start + u64::from(chunk.len());
             if end > dsn {

@@ -5,6 +5,7 @@ mod application;
 mod arrivals;
 mod directory;
 mod records;
+mod rest;
 mod silence;
 mod wakes;
 

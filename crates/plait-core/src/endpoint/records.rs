@@ -335,6 +335,14 @@ impl Records {
         self.list.iter().map(|record| (record.id, &record.conn))
     }
 
+    /// Memory of connections on which nothing is under way and nothing was sent since `before`.
+    pub(super) fn rest(&mut self, before: Time) {
+        for record in &mut self.list {
+            record.addresses.shrink_to_fit();
+            record.conn.rest(before);
+        }
+    }
+
     /// The first connection after `last`.
     pub(super) fn after(&self, last: Option<ConnId>) -> Option<ConnId> {
         let from = last.map_or(0, |last| match self.place(last) {

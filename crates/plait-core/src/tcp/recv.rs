@@ -1,6 +1,7 @@
 //! The receiving half of a subflow: sequence order, SACK and D-SACK blocks, and when to
 //! acknowledge.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
 use plait_wire::Payload;
@@ -33,20 +34,27 @@ const MOST_HOLES: usize = 64;
 /// How many SACK blocks are remembered in order of recency.
 const RECENT: usize = 4;
 
-#[derive(Debug)]
-pub(crate) struct Receiver {
-    nxt: u64,
-    /// The DSN after that of the last byte in order.
-    end_dsn: u64,
+/// What is out of order.
+#[derive(Debug, Default)]
+struct Holes {
     held: VecDeque<Held>,
-    /// Most segments in `held`.
-    most: usize,
     ranges: RangeSet,
     recent: [u64; RECENT],
     recent_len: usize,
     dsack: Option<ByteRange>,
     /// Sequence number of a FIN ahead of data that is missing.
     fin: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    nxt: u64,
+    /// The DSN after that of the last byte in order.
+    end_dsn: u64,
+    /// From the first thing out of order on.
+    holes: Option<Box<Holes>>,
+    /// Most segments that wait.
+    most: usize,
     /// Payload bytes taken in since the last acknowledgement was sent.
     unacked: u64,
     /// Segments that are still acknowledged one by one.
@@ -56,19 +64,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver that expects the byte after the peer's SYN.
     pub(crate) fn new(quick: u32, most: usize) -> Receiver {
-        Receiver {
-            nxt: 1,
-            end_dsn: 0,
-            held: VecDeque::new(),
-            most,
-            ranges: RangeSet::new(),
-            recent: [0; RECENT],
-            recent_len: 0,
-            dsack: None,
-            fin: None,
-            unacked: 0,
-            quick,
-        }
+        Receiver { nxt: 1, end_dsn: 0, holes: None, most, unacked: 0, quick }
     }
 
     /// Next sequence number expected.
@@ -78,20 +74,26 @@ impl Receiver {
 
     /// Whether some data waits behind a hole.
     pub(crate) fn has_hole(&self) -> bool {
-        !self.held.is_empty()
+        self.holes.as_ref().is_some_and(|it| !it.held.is_empty())
     }
 
     /// Whether nothing of `range` is new.
     pub(crate) fn has(&self, range: ByteRange) -> bool {
-        range.end <= self.nxt || self.ranges.covers(range)
+        range.end <= self.nxt || self.holes.as_ref().is_some_and(|it| it.ranges.covers(range))
     }
 
     /// A segment is refused for its age; where its payload is here already, that is told (RFC 2883
     /// section 4), for its sender may wonder.
     pub(crate) fn note_refused(&mut self, range: ByteRange) {
         if !range.is_empty() && self.has(range) {
-            self.dsack = Some(range);
+            self.note_duplicate(range);
         }
+    }
+
+    /// The next acknowledgement tells of `range` (RFC 2883).
+    #[cold]
+    fn note_duplicate(&mut self, range: ByteRange) {
+        self.holes.get_or_insert_default().dsack = Some(range);
     }
 
     /// Whether the mapping of `range` to `dsn` differs from what is known of the same bytes: the last
@@ -101,11 +103,11 @@ impl Receiver {
         if first < nxt && range.end >= nxt && nxt > 1 && dsn + (nxt - first) != self.end_dsn {
             return true;
         }
-        if self.held.is_empty() {
+        let Some(held) = self.holes.as_ref().map(|it| &it.held).filter(|it| !it.is_empty()) else {
             return false;
-        }
-        let at = self.held.partition_point(|held| held.seq < first);
-        let near = self.held.range(at.saturating_sub(1)..);
+        };
+        let at = held.partition_point(|held| held.seq < first);
+        let near = held.range(at.saturating_sub(1)..);
         near.take_while(|held| held.seq < range.end).any(|held| {
             let len = u64::from(held.payload.len());
             let overlaps = !ByteRange::with_len(held.seq, len).intersect(range).is_empty();
@@ -127,7 +129,7 @@ impl Receiver {
     ) -> AckDue {
         let range = ByteRange::with_len(seq, u64::from(payload.len()));
         if self.has(range) {
-            self.dsack = Some(range);
+            self.note_duplicate(range);
             return AckDue::Now;
         }
         if seq > self.nxt {
@@ -137,7 +139,7 @@ impl Receiver {
         let skip = (self.nxt - seq) as u32;
         let filled_hole = self.has_hole();
         if skip > 0 {
-            self.dsack = Some(ByteRange::new(seq, self.nxt));
+            self.note_duplicate(ByteRange::new(seq, self.nxt));
         }
         self.unacked += range.end - self.nxt;
         self.nxt = range.end;
@@ -157,9 +159,75 @@ impl Receiver {
 
     #[inline(never)]
     fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
-        if self.held.len() >= self.most || self.ranges.count() >= MOST_RANGES {
-            return;
+        let holes = self.holes.get_or_insert_default();
+        if holes.held.len() < self.most && holes.ranges.count() < MOST_RANGES {
+            holes.hold(now, range, dsn, payload);
         }
+    }
+
+    /// Hands on what the filled hole made in order.
+    fn release(&mut self, deliver: &mut impl FnMut(u64, Payload, Time)) {
+        let Some(holes) = &mut self.holes else { return };
+        while let Some(first) = holes.held.front() {
+            if first.seq > self.nxt {
+                break;
+            }
+            let Some(held) = holes.held.pop_front() else { break };
+            let skip = self.nxt - held.seq;
+            let len = u64::from(held.payload.len());
+            if skip < len {
+                self.nxt = held.seq + len;
+                self.end_dsn = held.dsn + len;
+                deliver(held.dsn + skip, held.payload.slice(skip as u32, u32::MAX), held.at);
+            }
+        }
+        holes.ranges.remove_below(self.nxt);
+    }
+
+    /// The peer's FIN at `seq`, if it is in order: takes its sequence number. One that is ahead is
+    /// remembered.
+    pub(crate) fn take_fin(&mut self, seq: u64) -> bool {
+        let in_order = seq == self.nxt;
+        self.nxt += u64::from(in_order);
+        let ahead = (seq > self.nxt).then_some(seq);
+        if ahead.is_some() || self.holes.is_some() {
+            self.holes.get_or_insert_default().fin = ahead;
+        }
+        in_order
+    }
+
+    /// A FIN that came ahead of data and is in order now.
+    pub(crate) fn fin_due(&self) -> Option<u64> {
+        self.holes.as_ref()?.fin.filter(|seq| *seq == self.nxt)
+    }
+
+    /// Up to `room` blocks for the next acknowledgement.
+    pub(crate) fn sack_blocks(&mut self, room: usize, push: impl FnMut(ByteRange)) {
+        if let Some(holes) = &mut self.holes {
+            holes.sack_blocks(room, push);
+        }
+    }
+
+    /// Whether the next acknowledgement has something selective to say.
+    pub(crate) fn has_sack(&self) -> bool {
+        self.holes.as_ref().is_some_and(|it| it.dsack.is_some() || !it.ranges.is_empty())
+    }
+
+    /// Where nothing is out of order, nothing needs memory.
+    pub(crate) fn give_back(&mut self) {
+        self.holes.take_if(|it| {
+            it.held.is_empty() && it.ranges.is_empty() && it.dsack.is_none() && it.fin.is_none()
+        });
+    }
+
+    /// An acknowledgement was sent.
+    pub(crate) const fn on_ack_sent(&mut self) {
+        self.unacked = 0;
+    }
+}
+
+impl Holes {
+    fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
         if self.ranges.insert(range) < range.len() {
             self.dsack = Some(range);
         }
@@ -198,41 +266,9 @@ impl Receiver {
         self.recent_len = self.recent_len.max(keep + 1);
     }
 
-    /// Hands on what the filled hole made in order.
-    fn release(&mut self, deliver: &mut impl FnMut(u64, Payload, Time)) {
-        while let Some(first) = self.held.front() {
-            if first.seq > self.nxt {
-                break;
-            }
-            let Some(held) = self.held.pop_front() else { break };
-            let skip = self.nxt - held.seq;
-            let len = u64::from(held.payload.len());
-            if skip < len {
-                self.nxt = held.seq + len;
-                self.end_dsn = held.dsn + len;
-                deliver(held.dsn + skip, held.payload.slice(skip as u32, u32::MAX), held.at);
-            }
-        }
-        self.ranges.remove_below(self.nxt);
-    }
-
-    /// The peer's FIN at `seq`, if it is in order: takes its sequence number. One that is ahead is
-    /// remembered.
-    pub(crate) fn take_fin(&mut self, seq: u64) -> bool {
-        let in_order = seq == self.nxt;
-        self.nxt += u64::from(in_order);
-        self.fin = (seq > self.nxt).then_some(seq);
-        in_order
-    }
-
-    /// A FIN that came ahead of data and is in order now.
-    pub(crate) fn fin_due(&self) -> Option<u64> {
-        self.fin.filter(|seq| *seq == self.nxt)
-    }
-
     /// Up to `room` blocks for the next acknowledgement: a D-SACK first, and the block that it lies
     /// in (RFC 2883 section 4), then the most recent ones (RFC 2018 section 4).
-    pub(crate) fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(ByteRange)) {
+    fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(ByteRange)) {
         let mut left = room;
         if left == 0 {
             return;
@@ -261,16 +297,6 @@ impl Receiver {
             push(range);
             left -= 1;
         }
-    }
-
-    /// Whether the next acknowledgement has something selective to say.
-    pub(crate) fn has_sack(&self) -> bool {
-        self.dsack.is_some() || !self.ranges.is_empty()
-    }
-
-    /// An acknowledgement was sent.
-    pub(crate) const fn on_ack_sent(&mut self) {
-        self.unacked = 0;
     }
 }
 
@@ -334,14 +360,15 @@ mod tests {
         for index in 0..100 {
             accept(&mut rx, 101 + 100 * index, 100);
         }
-        assert_eq!(rx.held.len(), 64);
+        assert_eq!(rx.holes.as_ref().unwrap().held.len(), 64);
         assert_eq!(accept(&mut rx, 1, 100).1.len(), 65);
         assert_eq!(rx.nxt(), 6_501);
         let mut rx = Receiver::new(0, usize::MAX);
         for index in 0..10_000 {
             accept(&mut rx, 11 + 10 * index, 5);
         }
-        assert_eq!((rx.held.len(), rx.ranges.count()), (MOST_RANGES, MOST_RANGES));
+        let holes = rx.holes.as_ref().unwrap();
+        assert_eq!((holes.held.len(), holes.ranges.count()), (MOST_RANGES, MOST_RANGES));
     }
 
     /// RFC 2018 section 4: a block that grows does not push the others out.

@@ -2,6 +2,7 @@
 //! scoreboard (RFC 6675) on it.
 
 use crate::planted::{Planted, planted};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
 
@@ -65,13 +66,22 @@ const MOST_RANGES: usize = 4_096;
 /// More separate ranges than a window of some hundred segments gets.
 const MOST_HOLES: usize = 64;
 
+/// What was told selectively, and what was sent again.
+#[derive(Debug, Default)]
+struct Scoreboard {
+    sacked: RangeSet,
+    /// Segments that were sent again, by time and sequence number, as long as they may be in flight.
+    resent: VecDeque<(Time, u64)>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct TxRing {
     ring: VecDeque<Sent>,
     una: u64,
     nxt: u64,
     inflight: u64,
-    sacked: RangeSet,
+    /// Once two segments were under way, or one was sent again.
+    board: Option<Box<Scoreboard>>,
     /// Highest sequence number selectively or cumulatively acknowledged.
     highest_delivered: u64,
     lost: u32,
@@ -80,8 +90,6 @@ pub(crate) struct TxRing {
     lost_from: u64,
     /// Below it no segment that was sent once is in flight.
     once_from: u64,
-    /// Segments that were sent again, by time and sequence number, as long as they may be in flight.
-    resent: VecDeque<(Time, u64)>,
 }
 
 impl TxRing {
@@ -148,7 +156,7 @@ impl TxRing {
     #[cold]
     fn make_room(&mut self) {
         if !self.ring.is_empty() {
-            self.sacked.reserve(MOST_HOLES);
+            self.board.get_or_insert_default().sacked.reserve(MOST_HOLES);
         }
         reserve_ahead(&mut self.ring, 256);
     }
@@ -180,7 +188,9 @@ impl TxRing {
         if ack > self.una {
             outcome.advanced = ack - self.una;
             self.una = ack;
-            self.sacked.remove_below(ack);
+            if let Some(board) = &mut self.board {
+                board.sacked.remove_below(ack);
+            }
             self.pop_acked(ack, outcome);
         }
         for block in blocks {
@@ -210,15 +220,18 @@ impl TxRing {
     }
 
     fn on_sack(&mut self, block: ByteRange, outcome: &mut AckOutcome) {
-        let full = self.sacked.count() >= MOST_RANGES;
-        if block.is_empty() || full || self.sacked.covers(block) {
+        if block.is_empty() {
+            return;
+        }
+        let sacked = &mut self.board.get_or_insert_default().sacked;
+        if sacked.count() >= MOST_RANGES || sacked.covers(block) {
             return;
         }
         // Only what the block tells anew is walked, so repeated blocks cost a look-up.
         let (ring, before) = (&mut self.ring, self.highest_delivered);
         let (inflight, lost, count) =
             (&mut self.inflight, &mut self.lost, &mut self.sacked_segments);
-        self.sacked.insert_with(block, |new| {
+        sacked.insert_with(block, |new| {
             let mut at = ring.partition_point(|sent| sent.end() <= new.start);
             while let Some(sent) = ring.get_mut(at).filter(|sent| sent.seq < new.end) {
                 at += 1;
@@ -253,21 +266,7 @@ impl TxRing {
         mut is_lost: impl FnMut(&Sent) -> bool,
     ) -> u64 {
         let before = self.inflight;
-        let mut place = 0;
-        while let Some((at, seq)) = self.resent.get(place).copied().filter(|it| it.0 <= newest.0) {
-            let index = self.index_of(seq);
-            let sent = self.ring.get(index).filter(|sent| sent.is_resent(at, seq));
-            let Some(sent) = sent else {
-                self.resent.remove(place);
-                continue;
-            };
-            if (at, sent.end()) < newest && is_lost(sent) {
-                self.mark_lost(index);
-                self.resent.remove(place);
-            } else {
-                place += 1;
-            }
-        }
+        self.mark_resent_overtaken(newest, &mut is_lost);
         let (mut index, mut all_known) = (self.index_of(self.once_from), true);
         while let Some(sent) = self.ring.get(index) {
             let end = sent.end();
@@ -289,6 +288,32 @@ impl TxRing {
         before - self.inflight
     }
 
+    /// The same of what was sent again.
+    fn mark_resent_overtaken(
+        &mut self,
+        newest: (Time, u64),
+        is_lost: &mut impl FnMut(&Sent) -> bool,
+    ) {
+        let Some(mut board) = self.board.take_if(|board| !board.resent.is_empty()) else { return };
+        let (resent, mut place) = (&mut board.resent, 0);
+        while let Some((at, seq)) = resent.get(place).copied().filter(|it| it.0 <= newest.0) {
+            let index = self.index_of(seq);
+            let sent = self.ring.get(index).filter(|sent| sent.is_resent(at, seq));
+            let lost = match sent {
+                Some(sent) if (at, sent.end()) >= newest || !is_lost(sent) => {
+                    place += 1;
+                    continue;
+                }
+                sent => sent.is_some(),
+            };
+            if lost {
+                self.mark_lost(index);
+            }
+            resent.remove(place);
+        }
+        self.board = Some(board);
+    }
+
     /// Marks all that is in flight.
     pub(crate) fn mark_all_lost(&mut self) {
         for index in 0..self.ring.len() {
@@ -296,7 +321,9 @@ impl TxRing {
                 self.mark_lost(index);
             }
         }
-        self.resent.clear();
+        if let Some(board) = &mut self.board {
+            board.resent.clear();
+        }
     }
 
     fn mark_lost(&mut self, index: usize) {
@@ -312,9 +339,10 @@ impl TxRing {
     fn look_anew(&mut self) {
         self.once_from = self.una;
         let again = self.ring.iter().filter(|it| it.is_resent(it.sent_at, it.seq));
-        self.resent.clear();
-        self.resent.extend(again.map(|sent| (sent.sent_at, sent.seq)));
-        self.resent.make_contiguous().sort_unstable();
+        let resent = &mut self.board.get_or_insert_default().resent;
+        resent.clear();
+        resent.extend(again.map(|sent| (sent.sent_at, sent.seq)));
+        resent.make_contiguous().sort_unstable();
     }
 
     /// The receiver has not acknowledged what it told of by SACK, and a timeout expired: it has
@@ -329,7 +357,9 @@ impl TxRing {
                 self.inflight += u64::from(sent.len);
             }
         }
-        self.sacked.clear();
+        if let Some(board) = &mut self.board {
+            board.sacked.clear();
+        }
         self.sacked_segments = 0;
         self.look_anew();
     }
@@ -360,11 +390,18 @@ impl TxRing {
         Some(first)
     }
 
+    /// Nothing is under way: nothing needs memory.
+    pub(crate) fn give_back(&mut self) {
+        if self.ring.is_empty() {
+            self.ring = VecDeque::new();
+            self.board = None;
+        }
+    }
+
     /// The subflow is gone: nothing is under way any more. The edges stay, for its reset.
     pub(crate) fn abandon(&mut self) {
         self.ring.clear();
-        self.resent.clear();
-        self.sacked.clear();
+        self.board = None;
         (self.inflight, self.lost, self.sacked_segments) = (0, 0, 0);
     }
 
@@ -385,8 +422,9 @@ impl TxRing {
         }
         sent.sent_at = now;
         sent.retransmitted = true;
-        reserve_ahead(&mut self.resent, 64);
-        self.resent.push_back((now, seq));
+        let resent = &mut self.board.get_or_insert_default().resent;
+        reserve_ahead(resent, 64);
+        resent.push_back((now, seq));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::tcp::clock::StampClock;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, probe_timeout};
+use crate::tcp::mappings::Mappings;
 use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
 use crate::tcp::recv::Receiver;
@@ -16,9 +17,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{Timer, Timers};
 use crate::tcp::undo::Undo;
 use crate::tcp::usage::WindowUsage;
-use crate::tcp::wide::Wide;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use plait_base::{ByteRange, PathId, ServerAddress, SubflowId, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
 use plait_wire::Segment;
@@ -147,11 +146,10 @@ pub(crate) struct Subflow {
     pub(crate) last_send: Time,
     /// The present round trip ends when this sequence number is acknowledged.
     pub(crate) round_end: u64,
-    pub(crate) host_queue: HostQueue,
-    /// Mappings that cover more than the segment that told them, the latest last.
-    pub(crate) told: VecDeque<Told>,
-    /// What was told for several segments at once.
-    pub(crate) wide: Option<Box<Wide>>,
+    /// Once the host holds some of its segments.
+    pub(crate) host_queue: Option<Box<HostQueue>>,
+    /// Once there is one that covers more than its segment.
+    pub(crate) mappings: Option<Box<Mappings>>,
     /// Where checksums are in use: the data that waits for its own.
     pub(crate) verifier: Option<Box<Verifier>>,
 }
@@ -197,9 +195,8 @@ impl Subflow {
             reduce_from: config.reduce_from,
             last_send: Time::ZERO,
             round_end: 0,
-            host_queue: HostQueue::default(),
-            told: VecDeque::new(),
-            wide: None,
+            host_queue: None,
+            mappings: None,
             verifier: None,
         }
     }
@@ -235,33 +232,20 @@ impl Subflow {
         self.standing.cap.is_some_and(|cap| cap < self.cc.cwnd())
     }
 
-    /// Remembers a mapping for segments that a middlebox has cut from the one that told it (RFC
-    /// 8684 section 3.3.1); at most a handful, so that a peer cannot fill memory with them.
-    /// False where it contradicts one of those.
+    /// Remembers a mapping of the peer. False where it contradicts one that was told before.
     pub(crate) fn remember(&mut self, told: Told) -> bool {
-        const MOST: usize = 16;
-        if self.told.back() == Some(&told) {
-            return true;
-        }
-        let differs = |other: &Told| {
-            let overlaps = !other.seq.intersect(told.seq).is_empty();
-            overlaps
-                && other.dsn.wrapping_sub(other.seq.start) != told.dsn.wrapping_sub(told.seq.start)
-        };
-        if self.told.iter().any(differs) {
-            return false;
-        }
-        self.told.push_back(told);
-        if self.told.len() > MOST {
-            self.told.pop_front();
-        }
-        true
+        self.mappings.get_or_insert_default().remember(told)
+    }
+
+    /// What the peer told earlier of `range`.
+    pub(crate) fn told(&self, range: ByteRange) -> Option<Told> {
+        self.mappings.as_ref()?.covering(range)
     }
 
     /// Whether a mapping told earlier covers `range`.
     pub(crate) fn covers(&self, range: ByteRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
-        checked || self.told.iter().any(|told| told.seq.covers(range))
+        checked || self.told(range).is_some()
     }
 
     /// Low priority, whoever asked for it.
@@ -278,7 +262,8 @@ impl Subflow {
     /// Whether the host's queue holds so much of this subflow that more has to wait.
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);
-        self.host_queue.bytes() > host_queue::limit(self.pacing_rate(), size, host_queue::CAP)
+        let queued = self.host_queue.as_ref().map_or(0, |queue| queue.bytes());
+        queued > host_queue::limit(self.pacing_rate(), size, host_queue::CAP)
     }
 
     /// As siblings see it. A backup that rests takes no share of anything, whatever its window.
@@ -363,6 +348,13 @@ impl Subflow {
     /// flight they may: what was told may be old, and no acknowledgement would come to mend that.
     pub(crate) fn exceeds_window(&self, len: u64) -> bool {
         !self.tx.is_empty() && self.tx.nxt() + len > self.standing.edge
+    }
+
+    /// Forgets what has left the host.
+    pub(crate) fn drain_host_queue(&mut self, now: Time) {
+        if let Some(queue) = &mut self.host_queue {
+            queue.drain(now);
+        }
     }
 
     /// Whether nothing is in flight and nothing lost.

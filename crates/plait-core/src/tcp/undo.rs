@@ -74,6 +74,9 @@ const ROOM: usize = 64;
 /// What was sent again.
 #[derive(Debug, Default)]
 struct Resent {
+    episode: Option<Episode>,
+    /// The last segment sent again outside recovery, as a probe.
+    probe: Option<ByteRange>,
     /// In this episode, and not reported as duplicates.
     once: RangeSet,
     /// The same for what was sent again more than once.
@@ -85,11 +88,8 @@ struct Resent {
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     on: bool,
-    episode: Option<Episode>,
-    /// From the first episode on.
+    /// From the first that is sent again on.
     resent: Option<Box<Resent>>,
-    /// The last segment sent again outside recovery, as a probe.
-    probe: Option<ByteRange>,
     pub(crate) counters: Counters,
 }
 
@@ -101,7 +101,8 @@ impl Undo {
     /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
     /// `point`. `frto` tells whether F-RTO may hold retransmissions back.
     pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: u64, frto: bool) {
-        let Resent { once, again, earlier } = &mut **self.resent.get_or_insert_default();
+        let resent = self.resent.get_or_insert_default();
+        let Resent { once, again, earlier, .. } = &mut **resent;
         core::mem::swap(earlier, once);
         once.clear();
         again.clear();
@@ -109,7 +110,7 @@ impl Undo {
         for set in [once, again, earlier] {
             set.reserve(ROOM);
         }
-        self.episode = self.on.then_some(Episode {
+        resent.episode = self.on.then_some(Episode {
             timeout,
             began: now,
             point,
@@ -130,13 +131,12 @@ impl Undo {
     /// loss.
     pub(crate) fn on_retransmitted(&mut self, range: ByteRange, stamp: u32, probe: bool) {
         self.counters.retransmissions += 1;
+        let resent = self.resent.get_or_insert_default();
         if probe {
-            self.probe = Some(range);
+            resent.probe = Some(range);
             return;
         }
-        let Some((episode, resent)) = self.episode.as_mut().zip(self.resent.as_mut()) else {
-            return;
-        };
+        let Some(episode) = &mut resent.episode else { return };
         episode.first_stamp = episode.first_stamp.or(Some(stamp));
         episode.highest = episode.highest.max(range.end);
         if resent.once.insert(range) < range.len() {
@@ -146,12 +146,13 @@ impl Undo {
 
     /// Whether retransmissions wait, so that new data may show what the timeout was.
     pub(crate) fn holds_retransmissions(&self) -> bool {
-        self.episode.is_some_and(|episode| episode.frto == Frto::Second)
+        let episode = self.resent.as_ref().and_then(|resent| resent.episode.as_ref());
+        episode.is_some_and(|episode| episode.frto == Frto::Second)
     }
 
     /// There is no new data to show anything.
     pub(crate) fn give_up_frto(&mut self) {
-        if let Some(episode) = &mut self.episode {
+        if let Some(episode) = self.resent.as_mut().and_then(|resent| resent.episode.as_mut()) {
             episode.frto = Frto::Off;
         }
     }
@@ -159,32 +160,35 @@ impl Undo {
     /// Takes in an acknowledgement: whether the present episode was unfounded, and if so, whether
     /// it was a timeout.
     pub(crate) fn on_ack(&mut self, evidence: &Evidence) -> Option<bool> {
-        let all_reported = evidence.dsack.is_some_and(|range| self.on_dsack(range));
-        let episode = self.episode.as_mut()?;
+        let resent = self.resent.as_deref_mut()?;
+        let counters = &mut self.counters;
+        let all_reported = evidence.dsack.is_some_and(|range| resent.on_dsack(range, counters));
+        let episode = resent.episode.as_mut()?;
         let by_reports = all_reported && (episode.timeout || !evidence.lost_waiting);
         if by_reports || episode.echoes_original(evidence) || episode.shows_original(evidence) {
             let timeout = episode.timeout;
-            self.episode = None;
-            self.counters.undone += 1;
+            resent.episode = None;
+            counters.undone += 1;
             return Some(timeout);
         }
         None
     }
+}
 
+impl Resent {
     /// Whether that was the last of the retransmissions to be reported as a duplicate.
-    fn on_dsack(&mut self, range: ByteRange) -> bool {
+    fn on_dsack(&mut self, range: ByteRange, counters: &mut Counters) -> bool {
         if self.probe.is_some_and(|probe| probe.covers(range)) {
             self.probe = None;
-            self.counters.spurious += 1;
+            counters.spurious += 1;
             return false;
         }
-        let Some(resent) = &mut self.resent else { return false };
-        let Resent { once, again, earlier } = &mut **resent;
+        let Resent { once, again, earlier, .. } = self;
         let from = if again.covers(range) { &mut *again } else { &mut *once };
         if !from.covers(range) {
             if earlier.covers(range) {
                 earlier.remove(range);
-                self.counters.spurious += 1;
+                counters.spurious += 1;
                 return false;
             }
             if let Some(episode) = &mut self.episode {
@@ -193,7 +197,7 @@ impl Undo {
             return false;
         }
         from.remove(range);
-        self.counters.spurious += 1;
+        counters.spurious += 1;
         let spoiled = self.episode.is_none_or(|episode| episode.spoiled);
         !spoiled && once.is_empty() && again.is_empty()
     }

@@ -1,0 +1,86 @@
+//! Mappings that cover more than one segment: the peer's, and ours until all of it is acknowledged.
+
+use crate::tcp::subflow::Told;
+use alloc::collections::VecDeque;
+use plait_base::ByteRange;
+
+/// Most of the peer's.
+const MOST: usize = 16;
+
+/// Told by segments that carried a part of what they cover.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings {
+    /// The peer's, the latest last.
+    theirs: VecDeque<Told>,
+    /// Ours, by sequence number and without overlaps.
+    ours: VecDeque<Told>,
+}
+
+impl Mappings {
+    /// Remembers a mapping of the peer for segments that a middlebox has cut from the one that told it
+    /// (RFC 8684 section 3.3.1); at most a handful, so that a peer cannot fill memory with them.
+    /// False where it contradicts one of those.
+    pub(crate) fn remember(&mut self, told: Told) -> bool {
+        if self.theirs.back() == Some(&told) {
+            return true;
+        }
+        let differs = |other: &Told| {
+            let overlaps = !other.seq.intersect(told.seq).is_empty();
+            overlaps
+                && other.dsn.wrapping_sub(other.seq.start) != told.dsn.wrapping_sub(told.seq.start)
+        };
+        if self.theirs.iter().any(differs) {
+            return false;
+        }
+        self.theirs.push_back(told);
+        if self.theirs.len() > MOST {
+            self.theirs.pop_front();
+        }
+        true
+    }
+
+    /// The latest of the peer's that covers `range`.
+    pub(crate) fn covering(&self, range: ByteRange) -> Option<Told> {
+        self.theirs.iter().rev().find(|told| told.seq.covers(range)).copied()
+    }
+
+    /// One of ours, told beside new data: above all others.
+    pub(crate) fn push(&mut self, told: Told) {
+        self.ours.push_back(told);
+    }
+
+    /// That of ours which has the byte at `seq`.
+    pub(crate) fn find(&self, seq: u64) -> Option<Told> {
+        let at = self.ours.partition_point(|told| told.seq.end <= seq);
+        self.ours.get(at).copied().filter(|told| told.seq.start <= seq)
+    }
+
+    /// Everything of ours below `una` is acknowledged.
+    pub(crate) fn on_acked(&mut self, una: u64) {
+        while self.ours.front().is_some_and(|told| told.seq.end <= una) {
+            self.ours.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_found_until_all_of_them_is_acknowledged() {
+        let told = |from, to| Told { seq: ByteRange::new(from, to), dsn: 10 * from };
+        let mut wide = Mappings::default();
+        wide.push(told(1, 301));
+        wide.push(told(401, 601));
+        assert_eq!(wide.find(1), Some(told(1, 301)));
+        assert_eq!(wide.find(300), Some(told(1, 301)));
+        assert_eq!((wide.find(301), wide.find(601)), (None, None));
+        wide.on_acked(300);
+        assert_eq!(wide.find(201), Some(told(1, 301)));
+        wide.on_acked(301);
+        assert_eq!((wide.find(201), wide.find(401)), (None, Some(told(401, 601))));
+        wide.on_acked(601);
+        assert_eq!(wide.find(401), None);
+    }
+}
