@@ -94,6 +94,8 @@ pub struct Config {
     pub plain_for: Span,
     /// Largest IP packet in bytes.
     pub mtu: u32,
+    /// MSS of a peer that tells none: 536, or 1,220 over IPv6 (RFC 9293 section 3.7.1).
+    pub unsaid_mss: u16,
     /// Most payload bytes of a segment that the driver's device cuts into full ones (TSO); 0 where it
     /// cuts none.
     pub superpacket: u32,
@@ -160,6 +162,10 @@ impl Config {
     pub const PEER_ADDRESSES: u8 = 4;
     /// Linux 6.18: `net.mptcp.close_timeout`.
     pub const CLOSE_TIMEOUT: Span = Span::from_secs(60);
+    /// [`Config::unsaid_mss`] of peers by IPv4.
+    pub const UNSAID_MSS_V4: u16 = 536;
+    /// The same of peers by IPv6.
+    pub const UNSAID_MSS_V6: u16 = 1_220;
     /// How often an address is told again until the peer has echoed it (Linux 6.18:
     /// `net.mptcp.add_addr_timeout`).
     pub const ADD_ADDR_PERIOD: Span = Span::from_secs(120);
@@ -213,6 +219,7 @@ impl Default for Config {
             plain_after: 3,
             plain_for: Span::from_secs(3_600),
             mtu: 1500,
+            unsaid_mss: Config::UNSAID_MSS_V4,
             superpacket: 0,
             rcvbuf: 6 << 20,
             rcvbuf_first: None,

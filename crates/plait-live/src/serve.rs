@@ -9,7 +9,7 @@ use crate::overview::Asker;
 use crate::stack::{Stack, StackCounters};
 use crate::{Device, add_route};
 use plait_base::{Span, Time};
-use plait_core::ConnectionSpec;
+use plait_core::{Config, ConnectionSpec};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -140,6 +140,9 @@ impl Server {
 /// What settings have to be towards stock kernels at addresses like this one.
 pub(crate) fn fit_to_kernels(spec: &mut ConnectionSpec, address: IpAddr) {
     // The core counts with the IP header of IPv4, which is 20 bytes shorter than that of IPv6.
-    spec.config.mtu -= if address.is_ipv6() { 20 } else { 0 };
+    if address.is_ipv6() {
+        spec.config.mtu -= 20;
+        spec.config.unsaid_mss = Config::UNSAID_MSS_V6;
+    }
     spec.config.subflow_windows = true;
 }

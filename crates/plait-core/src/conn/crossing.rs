@@ -17,7 +17,7 @@ impl Connection {
             return;
         }
         self.mode = Mode::Plain;
-        take_syn(&mut subflow.shake, syn);
+        take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
         subflow.step(Step::SynCrossed);
         subflow.owes.syn = true;
         self.window.update(0, u64::from(syn.window));

@@ -13,9 +13,6 @@ use plait_wire::{
     Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
 };
 
-/// MSS of a peer that tells none (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
-
 /// How a connection begins.
 pub(crate) enum Opening<'a> {
     /// We dial.
@@ -76,7 +73,7 @@ impl Connection {
                     // Beyond what the last conversation used (RFC 9293 section 3.6.1).
                     shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
                 }
-                take_syn(&mut shake, syn);
+                take_syn(&mut shake, syn, conn.spec.config.unsaid_mss);
                 conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynReceived, shake);
                 conn.subflows[0].owes.syn = true;
@@ -123,7 +120,7 @@ impl Connection {
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        take_syn(&mut shake, syn);
+        take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
         self.add_subflow(id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.standing.peer_backup = join.backup;
@@ -248,7 +245,7 @@ impl Connection {
             (true, _) => return self.refuse(ctx, index),
         }
         let subflow = &mut self.subflows[index];
-        take_syn(&mut subflow.shake, segment);
+        take_syn(&mut subflow.shake, segment, self.spec.config.unsaid_mss);
         subflow.step(Step::Established);
         subflow.owes.ack = true;
         if !subflow.shake.join {
@@ -382,15 +379,15 @@ impl Connection {
     }
 }
 
-/// Notes what the peer's SYN told.
-pub(super) fn take_syn(shake: &mut Handshake, syn: &Segment) {
+/// Notes what the peer's SYN told; its MSS is `unsaid_mss` where it told none.
+pub(super) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
     shake.irs = syn.seq;
     shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
     shake.offer = Offer {
         scale: syn.options.window_scale.is_some(),
         timestamps: syn.options.timestamps.is_some(),
         sack: syn.options.sack_permitted,
-        mss: syn.options.mss.unwrap_or(DEFAULT_MSS),
+        mss: syn.options.mss.unwrap_or(unsaid_mss),
     };
     if !shake.offer.scale {
         // Both SYNs or neither (RFC 7323 section 2.2).

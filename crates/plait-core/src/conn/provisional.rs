@@ -43,7 +43,7 @@ impl Provisional {
             own_scale: scale_for(spec.config.rcvbuf),
             ..Handshake::default()
         };
-        take_syn(&mut shake, syn);
+        take_syn(&mut shake, syn, spec.config.unsaid_mss);
         let (token, backup) = (join.token, join.backup);
         Some(Provisional { address, token, shake, backup, answer: None })
     }

@@ -4,7 +4,7 @@
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::PathId;
-use plait_core::ConnectionState;
+use plait_core::{Config, ConnectionState};
 use plait_wire::{Flags, Mptcp};
 
 /// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no
@@ -48,13 +48,21 @@ fn the_peers_mss_is_respected() {
     s.expect(want(0, PSH).len(524));
 }
 
-/// R62 (RFC 9293 section 3.7.1): a SYN without an MSS leaves 536 bytes.
+/// R62 (RFC 9293 section 3.7.1): a SYN without an MSS leaves 536 bytes, and 1,220 over IPv6; 12 of them
+/// are for timestamps.
 #[test]
 fn a_peer_that_tells_no_mss() {
-    let mut s = Script::plain_server(|syn| Seg { mss: None, ..syn });
-    s.lose_all();
-    s.write(5_000);
-    s.expect(want(0, PSH).len(524));
+    for (unsaid_mss, len) in [(Config::UNSAID_MSS_V4, 524), (Config::UNSAID_MSS_V6, 1_208)] {
+        let mut s = Script::server(spec(Config { unsaid_mss, ..plain() }, 1, None));
+        let syn = s.syn(0);
+        s.send(Seg { mss: None, ..syn });
+        s.after(20);
+        s.send(s.tx(0));
+        s.id = s.endpoint.poll_accept().unwrap();
+        s.lose_all();
+        s.write(5_000);
+        s.expect(want(0, PSH).len(len));
+    }
 }
 
 /// R65 (RFC 7323 section 5.2): a RST need not have a timestamp, and an old one does not save the

@@ -317,7 +317,7 @@ fn a_reset_subflow_with_losses() {
     }
 }
 
-/// R75: a subflow that never answers is given up in the end, with a reset.
+/// R61, RFC 9293 section 3.8.3: a subflow that never answers is given up in the end, with a reset.
 #[test]
 fn a_dead_peer() {
     let mut s = Script::open_server(plain(), 1);
