@@ -45,7 +45,7 @@ promise: ## docs/promise.md: every scheduler against the best path alone (record
 results: ## docs/results/summary.md: every experiment of the papers, and what became of their claims (an hour or so)
 	@cargo build --release --quiet -p plait-cli
 	@{ $(PLAIT) reproduce --full --format markdown && code=0 || code=$$?; } > docs/results/summary.md; \
-	  { echo; echo "$$(date -u +%F), $$($(PLAIT) --version | head -n 2 | paste -sd ' ')."; } >> docs/results/summary.md; exit $${code:-0}
+	  sed -i "1i # What came out\n\nWritten by \`make results\` on $$(date -u +%F), $$(uname -sm), $$(sed -n 's/^model name.*: //p' /proc/cpuinfo 2>/dev/null | head -n 1), $$(nproc) cores.\n" docs/results/summary.md; exit $${code:-0}
 
 bench: ## benchmarks
 	@cargo bench --workspace

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 use plait_lab::experiment::{
-    Experiment, Kind, Misses, Plan, Progress, Proven, Standing, Store, experiments, file_schema,
-    judge, run,
+    Experiment, Kind, Misses, Plan, Progress, Proven, Standing, Store, Unrun, experiments,
+    file_schema, judge, run,
 };
 use plait_lab::{Simulator, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,8 +46,50 @@ fn a_claim_is_judged_once_and_a_miss_is_a_claim() {
         assert!(kinds.contains_key(id), "{id} is listed as a miss and judged nowhere");
     }
     for id in proven.keys() {
-        assert!(!kinds.contains_key(id), "{id} is judged and proven by a test");
+        assert_eq!(
+            kinds.insert(id.clone(), Kind::Exact),
+            None,
+            "{id} is judged and proven by a test"
+        );
     }
+    for (id, claim) in Unrun::embedded().unwrap().0 {
+        let before = kinds.insert(id.clone(), claim.kind);
+        assert_eq!(before, None, "{id} is in experiments/unrun.toml, and judged or proven");
+    }
+    // Nothing of the catalogue is left out.
+    let mut count = BTreeMap::new();
+    for (id, kind) in &kinds {
+        *count.entry((id.split('-').next().unwrap(), *kind)).or_insert(0) += 1;
+    }
+    let catalogue = [
+        ("csws", [13, 5, 8]),
+        ("ecf", [22, 9, 11]),
+        ("imc", [23, 9, 7]),
+        ("stms", [22, 16, 14]),
+        ("ton", [21, 18, 19]),
+        ("web", [2, 0, 1]),
+    ];
+    for (paper, counts) in catalogue {
+        for (kind, wanted) in [Kind::Hard, Kind::Soft, Kind::Exact].into_iter().zip(counts) {
+            let found = count.get(&(paper, kind)).copied().unwrap_or(0);
+            assert_eq!(found, wanted, "{paper}, {}", kind.name());
+        }
+    }
+}
+
+/// Section 8 of the catalogue: the claims that a quick run judges.
+#[test]
+fn the_core_claims_are_those_of_the_catalogue() {
+    let core = "csws-h1 csws-h3 csws-h8 csws-h9 ecf-h10 ecf-h11 ecf-h13 ecf-u2 imc-h1 imc-h10 imc-h18 \
+        imc-h23 imc-u1 stms-h13 stms-h19 stms-h20 stms-h7 stms-u3 ton-h10 ton-h11 ton-h15 ton-h16 ton-h17 \
+        ton-h8 ton-u16";
+    let core: BTreeSet<String> = core.split_whitespace().map(str::to_owned).collect();
+    assert_eq!(core.len(), 25);
+    let proven = Proven::embedded().unwrap().0;
+    let quick: BTreeSet<String> =
+        all().iter().flat_map(|it| it.quickened().claims).map(|claim| claim.id).collect();
+    let by_tests = core.iter().filter(|id| proven.contains_key(*id)).cloned();
+    assert_eq!(quick.iter().cloned().chain(by_tests).collect::<BTreeSet<String>>(), core);
 }
 
 /// A test that is named as the proof of a claim is there, and says so.
@@ -209,16 +251,53 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "at least",
         ),
         ("kind = \"exact\"", "kind = \"exat\"", "small.toml:32:8: claim[2].kind", "`exact`"),
+        // Within a statement the column is that of the word.
         (
             "increasing(",
             "incresing(",
-            "small.toml:24:9: claim[0].holds: `incresing`",
+            "small.toml:24:19: claim[0].holds: `incresing`: unknown function",
             "`increasing`",
         ),
-        ("lrf.completion_ms > 0", "lrff.completion_ms > 0", "small.toml:24:9", "`lrf`"),
-        ("lrf.completion_ms > 0", "lrf.complation_ms > 0", "small.toml:24:9", "`completion_ms`"),
-        ("for rtt:", "for rt:", "small.toml:24:9", "`rtt`"),
-        ("[size=20kB] >=", "[size=20kb] >=", "small.toml:29:9", ""),
+        ("lrf.completion_ms > 0", "lrff.completion_ms > 0", "small.toml:24:53", "`lrf`"),
+        ("lrf.completion_ms > 0", "lrf.complation_ms > 0", "small.toml:24:57", "`completion_ms`"),
+        ("for rtt:", "for rt:", "small.toml:24:14", "`rtt`"),
+        ("[size=20kB] >=", "[size=20kb] >=", "small.toml:29:33", "20kB, 100kB"),
+        ("ms[size=20kB] >=", "ms.p42[size=20kB] >=", "small.toml:29:28", "p95"),
+        ("completion_ms > 0", "path_share > 0", "small.toml:24:57", ".PATH"),
+        ("[\"20kB\", \"100kB\"]", "[]", "small.toml:15:1: sweep.size: an axis has", "range"),
+        ("\"Small\"", "5", "small.toml:2:9: title: this integer", "a text"),
+        ("says = \"s\"", "says = [\"s\"]", "small.toml:23:8: claim[0].says: this array", "a text"),
+        (
+            "download:{size}",
+            "download:1kB",
+            "small.toml:15:1: sweep.size: `size`: nothing",
+            "{size}",
+        ),
+        ("id = \"x-h2\"", "id = \"x-h1\"", "small.toml:25:1: claim[1]: `x-h1`: given twice", ""),
+        (
+            "tcp.completion_ms.max[size=20kB]",
+            "tcp.completion_ms[size=20kB, rtt=80ms]",
+            "small.toml:30:1: claim[2]: `x-u3`: it looks at tcp at rtt=80ms",
+            "rtt=40ms",
+        ),
+        (
+            "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]",
+            "1 <= 2",
+            "small.toml:25:1: claim[1]: `x-h2`: the statement looks at no run",
+            "ROW.MEASURE",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"heat\"\nmeasure = \"completion_ms\"\nx = \"size\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:20:1: picture[0]: a picture of the kind heat has x and y",
+            "size, rtt",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"cdf\"\nmeasure = \"completion_ms\"\nlog = \"z\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:23:7: picture[0].log: `z`: unknown axis",
+            "xy",
+        ),
     ];
     for (from, to, start, near) in cases {
         let text = SMALL.replacen(from, to, 1);

@@ -1,12 +1,12 @@
 //! `plait reproduce`: the papers' figures again, and what became of their claims.
 
-use super::reproduction::{Document, Making, plans, proven, refused};
+use super::reproduction::{Document, Making, plans, proven, refused, unrun};
 use crate::console::{Console, deliver, json};
 use crate::export::papers;
 use crate::failure::Failure;
 use crate::output::TableFormat;
 use crate::render::reproduction as render;
-use plait_lab::experiment::{Experiment, Misses, PAPERS, Proven, experiments};
+use plait_lab::experiment::{Experiment, Misses, PAPERS, Proven, Unrun, experiments};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
@@ -31,7 +31,8 @@ pub(crate) struct Args {
     /// Every point of every experiment (what is done where nothing is said)
     #[arg(long)]
     full: bool,
-    /// Read the experiments from this directory in place of the program's own
+    /// Read the experiments, and the list of misses where there is one, from this directory in place
+    /// of the program's own
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
     #[command(flatten)]
@@ -51,16 +52,20 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let all = experiments(args.experiments.as_deref()).map_err(|error| refused(&error))?;
     let chosen = args.choose(all)?;
     let planned = plans(&chosen, args.quick)?;
-    let misses = Misses::embedded().map_err(|error| refused(&error))?;
+    let misses = Misses::beside(args.experiments.as_deref()).map_err(|error| refused(&error))?;
     let tests = Proven::embedded().map_err(|error| refused(&error))?;
     let wanted = |id: &str| {
         let (paper, figure) = args.parts();
         figure.is_none() && paper.is_none_or(|paper| id.split('-').next() == Some(paper))
     };
-    let proven = proven(&tests, wanted);
+    let mut others = proven(&tests, wanted);
+    if !args.quick {
+        let list = Unrun::embedded().map_err(|error| refused(&error))?;
+        others.extend(unrun(&list, wanted));
+    }
     let made = args.making.make(planned, console)?;
     let command = args.command_line();
-    let document = Document::of("plait.reproduce/1", command, &made, args.quick, &misses, proven);
+    let document = Document::of("plait.reproduce/1", command, &made, args.quick, &misses, others);
     args.making.keep(&made, &document)?;
     if let Some(directory) = &args.html {
         papers::render(directory, &made.results, &document)?;

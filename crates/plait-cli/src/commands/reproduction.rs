@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::flags::whole;
 use crate::progress;
 use plait_lab::experiment::{
-    Experiment, Judged, Misses, Plan, Progress, Proven, Results, Standing, Store, judge, run,
+    Experiment, Judged, Misses, Plan, Progress, Proven, Results, Standing, Store, Unrun, judge, run,
 };
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::{ScenarioError, Simulator};
@@ -140,11 +140,11 @@ pub(crate) struct Document {
     /// The line that runs it again.
     pub(crate) command: String,
     /// Version and commit of the program.
-    version: String,
+    pub(crate) version: String,
     /// Whether fewer points and runs were made, for the core claims alone.
     quick: bool,
     /// The experiments, in order.
-    experiments: Vec<Told>,
+    pub(crate) experiments: Vec<Told>,
     /// The claims, in the order of the experiments.
     pub(crate) claims: Vec<Verdict>,
     /// How many claims stand how: `holds`, `proven`, `miss`, `fails`, ...
@@ -156,7 +156,7 @@ pub(crate) struct Document {
 
 /// An experiment that was run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Told {
+pub(crate) struct Told {
     /// Its name.
     id: String,
     /// What it shows.
@@ -164,9 +164,9 @@ struct Told {
     /// How many cells it has: rows at points.
     cells: usize,
     /// How many runs were made of them.
-    runs: usize,
+    pub(crate) runs: usize,
     /// Seed of the first run of each cell.
-    seed: u64,
+    pub(crate) seed: u64,
     /// Runs that did not finish, or in which something was wrong.
     failed: usize,
 }
@@ -187,7 +187,8 @@ pub(crate) struct Verdict {
     statement: String,
     /// What came out.
     pub(crate) got: String,
-    /// `holds`, `proven` (by a test), `miss` (known), `fails`, `holds again` or `not run`.
+    /// `holds`, `proven` (by a test), `miss` (known), `fails`, `holds again`, `not run` or `no file`
+    /// (no experiment judges it).
     pub(crate) standing: String,
     /// Why it does not hold, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -235,6 +236,22 @@ pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verd
     proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
 
+/// Claims that nothing judges, and why.
+pub(crate) fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
+    let verdict = |(id, claim): (&String, &plait_lab::experiment::UnrunClaim)| Verdict {
+        id: id.clone(),
+        experiment: String::new(),
+        kind: claim.kind.name().to_owned(),
+        paper: claim.says.clone(),
+        statement: String::new(),
+        got: String::new(),
+        standing: "no file".to_owned(),
+        why: claim.why.clone(),
+        gates: false,
+    };
+    list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
+}
+
 impl Document {
     /// The document of what was run.
     pub(crate) fn of(
@@ -243,9 +260,9 @@ impl Document {
         made: &Made,
         quick: bool,
         misses: &Misses,
-        proven: Vec<Verdict>,
+        others: Vec<Verdict>,
     ) -> Document {
-        let mut claims = proven;
+        let mut claims = others;
         for results in &made.results {
             claims.extend(judge(results, misses).iter().map(Verdict::from));
         }

@@ -148,9 +148,20 @@ fn closing(document: &Document) -> String {
     format!("{tally}\n{}\n", document.command)
 }
 
-/// A table for each paper in Markdown.
+/// How the claims of each kind stand, then a table for each paper, in Markdown.
 pub(crate) fn markdown(document: &Document) -> String {
-    let mut out = String::new();
+    let mut out = kinds(document).to_markdown();
+    let runs: usize = document.experiments.iter().map(|it| it.runs).sum();
+    let mut seeds: Vec<String> =
+        document.experiments.iter().map(|it| it.seed.to_string()).collect();
+    seeds.sort();
+    seeds.dedup();
+    out.push_str(&format!(
+        "\n{} experiments, {runs} runs, seed {}, plait {}.\n\n",
+        document.experiments.len(),
+        seeds.join(", "),
+        document.version
+    ));
     for (tag, title, place) in papers(document) {
         out.push_str(&format!("## {title} ({place})\n\n"));
         let titles = ["claim", "experiment", "kind", "paper says", "we got", "", "why not"];
@@ -163,6 +174,20 @@ pub(crate) fn markdown(document: &Document) -> String {
         out.push('\n');
     }
     out + &closing(document)
+}
+
+/// A line for each kind of claim, a column for each standing.
+fn kinds(document: &Document) -> Table {
+    let titles = ["", "claims"].into_iter().chain(document.tally.keys().map(String::as_str));
+    let mut table = Table::new(titles.map(|title| Column::new(title, Align::Left)).collect());
+    for kind in ["exact", "hard", "soft"] {
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.kind == kind).collect();
+        let count = |standing: &String| of.iter().filter(|it| it.standing == *standing).count();
+        let counts = document.tally.keys().map(|standing| count(standing).to_string());
+        let head = [kind.to_owned(), of.len().to_string()];
+        table.row(Emphasis::None, head.into_iter().chain(counts).collect());
+    }
+    table
 }
 
 /// Every claim, one a line.

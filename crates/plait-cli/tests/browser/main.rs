@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod devtools;
+mod papers;
 mod scenarios;
 
 use devtools::{Browser, Look};

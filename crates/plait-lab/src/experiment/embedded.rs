@@ -11,6 +11,7 @@ pub const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experi
 
 const MISSES: &str = include_str!("../../../../experiments/misses.toml");
 const PROVEN: &str = include_str!("../../../../experiments/proven.toml");
+const UNRUN: &str = include_str!("../../../../experiments/unrun.toml");
 
 /// Claims that are known not to hold, and why.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -19,6 +20,22 @@ pub struct Misses(pub BTreeMap<String, String>);
 /// Exact claims that tests of this repository prove.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Proven(pub BTreeMap<String, ProvenClaim>);
+
+/// Claims of the catalogue that no experiment judges and no test proves.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Unrun(pub BTreeMap<String, UnrunClaim>);
+
+/// A claim that nothing judges.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnrunClaim {
+    /// How much hangs on it.
+    pub kind: Kind,
+    /// What the paper says.
+    pub says: String,
+    /// What is missing.
+    pub why: String,
+}
 
 /// A claim that a test proves.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -47,6 +64,18 @@ impl Misses {
         Misses::from_toml("experiments/misses.toml", MISSES)
     }
 
+    /// Those beside the experiments of a directory, in `DIR/misses.toml`; without a directory or such
+    /// a file those of the project.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is not of its form.
+    pub fn beside(directory: Option<&Path>) -> Result<Misses, ScenarioError> {
+        let own = directory.map(|it| it.join("misses.toml")).filter(|it| it.exists());
+        let Some(file) = own else { return Misses::embedded() };
+        let text = std::fs::read_to_string(&file).map_err(|error| refusal(&file, &error))?;
+        Misses::from_toml(&file.display().to_string(), &text)
+    }
+
     /// Reads `[CLAIM] why = "..."` tables.
     ///
     /// # Errors
@@ -64,6 +93,16 @@ impl Proven {
     /// Where the file is not of its form.
     pub fn embedded() -> Result<Proven, ScenarioError> {
         Ok(Proven(read("experiments/proven.toml", PROVEN)?))
+    }
+}
+
+impl Unrun {
+    /// Those of the project.
+    ///
+    /// # Errors
+    /// Where the file is not of its form.
+    pub fn embedded() -> Result<Unrun, ScenarioError> {
+        Ok(Unrun(read("experiments/unrun.toml", UNRUN)?))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod array;
 mod axis;
+mod check;
 mod design;
 mod embedded;
 mod eval;
@@ -22,7 +23,7 @@ mod store;
 mod verdict;
 
 pub use axis::{Axis, Point};
-pub use embedded::{EMBEDDED, Misses, Proven, ProvenClaim, experiments};
+pub use embedded::{EMBEDDED, Misses, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use eval::Shown;
 pub use plan::{Plan, Planned};
 pub use results::{Results, RunRecord};
@@ -33,6 +34,7 @@ pub use store::{Store, fingerprint};
 pub use verdict::{Judged, Standing, figure, judge};
 
 use crate::scenario::{Draft, Given};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A figure or table of a paper.
@@ -84,7 +86,8 @@ pub enum RowSubject {
 }
 
 /// How much hangs on a claim.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A value that follows from first principles.
     Exact,

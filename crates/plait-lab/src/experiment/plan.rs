@@ -2,7 +2,7 @@
 
 use super::eval::{Cells, Evaluator};
 use super::names::Names;
-use super::{Experiment, RowSubject};
+use super::{Claim, Experiment, RowSubject};
 use crate::compare::{Cell, Subject};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::{Draft, Given, Reader};
@@ -97,20 +97,31 @@ fn all(experiment: &Experiment) -> BTreeSet<Spot> {
 
 /// The cells that the claims look at.
 fn looked_at(experiment: &Experiment) -> BTreeSet<Spot> {
-    let notebook = Notebook { experiment, seen: RefCell::default() };
+    asked(experiment, &experiment.claims).0
+}
+
+/// A cell that a claim looks at although it is not run.
+pub(super) fn not_run(experiment: &Experiment, claim: &Claim) -> Option<Spot> {
+    asked(experiment, std::slice::from_ref(claim)).1
+}
+
+/// The cells that claims ask for, and one that is not run.
+fn asked(experiment: &Experiment, claims: &[Claim]) -> (BTreeSet<Spot>, Option<Spot>) {
+    let notebook = Notebook { experiment, seen: RefCell::default(), missing: RefCell::default() };
     let rows = experiment.row_names();
     let names = Names { rows: &rows, axes: &experiment.axes, paths: &experiment.paths };
     let evaluator = Evaluator { names, cells: &notebook };
-    for claim in &experiment.claims {
+    for claim in claims {
         let _ = evaluator.judge(&claim.holds);
     }
-    notebook.seen.into_inner()
+    (notebook.seen.into_inner(), notebook.missing.into_inner())
 }
 
 /// Notes which cells are asked for.
 struct Notebook<'a> {
     experiment: &'a Experiment,
     seen: RefCell<BTreeSet<Spot>>,
+    missing: RefCell<Option<Spot>>,
 }
 
 impl Cells for Notebook<'_> {
@@ -125,6 +136,8 @@ impl Cells for Notebook<'_> {
     fn values(&self, row: usize, at: &[usize], _: &str) -> Vec<f64> {
         if runs_at(self.experiment, row, at) {
             self.seen.borrow_mut().insert((row, at.to_vec()));
+        } else {
+            *self.missing.borrow_mut() = Some((row, at.to_vec()));
         }
         vec![1.0]
     }

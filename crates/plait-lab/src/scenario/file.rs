@@ -232,6 +232,21 @@ impl<'a> Source<'a> {
 
     /// The text of a value as the command line would have it. A list gives several texts where the
     /// setting repeats, and otherwise one with commas.
+    /// Where a byte of a text stands; where the text has escapes, about there.
+    pub(crate) fn place_within(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        at: usize,
+        field: &str,
+    ) -> Place {
+        let span = value.span();
+        let raw = self.text.get(span.clone()).unwrap_or_default();
+        let quotes = ["\"\"\"\r\n", "\"\"\"\n", "\"\"\"", "'''\r\n", "'''\n", "'''", "\"", "'"];
+        let opening = quotes.into_iter().find(|quote| raw.starts_with(quote)).map_or(0, str::len);
+        let start = (span.start + opening + at).min(span.end.max(span.start));
+        self.place(&(start..start), field)
+    }
+
     pub(crate) fn texts(
         &self,
         value: &Spanned<DeValue<'_>>,

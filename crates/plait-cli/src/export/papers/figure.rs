@@ -1,6 +1,6 @@
 //! From the cells of an experiment to its pictures.
 
-use super::plot::{Plot, Scale};
+use super::plot::{Plot, Scale, Side};
 use plait_lab::experiment::{Picture, Results, figure};
 use plait_lab::stats::percentile;
 
@@ -32,23 +32,27 @@ pub(crate) fn draw(results: &Results) -> Vec<Drawn> {
                     format!("{} {}", axis.name, axis.points[*point].text)
                 })
                 .collect();
-            let title = if place.is_empty() {
-                picture.title.clone()
-            } else {
-                format!("{}, {}", picture.title, place.join(", "))
+            let title = match picture.title.as_str() {
+                "" => picture.measure.clone(),
+                title => title.to_owned(),
+            };
+            let title = match place.as_slice() {
+                [] => title,
+                place => format!("{title}, {}", place.join(", ")),
             };
             let view = View { results, picture, fixed, title: &title };
+            let name = format!("{}-{}-{}", experiment.id, number + 1, panel + 1);
             let svg = match picture.kind.as_str() {
                 "line" => view.lines(),
                 "bars" => view.bars(),
                 "box" => view.boxes(),
                 "cdf" => view.distribution(),
-                _ => view.heat(),
+                _ => {
+                    drawn.extend(view.heats(&name));
+                    continue;
+                }
             };
-            if let Some(svg) = svg {
-                let name = format!("{}-{}-{}", experiment.id, number + 1, panel + 1);
-                drawn.push(Drawn { name, title, svg });
-            }
+            drawn.extend(svg.map(|svg| Drawn { name, title: title.clone(), svg }));
         }
     }
     drawn
@@ -138,11 +142,10 @@ impl View<'_> {
         let all = table.rows.iter().flat_map(|(_, values)| values).flatten().flatten().copied();
         let x = Scale::over(places.iter().copied(), self.picture.log.0 && !words, false);
         let y = Scale::over(all, self.picture.log.1, true);
-        let mut plot = Plot::new(self.title, x, y, &View::series(&table));
-        plot.vertical(self.unit());
+        let series = View::series(&table);
+        let mut plot = Plot::new(self.title, (x, y), &series, self.unit(), Side::Numbers);
         if words {
-            label(&mut plot, &places, &table.words);
-            plot.name(self.axis_name());
+            plot.words(&places, &table.words, self.axis_name());
         } else {
             plot.horizontal(self.axis_name());
         }
@@ -214,28 +217,32 @@ impl View<'_> {
     fn groups(&self, table: &Table, y: Scale) -> Plot {
         // Groups stand at whole numbers.
         let x = Scale::of(-0.5, table.words.len() as f64 - 0.5);
-        let mut plot = Plot::new(self.title, x, y, &View::series(table));
-        plot.vertical(self.unit());
+        let series = View::series(table);
+        let mut plot = Plot::new(self.title, (x, y), &series, self.unit(), Side::Numbers);
         let places: Vec<f64> = (0..table.words.len()).map(|at| at as f64).collect();
-        label(&mut plot, &places, &table.words);
-        plot.name(self.axis_name());
+        plot.words(&places, &table.words, self.axis_name());
         plot
     }
 
-    /// The share of the points at which the median is at most so much.
+    /// The share of the points at which the median is at most so much; without a horizontal axis
+    /// that of the runs.
     fn distribution(&self) -> Option<String> {
         let table = self.table()?;
+        let points = self.picture.x.is_some();
         let medians = |values: &[Option<Vec<f64>>]| -> Vec<f64> {
-            let mut list: Vec<f64> =
-                values.iter().filter_map(|runs| Some(spread(runs.as_deref()?)?[1])).collect();
+            let runs = values.iter().filter_map(Option::as_deref);
+            let mut list: Vec<f64> = match points {
+                true => runs.filter_map(|runs| Some(spread(runs)?[1])).collect(),
+                false => runs.flatten().copied().collect(),
+            };
             list.sort_by(f64::total_cmp);
             list
         };
         let all: Vec<Vec<f64>> = table.rows.iter().map(|(_, values)| medians(values)).collect();
         let x = Scale::over(all.iter().flatten().copied(), self.picture.log.0, false);
         let y = Scale::over([0.0, 1.0].into_iter(), false, true);
-        let mut plot = Plot::new(self.title, x, y, &View::series(&table));
-        plot.vertical("share of the points");
+        let name = if points { "share of the points" } else { "share of the runs" };
+        let mut plot = Plot::new(self.title, (x, y), &View::series(&table), name, Side::Numbers);
         plot.horizontal(self.unit());
         for (row, list) in all.iter().enumerate() {
             let count = list.len() as f64;
@@ -249,51 +256,65 @@ impl View<'_> {
         Some(plot.finish())
     }
 
-    /// The median of the first row, relative to another where one is named.
-    fn heat(&self) -> Option<String> {
+    /// The medians of each row, relative to another where one is named: a picture each, the colours
+    /// of all for the same range.
+    fn heats(&self, name: &str) -> Vec<Drawn> {
         let (columns, lines) = (self.words(self.picture.x), self.words(self.picture.y));
-        let row = *self.picture.rows.first()?;
-        let value = |x: usize, y: usize| {
-            let of = |row| Some(spread(&self.runs(row, Some(x), Some(y))?)?[1]);
+        let value = |row: usize, x: usize, y: usize| {
+            let of = |row| {
+                let point = |axis: Option<usize>, at| axis.map(|_| at);
+                let runs = self.runs(row, point(self.picture.x, x), point(self.picture.y, y))?;
+                Some(spread(&runs)?[1])
+            };
             let own = of(row)?;
             Some(match self.picture.against {
                 Some(other) => own / of(other)?,
                 None => own,
             })
         };
-        let grid: Vec<(usize, usize, f64)> = (0..columns.len())
-            .flat_map(|x| (0..lines.len()).map(move |y| (x, y)))
-            .filter_map(|(x, y)| Some((x, y, value(x, y)?)))
+        let grid = |row: &usize| -> Vec<(usize, usize, f64)> {
+            (0..columns.len())
+                .flat_map(|x| (0..lines.len()).map(move |y| (x, y)))
+                .filter_map(|(x, y)| Some((x, y, value(*row, x, y)?)))
+                .collect()
+        };
+        let rows: Vec<usize> = self
+            .picture
+            .rows
+            .iter()
+            .copied()
+            .filter(|row| Some(*row) != self.picture.against)
             .collect();
-        let least = grid.iter().map(|cell| cell.2).fold(f64::INFINITY, f64::min);
-        let most = grid.iter().map(|cell| cell.2).fold(f64::NEG_INFINITY, f64::max);
-        if grid.is_empty() {
-            return None;
+        let grids: Vec<Vec<(usize, usize, f64)>> = rows.iter().map(grid).collect();
+        let all = || grids.iter().flatten().map(|cell| cell.2);
+        let least = all().fold(f64::INFINITY, f64::min);
+        let most = all().fold(f64::NEG_INFINITY, f64::max);
+        let names = &self.results.plan.experiment;
+        let mut drawn = Vec::new();
+        for (at, (row, grid)) in rows.iter().zip(&grids).enumerate().filter(|it| !it.1.1.is_empty())
+        {
+            let title = format!("{}: {}", self.title, names.rows[*row].name);
+            let side = |count: usize| Scale::of(-0.5, count as f64 - 0.5);
+            let scales = (side(columns.len()), side(lines.len()));
+            let upward = self.picture.y.map_or("", |axis| names.axes[axis].name.as_str());
+            let mut plot = Plot::new(&title, scales, &[], upward, Side::Words(&lines));
+            for (x, y, value) in grid {
+                let share = if most > least { (value - least) / (most - least) } else { 0.5 };
+                let says = format!("{}, {}: {}", columns[*x], lines[*y], figure(*value));
+                plot.cell(*x as f64, *y as f64, share, &brief(*value), &says);
+            }
+            let places: Vec<f64> = (0..columns.len()).map(|at| at as f64).collect();
+            plot.words(&places, &columns, self.axis_name());
+            let name = if at == 0 { name.to_owned() } else { format!("{name}-{}", at + 1) };
+            drawn.push(Drawn { name, title, svg: plot.finish() });
         }
-        let side = |count: usize| Scale::of(-0.5, count as f64 - 0.5);
-        let mut plot = Plot::new(self.title, side(columns.len()), side(lines.len()), &[]);
-        for (x, y, value) in grid {
-            let share = if most > least { (value - least) / (most - least) } else { 0.5 };
-            plot.cell(x as f64, y as f64, share, &figure(value));
-        }
-        let places: Vec<f64> = (0..columns.len()).map(|at| at as f64).collect();
-        label(&mut plot, &places, &columns);
-        for (at, word) in lines.iter().enumerate() {
-            plot.beside(at as f64, word);
-        }
-        plot.name(self.axis_name());
-        Some(plot.finish())
+        drawn
     }
 }
 
-/// As many words as there is room for.
-fn label(plot: &mut Plot, places: &[f64], words: &[String]) {
-    let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(1).max(1);
-    let room = (52 / longest).max(1);
-    let every = words.len().div_ceil(room).max(1);
-    for (at, word) in words.iter().enumerate().filter(|(at, _)| at % every == 0) {
-        plot.below(places[at], word);
-    }
+/// A number for a cell of a heat map: as short as a difference between cells allows.
+fn brief(value: f64) -> String {
+    if value.abs() < 10.0 { format!("{value:.2}") } else { figure(value) }
 }
 
 /// Where a bar of a group stands.
@@ -309,3 +330,7 @@ fn spread(runs: &[f64]) -> Option<[f64; 3]> {
     sorted.sort_by(f64::total_cmp);
     Some([percentile(&sorted, 5.0)?, percentile(&sorted, 50.0)?, percentile(&sorted, 95.0)?])
 }
+
+#[cfg(test)]
+#[path = "legible.rs"]
+mod tests;

@@ -3,12 +3,35 @@
 use super::escaped;
 use std::fmt::Write;
 
-/// Width and height of the drawing; it is scaled to the room that it gets, a phone's width at least.
-const SIZE: (f64, f64) = (420.0, 270.0);
-/// Left, right, top and bottom edge of the plane.
-const EDGES: (f64, f64, f64, f64) = (52.0, 8.0, 26.0, 40.0);
-/// Room of a character of the legend.
-const LETTER: f64 = 6.2;
+/// Width of the drawing, and the height of its plane; it is scaled to the room that it gets, a
+/// phone's width at least.
+const SIZE: (f64, f64) = (380.0, 200.0);
+/// Room of a character, in the widest of the fonts that a page may be shown in.
+const LETTER: f64 = 6.4;
+/// Height of a line of text.
+const LINE: f64 = 13.0;
+/// Between the plane and the words below it, which keep clear of the lowest word beside it.
+const DROP: f64 = 4.0;
+/// Room of the vertical axis' name.
+const NAME: f64 = 18.0;
+/// Right of the plane.
+const RIGHT: f64 = 8.0;
+/// What two words on the same height keep between them.
+const GAP: f64 = 6.0;
+
+/// How wide a text is at most.
+fn room(text: &str) -> f64 {
+    LETTER * text.chars().count() as f64
+}
+
+/// What stands beside the vertical axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side<'a> {
+    /// The numbers of the scale, with lines across the plane.
+    Numbers,
+    /// A word at each whole number.
+    Words(&'a [String]),
+}
 
 /// A range of numbers on a side of the drawing.
 #[derive(Clone, Copy, Debug)]
@@ -89,100 +112,154 @@ pub(super) struct Plot {
     svg: String,
     x: Scale,
     y: Scale,
+    /// Left and upper edge of the plane, and the end of all that is written below it.
+    left: f64,
+    top: f64,
+    bottom: f64,
 }
 
 impl Plot {
-    /// An empty plane with its axes, and the names of the series above it.
-    pub(super) fn new(title: &str, x: Scale, y: Scale, series: &[(usize, &str)]) -> Plot {
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" \
-             class=\"plot\"><title>{}</title>",
-            SIZE.0,
-            SIZE.1,
-            escaped(title)
+    /// An empty plane with the names of the series above it, and its vertical axis with its name.
+    pub(super) fn new(
+        title: &str,
+        scales: (Scale, Scale),
+        series: &[(usize, &str)],
+        name: &str,
+        side: Side<'_>,
+    ) -> Plot {
+        let (x, y) = scales;
+        let beside: Vec<(f64, String)> = match side {
+            Side::Numbers => y.ticks().into_iter().map(|tick| (tick, number(tick))).collect(),
+            Side::Words(words) => {
+                words.iter().enumerate().map(|(at, word)| (at as f64, word.clone())).collect()
+            }
+        };
+        let widest = beside.iter().map(|(_, text)| room(text)).fold(0.0, f64::max);
+        let left = NAME + widest.min(SIZE.0 / 3.0) + GAP;
+        let mut plot = Plot { svg: String::new(), x, y, left, top: 8.0, bottom: 0.0 };
+        plot.legend(series);
+        plot.bottom = plot.top + SIZE.1;
+        // Words keep a line's height between them.
+        let lines = (SIZE.1 / LINE) as usize;
+        let every = match side {
+            Side::Numbers => 1,
+            Side::Words(words) => words.len().div_ceil(lines).max(1),
+        };
+        for (value, text) in beside.into_iter().step_by(every) {
+            let (_, height) = plot.at(x.low, value);
+            if matches!(side, Side::Numbers) {
+                let right = SIZE.0 - RIGHT;
+                let _ = write!(
+                    plot.svg,
+                    "<line x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{height:.1}\" y2=\"{height:.1}\" class=\"g\"/>",
+                );
+            }
+            plot.word(left - 4.0, height + 3.5, "t e", &text);
+        }
+        let middle = plot.top + SIZE.1 / 2.0;
+        let _ = write!(
+            plot.svg,
+            "<text x=\"11\" y=\"{middle:.1}\" class=\"t m\" transform=\"rotate(-90 11 {middle:.1})\">{}</text>",
+            escaped(&shortened(name, SIZE.1))
         );
-        let mut at = EDGES.0;
-        let mut line = 10.0;
+        let before = std::mem::take(&mut plot.svg);
+        plot.svg = format!("<title>{}</title>{before}", escaped(title));
+        plot
+    }
+
+    /// The names of the series, in as many lines as they need.
+    fn legend(&mut self, series: &[(usize, &str)]) {
+        let (first, mut line) = (self.left, 10.0);
+        let mut at = first;
         for (colour, name) in series {
-            let room = 16.0 + LETTER * name.chars().count() as f64;
-            if at + room > SIZE.0 && at > EDGES.0 {
-                (at, line) = (EDGES.0, line + 12.0);
+            let wide = 12.0 + room(name) + GAP;
+            if at + wide > SIZE.0 && at > first {
+                (at, line) = (first, line + LINE);
             }
             let _ = write!(
-                svg,
-                "<rect x=\"{at:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\" class=\"f{colour}\"/>\
-                 <text x=\"{:.1}\" y=\"{line:.1}\" class=\"k\">{}</text>",
-                line - 8.0,
-                at + 12.0,
-                escaped(name)
-            );
-            at += room;
-        }
-        Plot { svg, x, y }
-    }
-
-    fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        let (left, right, top, bottom) = EDGES;
-        let width = SIZE.0 - left - right;
-        let height = SIZE.1 - top - bottom;
-        (
-            left + width * self.x.share(x).clamp(-0.02, 1.02),
-            top + height * (1.0 - self.y.share(y).clamp(-0.02, 1.02)),
-        )
-    }
-
-    /// Lines and numbers of the vertical axis, and its name.
-    pub(super) fn vertical(&mut self, name: &str) {
-        for tick in self.y.ticks() {
-            let (_, y) = self.at(self.x.low, tick);
-            let _ = write!(
                 self.svg,
-                "<line x1=\"{}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"g\"/>\
-                 <text x=\"{}\" y=\"{:.1}\" class=\"t e\">{}</text>",
-                EDGES.0,
-                SIZE.0 - EDGES.1,
-                EDGES.0 - 4.0,
-                y + 3.5,
-                number(tick)
+                "<rect x=\"{at:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\" class=\"f{colour}\"/>",
+                line - 8.0,
             );
+            self.word(at + 12.0, line, "k", name);
+            at += wide;
         }
-        let _ = write!(
-            self.svg,
-            "<text x=\"11\" y=\"{:.1}\" class=\"t m\" transform=\"rotate(-90 11 {:.1})\">{}</text>",
-            SIZE.1 / 2.0,
-            SIZE.1 / 2.0,
-            escaped(name)
-        );
+        if !series.is_empty() {
+            self.top = line + 12.0;
+        }
     }
 
-    /// Numbers of the horizontal axis.
-    pub(super) fn horizontal(&mut self, name: &str) {
-        for tick in self.x.ticks() {
-            self.below(tick, &number(tick));
-        }
-        self.name(name);
-    }
-
-    /// A word under the horizontal axis.
-    pub(super) fn below(&mut self, x: f64, text: &str) {
-        let (x, _) = self.at(x, self.y.low);
-        let y = SIZE.1 - EDGES.3 + 13.0;
+    fn word(&mut self, x: f64, y: f64, class: &str, text: &str) {
         let _ = write!(
             self.svg,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"t m\">{}</text>",
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>",
             escaped(text)
         );
     }
 
+    fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        let width = SIZE.0 - self.left - RIGHT;
+        (
+            self.left + width * self.x.share(x).clamp(-0.02, 1.02),
+            self.top + SIZE.1 * (1.0 - self.y.share(y).clamp(-0.02, 1.02)),
+        )
+    }
+
+    /// Numbers of the horizontal axis, those that have room, and its name.
+    pub(super) fn horizontal(&mut self, name: &str) {
+        let ticks = self.x.ticks().into_iter().map(|tick| (tick, number(tick)));
+        let placed = self.placed(ticks);
+        let mut end = f64::NEG_INFINITY;
+        for (x, text) in placed {
+            let half = room(&text) / 2.0;
+            if x - half >= end + GAP {
+                self.word(x, self.top + SIZE.1 + DROP + LINE, "t m", &text);
+                end = x + half;
+            }
+        }
+        self.bottom += DROP + LINE;
+        self.name(name);
+    }
+
+    /// Words under the horizontal axis at evenly spaced values, in one line, or in two where one is
+    /// too short, or some of them; and the name of the axis.
+    pub(super) fn words(&mut self, values: &[f64], words: &[String], name: &str) {
+        let most = (SIZE.0 - self.left - RIGHT) / 2.0;
+        let words = words.iter().map(|word| shortened(word, most));
+        let placed = self.placed(values.iter().copied().zip(words));
+        let fits = |every: usize, lines: usize| {
+            let some: Vec<&(f64, String)> = placed.iter().step_by(every).collect();
+            let apart = |pair: (&&(f64, String), &&(f64, String))| {
+                (pair.1.0 - pair.0.0).abs() >= (room(&pair.0.1) + room(&pair.1.1)) / 2.0 + GAP
+            };
+            some.iter().zip(some.iter().skip(lines)).all(apart)
+        };
+        let ways = (1..=placed.len().max(1)).flat_map(|every| [(every, 1), (every, 2)]);
+        let (every, lines) = ways.into_iter().find(|way| fits(way.0, way.1)).unwrap_or((1, 1));
+        for (at, (x, text)) in placed.iter().step_by(every).enumerate() {
+            let line = (at % lines) as f64;
+            self.word(*x, self.top + SIZE.1 + DROP + LINE * (1.0 + line), "t m", text);
+        }
+        self.bottom += DROP + LINE * lines as f64;
+        self.name(name);
+    }
+
+    /// Where the middle of each text stands, so that none goes beyond the drawing.
+    fn placed(&self, texts: impl Iterator<Item = (f64, String)>) -> Vec<(f64, String)> {
+        let inside = |(value, text): (f64, String)| {
+            let half = room(&text) / 2.0;
+            let (x, _) = self.at(value, self.y.low);
+            (x.min(SIZE.0 - half).max(half), text)
+        };
+        texts.map(inside).collect()
+    }
+
     /// The name of the horizontal axis.
-    pub(super) fn name(&mut self, name: &str) {
-        let _ = write!(
-            self.svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" class=\"t m\">{}</text>",
-            (SIZE.0 + EDGES.0) / 2.0,
-            SIZE.1 - 8.0,
-            escaped(name)
-        );
+    fn name(&mut self, name: &str) {
+        if !name.is_empty() {
+            self.bottom += LINE;
+            self.word((SIZE.0 + self.left) / 2.0, self.bottom, "t m", &shortened(name, SIZE.0));
+        }
     }
 
     /// A line through points.
@@ -231,38 +308,32 @@ impl Plot {
         );
     }
 
-    /// A cell of a heat map, `share` of the way to the full colour.
-    pub(super) fn cell(&mut self, x: f64, y: f64, share: f64, text: &str) {
+    /// A cell of a heat map, `share` of the way to the full colour; its number where it has room.
+    pub(super) fn cell(&mut self, x: f64, y: f64, share: f64, text: &str, says: &str) {
         let (left, bottom) = self.at(x - 0.5, y - 0.5);
         let (right, top) = self.at(x + 0.5, y + 0.5);
         let _ = write!(
             self.svg,
             "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" class=\"f0\" \
-             opacity=\"{:.3}\"/><text x=\"{:.1}\" y=\"{:.1}\" class=\"h m\">{}</text>",
+             opacity=\"{:.3}\"><title>{}</title></rect>",
             right - left,
             bottom - top,
-            0.08 + 0.6 * share.clamp(0.0, 1.0),
-            (left + right) / 2.0,
-            (top + bottom) / 2.0 + 4.0,
-            escaped(text)
+            0.04 + 0.46 * share.clamp(0.0, 1.0),
+            escaped(says),
         );
+        if room(text) + 2.0 <= right - left && LINE <= bottom - top {
+            self.word((left + right) / 2.0, (top + bottom) / 2.0 + 4.0, "h m", text);
+        }
     }
 
-    /// A word beside the vertical axis.
-    pub(super) fn beside(&mut self, y: f64, text: &str) {
-        let (_, y) = self.at(self.x.low, y);
-        let _ = write!(
-            self.svg,
-            "<text x=\"{}\" y=\"{:.1}\" class=\"t e\">{}</text>",
-            EDGES.0 - 4.0,
-            y + 3.5,
-            escaped(text)
-        );
-    }
-
-    pub(super) fn finish(mut self) -> String {
-        self.svg.push_str("</svg>");
-        self.svg
+    pub(super) fn finish(self) -> String {
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {:.0}\" role=\"img\" \
+             class=\"plot\">{}</svg>",
+            SIZE.0,
+            self.bottom + 6.0,
+            self.svg
+        )
     }
 
     /// The least of the vertical axis: where bars stand.
@@ -271,13 +342,25 @@ impl Plot {
     }
 }
 
+/// A text that is cut where it is wider than `most`.
+fn shortened(text: &str, most: f64) -> String {
+    let letters = (most / LETTER) as usize;
+    if text.chars().count() <= letters {
+        return text.to_owned();
+    }
+    text.chars().take(letters.saturating_sub(1)).chain(['\u{2026}']).collect()
+}
+
 /// A number of an axis.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     if size >= 1e6 {
         return format!("{}M", trimmed(value / 1e6));
     }
-    if size >= 1e4 { format!("{}k", trimmed(value / 1e3)) } else { trimmed(value) }
+    if size >= 1e4 {
+        return format!("{}k", trimmed(value / 1e3));
+    }
+    if size > 0.0 && size < 1e-3 { format!("{value:.0e}") } else { trimmed(value) }
 }
 
 fn trimmed(value: f64) -> String {
@@ -308,7 +391,7 @@ mod tests {
 
     #[test]
     fn numbers_of_axes_are_short() {
-        let texts = [0.0, 0.25, 15.0, 20_000.0, 6e6].map(number);
-        assert_eq!(texts, ["0", "0.25", "15", "20k", "6M"]);
+        let texts = [0.0, 0.25, 0.0004, 15.0, 20_000.0, 6e6].map(number);
+        assert_eq!(texts, ["0", "0.25", "4e-4", "15", "20k", "6M"]);
     }
 }

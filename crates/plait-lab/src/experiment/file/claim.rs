@@ -20,7 +20,10 @@ impl Reader<'_> {
             (String::new(), None, false, String::new(), None);
         for (key, value) in entries {
             let field = format!("{field}.{}", key.get_ref());
-            let text = self.text(value, &field)?;
+            let text = match key.get_ref().as_ref() {
+                "id" | "says" | "holds" => self.prose(value, &field)?,
+                _ => self.text(value, &field)?,
+            };
             let given = Given { place: self.source.place(&value.span(), &field), text };
             match key.get_ref().as_ref() {
                 "id" => id = given.text,
@@ -39,7 +42,9 @@ impl Reader<'_> {
                         axes: &self.experiment.axes,
                         paths: &self.experiment.paths,
                     };
-                    holds = Some(Statement::parse(&given.text, &given.place, &names)?);
+                    let locate = |at| self.source.place_within(value, at, &field);
+                    let text = self.source.text(value, &field)?;
+                    holds = Some(Statement::parse(&text, &locate, &names)?);
                 }
                 _ => return Err(self.unknown(key, "key of a claim", CLAIM_KEYS.iter().copied())),
             }
@@ -59,6 +64,7 @@ impl Reader<'_> {
             holds: holds.ok_or_else(|| missing("holds"))?,
         };
         self.experiment.claims.push(claim);
+        self.places.claims.push(place);
         Ok(())
     }
 }

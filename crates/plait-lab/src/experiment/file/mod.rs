@@ -5,6 +5,7 @@ mod picture;
 mod row;
 mod sweep;
 
+use super::check::{Places, check};
 use super::{Experiment, Quick, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::file::{Source, in_order};
@@ -58,6 +59,7 @@ impl Experiment {
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let mut reader = Reader {
             source: &source,
+            places: Places::default(),
             experiment: Experiment {
                 id: file.trim_end_matches(".toml").to_owned(),
                 title: String::new(),
@@ -90,12 +92,14 @@ impl Experiment {
             return Err(ScenarioError::new(&place, Fault::Missing, "", "it has no title")
                 .allow("title = \"...\""));
         }
+        check(&reader.experiment, &reader.places)?;
         Ok(reader.experiment)
     }
 }
 
 struct Reader<'a> {
     source: &'a Source<'a>,
+    places: Places,
     experiment: Experiment,
 }
 
@@ -104,8 +108,8 @@ impl Reader<'_> {
     fn plain(&mut self, key: &Spanned<DeString<'_>>, value: &Spanned<DeValue<'_>>) -> Result<()> {
         let name = key.get_ref().as_ref();
         match name {
-            "title" => self.experiment.title = self.text(value, name)?,
-            "reported" => self.experiment.reported = self.text(value, name)?,
+            "title" => self.experiment.title = self.prose(value, name)?,
+            "reported" => self.experiment.reported = self.prose(value, name)?,
             "notes" => self.experiment.notes = self.texts(value, name)?,
             "sweep" | "row" | "claim" | "picture" | "quick" => {}
             "schedulers" => {
@@ -190,6 +194,14 @@ impl Reader<'_> {
     fn text(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
         let text = self.source.text(value, field)?;
         Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// A text that is no number and no switch.
+    fn prose(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<String> {
+        match value.get_ref() {
+            DeValue::String(_) => self.text(value, field),
+            _ => Err(self.source.mistyped(value, field, "a text, \"...\"")),
+        }
     }
 
     fn texts(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Vec<String>> {

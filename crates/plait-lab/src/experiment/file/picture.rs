@@ -52,7 +52,7 @@ impl Reader<'_> {
                     }
                     picture.kind = text;
                 }
-                "title" => picture.title = self.text(value, &field)?,
+                "title" => picture.title = self.prose(value, &field)?,
                 "measure" => {
                     let text = self.text(value, &field)?;
                     let parts: Vec<&str> = text.split('.').collect();
@@ -95,6 +95,18 @@ impl Reader<'_> {
             let place = self.source.place(&whole.span(), field);
             let problem = "a picture has a kind and a measure";
             return Err(ScenarioError::new(&place, Fault::Missing, "", problem));
+        }
+        let wanted = match picture.kind.as_str() {
+            "line" if picture.x.is_none() => "x",
+            "heat" if picture.x.is_none() || picture.y.is_none() => "x and y",
+            _ => "",
+        };
+        if !wanted.is_empty() {
+            let place = self.source.place(&whole.span(), field);
+            let problem = format!("a picture of the kind {} has {wanted}", picture.kind);
+            let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+            return Err(ScenarioError::new(&place, Fault::Missing, "", &problem)
+                .allow(&format!("x = AXIS, y = AXIS; the axes are {}", known.join(", "))));
         }
         if picture.rows.is_empty() {
             picture.rows = (0..rows.len()).collect();

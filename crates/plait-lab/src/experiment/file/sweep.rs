@@ -56,10 +56,12 @@ impl Reader<'_> {
             None if axis.points.len() > MOST_POINTS => format!("more than {MOST_POINTS} points"),
             None => {
                 self.experiment.axes.push(axis);
+                self.places.axes.push(place);
                 return Ok(());
             }
         };
-        Err(ScenarioError::new(&place, Fault::Invalid, "", &problem))
+        Err(ScenarioError::new(&place, Fault::Invalid, "", &problem)
+            .allow("[\"10ms\", \"40ms\"], a range \"10ms..100ms:4\", or { design = 200, ... }"))
     }
 
     /// A text, or `{ is = TEXT, field = TEXT, ... }`.

@@ -22,11 +22,11 @@ impl Statement {
     /// Where it does not follow the grammar or names what is not there.
     pub(in crate::experiment) fn parse(
         text: &str,
-        place: &Place,
+        locate: &dyn Fn(usize) -> Place,
         names: &Names<'_>,
     ) -> Result<Statement> {
         let mut reader =
-            Reader { rest: text.trim_start(), text, place, names, row: false, parts: 0 };
+            Reader { rest: text.trim_start(), text, locate, names, row: false, parts: 0 };
         let mut each = Vec::new();
         if reader.take_word("for") {
             loop {
@@ -49,7 +49,7 @@ impl Statement {
 struct Reader<'a> {
     rest: &'a str,
     text: &'a str,
-    place: &'a Place,
+    locate: &'a dyn Fn(usize) -> Place,
     names: &'a Names<'a>,
     /// `row` stands for the rows of `for`.
     row: bool,
@@ -60,7 +60,17 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn refuse(&self, problem: &str) -> ScenarioError {
         let given = if self.rest.is_empty() { self.text.trim() } else { self.rest };
-        ScenarioError::new(self.place, Fault::Invalid, given, problem).allow(GRAMMAR)
+        let given = given.split_whitespace().collect::<Vec<_>>().join(" ");
+        let place = (self.locate)(self.text.len() - self.rest.len());
+        ScenarioError::new(&place, Fault::Invalid, &given, problem).allow(GRAMMAR)
+    }
+
+    /// Where a word stands that was just read, or is about to be.
+    fn place(&self, word: &str) -> Place {
+        let read = self.text.len() - self.rest.len();
+        let ahead = self.rest.starts_with(word);
+        let before = self.text[..read].rfind(word).filter(|_| !ahead);
+        (self.locate)(before.unwrap_or(read))
     }
 
     fn unknown<'b>(
@@ -69,7 +79,7 @@ impl<'a> Reader<'a> {
         given: &str,
         names: impl IntoIterator<Item = &'b str>,
     ) -> ScenarioError {
-        ScenarioError::unknown(self.place, what, given, names)
+        ScenarioError::unknown(&self.place(given), what, given, names)
     }
 
     fn take(&mut self, sign: &str) -> bool {
@@ -352,7 +362,7 @@ impl<'a> Reader<'a> {
         let Some((measure, more)) = parts.split_first() else {
             return Err(self.refuse("a row is followed by `.MEASURE`"));
         };
-        let (measure, more) = self.names.measure(measure, more, self.place)?;
+        let (measure, more) = self.names.measure(measure, more, &self.place(measure))?;
         let statistic = match more {
             [] => Statistic::Median,
             [name] => Statistic::named(name)
