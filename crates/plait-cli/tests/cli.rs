@@ -347,6 +347,18 @@ fn an_address_without_a_port_is_refused_with_the_flag_and_the_remedy() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn addresses_of_the_host_are_refused_with_the_remedy() {
+    let serve = ["serve", "--listen", "127.0.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
+    let said = refusal(&plait(&serve), 2);
+    assert!(said.contains("--listen: `127.0.0.1`: the kernel of this host"), "{said}");
+    assert!(said.contains("--public ADDR:PORT"), "{said}");
+    let get = ["get", "10.77.0.1:80", "--from", "::1", "--dry-run"];
+    let said = refusal(&plait(&get), 2);
+    assert!(said.contains("--from: `::1`") && said.contains("--from eth0"), "{said}");
+}
+
+#[test]
 fn a_rule_that_cannot_be_is_refused_with_its_place() {
     let file = directory("rules").join("rules.txt");
     let path = file.to_str().unwrap();

@@ -260,10 +260,15 @@ impl Engine {
     /// The relay of a connection is over; with a problem, so is the connection at once.
     fn end(&mut self, conn: ConnId, problem: Option<String>) {
         let now = self.stack.clock.now();
-        let moved = self.relays.remove(&conn).map(|relay| relay.moved).unwrap_or_default();
+        let relay = self.relays.remove(&conn);
+        let why = match relay.as_ref().is_some_and(|relay| relay.established) {
+            true => "the peer has reset the connection, or has not answered for too long",
+            false => "nobody took the connection: is a server there, and do its answers come back?",
+        };
+        let moved = relay.map(|relay| relay.moved).unwrap_or_default();
         let stats = self.stack.endpoint.stats(conn);
         let failed = stats.as_ref().is_none_or(|it| it.state == ConnectionState::Failed);
-        let problem = problem.or_else(|| failed.then(|| "the connection has failed".to_owned()));
+        let problem = problem.or_else(|| failed.then(|| why.to_owned()));
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
         self.tally.failed += u64::from(problem.is_some());

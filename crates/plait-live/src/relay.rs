@@ -80,6 +80,8 @@ pub(crate) struct Relay {
     introduction: u64,
     /// What the socket is told once the connection is there, or is not: until then it is left alone.
     greeting: Option<Box<Greeting>>,
+    /// The connection was there.
+    pub(crate) established: bool,
     /// When it began, and the address that the peer came from.
     pub(crate) since: Time,
     pub(crate) from: Option<IpAddr>,
@@ -99,6 +101,7 @@ impl Relay {
             moved: Moved::default(),
             introduction: 0,
             greeting: None,
+            established: false,
             since: Time::ZERO,
             from: None,
         }
@@ -106,7 +109,7 @@ impl Relay {
 
     /// The same, opened by a peer.
     pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay {
-        Relay { since, from, ..self }
+        Relay { since, from, established: true, ..self }
     }
 
     /// Before all else the socket is told this.
@@ -178,6 +181,8 @@ impl Relay {
         let more =
             self.feed_socket(now, endpoint, piece)? | self.feed_peer(now, endpoint, piece)?;
         let state = endpoint.state(self.conn);
+        let without = [ConnectionState::Connecting, ConnectionState::Failed];
+        self.established |= !without.contains(&state);
         let ended = self.told_socket && self.socket_ended && self.to_peer.is_empty();
         Ok(match state {
             ConnectionState::Failed => Course::Over,

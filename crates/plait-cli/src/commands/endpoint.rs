@@ -9,7 +9,7 @@ use plait_core::{Config, ConnectionSpec};
 use plait_live::{Origin, Rules, Signals, Wish};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -175,6 +175,20 @@ fn is_device(name: &str) -> bool {
     !none && Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
 }
 
+/// Refuses an address that the kernel of this host has: it answers there itself, and plait would hear
+/// nothing. `remedy` is what to do.
+pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), Failure> {
+    let which = if address.is_ipv4() { "ipv4" } else { "ipv6" };
+    let file = format!("/proc/sys/net/{which}/ip_nonlocal_bind");
+    let any = std::fs::read_to_string(file).is_ok_and(|text| text.trim() != "0");
+    // A socket takes an address that the host has, and no other one.
+    if any || UdpSocket::bind((address, 0)).is_err() {
+        return Ok(());
+    }
+    let problem = "the kernel of this host has this address and answers there itself";
+    Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
+}
+
 /// Where to dial from; `flag` gave it. A device alone gets an address that is for tests of networks
 /// (RFC 2544) and unlikely to be used by another process.
 pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> {
@@ -186,7 +200,11 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
         };
         let is_device = device.is_none() && is_device(address);
         let origin = match address.parse::<IpAddr>() {
-            Ok(address) => Origin { address, device },
+            Ok(address) => {
+                let remedy = format!("name its device instead, as {flag} eth0; see it: ip addr");
+                not_own(flag, address, &remedy)?;
+                Origin { address, device }
+            }
             Err(_) if is_device => {
                 let process = std::process::id().to_be_bytes();
                 let number = origins.hidden.len() as u8 + 1;

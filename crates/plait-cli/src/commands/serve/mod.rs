@@ -6,7 +6,7 @@ mod rules;
 mod top;
 
 use crate::commands::address::{address, address_and_port};
-use crate::commands::endpoint::{EndpointFlags, resolve, set_rules, stop_on_signal};
+use crate::commands::endpoint::{EndpointFlags, not_own, resolve, set_rules, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
@@ -152,6 +152,12 @@ impl Args {
         let spec = self.endpoint.spec()?;
         let to = resolve("--to", &self.to, |_| true)?;
         let family = |address: &IpAddr| address.is_ipv4() == self.listen.is_ipv4();
+        let remedy =
+            "give one that no device has, as 10.77.0.1:80, and --public ADDR:PORT for the host's";
+        not_own("--listen", self.listen.ip(), remedy)?;
+        for other in &self.advertise {
+            not_own("--advertise", *other, "give one that no device has")?;
+        }
         if let Some(other) = self.advertise.iter().find(|address| !family(address)) {
             let problem = format!("--advertise: `{other}` is of another family than --listen");
             return Err(Failure::Usage(problem));
