@@ -87,6 +87,9 @@ impl Stack {
             let Some((len, virtio)) = read else { break };
             self.counters.packets_in += 1;
             self.counters.bytes_in += len as u64;
+            if self.observed.is_on() {
+                virtio.finish_checksum(self.incoming.get_mut(..len).unwrap_or_default());
+            }
             let taken = self.handle(len, virtio.verify());
             self.counters.refused += u64::from(taken.is_none());
         }
@@ -168,16 +171,19 @@ impl Stack {
             (true, true) => codec::encode(&headers, segment, TcpChecksum::PseudoHeader, out),
             (false, _) => codec::encode(&headers, segment, TcpChecksum::Full, out),
         };
-        let sent = match (&encoded, exit) {
-            (Err(_), _) => false,
-            (Ok(_), Some(exit)) => exit.try_send(out, dst),
-            (Ok(_), None) if offloaded => {
+        let virtio = match offloaded {
+            true => {
                 let bytes = segment.payload.len();
                 let cut = if bytes > u32::from(cut) { cut } else { 0 };
                 let header_len = codec::encoded_len(&headers, segment) - bytes as usize;
-                let virtio = Virtio::of_tcp(headers.len(), header_len, cut);
-                self.device.try_send_offloaded(virtio, out, lent)?
+                Virtio::of_tcp(headers.len(), header_len, cut)
             }
+            false => Virtio::default(),
+        };
+        let sent = match (&encoded, exit) {
+            (Err(_), _) => false,
+            (Ok(_), Some(exit)) => exit.try_send(out, dst),
+            (Ok(_), None) if offloaded => self.device.try_send_offloaded(virtio, out, lent)?,
             (Ok(_), None) => self.device.try_send(out)?,
         };
         if sent {
@@ -189,6 +195,7 @@ impl Stack {
                 if self.outgoing.len() < codec::encoded_len(&headers, segment) {
                     self.outgoing.extend_from_slice(lent);
                 }
+                virtio.finish_checksum(&mut self.outgoing);
                 let bytes = &self.outgoing;
                 let sight = Sight { path, client, outbound: true, segment, bytes };
                 self.observed.on_packet(now, &sight);
