@@ -131,11 +131,12 @@ impl Plot {
         let beside: Vec<(f64, String)> = match side {
             Side::Numbers => y.ticks().into_iter().map(|tick| (tick, number(tick))).collect(),
             Side::Words(words) => {
-                words.iter().enumerate().map(|(at, word)| (at as f64, word.clone())).collect()
+                let short = |word: &String| shortened(word, SIZE.0 / 3.0);
+                words.iter().enumerate().map(|(at, word)| (at as f64, short(word))).collect()
             }
         };
         let widest = beside.iter().map(|(_, text)| room(text)).fold(0.0, f64::max);
-        let left = NAME + widest.min(SIZE.0 / 3.0) + GAP;
+        let left = NAME + widest + GAP;
         let mut plot = Plot { svg: String::new(), x, y, left, top: 8.0, bottom: 0.0 };
         plot.legend(series);
         plot.bottom = plot.top + SIZE.1;
