@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 const PATHS: &[&str] = &["--path", "wifi-home", "--path", "lte-att"];
@@ -540,9 +541,10 @@ fn recorded_links_are_shown() {
     }
 }
 
-/// Runs a command that would take long, and interrupts it once it has remarked `begun`.
+/// Runs a command that would take long, and interrupts it once it has remarked `begun` and has written
+/// something into `written`, where that is given.
 #[cfg(unix)]
-fn interrupted(args: &[&str], begun: &str) -> Value {
+fn interrupted(args: &[&str], begun: &str, written: Option<&Path>) -> Value {
     let mut child = Command::new(PLAIT)
         .args(args)
         .stdout(Stdio::piped())
@@ -554,6 +556,13 @@ fn interrupted(args: &[&str], begun: &str) -> Value {
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     stderr.read_line(&mut remark).unwrap();
     assert!(remark.contains(begun), "{remark}");
+    if let Some(file) = written {
+        let begun = Instant::now();
+        while fs::metadata(file).map_or(0, |it| it.len()) < 100_000 {
+            assert!(begun.elapsed() < Duration::from_secs(100), "nothing is written");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let drain = std::thread::spawn(move || stderr.lines().count());
@@ -568,15 +577,16 @@ fn interrupted(args: &[&str], begun: &str) -> Value {
 fn an_interrupt_flushes_what_there_is() {
     let workload = ["--workload", "download:64KiB", "--runs", "50000"];
     let compare = [&["compare", "-v", "--json"], PATHS, &workload].concat();
-    assert_eq!(interrupted(&compare, "50000 runs each")["interrupted"], true);
+    assert_eq!(interrupted(&compare, "50000 runs each", None)["interrupted"], true);
     let swarm = ["swarm", "-v", "--json", "--seeds", "1000000"];
-    assert_eq!(interrupted(&swarm, "1000000 seeds")["interrupted"], true);
+    assert_eq!(interrupted(&swarm, "1000000 seeds", None)["interrupted"], true);
     let directory = directory("interrupted");
     let (page, events) = (directory.join("run.html"), directory.join("events.jsonl"));
     let files = ["--html", page.to_str().unwrap(), "--trace-events", events.to_str().unwrap()];
     let workload = ["--workload", "bulk:600min"];
     let run = [&["run", "-v", "--json"], PATHS, &workload, &files].concat();
-    let report = interrupted(&run, "minrtt, seed 1");
+    let _ = fs::remove_file(&events);
+    let report = interrupted(&run, "minrtt, seed 1", Some(&events));
     assert_eq!(report["complete"], false);
     assert!(report["interrupted_ms"].as_f64().unwrap() < 36e6, "{}", report["interrupted_ms"]);
     assert!(fs::read_to_string(page).unwrap().ends_with("</html>\n"));
