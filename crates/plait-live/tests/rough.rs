@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::plait::{Serving, exchange, spec};
 use net::urgent::Urgent;
-use net::{Bed, Family, Line, stamp};
+use net::{Bed, Counters, Family, Line, stamp};
 use plait_base::{Span, Time};
 use plait_live::emulate::Strip;
 use plait_live::{Device, Happening, Namespace};
@@ -163,9 +163,10 @@ fn interface() -> Result<(), Failed> {
     Ok(())
 }
 
-/// R43: a kernel announces an address with a port of its own, and plait joins there.
-fn announced_port() -> Result<(), Failed> {
-    let bed = Bed::build(V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+/// A download over `lines` from a kernel that announces a further address with a port of its own;
+/// what the kernel counted.
+fn with_an_announced_port(lines: &[Line], len: usize) -> Result<[Counters; 2], Failed> {
+    let bed = Bed::build(V4, lines)?;
     bed.own_service()?;
     let second = V4.second_service();
     bed.server.within(|| {
@@ -175,13 +176,19 @@ fn announced_port() -> Result<(), Failed> {
     let to = SocketAddr::new(V4.service(), 80);
     let served = Service::start(&bed.server, to, Speaks::Mptcp, 1)?;
     let [_, before] = bed.counters();
-    let len = 1_500_000;
     let get = format!("get {len}\n").into_bytes();
     let (bytes, ..) = exchange(&bed, 2, served.address, spec("minrtt"), &get)?;
     served.join();
     let [_, after] = bed.counters();
     bed.emulator.stop()?;
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    Ok([before, after])
+}
+
+/// R43: a kernel announces an address with a port of its own, and plait joins there.
+fn announced_port() -> Result<(), Failed> {
+    let lines = [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)];
+    let [before, after] = with_an_announced_port(&lines, 1_500_000)?;
     let risen = |name| after.since(&before, name);
     let ports = (risen("PortAdd"), risen("MPJoinPortSynRx"), risen("MPJoinPortAckRx"));
     eprintln!("{ports:?} {:?}", after.risen(&before));
@@ -225,23 +232,7 @@ fn unproven_to_a_kernel() -> Result<(), Failed> {
 fn unproven_to_plait() -> Result<(), Failed> {
     for strip in [Strip::AddressProof, Strip::Nothing] {
         let lines = meddled_lines().map(|line| Line { strip, ..line });
-        let bed = Bed::build(V4, &lines)?;
-        bed.own_service()?;
-        let second = V4.second_service();
-        bed.server.within(|| {
-            net::run(&format!("ip addr add {second}/32 dev lo"));
-            net::run(&format!("ip mptcp endpoint add {second} port 8081 signal"));
-        })?;
-        let to = SocketAddr::new(V4.service(), 80);
-        let served = Service::start(&bed.server, to, Speaks::Mptcp, 1)?;
-        let [_, before] = bed.counters();
-        let len = 1_000_000;
-        let get = format!("get {len}\n").into_bytes();
-        let (bytes, ..) = exchange(&bed, 2, served.address, spec("minrtt"), &get)?;
-        served.join();
-        let [_, after] = bed.counters();
-        bed.emulator.stop()?;
-        assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+        let [before, after] = with_an_announced_port(&lines, 1_000_000)?;
         let risen = |name| after.since(&before, name);
         assert!(risen("AddAddrTx") > 0, "{:?}", after.risen(&before));
         let seen = (risen("EchoAdd") > 0, risen("MPJoinPortAckRx") > 0);
