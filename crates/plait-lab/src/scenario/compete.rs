@@ -1,7 +1,7 @@
 //! Flows that compete with the connection: `reno@cell*2`, `poisson:rate=3mbit@wifi`.
 
 use super::build::controllers;
-use super::cross::{Udp, is_udp};
+use super::cross::{UDP, Udp, is_udp};
 use super::draft::Given;
 use super::path::Path;
 use crate::error::{Fault, ScenarioError};
@@ -71,7 +71,8 @@ impl Competition {
             let sender = Sender::Udp(Udp::parse(&Given::new(&given.place, cc))?);
             return Ok(Competition { sender, over, flows });
         }
-        let cc = match controllers(&Given::new(&given.place, cc))?.as_slice() {
+        let listed = controllers(&Given::new(&given.place, cc));
+        let cc = match listed.map_err(|error| unknown(given, cc).unwrap_or(error))?.as_slice() {
             [cc] if cc.needs_bdp() => {
                 let problem = "a competing flow's window is given in bytes or segments";
                 return Err(given.error(Fault::Invalid, problem).allow("fixed:cwnd=20seg@PATH"));
@@ -92,6 +93,19 @@ impl Competition {
         let words = ["compete", &index.to_string(), &flow.to_string()];
         Span::from_nanos(Stream::new(seed, &words).below(START.as_nanos()))
     }
+}
+
+/// An error that offers every sender, where what is written is none of them.
+fn unknown(given: &Given, sender: &str) -> Option<ScenarioError> {
+    let name = sender.split(':').next().unwrap_or_default().trim();
+    let names = || {
+        let tcp = plait_cc::CONTROLLERS
+            .iter()
+            .flat_map(|it| [it.name].into_iter().chain(it.aliases.iter().copied()));
+        tcp.chain(UDP)
+    };
+    let is_known = name.is_empty() || name.contains(',') || names().any(|known| known == name);
+    (!is_known).then(|| ScenarioError::unknown(&given.place, "sender", name, names()))
 }
 
 /// As it is written.

@@ -13,6 +13,8 @@ const SIZE: u64 = 1_000;
 const MEAN: Span = Span::from_millis(500);
 const SHAPE_MILLI: u32 = 1_500;
 const LONGEST: Span = Span::from_secs(600);
+/// The sources, by name.
+pub(super) const UDP: [&str; 2] = ["poisson", "pareto"];
 const ALLOWED: &str = "poisson:rate=RATE[,size=SIZE] or \
      pareto:rate=RATE[,on=TIME][,off=TIME][,shape=1.5][,size=SIZE]";
 
@@ -22,7 +24,7 @@ pub struct Udp(pub CrossTraffic);
 
 /// Whether `name` is one of these sources.
 pub(super) fn is_udp(name: &str) -> bool {
-    matches!(name, "poisson" | "pareto")
+    UDP.contains(&name)
 }
 
 impl Udp {

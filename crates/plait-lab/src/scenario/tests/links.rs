@@ -81,6 +81,7 @@ fn competing_flows_are_named_by_controller_and_way() {
     assert_eq!(with(&[pareto]).unwrap().compete[0], it.compete[1]);
     for (flows, part) in [
         (&["poisson@a"][..], "its rate is missing"),
+        (&["poison:rate=3mbit@a"], "did you mean `poisson`?"),
         (&["poisson:rate=3@a"], "has no unit"),
         (&["poisson:rate=0mbit@a"], "above zero"),
         (&["poisson:rate=inf@a"], "has an end"),
