@@ -1,14 +1,13 @@
 //! From events to measures.
 
-use super::distribution::mean_millis;
+mod tallies;
+
 use super::playback::Playback;
 use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
 use crate::{AppEvent, Host, Workload};
 use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
-use plait_core::{Block, Carry, Event};
-
-/// Room for this many messages is made at the start, at most.
-const MAX_PREPARED: u64 = 1 << 20;
+use plait_core::{Carry, Event};
+use tallies::{Blocked, Messages, Objects, PathTotals, Sent, ratio};
 
 /// Takes in the stamped events of both hosts of one connection and ends as [`Measures`].
 ///
@@ -31,165 +30,6 @@ pub struct Observer {
     objects: Objects,
     /// Of a client that asks again and again.
     playback: Option<Box<Playback>>,
-}
-
-/// Payload bytes of the sender.
-#[derive(Clone, Copy, Default, Debug)]
-struct Sent {
-    first: u64,
-    reinjected: u64,
-    retransmitted: u64,
-    /// Subflows that have sent data that count.
-    active: SubflowSet,
-    idle_resets: u64,
-}
-
-impl Sent {
-    fn join(&mut self, other: Sent) {
-        self.first += other.first;
-        self.reinjected += other.reinjected;
-        self.retransmitted += other.retransmitted;
-        self.idle_resets += other.idle_resets;
-    }
-
-    fn total(&self) -> u64 {
-        self.first + self.reinjected + self.retransmitted
-    }
-}
-
-/// Totals of one path at the sender.
-#[derive(Clone, Copy, Default, Debug)]
-struct PathTotals {
-    first: u64,
-    rtt_sum: u128,
-    rtt_count: u64,
-    rtt_min: Option<Span>,
-    rtt_max: Span,
-}
-
-impl PathTotals {
-    fn sample(&mut self, rtt: Span) {
-        self.rtt_sum += u128::from(rtt.as_nanos());
-        self.rtt_count += 1;
-        self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
-        self.rtt_max = self.rtt_max.max(rtt);
-    }
-
-    fn join(&mut self, other: &PathTotals) {
-        self.first += other.first;
-        self.rtt_sum += other.rtt_sum;
-        self.rtt_count += other.rtt_count;
-        self.rtt_min = self.rtt_min.into_iter().chain(other.rtt_min).min();
-        self.rtt_max = self.rtt_max.max(other.rtt_max);
-    }
-
-    fn measures(&self, all: u64) -> PathMeasures {
-        let sampled = self.rtt_min.is_some();
-        PathMeasures {
-            path_share: ratio(self.first, all),
-            rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),
-            rtt_min_ms: self.rtt_min.map(Span::as_millis_f64),
-            rtt_max_ms: sampled.then(|| self.rtt_max.as_millis_f64()),
-            idle_share: None,
-        }
-    }
-}
-
-/// How long the sender was held back, by cause.
-#[derive(Clone, Copy, Default, Debug)]
-struct Blocked {
-    now: Option<(Block, Time)>,
-    rwnd: Span,
-    sndbuf: Span,
-}
-
-impl Blocked {
-    /// Settles the running cause up to `now` and goes on with `next`.
-    fn turn(&mut self, now: Time, next: Option<Block>) {
-        if let Some((cause, since)) = self.now {
-            match cause {
-                Block::ReceiveWindow => self.rwnd += now.since(since),
-                Block::SendBuffer => self.sndbuf += now.since(since),
-                _ => {}
-            }
-        }
-        self.now = next.map(|cause| (cause, now));
-    }
-
-    /// Forgets the past, not the present.
-    fn restart(&mut self, now: Time) {
-        let next = self.now.map(|(cause, _)| (cause, now));
-        *self = Blocked { now: next, ..Blocked::default() };
-    }
-}
-
-/// The messages that were due, and those that came.
-#[derive(Debug)]
-struct Messages {
-    /// Of each message: position of its last byte plus one, and when it was due.
-    due: Vec<(u64, Time)>,
-    delays: Vec<Span>,
-    /// Position of the first byte that the receiver has not read in order.
-    frontier: u64,
-    /// Bytes read in order that count.
-    read: u64,
-    /// When the last of them was read.
-    last: Time,
-    /// When the first message was due.
-    first_due: Option<Time>,
-}
-
-impl Messages {
-    fn new(count: u64) -> Messages {
-        let room = count.min(MAX_PREPARED) as usize;
-        Messages {
-            due: Vec::with_capacity(room),
-            delays: Vec::with_capacity(room),
-            frontier: 0,
-            read: 0,
-            last: Time::ZERO,
-            first_due: None,
-        }
-    }
-
-    /// Takes in what came over another connection. Messages are those of the first one.
-    fn join(&mut self, other: &Messages) {
-        self.read += other.read;
-        self.last = self.last.max(other.last);
-    }
-
-    /// Counts the messages that have come by now.
-    fn settle(&mut self, now: Time) {
-        while let Some((end, due)) = self.due.get(self.delays.len()).copied()
-            && end <= self.frontier
-        {
-            self.delays.push(now.since(due));
-        }
-    }
-}
-
-/// The objects that the client asked for.
-#[derive(Default, Debug)]
-struct Objects {
-    /// Those on their way, and when each was asked for.
-    asked: Vec<(u64, Time)>,
-    /// Of each that came: from the request to its last byte.
-    times: Vec<Span>,
-    loaded: Option<Time>,
-}
-
-impl Objects {
-    fn read(&mut self, now: Time, id: u64) {
-        if let Some(place) = self.asked.iter().position(|asked| asked.0 == id) {
-            self.times.push(now.since(self.asked.swap_remove(place).1));
-        }
-    }
-
-    fn join(&mut self, other: Objects) {
-        self.asked.extend(other.asked);
-        self.times.extend(other.times);
-        self.loaded = self.loaded.max(other.loaded);
-    }
 }
 
 impl Observer {
@@ -324,7 +164,7 @@ impl Observer {
                 self.messages.first_due.get_or_insert(*due);
                 self.messages.settle(now);
             }
-            AppEvent::ObjectAsked { id } => self.objects.asked.push((*id, now)),
+            AppEvent::ObjectAsked { id } => self.objects.asked(now, *id),
             AppEvent::ObjectRead { id } => self.objects.read(now, *id),
             AppEvent::Loaded => self.objects.loaded = Some(now),
             AppEvent::Read { data } if host != self.workload.sender() => {
@@ -351,8 +191,7 @@ impl Observer {
             path.join(more);
         }
         self.ooo.join(&other.ooo);
-        self.blocked.rwnd += other.blocked.rwnd;
-        self.blocked.sndbuf += other.blocked.sndbuf;
+        self.blocked.join(other.blocked);
         self.messages.join(&other.messages);
         self.objects.join(other.objects);
     }
@@ -493,10 +332,6 @@ fn deviation(delays: &[Span]) -> Option<f64> {
 
 fn known(set: SubflowSet, subflow: SubflowId) -> bool {
     subflow.index() < SubflowId::MAX && set.contains(subflow)
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use plait_base::{Rate, ServerAddress};
-use plait_core::WindowCause;
+use plait_core::{Block, WindowCause};
 
 const SENDER: Host = Host::Server;
 const RECEIVER: Host = Host::Client;
