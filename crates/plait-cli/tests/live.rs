@@ -8,7 +8,7 @@ mod net;
 
 mod decoder;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::{Bed, Family, Line};
 use plait_live::Namespace;
@@ -26,12 +26,6 @@ use std::time::{Duration, SystemTime};
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 
 fn main() {
-    let mut args = Arguments::from_args();
-    args.test_threads = Some(1);
-    let obstacle = net::obstacle();
-    if let Some(why) = &obstacle {
-        println!("skipped: {why}");
-    }
     let mut trials = Vec::new();
     for signal in ["TERM", "INT", "KILL", "ABRT"] {
         let name = format!("nothing_is_left_behind_by_a_server_that_ends_by/{signal}");
@@ -63,8 +57,7 @@ fn main() {
         trials.push(Trial::test("local_programs_use_both_devices", proxied));
     }
     trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
-    let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
-    libtest_mimic::run(&args, trials).exit();
+    net::conduct(trials)
 }
 
 /// Links, addresses, routes, rules, nft tables and sysctls of the namespace of the calling thread.

@@ -7,7 +7,7 @@
 #[path = "../../plait-live/tests/net/mod.rs"]
 mod net;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::urgent::Urgent;
 use net::{Bed, Family, Line, stamp};
@@ -68,13 +68,7 @@ static CELLS: Mutex<Vec<Cell>> = Mutex::new(Vec::new());
 static SHARES: Mutex<Vec<Share>> = Mutex::new(Vec::new());
 
 fn main() {
-    let mut args = Arguments::from_args();
     stamp::stamp();
-    args.test_threads = Some(1);
-    let obstacle = net::obstacle();
-    if let Some(why) = &obstacle {
-        println!("skipped: {why}");
-    }
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let mut trials = Vec::new();
     for scheduler in SCHEDULERS {
@@ -94,8 +88,7 @@ fn main() {
     if soak {
         trials.push(Trial::test("the_results_are_written", results));
     }
-    let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
-    libtest_mimic::run(&args, trials).exit();
+    net::conduct(trials)
 }
 
 /// What `plait` says of a scenario of these paths.

@@ -4,7 +4,7 @@
 
 mod net;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::plait::{Serving, exchange, spec};
 use net::{Bed, Family, Line};
@@ -17,13 +17,6 @@ use std::time::{Duration, Instant};
 use Family::{V4, V6};
 
 fn main() {
-    let mut args = Arguments::from_args();
-    // The tests share the machine's few cores with their own emulators.
-    args.test_threads = Some(1);
-    let obstacle = net::obstacle();
-    if let Some(why) = &obstacle {
-        println!("skipped: {why}");
-    }
     let mut trials = Vec::new();
     for family in [V4, V6] {
         let mut add = |name: &str, test: fn(Family) -> Result<(), Failed>| {
@@ -64,8 +57,7 @@ fn main() {
             trials.push(Trial::test(name, move || stripped(strip, checksum)));
         }
     }
-    let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
-    libtest_mimic::run(&args, trials).exit();
+    net::conduct(trials)
 }
 
 /// 20 and 10 Mbit/s.

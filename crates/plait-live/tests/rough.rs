@@ -6,7 +6,7 @@
 
 mod net;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::plait::{Serving, exchange, spec};
 use net::urgent::Urgent;
@@ -26,14 +26,7 @@ use std::time::{Duration, Instant};
 use Family::V4;
 
 fn main() {
-    let mut args = Arguments::from_args();
     stamp::stamp();
-    // The tests share the machine's few cores with their own emulators.
-    args.test_threads = Some(1);
-    let obstacle = net::obstacle();
-    if let Some(why) = &obstacle {
-        println!("skipped: {why}");
-    }
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let mut trials = vec![
         Trial::test("what_is_given_up_is_gone", privileges),
@@ -56,8 +49,7 @@ fn main() {
     if soak {
         trials.push(Trial::test("a_blackhole_is_left_in_time", blackholes));
     }
-    let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
-    libtest_mimic::run(&args, trials).exit();
+    net::conduct(trials)
 }
 
 /// S9: a process that has given its capabilities up opens no further device.

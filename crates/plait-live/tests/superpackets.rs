@@ -5,7 +5,7 @@
 
 mod net;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::plait::{Serving, spec};
 use net::{Bed, Family, Line};
@@ -15,12 +15,6 @@ use std::net::SocketAddr;
 use Family::{V4, V6};
 
 fn main() {
-    let mut args = Arguments::from_args();
-    args.test_threads = Some(1);
-    let obstacle = net::obstacle();
-    if let Some(why) = &obstacle {
-        println!("skipped: {why}");
-    }
     let mut trials = Vec::new();
     for family in [V4, V6] {
         for speaks in [Speaks::Mptcp, Speaks::Tcp] {
@@ -30,8 +24,7 @@ fn main() {
         let name = format!("superpackets_come_in/{family:?}");
         trials.push(Trial::test(name, move || at_once(family)));
     }
-    let trials = trials.into_iter().map(|it| it.with_ignored_flag(obstacle.is_some())).collect();
-    libtest_mimic::run(&args, trials).exit();
+    net::conduct(trials)
 }
 
 fn offloaded() -> ConnectionSpec {

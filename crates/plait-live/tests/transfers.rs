@@ -5,7 +5,7 @@
 
 mod net;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::nginx::{self, Nginx};
 use net::plait::{Serving, exchange, spec};
@@ -62,20 +62,17 @@ static DOWNLOADS: Mutex<Vec<Download>> = Mutex::new(Vec::new());
 static TRANSFERS: Mutex<Vec<Transfers>> = Mutex::new(Vec::new());
 
 fn main() {
-    let mut args = Arguments::from_args();
     stamp::stamp();
-    args.test_threads = Some(1);
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
-    let (obstacle, no_nginx) = (net::obstacle(), nginx::obstacle());
-    for why in obstacle.iter().chain(&no_nginx) {
+    let no_nginx = nginx::obstacle();
+    if let Some(why) = &no_nginx {
         println!("skipped: {why}");
     }
     let mut trials = Vec::new();
-    let without = obstacle.is_some() || no_nginx.is_some();
     for (number, (scheduler, family, sizes)) in batches(soak).into_iter().enumerate() {
         let name = format!("nginx_is_downloaded_from/{number}/{scheduler}/{family:?}");
         let test = move || downloads(number, scheduler, family, &sizes);
-        trials.push(Trial::test(name, test).with_ignored_flag(without));
+        trials.push(Trial::test(name, test).with_ignored_flag(no_nginx.is_some()));
     }
     let count = if soak { 250 } else { 8 };
     for family in [V4, V6] {
@@ -85,14 +82,14 @@ fn main() {
             }
             let name = format!("mixed_transfers_arrive/{role:?}/{family:?}");
             let test = move || mixed(family, role, count);
-            trials.push(Trial::test(name, test).with_ignored_flag(obstacle.is_some()));
+            trials.push(Trial::test(name, test));
         }
     }
     if soak {
         let write = Trial::test("the_results_are_written", results);
-        trials.push(write.with_ignored_flag(without));
+        trials.push(write.with_ignored_flag(no_nginx.is_some()));
     }
-    libtest_mimic::run(&args, trials).exit();
+    net::conduct(trials)
 }
 
 /// Downloads that have a bed of their own: scheduler, family and sizes.

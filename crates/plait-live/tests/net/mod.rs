@@ -6,6 +6,7 @@ pub mod plait;
 pub mod stamp;
 pub mod urgent;
 
+use libtest_mimic::{Arguments, Trial};
 use plait_base::{Chance, Rate, Span};
 use plait_link::{LinkConfig, LossModel, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
@@ -256,6 +257,18 @@ pub fn obstacle() -> Option<String> {
         Ok(Ok(text)) if text.trim() == "1" => None,
         _ => Some("live tests: the kernel has no MPTCP, or it is off".to_owned()),
     }
+}
+
+/// Runs live tests as the command line asks, one after another: they share the machine's few cores
+/// with their own emulators. Where nothing live can run, it says why and skips them.
+pub fn conduct(mut trials: Vec<Trial>) -> ! {
+    let mut args = Arguments::from_args();
+    args.test_threads = Some(1);
+    if let Some(why) = obstacle() {
+        println!("skipped: {why}");
+        trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
+    }
+    libtest_mimic::run(&args, trials).exit();
 }
 
 /// Runs a command in the namespace of the calling thread.
