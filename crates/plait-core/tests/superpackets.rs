@@ -21,12 +21,12 @@ fn endpoint(name: &str) -> Endpoint {
     Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))))
 }
 
-fn spec(superpacket: u32) -> ConnectionSpec {
+fn spec(superpacket: u32, checksum: bool) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
     let path = |id| PathConfig { path: PathId(id), backup: false };
     ConnectionSpec {
-        config: Config { superpacket, ..Config::default() },
+        config: Config { superpacket, checksum, ..Config::default() },
         paths: vec![path(0), path(1)],
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
@@ -77,12 +77,13 @@ impl Strict {
     }
 }
 
-/// Sends superpackets of so many bytes, of which each `lossy`-th segment with data is lost.
-fn upload(superpacket: u32, lossy: usize) -> Upload {
+/// Sends superpackets of so many bytes, of which each `lossy`-th segment with data is lost. The server
+/// asks for checksums or does not.
+fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     let (mut client, mut server) = (endpoint("client"), endpoint("server"));
-    server.listen(PORT, spec(0));
+    server.listen(PORT, spec(0, checksum));
     let (mut now, mut sent) = (Time::ZERO, 0);
-    let conn = client.connect(now, PORT, spec(superpacket));
+    let conn = client.connect(now, PORT, spec(superpacket, false));
     let source: Vec<u8> = (0..LEN).map(|n| (n % 251) as u8).collect();
     let (mut written, mut accepted, mut piece) = (0, None, vec![0; 100_000]);
     let mut upload = Upload { longest: 0, count: 0, bytes: Vec::new() };
@@ -127,6 +128,7 @@ fn upload(superpacket: u32, lossy: usize) -> Upload {
         for it in all.iter().filter(|it| !it.payload.is_empty()) {
             if it.seq == next {
                 let mapping = it.options.dss.unwrap().mapping.unwrap();
+                assert_eq!(mapping.checksum.is_some(), checksum);
                 strict.take(it.seq.wrapping_sub(syn), it.payload.len(), mapping);
                 next = next.wrapping_add(it.payload.len());
             }
@@ -135,22 +137,26 @@ fn upload(superpacket: u32, lossy: usize) -> Upload {
     upload
 }
 
-/// R31: what is lost of a superpacket is sent again in full segments, beside the mapping that the
-/// others had.
+/// R31, R34: what is lost of a superpacket is sent again in full segments, beside the mapping that the
+/// others had, and its checksum.
 #[test]
 fn parts_that_are_lost_come_again_with_the_mapping_of_all() {
-    let plain = upload(0, 97);
-    assert!(plain.longest <= 1_428);
-    let many = upload(Config::SUPERPACKET, 97);
-    assert!(many.longest > 20_000, "{} bytes at most", many.longest);
-    assert!(many.count * 4 < plain.count, "{} and {} segments", many.count, plain.count);
+    for checksum in [false, true] {
+        let plain = upload(0, 97, checksum);
+        assert!(plain.longest <= 1_428);
+        let many = upload(Config::SUPERPACKET, 97, checksum);
+        assert!(many.longest > 20_000, "{} bytes at most", many.longest);
+        assert!(many.count * 4 < plain.count, "{} and {} segments", many.count, plain.count);
+    }
 }
 
 /// Nothing is longer than what the device takes, and without loss it is as without superpackets.
 #[test]
 fn no_superpacket_is_longer_than_the_device_takes() {
-    let few = upload(5_000, usize::MAX);
+    let few = upload(5_000, usize::MAX, false);
     assert_eq!(few.longest, 3 * 1_428);
-    let most = upload(Config::SUPERPACKET, usize::MAX);
-    assert_eq!(most.longest, 45 * 1_428);
+    for checksum in [false, true] {
+        let most = upload(Config::SUPERPACKET, usize::MAX, checksum);
+        assert_eq!(most.longest, 45 * 1_428);
+    }
 }

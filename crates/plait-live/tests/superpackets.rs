@@ -10,6 +10,8 @@ use net::kernel::{self, Service, Speaks};
 use net::plait::{Serving, spec};
 use net::{Bed, Family, Line};
 use plait_core::{Config, ConnectionSpec};
+use plait_live::Namespace;
+use std::io;
 use std::net::SocketAddr;
 
 use Family::{V4, V6};
@@ -19,10 +21,14 @@ fn main() {
     for family in [V4, V6] {
         for speaks in [Speaks::Mptcp, Speaks::Tcp] {
             let name = format!("superpackets_are_cut/{family:?}/{speaks:?}");
-            trials.push(Trial::test(name, move || lossy(family, speaks)));
+            trials.push(Trial::test(name, move || lossy(family, speaks, false)));
         }
-        let name = format!("superpackets_come_in/{family:?}");
-        trials.push(Trial::test(name, move || at_once(family)));
+        let name = format!("superpackets_with_checksums_are_cut/{family:?}");
+        trials.push(Trial::test(name, move || lossy(family, Speaks::Mptcp, true)));
+        for checksum in [false, true] {
+            let name = format!("superpackets_come_in/{family:?}/checksum={checksum}");
+            trials.push(Trial::test(name, move || at_once(family, checksum)));
+        }
     }
     net::conduct(trials)
 }
@@ -33,12 +39,18 @@ fn offloaded() -> ConnectionSpec {
     spec
 }
 
+/// The kernel of a namespace asks for DSS checksums, and verifies them.
+fn ask_for_checksums(space: &Namespace, checksum: bool) -> io::Result<()> {
+    space.within(|| net::set("net/mptcp/checksum_enabled", if checksum { "1" } else { "0" }))
+}
+
 /// A download and an upload over paths that lose packets. The kernel cuts what plait sends before it
 /// comes to them, so parts of superpackets are lost and sent again.
-fn lossy(family: Family, speaks: Speaks) -> Result<(), Failed> {
+fn lossy(family: Family, speaks: Speaks, checksum: bool) -> Result<(), Failed> {
     const LEN: usize = 1_500_000;
     let line = |rtt, loss| Line { loss, ..Line::new(200, rtt, 400_000) };
     let bed = Bed::build(family, &[line(10, 1), line(30, 1)])?;
+    ask_for_checksums(&bed.client, checksum)?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
     let served = Service::start(&bed.server, local, Speaks::Tcp, 2)?;
     let serving = Serving::start(&bed, served.address, offloaded())?;
@@ -64,9 +76,10 @@ fn lossy(family: Family, speaks: Speaks) -> Result<(), Failed> {
 
 /// A download and an upload by the kernel on the other side of the device, which hands superpackets
 /// over as they are, both ways.
-fn at_once(family: Family) -> Result<(), Failed> {
+fn at_once(family: Family, checksum: bool) -> Result<(), Failed> {
     const LEN: usize = 30_000_000;
     let bed = Bed::build(family, &[Line::new(200, 10, 400_000)])?;
+    ask_for_checksums(&bed.server, checksum)?;
     let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
     let served = Service::start(&bed.server, local, Speaks::Tcp, 2)?;
     let serving = Serving::start(&bed, served.address, offloaded())?;

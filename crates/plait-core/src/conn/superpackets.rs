@@ -1,8 +1,9 @@
 //! Segments that a device cuts into full ones (TSO): new data that a subflow was granted at once.
 //!
 //! Each full segment has its own place in the ring, so windows and recovery know nothing of
-//! superpackets. Only the mapping is one for all, since the device copies the options; it is told again
-//! beside whatever of it is sent again, for Linux refuses a narrower one within it.
+//! superpackets. Only the mapping is one for all, and so is its checksum, since the device copies the
+//! options; it is told again beside whatever of it is sent again, for Linux refuses a narrower one
+//! within it.
 
 use super::segments::Transmit;
 use super::timeouts::Awaited;
@@ -23,7 +24,7 @@ impl Connection {
     fn is_plain_data(&mut self, index: usize, first: ByteRange) -> bool {
         let full = first.len() == self.scheduling.segment_size() && first.start > 0;
         let config = &self.spec.config;
-        let counted = self.checksums || config.tsq || config.pacing.is_some();
+        let counted = config.tsq || config.pacing.is_some();
         full && !counted && !self.has_ack_option(index) && !self.tells_infinite(index)
     }
 
@@ -56,9 +57,12 @@ impl Connection {
         let mapping = (!self.sends_plain()).then_some(data);
         let segment = self.build_segment(ctx, index, seq, Flags::PSH, payload, mapping);
         let subflow = &mut self.subflows[index];
-        if mapping.is_some() && data.len() > cut {
+        if data.len() > cut
+            && let Some(told) = segment.options.dss.and_then(|dss| dss.mapping)
+        {
             let seq = ByteRange::with_len(seq, data.len());
-            subflow.mappings.get_or_insert_default().push(Told { seq, dsn: data.start });
+            let wide = Told { seq, dsn: data.start };
+            subflow.mappings.get_or_insert_default().push(wide, told.checksum);
         }
         Transmit { path: subflow.address.path, segment, report: None, cut: cut as u16 }
     }
@@ -74,7 +78,8 @@ impl Connection {
     /// Where what starts at `seq` was part of a superpacket, its mapping is told again.
     pub(super) fn tell_wide(&self, index: usize, seq: u64, segment: &mut Segment) {
         let first_dsn = self.keys.first_dsn;
-        if let Some(told) = self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
+        if let Some((told, checksum)) =
+            self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
             && let Some(dss) = &mut segment.options.dss
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {
@@ -82,6 +87,7 @@ impl Connection {
                 dsn: first_dsn.wrapping_add(told.dsn) & 0xffff_ffff,
                 ssn: told.seq.start as u32,
                 len: told.seq.len() as u16,
+                checksum,
                 ..mapping
             });
         }

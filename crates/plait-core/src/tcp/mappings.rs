@@ -12,8 +12,8 @@ const MOST: usize = 16;
 pub(crate) struct Mappings {
     /// The peer's, the latest last.
     theirs: VecDeque<Told>,
-    /// Ours, by sequence number and without overlaps.
-    ours: VecDeque<Told>,
+    /// Ours, by sequence number and without overlaps, with their checksums.
+    ours: VecDeque<(Told, Option<u16>)>,
 }
 
 impl Mappings {
@@ -45,19 +45,19 @@ impl Mappings {
     }
 
     /// One of ours, told beside new data: above all others.
-    pub(crate) fn push(&mut self, told: Told) {
-        self.ours.push_back(told);
+    pub(crate) fn push(&mut self, told: Told, checksum: Option<u16>) {
+        self.ours.push_back((told, checksum));
     }
 
-    /// That of ours which has the byte at `seq`.
-    pub(crate) fn find(&self, seq: u64) -> Option<Told> {
-        let at = self.ours.partition_point(|told| told.seq.end <= seq);
-        self.ours.get(at).copied().filter(|told| told.seq.start <= seq)
+    /// That of ours which has the byte at `seq`, and its checksum.
+    pub(crate) fn find(&self, seq: u64) -> Option<(Told, Option<u16>)> {
+        let at = self.ours.partition_point(|(told, _)| told.seq.end <= seq);
+        self.ours.get(at).copied().filter(|(told, _)| told.seq.start <= seq)
     }
 
     /// Everything of ours below `una` is acknowledged.
     pub(crate) fn on_acked(&mut self, una: u64) {
-        while self.ours.front().is_some_and(|told| told.seq.end <= una) {
+        while self.ours.front().is_some_and(|(told, _)| told.seq.end <= una) {
             self.ours.pop_front();
         }
     }
@@ -71,15 +71,15 @@ mod tests {
     fn mappings_are_found_until_all_of_them_is_acknowledged() {
         let told = |from, to| Told { seq: ByteRange::new(from, to), dsn: 10 * from };
         let mut wide = Mappings::default();
-        wide.push(told(1, 301));
-        wide.push(told(401, 601));
-        assert_eq!(wide.find(1), Some(told(1, 301)));
-        assert_eq!(wide.find(300), Some(told(1, 301)));
+        wide.push(told(1, 301), None);
+        wide.push(told(401, 601), Some(7));
+        assert_eq!(wide.find(1), Some((told(1, 301), None)));
+        assert_eq!(wide.find(300), Some((told(1, 301), None)));
         assert_eq!((wide.find(301), wide.find(601)), (None, None));
         wide.on_acked(300);
-        assert_eq!(wide.find(201), Some(told(1, 301)));
+        assert_eq!(wide.find(201), Some((told(1, 301), None)));
         wide.on_acked(301);
-        assert_eq!((wide.find(201), wide.find(401)), (None, Some(told(401, 601))));
+        assert_eq!((wide.find(201), wide.find(401)), (None, Some((told(401, 601), Some(7)))));
         wide.on_acked(601);
         assert_eq!(wide.find(401), None);
     }
