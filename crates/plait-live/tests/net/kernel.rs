@@ -117,24 +117,30 @@ pub fn connect(to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Connects, and asks the service for so much; the number is told once all subflows are there.
-fn ask(to: SocketAddr, speaks: Speaks, verb: &str, len: usize) -> io::Result<Socket> {
+/// Connects, and writes a request of two parts, the second once all subflows are there that were asked
+/// for.
+pub fn request(to: SocketAddr, speaks: Speaks, parts: [&str; 2]) -> io::Result<Socket> {
     let joins = || Counters::read().since(&Counters::default(), "MPJoinSynAckRx");
     let before = joins();
     let mut stream = connect(to, speaks)?;
     if let Speaks::Over(subflows) = speaks {
-        // In two pieces the question takes a round trip more, which downloads that are timed have not.
-        stream.write_all(format!("{verb} ").as_bytes())?;
+        // In two pieces a request takes a round trip more, which downloads that are timed have not.
+        stream.write_all(parts[0].as_bytes())?;
         let asked = Instant::now();
         while joins() - before < subflows - 1 {
             assert!(asked.elapsed() < PATIENCE, "{} joins of {}", joins() - before, subflows - 1);
             thread::sleep(Duration::from_millis(5));
         }
-        stream.write_all(format!("{len}\n").as_bytes())?;
+        stream.write_all(parts[1].as_bytes())?;
     } else {
-        stream.write_all(format!("{verb} {len}\n").as_bytes())?;
+        stream.write_all(parts.concat().as_bytes())?;
     }
     Ok(stream)
+}
+
+/// Asks the service for so much.
+fn ask(to: SocketAddr, speaks: Speaks, verb: &str, len: usize) -> io::Result<Socket> {
+    request(to, speaks, [&format!("{verb} "), &format!("{len}\n")])
 }
 
 /// Downloads so many bytes, and gives them.

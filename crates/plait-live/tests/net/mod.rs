@@ -3,10 +3,11 @@
 pub mod kernel;
 pub mod nginx;
 pub mod plait;
+pub mod simulated;
 pub mod stamp;
 pub mod urgent;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Conclusion, Trial};
 use plait_base::{Chance, Rate, Span};
 use plait_link::{LinkConfig, LossModel, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
@@ -261,14 +262,19 @@ pub fn obstacle() -> Option<String> {
 
 /// Runs live tests as the command line asks, one after another: they share the machine's few cores
 /// with their own emulators. Where nothing live can run, it says why and skips them.
-pub fn conduct(mut trials: Vec<Trial>) -> ! {
+pub fn conduct(trials: Vec<Trial>) -> ! {
+    outcome(trials).exit()
+}
+
+/// The same for a program that has more to say before it ends.
+pub fn outcome(mut trials: Vec<Trial>) -> Conclusion {
     let mut args = Arguments::from_args();
     args.test_threads = Some(1);
     if let Some(why) = obstacle() {
         println!("skipped: {why}");
         trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
     }
-    libtest_mimic::run(&args, trials).exit();
+    libtest_mimic::run(&args, trials)
 }
 
 /// Runs a command in the namespace of the calling thread.

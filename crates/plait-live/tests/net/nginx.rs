@@ -1,10 +1,10 @@
 //! A real web server.
 
-use super::kernel::{Speaks, connect, pattern};
+use super::kernel::{Speaks, pattern, request};
 use plait_live::Namespace;
 use std::env;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -83,10 +83,9 @@ impl Drop for Nginx {
     }
 }
 
-/// Downloads a file by Multipath TCP of the kernel, from the namespace of the calling thread.
-pub fn fetch(to: SocketAddr, size: usize) -> io::Result<Vec<u8>> {
-    let mut stream = connect(to, Speaks::Mptcp)?;
-    stream.write_all(format!("GET /{size} HTTP/1.0\r\n\r\n").as_bytes())?;
+/// Downloads a file by a socket of the kernel, from the namespace of the calling thread.
+pub fn fetch(to: SocketAddr, speaks: Speaks, size: usize) -> io::Result<Vec<u8>> {
+    let mut stream = request(to, speaks, ["GET ", &format!("/{size} HTTP/1.0\r\n\r\n")])?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     let head = answer.windows(4).position(|it| it == b"\r\n\r\n");
