@@ -343,10 +343,7 @@ impl Connection {
     fn take_plan(&mut self, now: Time) {
         self.scheduling.assigned_among = self.candidates(now);
         let Connection { scheduling, queue, .. } = self;
-        let mut touched = SubflowSet::EMPTY;
-        for (range, subflow) in &scheduling.outcome.plan {
-            touched.0 |= queue.assign(*range, *subflow).0;
-        }
+        let touched = queue.assign_all(&scheduling.outcome.plan);
         scheduling.views.stale.sent.0 |= touched.0;
         // A plan that assigns nothing would be asked for for ever.
         scheduling.due = !touched.is_empty();

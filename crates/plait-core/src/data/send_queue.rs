@@ -222,6 +222,37 @@ impl SendQueue {
         touched
     }
 
+    /// Gives each range of `plan` to the subflow beside it, as [`assign`](Self::assign) does. A plan
+    /// for all that is assigned, in order, is taken over as a whole: a scheduler may have one at every
+    /// acknowledgement.
+    pub(crate) fn assign_all(&mut self, plan: &[(ByteRange, SubflowId)]) -> SubflowSet {
+        let known = |(_, to): &(ByteRange, SubflowId)| to.index() < self.assigned.len();
+        if !plan.iter().all(known) || !self.is_planned_by(plan) {
+            let each = plan.iter().map(|(range, to)| self.assign(*range, *to).0);
+            return SubflowSet(each.fold(0, |all, some| all | some));
+        }
+        let mut touched = SubflowSet::EMPTY;
+        for (id, set) in (0..).zip(&mut self.assigned) {
+            if set.len() > 0 {
+                touched.insert(SubflowId(id));
+                set.clear();
+            }
+        }
+        for (range, to) in plan.iter().filter(|(range, _)| !range.is_empty()) {
+            touched.insert(*to);
+            self.assigned[to.index()].insert(*range);
+        }
+        touched
+    }
+
+    /// Whether `plan` has each assigned byte once, in order, and no other.
+    fn is_planned_by(&self, plan: &[(ByteRange, SubflowId)]) -> bool {
+        let bytes: u64 = plan.iter().map(|(range, _)| range.len()).sum();
+        let ascends =
+            plan.windows(2).all(|two| matches!(two, [(a, _), (b, _)] if a.end <= b.start));
+        bytes == self.planned && ascends && self.assigned.iter().all(|set| is_within(set, plan))
+    }
+
     /// Takes what is assigned at the start of `range` from its subflow.
     fn take_back(&mut self, range: ByteRange) -> Option<(ByteRange, SubflowId)> {
         for (id, set) in (0..).zip(&mut self.assigned) {
@@ -460,9 +491,83 @@ impl QueueView for SendQueue {
     }
 }
 
+/// Whether the ranges of `plan`, which ascend, cover the whole of `set`.
+fn is_within(set: &RangeSet, plan: &[(ByteRange, SubflowId)]) -> bool {
+    let mut ranges = plan.iter().map(|(range, _)| *range);
+    let mut now = ByteRange::new(0, 0);
+    set.iter().all(|held| {
+        let mut at = held.start;
+        while at < held.end {
+            if now.end <= at {
+                match ranges.next() {
+                    Some(next) => now = next,
+                    None => return false,
+                }
+            } else if now.start > at {
+                return false;
+            } else {
+                at = now.end;
+            }
+        }
+        true
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A plan is the same taken over as a whole and a range at a time.
+        #[test]
+        fn a_plan_is_taken_over_whole_or_in_parts(
+            written in 1u64..400,
+            before in proptest::collection::vec((0u64..400, 1u64..60, 0u8..3), 0..12),
+            sent in proptest::collection::vec((1u64..40, 0u8..3), 0..3),
+            cuts in proptest::collection::vec((1u64..60, 0u8..3), 1..40),
+            whole in any::<bool>(),
+        ) {
+            let made = || {
+                let mut queue = SendQueue::default();
+                queue.write_pattern(written);
+                for (start, len, to) in &before {
+                    queue.assign(ByteRange::new(*start, start + len), SubflowId(*to));
+                }
+                for (len, of) in &sent {
+                    let first = queue.assigned.get(usize::from(*of)).and_then(RangeSet::first);
+                    if let Some(first) = first {
+                        let end = first.end.min(first.start + len);
+                        queue.take_assigned(ByteRange::new(first.start, end), SubflowId(*of));
+                    }
+                }
+                queue
+            };
+            let (mut one, mut other) = (made(), made());
+            // What is assigned, cut anew, or the whole of the data.
+            let mut plan = Vec::new();
+            let (mut at, mut cuts) = (0, cuts.iter().cycle());
+            while let Some(held) = one.assigned_from(at).map(|(held, _)| held) {
+                let (len, to) = cuts.next().unwrap();
+                let start = if whole { at.max(held.start) } else { at };
+                let end = (start + len).min(held.end);
+                plan.push((ByteRange::new(start, end), SubflowId(*to)));
+                at = end;
+            }
+            let mut touched = SubflowSet::EMPTY;
+            for (range, to) in &plan {
+                touched.0 |= other.assign(*range, *to).0;
+            }
+            prop_assert!(!whole || plan.is_empty() || one.is_planned_by(&plan));
+            prop_assert_eq!(one.assign_all(&plan), touched);
+            prop_assert_eq!(one.planned, other.planned);
+            prop_assert_eq!(one.unsent.iter().collect::<Vec<_>>(), other.unsent.iter().collect::<Vec<_>>());
+            let held = |queue: &SendQueue| -> Vec<Vec<ByteRange>> {
+                queue.assigned.iter().map(|set| set.iter().collect()).collect()
+            };
+            prop_assert_eq!(held(&one), held(&other));
+        }
+    }
 
     const FAST: SubflowId = SubflowId(0);
     const SLOW: SubflowId = SubflowId(1);
