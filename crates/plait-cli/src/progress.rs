@@ -2,12 +2,13 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use plait_app::Workload;
 use plait_base::{Span, Time};
 use plait_core::Detail;
 use plait_sim::{Snapshot, Watch};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Virtual time between two steps of a [`Clock`].
 const STEP: Span = Span::from_millis(100);
@@ -25,9 +26,44 @@ pub(crate) fn on_interrupt() -> Result<&'static AtomicBool, Failure> {
     Ok(&CANCELLED)
 }
 
-/// A bar of runs, invisible where stderr is no terminal.
-pub(crate) fn bar(console: Console) -> ProgressBar {
-    styled(console, "{bar:40} {pos} of {len} runs, {eta} left")
+/// Shows how many runs are made: a bar on a terminal, and elsewhere a line for each minute, so that
+/// the log of a long command tells that it goes on.
+pub(crate) struct Tally {
+    bar: ProgressBar,
+    /// Lines are written, not a bar.
+    lines: bool,
+    /// The last minute that a line was written for.
+    minute: AtomicU64,
+}
+
+impl Tally {
+    /// Nothing is shown yet.
+    pub(crate) fn new(console: Console) -> Tally {
+        let bar = styled(console, "{bar:40} {pos} of {len} runs, {eta} left");
+        let lines = !console.animate && console.chatter > 0;
+        Tally { bar, lines, minute: AtomicU64::new(0) }
+    }
+
+    /// So many are made, of so many.
+    pub(crate) fn tell(&self, made: usize, all: usize) {
+        self.bar.set_length(all as u64);
+        self.bar.set_position(made as u64);
+        if self.lines && self.is_due(self.bar.elapsed()) {
+            let left = HumanDuration(self.bar.eta());
+            eprintln!("plait: {made} of {all} runs, about {left} left");
+        }
+    }
+
+    /// Whether this is the first look in its minute, but for the one that it began with.
+    fn is_due(&self, elapsed: Duration) -> bool {
+        let minute = elapsed.as_secs() / 60;
+        self.minute.fetch_max(minute, Ordering::Relaxed) < minute
+    }
+
+    /// Takes it off the terminal.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 fn styled(console: Console, template: &str) -> ProgressBar {
@@ -110,4 +146,18 @@ impl Watch for Clock {
 
 fn millis(span: Span) -> u64 {
     span.as_nanos() / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_a_line_a_minute() {
+        let console = Console { width: 80, colour: false, animate: false, chatter: 1 };
+        let tally = Tally::new(console);
+        let due =
+            [0, 59, 60, 61, 119, 125, 400, 401].map(|at| tally.is_due(Duration::from_secs(at)));
+        assert_eq!(due, [false, false, true, false, false, true, true, false]);
+    }
 }

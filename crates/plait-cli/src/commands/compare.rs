@@ -5,7 +5,7 @@ use crate::export::capture::Capture;
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
-use crate::progress;
+use crate::progress::{self, Tally};
 use crate::render::comparison;
 use plait_app::Host;
 use plait_base::Rate;
@@ -47,11 +47,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     save(&scenario, args.save_scenario.as_deref())?;
     args.capture(&scenario)?;
     let cancelled = progress::on_interrupt()?;
-    let bar = progress::bar(console);
-    let advance = |done: usize, total: usize| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    };
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
     let rows = plait_lab::cells(&scenario).len();
     console.remark(2, &format!("plait: {rows} rows, {} runs each", scenario.effective_runs()));
     let control = Control { progress: &advance, cancelled };
@@ -63,7 +60,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.explain {
         document.commands().for_each(|command| command.push_str(" --explain"));
     }
-    bar.finish_and_clear();
+    tally.clear();
 
     args.output.deliver(&args.text(&document, console)?)?;
     for row in document.reports().iter().flat_map(|report| &report.rows) {

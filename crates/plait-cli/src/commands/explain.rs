@@ -4,7 +4,7 @@ use crate::console::{Console, check_writable, deliver, json};
 use crate::export::recorded::Recorded;
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, whole};
-use crate::progress;
+use crate::progress::Tally;
 use crate::render;
 use plait_app::quantity;
 use plait_base::{Span, Time};
@@ -69,15 +69,12 @@ pub(crate) struct Asked {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut asked = args.asked()?;
     check_writable("--output", args.output.as_deref())?;
-    let bar = progress::bar(console);
-    let advance = |done: usize, total: usize| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    };
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
     let Asked { scenario, cell, question, recorded } = &mut asked;
     let beside = recorded.as_mut().map(|recorded| recorded as &mut dyn Watch);
     let outcome = explain(cell, scenario.seed, question, beside, &advance);
-    bar.finish_and_clear();
+    tally.clear();
     if let Some(recorded) = asked.recorded {
         recorded.finish()?;
     }

@@ -4,7 +4,7 @@
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
-use crate::progress;
+use crate::progress::{self, Tally};
 use plait_lab::experiment::{
     Experiment, Judged, Misses, Plan, Progress, Proven, Results, Standing, Store, Unrun, judge, run,
 };
@@ -80,21 +80,18 @@ impl Making {
         }
         let store = self.store(console)?;
         let cancelled = progress::on_interrupt()?;
-        let bar = progress::bar(console);
-        let told = |done: usize, total: usize, _: &str| {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-        };
+        let tally = Tally::new(console);
+        let told = |done: usize, total: usize, _: &str| tally.tell(done, total);
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs as usize));
         let runs: usize = plans.iter().map(Plan::runs).sum();
-        let count = plans.len();
-        console.remark(2, &format!("plait: {count} experiments, {runs} runs"));
+        let experiments = plans.len();
+        console.remark(2, &format!("plait: {experiments} experiments, {runs} runs"));
         let progress = Progress { told: &told, cancelled, jobs };
         let results = run(plans, &Simulator, &store, &progress).map_err(|error| {
             let path = store.path().unwrap_or(Path::new("the cache"));
             Failure::unwritable("--cache", path, &error)
         })?;
-        bar.finish_and_clear();
+        tally.clear();
         Ok(Made { results, interrupted: cancelled.load(Ordering::Relaxed) })
     }
 

@@ -4,7 +4,7 @@ use crate::console::{Console, json};
 use crate::failure::Failure;
 use crate::flags::whole;
 use crate::output::{Output, TableFormat};
-use crate::progress;
+use crate::progress::{self, Tally};
 use crate::render::scoreboard as render;
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::scoreboard::{
@@ -66,15 +66,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         console.remark(1, &format!("plait: {what}"));
     }
     let cancelled = progress::on_interrupt()?;
-    let bar = progress::bar(console);
-    let advance = |done: usize, total: usize| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    };
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
     let control = Control { progress: &advance, cancelled };
     let board = scoreboard(&options, &Simulator, &control)
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    bar.finish_and_clear();
+    tally.clear();
     args.output.deliver(&args.text(&board, console)?)?;
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }

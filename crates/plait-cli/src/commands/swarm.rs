@@ -4,7 +4,7 @@ use crate::console::{Console, json};
 use crate::failure::Failure;
 use crate::flags::whole;
 use crate::output::{Output, TableFormat};
-use crate::progress;
+use crate::progress::{self, Tally};
 use crate::render::{Align, Column, Emphasis, Table, csv, percent};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
@@ -110,11 +110,8 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let cancelled = progress::on_interrupt()?;
     console.remark(2, &format!("plait: {} seeds from {}", args.seeds, args.from));
-    let bar = progress::bar(console);
-    let advance = |done: usize, total: usize| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    };
+    let tally = Tally::new(console);
+    let advance = |done: usize, total: usize| tally.tell(done, total);
     let Args { from, seeds, first, wire, .. } = *args;
     let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
     let options = Options { from, seeds, jobs, first_only: first, wire };
@@ -124,7 +121,7 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     std::panic::set_hook(Box::new(|_| {}));
     let report = swarm(&options, &Control { progress: &advance, cancelled });
     std::panic::set_hook(usual);
-    bar.finish_and_clear();
+    tally.clear();
     let text = match (args.output.json, args.output.format) {
         (true, _) => json(&report)?,
         (_, Some(TableFormat::Csv)) => table_csv(&report),
