@@ -4,15 +4,14 @@ use crate::{Span, Time};
 /// best of ever later parts of the window): constant space, no allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMin {
-    window: Span,
     best: [(Time, Span); 3],
 }
 
 impl WindowedMin {
-    /// A filter over `window`; [`Span::MAX`] keeps the least value for ever.
+    /// A filter that has seen nothing.
     #[must_use]
-    pub const fn new(window: Span) -> WindowedMin {
-        WindowedMin { window, best: [(Time::ZERO, Span::MAX); 3] }
+    pub const fn new() -> WindowedMin {
+        WindowedMin { best: [(Time::ZERO, Span::MAX); 3] }
     }
 
     /// The least value, if there is any.
@@ -21,10 +20,11 @@ impl WindowedMin {
         (self.best[0].1 != Span::MAX).then_some(self.best[0].1)
     }
 
-    /// Takes in a value seen at `now`.
-    pub fn update(&mut self, now: Time, value: Span) {
+    /// Takes in a value seen at `now`. The window is the same each time; [`Span::MAX`] keeps the least
+    /// value for ever.
+    pub fn update(&mut self, now: Time, value: Span, window: Span) {
         let sample = (now, value);
-        if value <= self.best[0].1 || now.since(self.best[2].0) > self.window {
+        if value <= self.best[0].1 || now.since(self.best[2].0) > window {
             self.best = [sample; 3];
             return;
         }
@@ -34,22 +34,28 @@ impl WindowedMin {
         } else if value <= self.best[2].1 {
             self.best[2] = sample;
         }
-        self.expire(now, sample);
+        self.expire(now, sample, window);
     }
 
-    fn expire(&mut self, now: Time, sample: (Time, Span)) {
+    fn expire(&mut self, now: Time, sample: (Time, Span), window: Span) {
         let age = now.since(self.best[0].0);
-        if age > self.window {
+        if age > window {
             self.best = [self.best[1], self.best[2], sample];
-            if now.since(self.best[0].0) > self.window {
+            if now.since(self.best[0].0) > window {
                 self.best = [self.best[1], self.best[2], sample];
             }
-        } else if self.best[1].0 == self.best[0].0 && age > self.window.over(4) {
+        } else if self.best[1].0 == self.best[0].0 && age > window.over(4) {
             self.best[1] = sample;
             self.best[2] = sample;
-        } else if self.best[2].0 == self.best[1].0 && age > self.window.over(2) {
+        } else if self.best[2].0 == self.best[1].0 && age > window.over(2) {
             self.best[2] = sample;
         }
+    }
+}
+
+impl Default for WindowedMin {
+    fn default() -> WindowedMin {
+        WindowedMin::new()
     }
 }
 
@@ -61,13 +67,13 @@ mod tests {
     fn an_old_minimum_is_forgotten_and_a_new_one_taken_at_once() {
         let ms = Span::from_millis;
         let at = |millis| Time::ZERO + ms(millis);
-        let mut filter = WindowedMin::new(ms(100));
-        filter.update(at(0), ms(10));
-        filter.update(at(50), ms(20));
+        let mut filter = WindowedMin::new();
+        filter.update(at(0), ms(10), ms(100));
+        filter.update(at(50), ms(20), ms(100));
         assert_eq!(filter.value(), Some(ms(10)));
-        filter.update(at(120), ms(30));
+        filter.update(at(120), ms(30), ms(100));
         assert_eq!(filter.value(), Some(ms(20)));
-        filter.update(at(130), ms(5));
+        filter.update(at(130), ms(5), ms(100));
         assert_eq!(filter.value(), Some(ms(5)));
     }
 }

@@ -15,6 +15,7 @@ mod ranges;
 mod rate;
 mod ring;
 mod seq;
+mod slim;
 mod stream;
 mod time;
 
@@ -26,5 +27,6 @@ pub use ranges::{ByteRange, RangeSet};
 pub use rate::Rate;
 pub use ring::reserve_ahead;
 pub use seq::unwrap32;
+pub use slim::{Missing, Slim};
 pub use stream::Stream;
 pub use time::{Span, Time};

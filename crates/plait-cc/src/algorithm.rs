@@ -74,6 +74,9 @@ pub trait Algorithm: core::fmt::Debug + Send {
         let _ = own;
     }
 
+    /// No reduction before this will be taken back.
+    fn on_lasting(&mut self) {}
+
     /// The last [`threshold`](Algorithm::threshold) was asked for by mistake: no loss had happened.
     /// The owner has put back window and threshold; what the algorithm noted of the reduction is
     /// to be forgotten.

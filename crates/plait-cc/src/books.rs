@@ -33,6 +33,28 @@ impl Default for Settings {
 impl Settings {
     /// Bytes of a full segment, at least one.
     pub(crate) fn segment(&self) -> u64 {
+        Sizes::from(self).segment()
+    }
+}
+
+/// What of the settings counts beyond the start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) mss: u32,
+    initial_window: u32,
+    pub(crate) slow_start_limit: u32,
+}
+
+impl From<&Settings> for Sizes {
+    fn from(settings: &Settings) -> Sizes {
+        let Settings { mss, initial_window, slow_start_limit, .. } = *settings;
+        Sizes { mss, initial_window, slow_start_limit }
+    }
+}
+
+impl Sizes {
+    /// Bytes of a full segment, at least one.
+    pub(crate) fn segment(&self) -> u64 {
         u64::from(self.mss.max(1))
     }
 

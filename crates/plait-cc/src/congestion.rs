@@ -1,5 +1,6 @@
 //! The books of one subflow: everything about its window that is not a formula.
 
+use crate::books::Sizes;
 use crate::hystart::{Growth, HyStart};
 use crate::idle::IdlePeriod;
 use crate::{
@@ -7,14 +8,14 @@ use crate::{
     Settings, View,
 };
 use alloc::boxed::Box;
-use plait_base::{Span, Time};
+use plait_base::{Slim, Span, Time};
 
 /// What a reduction changed, kept until it can no longer be taken back.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     cwnd: u64,
     fraction: f64,
-    ssthresh: Option<u64>,
+    ssthresh: Slim<u64>,
     intervals: LossIntervals,
 }
 
@@ -31,14 +32,14 @@ struct Before {
 /// proportional rate reduction (RFC 6937) is the transport's, on top of it.
 #[derive(Debug)]
 pub struct Congestion {
-    settings: Settings,
+    sizes: Sizes,
     algorithm: Box<dyn Algorithm>,
     /// [`Algorithm::watches`].
     watches: bool,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
     fraction: f64,
-    ssthresh: Option<u64>,
+    ssthresh: Slim<u64>,
     phase: Phase,
     intervals: LossIntervals,
     idle: IdlePeriod,
@@ -52,15 +53,16 @@ impl Congestion {
     /// A subflow that has sent nothing yet: the initial window, in slow start.
     #[must_use]
     pub fn new(settings: Settings, algorithm: Box<dyn Algorithm>) -> Congestion {
-        let mss = settings.segment();
+        let sizes = Sizes::from(&settings);
+        let mss = sizes.segment();
         let ssthresh = settings.ssthresh.map(|bytes| (bytes / mss * mss).max(mss));
         let mut congestion = Congestion {
-            settings,
+            sizes,
             watches: algorithm.watches(),
             algorithm,
-            cwnd: settings.initial_bytes(),
+            cwnd: sizes.initial_bytes(),
             fraction: 0.0,
-            ssthresh,
+            ssthresh: ssthresh.into(),
             phase: Phase::SlowStart { after_timeout: false },
             intervals: LossIntervals::default(),
             idle: IdlePeriod::default(),
@@ -69,7 +71,7 @@ impl Congestion {
         };
         if let Some(window) = congestion.fixed() {
             congestion.cwnd = window;
-            congestion.ssthresh = Some(window);
+            congestion.ssthresh = Slim::some(window);
         }
         congestion
     }
@@ -99,10 +101,10 @@ impl Congestion {
         let mut congestion = Congestion::new(settings, algorithm);
         congestion.intervals = books.intervals;
         if congestion.fixed().is_none() {
-            congestion.cwnd = books.cwnd.max(settings.segment());
+            congestion.cwnd = books.cwnd.max(congestion.sizes.segment());
             congestion.fraction =
                 if (0.0..1.0).contains(&books.fraction) { books.fraction } else { 0.0 };
-            congestion.ssthresh = books.ssthresh;
+            congestion.ssthresh = books.ssthresh.into();
             congestion.phase = books.phase;
         }
         congestion
@@ -111,8 +113,8 @@ impl Congestion {
     /// The books as they stand.
     #[must_use]
     pub fn books(&self) -> Books {
-        let Congestion { cwnd, fraction, ssthresh, phase, intervals, .. } = *self;
-        Books { cwnd, fraction, ssthresh, phase, intervals }
+        let Congestion { cwnd, fraction, phase, intervals, .. } = *self;
+        Books { cwnd, fraction, ssthresh: self.ssthresh(), phase, intervals }
     }
 
     /// The algorithm, for its state and its numbers.
@@ -130,7 +132,7 @@ impl Congestion {
     /// Slow start threshold in bytes; `None` is infinite.
     #[must_use]
     pub fn ssthresh(&self) -> Option<u64> {
-        self.ssthresh
+        self.ssthresh.value()
     }
 
     /// Whether the algorithm reads the siblings: [`Algorithm::couples`].
@@ -155,7 +157,7 @@ impl Congestion {
     /// The window that the subflow began with, in bytes.
     #[must_use]
     pub fn initial_window(&self) -> u64 {
-        self.fixed().unwrap_or_else(|| self.settings.initial_bytes())
+        self.fixed().unwrap_or_else(|| self.sizes.initial_bytes())
     }
 
     /// Whether the window never moves.
@@ -176,9 +178,9 @@ impl Congestion {
     pub fn flow(&self, srtt: Option<Span>, live: bool) -> Flow {
         Flow {
             cwnd: self.cwnd,
-            ssthresh: self.ssthresh,
+            ssthresh: self.ssthresh(),
             srtt,
-            mss: self.settings.mss,
+            mss: self.sizes.mss,
             in_recovery: self.in_recovery(),
             live,
             loss_interval: self.loss_interval(),
@@ -229,7 +231,7 @@ impl Congestion {
             return;
         }
         let threshold = self.reduce_threshold(now, inflight, flows);
-        let most = self.cwnd.max(2 * self.settings.segment());
+        let most = self.cwnd.max(2 * self.sizes.segment());
         self.cwnd = threshold.min(most);
         self.fraction = 0.0;
         self.phase = Phase::Recovery;
@@ -263,7 +265,7 @@ impl Congestion {
             self.reduce_threshold(now, inflight, flows);
         }
         self.phase = Phase::SlowStart { after_timeout: true };
-        self.put(self.settings.segment());
+        self.put(self.sizes.segment());
     }
 
     /// The last loss or timeout was none: window and threshold are what they were before it, or more
@@ -299,6 +301,12 @@ impl Congestion {
         **self.before.get_or_insert_default() = before;
     }
 
+    /// No reduction before this will be taken back; what is kept for that is let go.
+    pub fn give_back(&mut self) {
+        self.before = None;
+        self.algorithm.on_lasting();
+    }
+
     /// What was reduced cannot be taken back any more.
     fn forget(&mut self) {
         if let Some(before) = &mut self.before {
@@ -329,9 +337,9 @@ impl Congestion {
             return None;
         }
         let before = self.cwnd;
-        let window = Restarted { cwnd: before, ssthresh: self.ssthresh };
-        let after = self.idle.advance(mode, &self.settings, window, idle, rto);
-        self.ssthresh = after.ssthresh;
+        let window = Restarted { cwnd: before, ssthresh: self.ssthresh() };
+        let after = self.idle.advance(mode, &self.sizes, window, idle, rto);
+        self.ssthresh = after.ssthresh.into();
         if after.cwnd == before {
             return None;
         }
@@ -347,7 +355,7 @@ impl Congestion {
         if self.is_fixed() {
             return None;
         }
-        self.idle.until_initial(mode, &self.settings, self.cwnd, rto)
+        self.idle.until_initial(mode, &self.sizes, self.cwnd, rto)
     }
 
     /// Sets the window to `bytes`, at least one segment, and keeps the threshold. A fixed window
@@ -364,18 +372,18 @@ impl Congestion {
     pub fn penalise(&mut self, cwnd: u64, ssthresh: Option<u64>) {
         if !self.is_fixed() {
             self.forget();
-            self.ssthresh = ssthresh.map(|bytes| bytes.max(self.settings.segment()));
+            self.ssthresh = ssthresh.map(|bytes| bytes.max(self.sizes.segment())).into();
             self.put(cwnd);
         }
     }
 
     fn fixed(&self) -> Option<u64> {
-        let window = self.algorithm.fixed_window(self.settings.mss.max(1))?;
-        Some(window.max(self.settings.segment()))
+        let window = self.algorithm.fixed_window(self.sizes.mss.max(1))?;
+        Some(window.max(self.sizes.segment()))
     }
 
     fn below_threshold(&self) -> bool {
-        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+        self.ssthresh().is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
 
     /// The own flow with what only the connection knows.
@@ -387,17 +395,17 @@ impl Congestion {
     fn slow_start(&mut self, acked: u64, start: Growth) -> u64 {
         let after_timeout = self.phase == Phase::SlowStart { after_timeout: true };
         self.phase = Phase::SlowStart { after_timeout };
-        let limit = match self.settings.slow_start_limit {
+        let limit = match self.sizes.slow_start_limit {
             // RFC 3465 section 2.3: conservative after a timeout. Linux is not.
             limit if after_timeout && limit != u32::MAX => 1,
             limit => limit.max(1),
         };
-        let most = acked.min(u64::from(limit) * self.settings.segment());
+        let most = acked.min(u64::from(limit) * self.sizes.segment());
         let growth = match start {
             Growth::Part(of) => most / of,
             _ => most,
         };
-        let room = self.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh - self.cwnd);
+        let room = self.ssthresh().map_or(u64::MAX, |ssthresh| ssthresh - self.cwnd);
         let taken = growth.min(room);
         self.cwnd = self.cwnd.saturating_add(taken);
         growth - taken
@@ -413,7 +421,7 @@ impl Congestion {
         }
         self.grow(change);
         if self.below_threshold() {
-            self.ssthresh = Some(self.cwnd);
+            self.ssthresh = Slim::some(self.cwnd);
         }
     }
 
@@ -426,7 +434,7 @@ impl Congestion {
         let growth = hystart.on_ack(ack.rtt, ack.round);
         if growth == Growth::End {
             self.hystart = None;
-            self.ssthresh = Some(self.cwnd);
+            self.ssthresh = Slim::some(self.cwnd);
         }
         growth
     }
@@ -450,23 +458,23 @@ impl Congestion {
         } else {
             self.cwnd.saturating_add(whole as u64)
         };
-        let least = self.settings.segment();
+        let least = self.sizes.segment();
         if self.cwnd < least {
             (self.cwnd, self.fraction) = (least, 0.0);
         }
-        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
+        self.ssthresh = self.ssthresh().map(|ssthresh| ssthresh.min(self.cwnd)).into();
     }
 
     fn reduce_threshold(&mut self, now: Time, inflight: u64, flows: Flows<'_>) -> u64 {
         let view = View::new(self.own(flows), flows);
-        let threshold = self.algorithm.threshold(now, inflight, &view).max(self.settings.segment());
-        self.ssthresh = Some(threshold);
+        let threshold = self.algorithm.threshold(now, inflight, &view).max(self.sizes.segment());
+        self.ssthresh = Slim::some(threshold);
         threshold
     }
 
     /// Sets the window from outside the formula.
     fn put(&mut self, bytes: u64) {
-        self.cwnd = bytes.max(self.settings.segment());
+        self.cwnd = bytes.max(self.sizes.segment());
         self.fraction = 0.0;
         self.algorithm.on_window_set(&self.flow(None, true));
     }

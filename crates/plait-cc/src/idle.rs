@@ -1,7 +1,8 @@
 //! How the window restarts after an idle time (RFC 5681 section 4.1, RFC 2861).
 
 use crate::Settings;
-use plait_base::Span;
+use crate::books::Sizes;
+use plait_base::{Slim, Span};
 
 /// How the window restarts after an idle time, which counts from the last data sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -45,7 +46,7 @@ pub fn restart(
     idle: Span,
     rto: Span,
 ) -> Restarted {
-    IdlePeriod::default().advance(mode, settings, window, idle, rto)
+    IdlePeriod::default().advance(mode, &Sizes::from(settings), window, idle, rto)
 }
 
 /// The books of one idle period. Looking often must not differ from looking once, so they hold
@@ -55,7 +56,7 @@ pub(crate) struct IdlePeriod {
     /// Idle time already seen.
     seen: Span,
     /// Restart window, fixed by the first look after more than one RTO.
-    floor: Option<u64>,
+    floor: Slim<u64>,
     /// Halvings done.
     halvings: u64,
 }
@@ -72,7 +73,7 @@ impl IdlePeriod {
     pub(crate) fn advance(
         &mut self,
         mode: IdleRestart,
-        settings: &Settings,
+        sizes: &Sizes,
         window: Restarted,
         idle: Span,
         rto: Span,
@@ -81,16 +82,17 @@ impl IdlePeriod {
             return window;
         }
         let Restarted { mut cwnd, mut ssthresh } = window;
-        let initial = settings.initial_bytes();
+        let initial = sizes.initial_bytes();
         if mode == IdleRestart::Rfc5681 {
             return Restarted { cwnd: cwnd.min(initial), ssthresh };
         }
-        let floor = match self.floor {
+        let floor = match self.floor.value() {
             Some(floor) => floor,
             None => {
                 let three_quarters = cwnd - cwnd.div_ceil(4);
                 ssthresh = ssthresh.map(|bytes| bytes.max(three_quarters));
-                *self.floor.insert(cwnd.min(initial))
+                self.floor = Slim::some(cwnd.min(initial));
+                cwnd.min(initial)
             }
         };
         let due = idle.as_nanos().div_ceil(rto.as_nanos().max(1)) - 1;
@@ -98,7 +100,7 @@ impl IdlePeriod {
             if cwnd <= floor {
                 break;
             }
-            cwnd = halved(cwnd, settings).max(floor);
+            cwnd = halved(cwnd, sizes).max(floor);
         }
         self.halvings = self.halvings.max(due);
         Restarted { cwnd, ssthresh }
@@ -109,11 +111,11 @@ impl IdlePeriod {
     pub(crate) fn until_initial(
         &self,
         mode: IdleRestart,
-        settings: &Settings,
+        sizes: &Sizes,
         cwnd: u64,
         rto: Span,
     ) -> Option<Span> {
-        let initial = settings.initial_bytes();
+        let initial = sizes.initial_bytes();
         if cwnd <= initial {
             return None;
         }
@@ -124,7 +126,7 @@ impl IdlePeriod {
                 let mut window = cwnd;
                 let mut halvings = self.halvings;
                 while window > initial {
-                    window = halved(window, settings);
+                    window = halved(window, sizes);
                     halvings = halvings.saturating_add(1);
                 }
                 halvings
@@ -135,7 +137,7 @@ impl IdlePeriod {
 }
 
 /// Half of a window, rounded down to whole segments.
-fn halved(cwnd: u64, settings: &Settings) -> u64 {
-    let mss = settings.segment();
+fn halved(cwnd: u64, sizes: &Sizes) -> u64 {
+    let mss = sizes.segment();
     (cwnd / mss / 2) * mss
 }

@@ -192,8 +192,8 @@ impl Config {
 
     /// Segments out of order that are kept at most, on a subflow and in the data: enough for a
     /// buffer full of segments of 256 bytes.
-    pub(crate) fn most_held(&self) -> usize {
-        4_096 + usize::try_from(self.rcvbuf / 256).unwrap_or(usize::MAX - 4_096)
+    pub(crate) fn most_held(&self) -> u32 {
+        u32::try_from(self.rcvbuf / 256).unwrap_or(u32::MAX).saturating_add(4_096)
     }
 
     /// Payload bytes of a full segment in steady state: what is left of the MTU after 40 bytes of

@@ -15,6 +15,7 @@ pub mod formulas;
 pub mod planted;
 #[cfg(not(feature = "planted-bugs"))]
 mod planted;
+mod seldom;
 mod stats;
 mod tcp;
 

@@ -114,11 +114,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Empties the lists and gives their memory back.
-    pub fn give_back(&mut self) {
-        (self.plan, self.effects, self.numbers) = (Vec::new(), Vec::new(), Vec::new());
-    }
-
     /// Empties the lists and keeps their memory.
     pub fn clear(&mut self) {
         self.plan.clear();

@@ -1,6 +1,7 @@
 //! Named values of saved states: one per subflow is named `PREFIX` id `SUFFIX`, as `quota.1`.
 
 use alloc::format;
+use alloc::vec::Vec;
 use plait_base::{SubflowId, Time};
 
 use crate::exact;
@@ -9,7 +10,7 @@ use crate::exact;
 pub(crate) fn save_each<T>(
     prefix: &str,
     suffix: &str,
-    slots: &[T; SubflowId::MAX],
+    slots: &[T],
     write: &mut dyn FnMut(&str, f64),
     number: impl Fn(&T) -> Option<f64>,
 ) {
@@ -27,9 +28,48 @@ pub(crate) fn slot<'a, T>(
     name: &str,
     slots: &'a mut [T; SubflowId::MAX],
 ) -> Option<&'a mut T> {
+    slots.get_mut(index(prefix, suffix, name)?)
+}
+
+/// The valid id that `name` has between this prefix and suffix.
+fn index(prefix: &str, suffix: &str, name: &str) -> Option<usize> {
     let id = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
-    let id: usize = id.parse().ok()?;
-    slots.get_mut(id)
+    id.parse().ok().filter(|id| *id < SubflowId::MAX)
+}
+
+/// What is remembered of each subflow, by id: no more of it than there are subflows.
+#[derive(Clone, Debug)]
+pub(crate) struct BySubflow<T>(Vec<T>);
+
+impl<T: Clone + Default> BySubflow<T> {
+    pub(crate) const fn new() -> BySubflow<T> {
+        BySubflow(Vec::new())
+    }
+
+    /// What is remembered of a subflow, if it ever was.
+    pub(crate) fn find(&self, id: SubflowId) -> Option<&T> {
+        self.0.get(id.index())
+    }
+
+    /// What is remembered of a subflow. The first that is of a new one makes room for it.
+    pub(crate) fn of(&mut self, id: SubflowId) -> &mut T {
+        let at = id.index();
+        if at >= self.0.len() {
+            self.0.reserve_exact(at + 1 - self.0.len());
+            self.0.resize(at + 1, T::default());
+        }
+        &mut self.0[at]
+    }
+
+    /// All that is remembered, by id.
+    pub(crate) fn all(&self) -> &[T] {
+        &self.0
+    }
+
+    /// What `name` speaks of, if it has this prefix and suffix and a valid id between them.
+    pub(crate) fn named(&mut self, prefix: &str, suffix: &str, name: &str) -> Option<&mut T> {
+        index(prefix, suffix, name).map(|at| self.of(SubflowId(at as u8)))
+    }
 }
 
 /// A subflow id, or none for a value that is none.

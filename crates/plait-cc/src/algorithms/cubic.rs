@@ -3,7 +3,7 @@
 use super::millis;
 use crate::{Ack, Algorithm, Entry, Flow, View};
 use alloc::boxed::Box;
-use plait_base::{Span, Time};
+use plait_base::{Slim, Span, Time};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "cubic",
@@ -102,11 +102,11 @@ pub fn threshold(inflight: u64, mss: u64) -> u64 {
 }
 
 /// CUBIC.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Cubic {
     state: State,
-    /// As it was before the last reduction (RFC 9438 section 4.9).
-    before: Option<State>,
+    /// As it was before the last reduction (RFC 9438 section 4.9); from the first one on.
+    before: Option<Box<Option<State>>>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -116,7 +116,7 @@ struct State {
     /// Window just before the last reduction (`cwnd_prior`).
     prior: f64,
     /// Start of this congestion avoidance; `None` until the first ACK after an upset.
-    epoch: Option<Time>,
+    epoch: Slim<Time>,
     curve: Curve,
     /// What Reno would have (`W_est`).
     estimate: f64,
@@ -124,7 +124,7 @@ struct State {
 
 impl State {
     fn begin(&mut self, now: Time, cwnd: f64) {
-        self.epoch = Some(now);
+        self.epoch = Slim::some(now);
         self.curve = Curve::new(self.w_max, cwnd);
         self.estimate = cwnd;
     }
@@ -141,7 +141,7 @@ impl Algorithm for Cubic {
         let window = view.own().cwnd.max(1) as f64;
         let (cwnd, share) = (window / mss, bytes as f64 / window);
         let state = &mut self.state;
-        let epoch = match state.epoch {
+        let epoch = match state.epoch.value() {
             Some(epoch) => epoch,
             None => {
                 state.begin(ack.now, cwnd);
@@ -158,10 +158,10 @@ impl Algorithm for Cubic {
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
         let mss = view.own().mss();
         let cwnd = view.own().cwnd as f64 / mss as f64;
-        self.before = Some(self.state);
+        **self.before.get_or_insert_default() = Some(self.state);
         self.state.w_max = w_max_after(cwnd, self.state.w_max);
         self.state.prior = cwnd;
-        self.state.epoch = None;
+        self.state.epoch = Slim::NONE;
         threshold(inflight, mss)
     }
 
@@ -169,7 +169,7 @@ impl Algorithm for Cubic {
         let State { w_max, prior, epoch, curve, estimate } = self.state;
         write("w_max", w_max);
         write("prior", prior);
-        if let Some(epoch) = epoch {
+        if let Some(epoch) = epoch.value() {
             write("epoch_ms", epoch.since(Time::ZERO).as_millis_f64());
             write("plateau", curve.w_max);
             write("k_s", curve.k);
@@ -182,7 +182,7 @@ impl Algorithm for Cubic {
         match name {
             "w_max" => state.w_max = value,
             "prior" => state.prior = value,
-            "epoch_ms" => state.epoch = Some(Time::ZERO + millis(value)),
+            "epoch_ms" => state.epoch = Slim::some(Time::ZERO + millis(value)),
             "plateau" => state.curve.w_max = value,
             "k_s" => state.curve.k = value,
             "w_est" => state.estimate = value,
@@ -193,7 +193,7 @@ impl Algorithm for Cubic {
 
     fn numbers(&self, now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {
         let state = &self.state;
-        let (Some(epoch), Some(srtt)) = (state.epoch, view.own().srtt) else { return };
+        let (Some(epoch), Some(srtt)) = (state.epoch.value(), view.own().srtt) else { return };
         let (secs, rtt) = (now.since(epoch).as_secs_f64(), srtt.as_secs_f64());
         let cwnd = view.own().cwnd.max(1) as f64 / view.own().mss() as f64;
         write("k_s", state.curve.k);
@@ -220,17 +220,22 @@ impl Algorithm for Cubic {
 
     fn on_idle(&mut self, now: Time, idle: Span) {
         let state = &mut self.state;
-        state.epoch = state.epoch.map(|epoch| (epoch + idle).min(now.max(epoch)));
+        let moved = |epoch: Time| (epoch + idle).min(now.max(epoch));
+        state.epoch = state.epoch.value().map(moved).into();
     }
 
     /// The old curve and estimate belong to a window that is no more; the plateau stays.
     fn on_window_set(&mut self, _own: &Flow) {
-        self.state.epoch = None;
+        self.state.epoch = Slim::NONE;
+    }
+
+    fn on_lasting(&mut self) {
+        self.before = None;
     }
 
     /// The plateau and the place on the curve come back, as if no time had been lost on it.
     fn on_undo(&mut self, _now: Time) {
-        if let Some(before) = self.before.take() {
+        if let Some(before) = self.before.as_mut().and_then(|before| before.take()) {
             self.state = before;
         }
     }

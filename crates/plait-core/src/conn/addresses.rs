@@ -7,10 +7,10 @@ use super::segments::Transmit;
 use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::config::Config;
+use crate::seldom::Seldom;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -60,9 +60,9 @@ pub(crate) struct Addresses {
     pub(crate) first: Address,
     /// The peer takes no further subflows to that of its own.
     pub(super) first_denied: bool,
-    own: Vec<Announced>,
-    peers: Vec<Known>,
-    signals: VecDeque<Signal>,
+    own: Seldom<Announced>,
+    peers: Seldom<Known>,
+    signals: Seldom<Signal>,
     pub(super) removals: Removals,
 }
 
@@ -91,13 +91,13 @@ impl Addresses {
     /// Forgets an address of the peer.
     pub(super) fn forget_peer(&mut self, id: u8) -> Option<ServerAddress> {
         let at = self.peers.iter().position(|known| known.id == id)?;
-        Some(self.peers.remove(at).number)
+        Some(self.peers.remove(at)?.number)
     }
 
     /// Ends the announcement of an address of ours; its identifier.
     pub(super) fn take_back(&mut self, address: IpAddr) -> Option<u8> {
         let at = self.own.iter().position(|own| own.address == address)?;
-        let id = self.own.remove(at).id;
+        let id = self.own.remove(at)?.id;
         let told = |option: &Mptcp| matches!(option, Mptcp::AddAddr(add) if add.address == address);
         self.signals.retain(|signal| !told(&signal.option));
         Some(id)
@@ -117,13 +117,13 @@ impl Addresses {
     pub(super) fn signal(&mut self, option: Mptcp, on: Option<SubflowId>) {
         let known = self.signals.iter().any(|signal| signal.option == option);
         if !known && self.signals.len() < MOST_SIGNALS {
-            self.signals.push_back(Signal { option, on });
+            self.signals.push(Signal { option, on });
         }
     }
 
     /// Queues an option that concerns the subflow it is sent on.
     pub(super) fn signal_on(&mut self, option: Mptcp, subflow: SubflowId) {
-        self.signals.push_back(Signal { option, on: Some(subflow) });
+        self.signals.push(Signal { option, on: Some(subflow) });
     }
 
     /// Takes back an MP_PRIO for a subflow.
@@ -293,7 +293,7 @@ impl Connection {
     }
 
     fn on_echo(&mut self, echo: &AddAddr) {
-        for own in &mut self.addresses.own {
+        for own in &mut *self.addresses.own {
             if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {
                 own.again = Time::NEVER;
             }
@@ -309,17 +309,17 @@ impl Connection {
         };
         let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
         // The subflow is gone, and what was to be said of it with it.
-        while self.addresses.signals.front().is_some_and(|it| it.is_bound() && place(it).is_none())
+        while self.addresses.signals.first().is_some_and(|it| it.is_bound() && place(it).is_none())
         {
-            self.addresses.signals.pop_front();
+            self.addresses.signals.remove(0);
         }
-        let wanted = place(self.addresses.signals.front()?);
+        let wanted = place(self.addresses.signals.first()?);
         let index = wanted.or_else(|| self.best_for_signal())?;
         // The keys or the proof of a handshake take the place for now.
         if self.mode != Mode::Multipath || self.ack_option(index, None, None).is_some() {
             return None;
         }
-        let signal = self.addresses.signals.pop_front()?;
+        let signal = self.addresses.signals.remove(0)?;
         let seq = self.subflows[index].tx.nxt();
         let mut transmit = self.pure_ack(ctx, index, seq);
         let options = &mut transmit.segment.options;

@@ -5,14 +5,14 @@ use super::Connection;
 use super::fastclose::FastClose;
 use crate::planted::{Planted, planted};
 use crate::tcp::state::State;
-use plait_base::Time;
+use plait_base::Slim;
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
     /// The user has no more data.
     pub(crate) asked: bool,
-    /// When our DATA_FIN was signalled first.
-    pub(crate) fin_sent: Option<Time>,
+    /// Our DATA_FIN was signalled.
+    pub(crate) fin_sent: bool,
     /// An ACK with our keys went ahead of it.
     pub(crate) keys_told: bool,
     /// It must be signalled (again).
@@ -27,7 +27,7 @@ pub(crate) struct Closing {
     settled: bool,
     /// The user is done with the connection; how much of our data was acknowledged when that was
     /// last looked at.
-    pub(super) released: Option<u64>,
+    pub(super) released: Slim<u64>,
     /// The user has aborted the connection, and the peer has not confirmed it.
     pub(crate) fast: Option<FastClose>,
 }
@@ -46,9 +46,9 @@ impl Closing {
     }
 
     /// Our DATA_FIN is signalled.
-    pub(super) fn on_fin_signalled(&mut self, now: Time) {
-        if self.fin_sent.is_none() {
-            self.fin_sent = Some(now);
+    pub(super) fn on_fin_signalled(&mut self) {
+        if !self.fin_sent {
+            self.fin_sent = true;
             self.answers = self.peer_finished;
         }
     }
@@ -74,7 +74,7 @@ impl Connection {
 
     /// The DSN after our last byte and DATA_FIN, once the DATA_FIN was sent.
     pub(crate) fn data_fin_edge(&self) -> Option<u64> {
-        self.closing.fin_sent.map(|_| self.queue.written() + 1)
+        self.closing.fin_sent.then(|| self.queue.written() + 1)
     }
 
     /// The peer's data has ended and all of it is here.
@@ -103,7 +103,7 @@ impl Connection {
         if !subflow.state.sends_data() || standing.pf || !standing.joined {
             return false;
         }
-        let early = planted(Planted::FinEarly) && self.closing.fin_sent.is_some();
+        let early = planted(Planted::FinEarly) && self.closing.fin_sent;
         if self.sends_plain() { self.at_end() } else { early || self.closing.done() }
     }
 

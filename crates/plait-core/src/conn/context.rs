@@ -8,6 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 use plait_base::{ConnId, Time};
+use plait_sched::Outcome;
 use plait_wire::{Key, Payload, Segment};
 
 /// Source of random numbers: the operating system's for live endpoints, a seeded stream for
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     /// How far apart ports may be.
     port_stride: u16,
     spare: SpareSegments,
+    /// What goes with the decision that is being made.
+    pub(crate) outcome: Outcome,
     /// Invariants are verified.
     pub(crate) checked: bool,
     pub(crate) directory: Directory,
@@ -70,6 +73,7 @@ impl Shared {
             next_port: FIRST_PORT,
             port_stride: 1,
             spare: SpareSegments::default(),
+            outcome: Outcome::default(),
             checked: false,
             directory: Directory::default(),
             tokens: BTreeMap::new(),

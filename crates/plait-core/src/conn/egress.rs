@@ -308,7 +308,7 @@ impl Connection {
     #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         if !self.sends_plain() && self.at_end() && !self.closing.fin_acked {
-            let first = self.closing.fin_sent.is_none();
+            let first = !self.closing.fin_sent;
             if (first || self.closing.fin_due)
                 && let Some(index) = self.best_for_signal()
             {
@@ -320,7 +320,7 @@ impl Connection {
                 }
                 self.closing.keys_told = false;
                 self.closing.fin_due = false;
-                self.closing.on_fin_signalled(ctx.now);
+                self.closing.on_fin_signalled();
                 self.timers.arm_retransmission(ctx.now, self.longest_rto());
                 return Some(self.build_data_fin(ctx, index));
             }

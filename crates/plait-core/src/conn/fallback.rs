@@ -290,7 +290,7 @@ impl Connection {
             self.subflows[index].owes.infinite = self.subflows.len() > 1;
             return self.send_plain(index);
         }
-        let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
         let news = ack > subflow.tx.una() || fin_pending && self.queue.is_drained();
         if news && !self.sends_plain() {
             self.fallback.bare += 1;

@@ -7,6 +7,7 @@ use super::{Connection, Context};
 use crate::tcp::owes::{Cause, Owes};
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
+use plait_base::SubflowId;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
 /// How often MP_FASTCLOSE is told again before a RST ends the wait (RFC 8684 section 3.5: three).
@@ -16,7 +17,7 @@ const RETRIES: u8 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FastClose {
     /// The subflow that carries it.
-    index: usize,
+    carrier: SubflowId,
     retries: u8,
 }
 
@@ -47,8 +48,8 @@ impl Connection {
             self.reset_subflow(ctx, index, cause);
         }
         let Some(index) = chosen else { return };
-        self.closing.fast = Some(FastClose { index, retries: 0 });
         let subflow = &mut self.subflows[index];
+        self.closing.fast = Some(FastClose { carrier: subflow.id, retries: 0 });
         subflow.tx.abandon();
         subflow.timers.clear_all();
         subflow.owes = Owes { fast_close: true, ..Owes::default() };
@@ -83,7 +84,8 @@ impl Connection {
 
     /// No RST has come within a timeout.
     pub(super) fn on_fast_close_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let Some(fast) = self.closing.fast.as_mut().filter(|fast| fast.index == index) else {
+        let Some(fast) = self.closing.fast.as_mut().filter(|fast| fast.carrier.index() == index)
+        else {
             return;
         };
         if fast.retries == RETRIES {

@@ -217,7 +217,7 @@ impl Connection {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if self.mode == Mode::Offered =>
             {
-                self.keys.set_peer(*key);
+                self.keys.set_peer(*key, self.spec.config.offsets.idsn);
                 self.mode = Mode::Multipath;
                 self.agree_on_checksums(segment);
                 self.note_denial(ctx, segment);
@@ -261,7 +261,7 @@ impl Connection {
         } else {
             self.window.update(0, u64::from(segment.window));
             self.subflow_up(ctx, index);
-            for (early, answer) in core::mem::take(&mut self.joins.early_answers) {
+            for (early, answer) in self.joins.early_answers.take() {
                 self.handle(ctx, early, &answer);
             }
         }
@@ -300,7 +300,7 @@ impl Connection {
             (false, Some(Mptcp::Capable(capable))) if self.mode == Mode::Offered => {
                 let echoed = capable.receiver_key == Some(self.keys.local);
                 let Some(key) = capable.sender_key.filter(|_| echoed) else { return false };
-                self.keys.set_peer(key);
+                self.keys.set_peer(key, self.spec.config.offsets.idsn);
                 self.mode = Mode::Multipath;
                 self.announce_all(ctx);
             }

@@ -3,9 +3,9 @@
 use super::{Connection, Context, Mode};
 use crate::config::{JoinTiming, PathConfig};
 use crate::event::Event;
+use crate::seldom::Seldom;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
-use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, SubflowId, Time};
 use plait_sched::Notice;
 use plait_wire::Segment;
@@ -22,22 +22,22 @@ pub(crate) struct Target {
 #[derive(Default, Debug)]
 pub(crate) struct Joins {
     /// Subflows that are still to be opened, in their order.
-    pub(crate) waiting: Vec<Target>,
+    pub(crate) waiting: Seldom<Target>,
     /// A DSS of the peer was seen: it holds our key (RFC 8684 section 3.1).
     pub(crate) peer_dss_seen: bool,
     /// Answers to simultaneous joins that came before the peer's key, by subflow.
-    pub(crate) early_answers: Vec<(usize, Segment)>,
+    pub(crate) early_answers: Seldom<(usize, Segment)>,
     /// How often a path was joined anew.
     pub(crate) rejoins: u32,
     /// Paths that are not joined again, for a middlebox takes options off there.
-    barred: Vec<PathId>,
+    barred: Seldom<PathId>,
 }
 
 impl Joins {
     /// All subflows of a client whose first is at `first`, but that one: as many as asked for on
     /// each path.
     pub(crate) fn after_first(paths: &[PathConfig], first: Address, each: u8) -> Joins {
-        let mut waiting = Vec::new();
+        let mut waiting = Seldom::default();
         let (server, port) = (first.server, first.remote_port);
         let mut add = |config: &PathConfig, count: u8| {
             let PathConfig { path, backup } = *config;
@@ -89,7 +89,7 @@ impl Connection {
         if !ready || !agreed {
             return;
         }
-        let mut later = core::mem::take(&mut self.joins.waiting);
+        let mut later = self.joins.waiting.take();
         let mut opened = 0;
         for target in &later {
             if !self.try_join(ctx, *target) {
@@ -99,7 +99,7 @@ impl Connection {
         }
         // Where there is no slot they wait for one.
         later.drain(..opened);
-        self.joins.waiting = later;
+        self.joins.waiting = later.into();
     }
 
     /// Opens a subflow; false where there is no slot for it.

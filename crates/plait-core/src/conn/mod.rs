@@ -143,19 +143,18 @@ pub(crate) struct Keys {
     first_dsn: u64,
     /// Wire DSN of the peer's first byte.
     peer_first_dsn: u64,
-    /// What stands in for both IDSNs.
-    idsn: Option<u64>,
 }
 
 impl Keys {
+    /// `idsn` is what stands in for both IDSNs, if anything does.
     pub(crate) fn new(local: Key, idsn: Option<u64>) -> Keys {
         let first_dsn = idsn.unwrap_or(local.idsn()).wrapping_add(1);
-        Keys { local, peer: None, first_dsn, peer_first_dsn: 0, idsn }
+        Keys { local, peer: None, first_dsn, peer_first_dsn: 0 }
     }
 
-    fn set_peer(&mut self, peer: Key) {
+    fn set_peer(&mut self, peer: Key, idsn: Option<u64>) {
         self.peer = Some(peer);
-        self.peer_first_dsn = self.idsn.unwrap_or(peer.idsn()).wrapping_add(1);
+        self.peer_first_dsn = idsn.unwrap_or(peer.idsn()).wrapping_add(1);
     }
 }
 
@@ -170,8 +169,8 @@ pub(crate) struct Connection {
     failed: bool,
     keys: Keys,
     subflows: Vec<Subflow>,
-    /// What those have carried whose slots others have taken.
-    replaced: Totals,
+    /// What those have carried whose slots others have taken, once there are any.
+    replaced: Option<Box<Totals>>,
     queue: SendQueue,
     window: SendWindow,
     recv: Reassembly,
@@ -209,7 +208,7 @@ impl Connection {
             failed: false,
             keys: Keys::new(key, spec.config.offsets.idsn),
             subflows: Vec::new(),
-            replaced: Totals::default(),
+            replaced: None,
             queue: SendQueue::new(),
             window: SendWindow::new(),
             recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held())
@@ -277,7 +276,7 @@ impl Connection {
 
     /// What its subflows have carried, those that are gone included.
     pub(crate) fn totals(&self) -> Totals {
-        let mut totals = self.replaced;
+        let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
         self.subflows.iter().for_each(|subflow| totals.add_subflow(subflow));
         totals
     }
@@ -310,7 +309,7 @@ impl Connection {
         self.changed = true;
         match self.subflows.get_mut(id.index()) {
             Some(slot) => {
-                self.replaced.add_subflow(slot);
+                self.replaced.get_or_insert_default().add_subflow(slot);
                 *slot = subflow;
             }
             None => {

@@ -11,14 +11,14 @@ use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
 
 /// Probes of one silence that follow each other at the configured interval.
-const FREQUENT: u32 = 600;
+const FREQUENT: u16 = 600;
 /// How much longer the interval is after that.
 const RARE: u64 = 10;
 /// Longest time between two attempts to join a path anew, in intervals.
 const MAX_REJOIN: u64 = 60;
 
 /// Time until probe number `count` of a silence.
-fn interval(base: Span, count: u32) -> Span {
+fn interval(base: Span, count: u16) -> Span {
     if count < FREQUENT { base } else { base.times(RARE) }
 }
 
@@ -41,7 +41,7 @@ impl Connection {
     pub(super) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.standing.pf && !subflow.is_quiet() {
-            subflow.standing.probes += 1;
+            subflow.standing.probes = subflow.standing.probes.saturating_add(1);
             subflow.owes.path_probe = true;
             self.arm_path_probe(ctx.now, index);
         } else {
@@ -58,7 +58,7 @@ impl Connection {
             return rto;
         };
         if subflow.shake.join {
-            return rto.min(interval(base, u32::from(subflow.shake.retries)));
+            return rto.min(interval(base, u16::from(subflow.shake.retries)));
         }
         let first = self.dials == 0 && subflow.shake.retries == 0;
         if first && self.spec.paths.len() > 1 { rto.min(Config::DIAL_PATIENCE) } else { rto }

@@ -13,7 +13,7 @@ impl Connection {
         let (chosen, waits_for, reason) = match decision {
             Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
             Decision::Assign { reason } => {
-                let first = self.scheduling.outcome.plan.first();
+                let first = ctx.outcome.plan.first();
                 (first.map(|(_, subflow)| *subflow), None, reason)
             }
             Decision::Wait { on, reason } => (None, on, reason),
@@ -27,7 +27,9 @@ impl Connection {
             return;
         }
         self.scheduling.last_wait = wait;
-        let data = self.data_at_hand(decision);
+        // Lent by the context, through which events go.
+        let outcome = core::mem::take(&mut ctx.outcome);
+        let data = self.data_at_hand(decision, outcome.plan.first());
         let candidates = self.candidates(ctx.now);
         for view in &self.scheduling.views.list {
             let arrival = view.plain_arrival(data.len()).map_or(Time::NEVER, |it| ctx.now + it);
@@ -40,20 +42,25 @@ impl Connection {
                 arrival,
             });
         }
-        for number in &self.scheduling.outcome.numbers {
+        for number in &outcome.numbers {
             ctx.emit(Event::Weighed(*number));
         }
         if matches!(decision, Decision::Assign { .. }) {
-            for (data, subflow) in &self.scheduling.outcome.plan {
+            for (data, subflow) in &outcome.plan {
                 ctx.emit(Event::Assigned { subflow: *subflow, data: *data });
             }
         }
-        let number = self.scheduling.outcome.number;
+        let number = outcome.number;
+        ctx.outcome = outcome;
         ctx.emit(Event::Decision { number, data, chosen, waits_for, candidates, usable, reason });
     }
 
-    /// The data that a decision is about.
-    fn data_at_hand(&self, decision: Decision) -> ByteRange {
+    /// The data that a decision is about; `planned` is the first that it assigns.
+    fn data_at_hand(
+        &self,
+        decision: Decision,
+        planned: Option<&(ByteRange, SubflowId)>,
+    ) -> ByteRange {
         let mss = self.scheduling.segment_size().max(1);
         let new = |offset| self.queue.unsent_at(offset, mss).unwrap_or_default();
         let again = || self.queue.next_reinjection().map(|sent| sent.range);
@@ -64,10 +71,7 @@ impl Connection {
             Decision::Send { what: What::Redundant(range) | What::OppRetx(range), .. } => {
                 part(range)
             }
-            Decision::Assign { .. } => {
-                let first = self.scheduling.outcome.plan.first();
-                part(first.map(|(range, _)| *range).unwrap_or_default())
-            }
+            Decision::Assign { .. } => part(planned.map(|it| it.0).unwrap_or_default()),
             Decision::Wait { .. } => again().map_or_else(|| new(0), part),
             Decision::Idle => ByteRange::default(),
         }

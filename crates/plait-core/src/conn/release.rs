@@ -3,12 +3,13 @@
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::tcp::state::State;
+use plait_base::Slim;
 
 impl Connection {
     /// The user is done: this end finishes, and nobody reads any more.
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>) {
         if !self.is_released() {
-            self.closing.released = Some(self.queue.una());
+            self.closing.released = Slim::some(self.queue.una());
             self.changed = true;
             self.finish();
             self.arm_release(ctx);
@@ -26,8 +27,8 @@ impl Connection {
     pub(super) fn on_release_timer(&mut self, ctx: &mut Context<'_>) {
         let una = self.queue.una();
         if self.closing.done() {
-        } else if self.closing.released.is_some_and(|before| before < una) {
-            self.closing.released = Some(una);
+        } else if self.closing.released.value().is_some_and(|before| before < una) {
+            self.closing.released = Slim::some(una);
             self.arm_release(ctx);
         } else {
             self.abort(ctx);

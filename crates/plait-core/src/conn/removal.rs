@@ -2,6 +2,7 @@
 
 use super::joins::Target;
 use super::{Connection, Context, Mode};
+use crate::seldom::Seldom;
 use crate::tcp::owes::Cause;
 use crate::tcp::subflow::Address;
 use alloc::sync::Arc;
@@ -25,10 +26,10 @@ pub(super) struct Check {
 #[derive(Default, Debug)]
 pub(super) struct Removals {
     /// Paths on which this client has no address.
-    gone: Vec<PathId>,
+    gone: Seldom<PathId>,
     /// The peer has removed the address of the first subflow.
     pub(super) first_lost: bool,
-    checks: Vec<Check>,
+    checks: Seldom<Check>,
 }
 
 impl Removals {
@@ -162,7 +163,7 @@ impl Connection {
 
     /// Sees to the subflows that were asked for a sign of life.
     pub(super) fn on_check_timer(&mut self, ctx: &mut Context<'_>) {
-        for mut check in core::mem::take(&mut self.addresses.removals.checks) {
+        for mut check in self.addresses.removals.checks.take() {
             let subflow = &mut self.subflows[check.index];
             // It has answered, or is gone.
             if !subflow.standing.pf || !subflow.state.synchronised() {

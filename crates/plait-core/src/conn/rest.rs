@@ -18,9 +18,14 @@ impl Connection {
         self.recv.give_back();
         self.scheduling.views.list = Vec::new();
         self.scheduling.views.stale = Stale::ALL;
-        self.scheduling.outcome.give_back();
+        self.timers.give_back();
         self.subflows.shrink_to_fit();
         for subflow in &mut self.subflows {
+            // What a retransmission was good for is known a timeout after it, if ever.
+            if subflow.last_send + subflow.rtt.rto() < before {
+                subflow.forget_recovery();
+            }
+            subflow.timers.give_back();
             subflow.tx.give_back();
             subflow.rx.give_back();
             subflow.host_queue.take_if(|queue| queue.bytes() == 0);

@@ -62,7 +62,7 @@ impl Connection {
         self.mode = if offers { Mode::Offered } else { Mode::Plain };
         self.queue.restart();
         // What was told of the end is to be told anew as well.
-        (self.closing.fin_sent, self.closing.fin_due) = (None, false);
+        (self.closing.fin_sent, self.closing.fin_due) = (false, false);
         self.window = SendWindow::new();
         self.timers = ConnectionTimers::new();
         self.subflows.clear();

@@ -8,8 +8,7 @@ use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    ConnectionView, Decision, Effect, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View,
-    What,
+    ConnectionView, Decision, Effect, Needs, Notice, Reason, Scheduler, SubflowView, View, What,
 };
 
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
@@ -21,7 +20,8 @@ pub(crate) struct Scheduling {
     pub(super) needs: Needs,
     /// While a measurement warms up, segments go to the subflows in strict turn instead.
     warm_up: Option<WarmUp>,
-    pub(super) outcome: Outcome,
+    /// Decisions so far.
+    decisions: u64,
     pub(super) views: Views,
     /// What the last decision allows beyond its own segment.
     grant: Grant,
@@ -41,7 +41,6 @@ pub(crate) struct Scheduling {
 struct Deciding<'a> {
     scheduler: &'a mut dyn Scheduler,
     warm_up: &'a mut Option<WarmUp>,
-    outcome: &'a mut Outcome,
 }
 
 /// New data that a subflow may take without another question, until something happens.
@@ -68,7 +67,7 @@ impl Scheduling {
             needs: scheduler.needs(),
             scheduler,
             warm_up: None,
-            outcome: Outcome::default(),
+            decisions: 0,
             views: Views::new(),
             grant: Grant::NOTHING,
             assigned_among: SubflowSet::EMPTY,
@@ -152,7 +151,7 @@ impl Connection {
     fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
         let (mss, tsq) = (self.scheduling.views.segment_size() as u32, self.holds_back());
         let Connection { scheduling, queue, spec, started, window, .. } = self;
-        let Scheduling { scheduler, warm_up, outcome, views, app_blocked, .. } = scheduling;
+        let Scheduling { scheduler, warm_up, views, app_blocked, .. } = scheduling;
         // Built in place: a copy of what was just written costs more than all the rest.
         let view = View {
             now,
@@ -172,7 +171,7 @@ impl Connection {
             subflows: &views.list,
             queue: &*queue,
         };
-        f(&mut Deciding { scheduler: &mut **scheduler, warm_up, outcome }, &view)
+        f(&mut Deciding { scheduler: &mut **scheduler, warm_up }, &view)
     }
 
     /// Tells the scheduler of an event.
@@ -206,12 +205,10 @@ impl Connection {
                 self.scheduling.views.stale.all = true;
                 self.refresh_views(ctx.now);
             }
-            self.scheduling.outcome.number += 1;
+            self.scheduling.decisions += 1;
             if self.is_full(ctx) {
                 #[cfg(debug_assertions)]
-                self.confirm(ctx.now, ctx.checked, |it| {
-                    matches!(it, Decision::Wait { on: None, .. })
-                });
+                self.confirm(ctx, |it| matches!(it, Decision::Wait { on: None, .. }));
                 self.scheduling.due = false;
                 let alive = self.scheduling.views.list.iter().any(SubflowView::alive);
                 let block = if alive { Block::CongestionWindow } else { Block::NoSubflow };
@@ -219,7 +216,7 @@ impl Connection {
                 break;
             }
             let explained = ctx.log.detail == Detail::Everything;
-            let decision = self.ask(ctx.now, explained);
+            let decision = self.ask(ctx, explained);
             self.apply_effects(ctx);
             if explained {
                 self.tell_decision(ctx, decision);
@@ -233,7 +230,7 @@ impl Connection {
                     }
                     return Todo::Send(decision);
                 }
-                Decision::Assign { .. } => self.take_plan(ctx.now),
+                Decision::Assign { .. } => self.take_plan(ctx),
                 Decision::Wait { on, reason } => self.on_wait(ctx, on, reason),
                 Decision::Idle => self.on_idle(ctx),
             }
@@ -244,7 +241,7 @@ impl Connection {
     /// The next full segment of what was granted: what the scheduler would say again. Whoever listens
     /// to decisions hears it say so.
     #[inline(always)]
-    fn take_granted(&mut self, ctx: &Context<'_>) -> Option<Decision> {
+    fn take_granted(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
         let Grant { subflow, bytes, reason } = self.scheduling.grant;
         let grant = self.scheduling.views.segment_size();
         if bytes < grant {
@@ -262,7 +259,7 @@ impl Connection {
             return None;
         }
         self.scheduling.grant.bytes -= grant;
-        self.scheduling.outcome.number += 1;
+        self.scheduling.decisions += 1;
         let decision = Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason };
         #[cfg(debug_assertions)]
         {
@@ -271,26 +268,26 @@ impl Connection {
                 _ => None,
             };
             self.refresh_views(ctx.now);
-            self.confirm(ctx.now, ctx.checked, |it| alike(it) == alike(decision));
+            self.confirm(ctx, |it| alike(it) == alike(decision));
         }
         Some(decision)
     }
 
     /// Takes a full segment of what was granted to `subflow`. False where it was granted no more.
     #[inline(never)]
-    pub(super) fn take_granted_to(&mut self, ctx: &Context<'_>, subflow: SubflowId) -> bool {
+    pub(super) fn take_granted_to(&mut self, ctx: &mut Context<'_>, subflow: SubflowId) -> bool {
         self.scheduling.grant.subflow == subflow && self.take_granted(ctx).is_some()
     }
 
     /// Asks what need not be asked. The answer must be what was said in its place, and to be asked must
     /// change nothing: a build without these assertions does not ask.
     #[cfg(debug_assertions)]
-    fn confirm(&mut self, now: Time, checked: bool, wanted: impl Fn(Decision) -> bool) {
+    fn confirm(&mut self, ctx: &mut Context<'_>, wanted: impl Fn(Decision) -> bool) {
         // Some schedulers put the names of what they remember together, which allocates.
-        let before = checked.then(|| self.scheduler_state());
-        let decision = self.ask(now, false);
+        let before = ctx.checked.then(|| self.scheduler_state());
+        let decision = self.ask(ctx, false);
         assert!(wanted(decision), "{decision:?} is not what was said in its place");
-        let after = checked.then(|| self.scheduler_state());
+        let after = ctx.checked.then(|| self.scheduler_state());
         assert_eq!(after, before, "to be asked changed the scheduler");
     }
 
@@ -324,13 +321,15 @@ impl Connection {
         self.scheduling.views.list.iter().any(|it| it.usable(len, tsq))
     }
 
-    fn ask(&mut self, now: Time, explained: bool) -> Decision {
+    fn ask(&mut self, ctx: &mut Context<'_>, explained: bool) -> Decision {
+        let (now, number) = (ctx.now, self.scheduling.decisions);
+        let outcome = &mut ctx.outcome;
         self.with_view(now, |deciding, view| {
-            deciding.outcome.clear();
-            deciding.outcome.explain = explained;
+            outcome.clear();
+            (outcome.explain, outcome.number) = (explained, number);
             match deciding.warm_up {
                 Some(turns) => turns.schedule(view),
-                None => deciding.scheduler.schedule(view, deciding.outcome),
+                None => deciding.scheduler.schedule(view, outcome),
             }
         })
     }
@@ -340,10 +339,10 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn take_plan(&mut self, now: Time) {
-        self.scheduling.assigned_among = self.candidates(now);
+    fn take_plan(&mut self, ctx: &Context<'_>) {
+        self.scheduling.assigned_among = self.candidates(ctx.now);
         let Connection { scheduling, queue, .. } = self;
-        let touched = queue.assign_all(&scheduling.outcome.plan);
+        let touched = queue.assign_all(&ctx.outcome.plan);
         scheduling.views.stale.sent.0 |= touched.0;
         // A plan that assigns nothing would be asked for for ever.
         scheduling.due = !touched.is_empty();
@@ -397,8 +396,8 @@ impl Connection {
     }
 
     fn apply_effects(&mut self, ctx: &mut Context<'_>) {
-        for at in 0..self.scheduling.outcome.effects.len() {
-            let effect = self.scheduling.outcome.effects[at];
+        for at in 0..ctx.outcome.effects.len() {
+            let effect = ctx.outcome.effects[at];
             self.scheduling.views.stale = Stale::ALL;
             ctx.emit(Event::Effect(effect));
             match effect {
@@ -411,7 +410,7 @@ impl Connection {
                 }
                 Effect::Cap { subflow, bytes } => {
                     if let Some(subflow) = self.subflows.get_mut(subflow.index()) {
-                        subflow.standing.cap = bytes;
+                        subflow.standing.cap = bytes.unwrap_or(u64::MAX);
                     }
                 }
             }

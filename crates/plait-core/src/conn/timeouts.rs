@@ -19,7 +19,10 @@ const DATA_RETRIES: u32 = 15;
 /// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
 const CONNECTION_RTO: Span = Span::from_millis(200);
 
-/// What a connection as a whole may wait for.
+/// Timers that transfers set often.
+const OFTEN: usize = 3;
+
+/// What a connection as a whole may wait for; the first [`OFTEN`] often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awaited {
     /// Data or DATA_FIN is not DATA_ACKed.
@@ -49,7 +52,7 @@ impl From<Awaited> for usize {
 /// Timers of the connection as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionTimers {
-    timers: Timers<Awaited>,
+    timers: Timers<Awaited, OFTEN>,
     backoff: u32,
     probe_backoff: u32,
 }
@@ -73,15 +76,15 @@ impl ConnectionTimers {
 }
 
 impl Deref for ConnectionTimers {
-    type Target = Timers<Awaited>;
+    type Target = Timers<Awaited, OFTEN>;
 
-    fn deref(&self) -> &Timers<Awaited> {
+    fn deref(&self) -> &Timers<Awaited, OFTEN> {
         &self.timers
     }
 }
 
 impl DerefMut for ConnectionTimers {
-    fn deref_mut(&mut self) -> &mut Timers<Awaited> {
+    fn deref_mut(&mut self) -> &mut Timers<Awaited, OFTEN> {
         &mut self.timers
     }
 }
@@ -104,7 +107,7 @@ impl Connection {
         self.timers.clear(Awaited::Retransmission);
         self.timers.probe_backoff = 0;
         self.timers.clear(Awaited::WindowProbe);
-        let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
         if self.queue.una() < self.queue.nxt() || fin_pending {
             self.timers.arm_retransmission(now, self.longest_rto());
         }
@@ -150,7 +153,9 @@ impl Connection {
             Timer::HostQueue => self.on_host_queue_timer(ctx.now, index),
             Timer::Pace => {
                 let subflow = &mut self.subflows[index];
-                subflow.pacer.release();
+                if let Some(pacer) = &mut subflow.pacer {
+                    pacer.release();
+                }
                 self.scheduling.on_released(subflow.id);
             }
         }
@@ -309,7 +314,7 @@ impl Connection {
             return;
         }
         self.timers.backoff += 1;
-        let fin_pending = self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
         if fin_pending && self.queue.is_drained() {
             self.closing.fin_due = !planted(Planted::DataFinOnce);
         }

@@ -17,7 +17,7 @@ pub(super) struct Views {
     /// Which of them no longer tell the truth.
     pub(super) stale: Stale,
     /// What all have in common: the size of a segment, and whether this is plain TCP.
-    common: (u64, bool),
+    common: (u32, bool),
 }
 
 /// Views that are out of date.
@@ -43,7 +43,7 @@ impl Views {
 
     /// Payload bytes of a full segment when the views were made.
     pub(super) const fn segment_size(&self) -> u64 {
-        self.common.0
+        self.common.0 as u64
     }
 }
 
@@ -69,7 +69,7 @@ impl Connection {
             ca: self.ca(subflow),
             mss: self.segment_size() as u32,
             cwnd: subflow.uncapped_cwnd(),
-            cap: subflow.standing.cap.unwrap_or(u64::MAX),
+            cap: subflow.standing.cap,
             ssthresh: subflow.cc.ssthresh(),
             inflight: subflow.tx.inflight(),
             outstanding: subflow.tx.outstanding(),
@@ -117,7 +117,7 @@ impl Connection {
 
     /// Whether `subflow` waits for the host's queue, for its release time or for its window.
     pub(super) fn held_back(&self, subflow: &Subflow) -> bool {
-        subflow.pacer.is_held()
+        subflow.is_paced()
             || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
             || self.spec.config.subflow_windows && subflow.exceeds_window(self.mss())
     }
@@ -125,7 +125,7 @@ impl Connection {
     /// Brings the views of the subflows that carry data up to date.
     #[inline(always)]
     pub(super) fn refresh_views(&mut self, now: Time) {
-        let common = (self.segment_size(), self.sends_plain());
+        let common = (self.segment_size() as u32, self.sends_plain());
         let stale = core::mem::replace(&mut self.scheduling.views.stale, Stale::NOTHING);
         if stale.all || self.spec.config.tsq || self.scheduling.views.common != common {
             self.scheduling.views.common = common;

@@ -51,7 +51,7 @@ impl Connection {
     /// There is a subflow again: what is outstanding goes there.
     pub(super) fn on_subflow_regained(&mut self) {
         self.timers.clear(Awaited::LastChance);
-        self.closing.fin_due |= self.closing.fin_sent.is_some() && !self.closing.fin_acked;
+        self.closing.fin_due |= self.closing.fin_sent && !self.closing.fin_acked;
     }
 
     /// Nobody came. An end that has all data and whose own was all acknowledged has not failed: the

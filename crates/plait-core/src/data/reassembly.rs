@@ -2,8 +2,9 @@
 
 use super::tuning::Tuning;
 use crate::planted::{Planted, planted};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, Span, SubflowId, Time, reserve_ahead};
+use plait_base::{ByteRange, Slim, Span, SubflowId, Time, reserve_ahead};
 use plait_wire::Payload;
 
 #[derive(Debug)]
@@ -31,23 +32,23 @@ pub(crate) struct Reassembly {
     /// What of the buffer is advertised.
     rcvbuf: u64,
     /// `None` where that stays.
-    tuning: Option<Tuning>,
+    tuning: Option<Box<Tuning>>,
     /// Right edge of the window as far as it was ever advertised.
     edge: u64,
     held: VecDeque<Held>,
     /// Pieces in `held` from which on no more are wanted.
-    most: usize,
+    most: u32,
     /// Real bytes that are in order; pattern bytes are known from their position.
     ready: VecDeque<Payload>,
     /// DSN of the DATA_FIN, once known.
-    fin: Option<u64>,
+    fin: Slim<u64>,
     fin_taken: bool,
     /// A run of pattern bytes was not the one that belongs at its position.
-    misplaced: Option<ByteRange>,
+    misplaced: Option<Box<ByteRange>>,
 }
 
 impl Reassembly {
-    pub(crate) fn new(rcvbuf: u64, most: usize) -> Reassembly {
+    pub(crate) fn new(rcvbuf: u64, most: u32) -> Reassembly {
         Reassembly {
             nxt: 0,
             read: 0,
@@ -57,7 +58,7 @@ impl Reassembly {
             held: VecDeque::new(),
             most,
             ready: VecDeque::new(),
-            fin: None,
+            fin: Slim::NONE,
             fin_taken: false,
             misplaced: None,
         }
@@ -66,7 +67,7 @@ impl Reassembly {
     /// Begins with a window of `first` bytes and goes on with what is read, up to the whole buffer.
     pub(crate) fn tune(mut self, first: Option<u64>, mss: u64) -> Reassembly {
         if let Some(first) = first {
-            self.tuning = Some(Tuning::new(self.rcvbuf, mss));
+            self.tuning = Some(Box::new(Tuning::new(self.rcvbuf, mss)));
             self.rcvbuf = first.min(self.rcvbuf);
         }
         self
@@ -75,7 +76,7 @@ impl Reassembly {
     /// Whether the window may change now ([`Reassembly::retune`]).
     #[inline]
     pub(crate) fn is_tuned(&self, now: Time) -> bool {
-        self.tuning.is_some_and(|tuning| tuning.is_due(now))
+        self.tuning.as_ref().is_some_and(|tuning| tuning.is_due(now))
     }
 
     /// A round trip is over; `rtt` is the longest of the subflows.
@@ -103,8 +104,8 @@ impl Reassembly {
 
     /// The first run that was delivered with other bytes than belong there. Pattern bytes tell
     /// their position.
-    pub(crate) const fn misplaced(&self) -> Option<ByteRange> {
-        self.misplaced
+    pub(crate) fn misplaced(&self) -> Option<ByteRange> {
+        self.misplaced.as_deref().copied()
     }
 
     /// Bytes that wait for the ones before them.
@@ -163,20 +164,20 @@ impl Reassembly {
 
     /// Whether so many pieces wait that only the ones before them are wanted.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.held.len() >= self.most
+        self.held.len() >= self.most as usize
     }
 
     /// The peer's data ends at `dsn`.
     pub(crate) fn set_fin(&mut self, dsn: u64) -> bool {
         if self.fin.is_none() {
-            self.fin = Some(dsn);
+            self.fin = Slim::some(dsn);
         }
         self.try_finish()
     }
 
     fn try_finish(&mut self) -> bool {
         let early = planted(Planted::DataFinEarly) && self.fin.is_some();
-        let reached = !self.fin_taken && (early || self.fin == Some(self.nxt));
+        let reached = !self.fin_taken && (early || self.fin.value() == Some(self.nxt));
         self.fin_taken |= reached;
         reached
     }
@@ -255,7 +256,7 @@ impl Reassembly {
         if let Payload::Pattern { offset, .. } | Payload::Edited { offset, .. } = held.payload
             && offset != held.range.start
         {
-            self.misplaced = self.misplaced.or(Some(data));
+            self.misplaced.get_or_insert_with(|| Box::new(data));
         }
         if matches!(held.payload, Payload::Bytes { .. }) {
             self.ready.push_back(held.payload.slice(skip as u32, data.len() as u32));

@@ -1,6 +1,7 @@
 //! Data to send, by DSN: unsent, assigned ahead to a subflow, sent and not DATA_ACKed, waiting for
 //! reinjection.
 
+use crate::seldom::Seldom;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -32,11 +33,12 @@ pub(crate) struct SendQueue {
     /// The segment at the left edge before the last DATA_ACK that moved it.
     edge: Option<LeftEdge>,
     /// Ranges assigned to a subflow ahead of sending, by subflow.
-    assigned: Vec<RangeSet>,
+    assigned: Seldom<RangeSet>,
     /// Bytes assigned and not sent, over all subflows.
     planned: u64,
     /// Real bytes written, by DSN of their first byte; pattern bytes need no store.
-    store: VecDeque<(u64, Payload)>,
+    #[expect(clippy::box_collection, reason = "a queue is four words, a pointer one")]
+    store: Option<Box<VecDeque<(u64, Payload)>>>,
     /// DSN below which the store has given its bytes back.
     released: u64,
 }
@@ -107,7 +109,8 @@ impl SendQueue {
     /// Appends real bytes.
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.store.push_back((self.written, Payload::from_bytes(bytes)));
+            let piece = (self.written, Payload::from_bytes(bytes));
+            self.store.get_or_insert_default().push_back(piece);
             self.write_pattern(bytes.len() as u64);
         }
     }
@@ -119,8 +122,9 @@ impl SendQueue {
 
     /// How many bytes from `dsn` on are stored in one piece.
     pub(crate) fn in_one_piece(&self, dsn: u64) -> u64 {
-        let at = self.store.partition_point(|(start, _)| *start <= dsn);
-        let piece = at.checked_sub(1).and_then(|at| self.store.get(at));
+        let Some(store) = &self.store else { return u64::MAX };
+        let at = store.partition_point(|(start, _)| *start <= dsn);
+        let piece = at.checked_sub(1).and_then(|at| store.get(at));
         piece
             .map_or(u64::MAX, |(start, bytes)| (start + u64::from(bytes.len())).saturating_sub(dsn))
     }
@@ -131,7 +135,7 @@ impl SendQueue {
         if range.is_empty() {
             return Payload::Empty;
         }
-        if self.store.is_empty() && self.released == 0 {
+        if self.released == 0 && self.store.is_none() {
             return Payload::Pattern { offset: range.start, len: range.len() as u32 };
         }
         self.stored(range)
@@ -141,16 +145,18 @@ impl SendQueue {
         if range.start < self.released {
             return self.part_released(range);
         }
-        let at = self.store.partition_point(|(start, _)| *start <= range.start);
-        let Some((start, chunk)) = at.checked_sub(1).and_then(|at| self.store.get(at)) else {
-            return Payload::Pattern { offset: range.start, len: range.len() as u32 };
+        let pattern = Payload::Pattern { offset: range.start, len: range.len() as u32 };
+        let Some(store) = &self.store else { return pattern };
+        let at = store.partition_point(|(start, _)| *start <= range.start);
+        let Some((start, chunk)) = at.checked_sub(1).and_then(|at| store.get(at)) else {
+            return pattern;
         };
         let skip = range.start - start;
         if skip + range.len() <= u64::from(chunk.len()) {
             return chunk.slice(skip as u32, range.len() as u32);
         }
         let mut joined = Vec::with_capacity(range.len() as usize);
-        for (start, chunk) in self.store.iter().skip(at - 1) {
+        for (start, chunk) in store.iter().skip(at - 1) {
             if *start >= range.end {
                 break;
             }
@@ -195,7 +201,7 @@ impl SendQueue {
     /// the subflows whose share of what is assigned changed.
     pub(crate) fn assign(&mut self, range: ByteRange, subflow: SubflowId) -> SubflowSet {
         if self.assigned.len() <= subflow.index() {
-            self.assigned.resize_with(subflow.index() + 1, RangeSet::new);
+            self.assigned.extend((self.assigned.len()..=subflow.index()).map(|_| RangeSet::new()));
         }
         let (mut touched, mut at) = (SubflowSet::EMPTY, range.start);
         while at < range.end {
@@ -232,8 +238,8 @@ impl SendQueue {
             return SubflowSet(each.fold(0, |all, some| all | some));
         }
         let mut touched = SubflowSet::EMPTY;
-        for (id, set) in (0..).zip(&mut self.assigned) {
-            if set.len() > 0 {
+        for (id, set) in (0..).zip(&mut *self.assigned) {
+            if !set.is_empty() {
                 touched.insert(SubflowId(id));
                 set.clear();
             }
@@ -255,7 +261,7 @@ impl SendQueue {
 
     /// Takes what is assigned at the start of `range` from its subflow.
     fn take_back(&mut self, range: ByteRange) -> Option<(ByteRange, SubflowId)> {
-        for (id, set) in (0..).zip(&mut self.assigned) {
+        for (id, set) in (0..).zip(&mut *self.assigned) {
             if let Some(held) = set.containing(range.start) {
                 let part = held.intersect(range);
                 set.remove(part);
@@ -268,7 +274,7 @@ impl SendQueue {
     /// Takes back everything assigned and not sent.
     pub(crate) fn unassign_all(&mut self) {
         self.planned = 0;
-        for set in &mut self.assigned {
+        for set in &mut *self.assigned {
             for range in set.iter() {
                 self.unsent.insert(range);
             }
@@ -339,10 +345,10 @@ impl SendQueue {
     /// Everything is DATA_ACKed: nothing needs memory.
     pub(crate) fn give_back(&mut self) {
         self.sent = VecDeque::new();
-        self.store = VecDeque::new();
+        self.store = None;
         self.unsent = RangeSet::new();
         self.repeats = None;
-        self.assigned = Vec::new();
+        self.assigned.clear();
     }
 
     fn index_above(&self, dsn: u64) -> usize {
@@ -461,13 +467,14 @@ impl SendQueue {
             repeats.reinject.remove_below(dsn);
             repeats.again.remove_below(dsn);
         }
-        while let Some((start, chunk)) = self.store.front() {
+        let Some(store) = &mut self.store else { return freed };
+        while let Some((start, chunk)) = store.front() {
             let end = start + u64::from(chunk.len());
             if end > dsn {
                 break;
             }
             self.released = end;
-            self.store.pop_front();
+            store.pop_front();
         }
         freed
     }

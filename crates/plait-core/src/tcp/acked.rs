@@ -90,7 +90,7 @@ impl Subflow {
             self.answer_to_tail_loss(now, &outcome, acked.rtt, flows);
         } else if !recovering {
             self.tell_controller(now, &outcome, acked.rtt, flows);
-        } else if let Phase::Recovery { prr, .. } = &mut self.phase {
+        } else if let (Phase::Recovery { .. }, Some(prr)) = (&self.phase, &mut self.prr) {
             prr.on_ack(outcome.delivered, self.tx.inflight(), mss);
         }
         if outcome.advanced > 0 {
@@ -182,9 +182,16 @@ impl Subflow {
         let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
         self.undo.begin(now, false, self.tx.nxt(), false);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
-        self.phase = Phase::Recovery { point: self.tx.nxt(), prr };
+        *self.make_room() = prr;
+        self.phase = Phase::Recovery { point: self.tx.nxt() };
         self.rack.tail.forget();
         self.timers.clear(Timer::Tail);
+    }
+
+    /// The first reduction makes room for recoveries and timeouts to come.
+    fn make_room(&mut self) -> &mut Prr {
+        self.timers.make_room();
+        self.prr.get_or_insert_default()
     }
 
     /// The loss that a probe has repaired reduces the window as any other; nothing is left to be
@@ -197,6 +204,7 @@ impl Subflow {
         rtt: Option<Span>,
         flows: Flows<'_>,
     ) {
+        self.make_room();
         self.cc.on_loss(now, self.reduced_from(), flows);
         // What reports an earlier episode as unfounded does not take this reduction back.
         self.undo.begin(now, false, self.tx.nxt(), false);
@@ -253,6 +261,7 @@ impl Subflow {
         } else {
             self.undo.on_repeated_timeout();
         }
+        self.make_room();
         self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
         self.tx.forget_reneged();
         self.tx.mark_all_lost();

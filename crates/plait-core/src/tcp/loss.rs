@@ -10,18 +10,16 @@ use plait_sched::CaState;
 /// Rounds without a D-SACK after which the reordering window is narrow again (RFC 8985 section
 /// 6.2 step 4).
 const PERSIST_ROUNDS: u8 = 16;
-/// Upper bound of the multiplier of the reordering window.
-const MAX_MULTIPLIER: u64 = 255;
 
 /// RACK state of one subflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// Send time and right edge of the segment sent latest among those delivered.
-    newest: Option<(Time, u64)>,
+    /// Send time and right edge of the segment sent latest among those delivered; no right edge is 0.
+    newest: (Time, u64),
     /// RTT of that segment.
     rtt: Span,
     reordering_seen: bool,
-    multiplier: u64,
+    multiplier: u8,
     rounds_left: u8,
     /// D-SACKs widen the window once per round; the round ends when this is acknowledged.
     round_end: u64,
@@ -32,7 +30,7 @@ pub(crate) struct Rack {
 impl Rack {
     pub(crate) const fn new() -> Rack {
         Rack {
-            newest: None,
+            newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
             reordering_seen: false,
             multiplier: 1,
@@ -59,8 +57,8 @@ impl Rack {
         if newest.retransmitted && (early() || !echoes(&newest)) {
             return;
         }
-        if self.newest.is_none_or(|known| known < (newest.sent_at, newest.end())) {
-            self.newest = Some((newest.sent_at, newest.end()));
+        if self.newest < (newest.sent_at, newest.end()) {
+            self.newest = (newest.sent_at, newest.end());
             self.rtt = rtt;
         }
     }
@@ -71,7 +69,7 @@ impl Rack {
             return;
         }
         self.round_end = nxt;
-        self.multiplier = (self.multiplier + 1).min(MAX_MULTIPLIER);
+        self.multiplier = self.multiplier.saturating_add(1);
         self.rounds_left = PERSIST_ROUNDS;
     }
 
@@ -94,13 +92,16 @@ impl Rack {
         if !self.reordering_seen && hurry {
             return Span::ZERO;
         }
-        reorder_window(self.multiplier, rtt.min().unwrap_or(Span::ZERO), rtt.srtt())
+        reorder_window(u64::from(self.multiplier), rtt.min().unwrap_or(Span::ZERO), rtt.srtt())
     }
 
     /// Marks lost segments. Returns the bytes marked and when to look again, if some segment may
     /// yet become lost (RFC 8985 section 6.2 step 5).
     pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> (u64, Time) {
-        let Some(newest) = self.newest else { return (0, Time::NEVER) };
+        let newest = self.newest;
+        if newest.1 == 0 {
+            return (0, Time::NEVER);
+        }
         // Nothing in flight was sent before the newest that was delivered.
         if tx.first().is_none_or(|first| {
             let behind = (first.sent_at, first.end()) >= newest;
@@ -141,7 +142,7 @@ pub fn probe_timeout(srtt: Option<Span>, segments_in_flight: usize) -> Span {
 const MAX_ACK_DELAY: Span = Span::from_millis(200);
 
 /// Proportional rate reduction with the slow-start reduction bound (RFC 6937 section 3).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Prr {
     /// Bytes outstanding when recovery began.
     recover_flight: u64,
@@ -192,7 +193,6 @@ pub(crate) enum Phase {
     /// Fast recovery until everything up to `point` is acknowledged.
     Recovery {
         point: u64,
-        prr: Prr,
     },
     /// Recovery from a timeout until everything up to `point` is acknowledged.
     Loss {

@@ -25,7 +25,7 @@ pub(crate) fn rate(cwnd: u64, ssthresh: Option<u64>, srtt: Option<Span>, pacing:
 /// Holds a subflow back until its release time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
-    settings: Option<Pacing>,
+    settings: Pacing,
     /// Segments that may still go at once.
     burst: u32,
     release: Time,
@@ -33,16 +33,12 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    pub(crate) const fn new(settings: Option<Pacing>) -> Pacer {
-        let burst = match settings {
-            Some(settings) => settings.burst,
-            None => 0,
-        };
-        Pacer { settings, burst, release: Time::ZERO, held: false }
+    pub(crate) const fn new(settings: Pacing) -> Pacer {
+        Pacer { settings, burst: settings.burst, release: Time::ZERO, held: false }
     }
 
     /// What it was made with.
-    pub(crate) const fn settings(&self) -> Option<Pacing> {
+    pub(crate) const fn settings(&self) -> Pacing {
         self.settings
     }
 
@@ -80,7 +76,7 @@ mod tests {
 
     #[test]
     fn ten_at_once_then_one_a_gap() {
-        let mut pacer = Pacer::new(Some(Pacing::default()));
+        let mut pacer = Pacer::new(Pacing::default());
         let at = |nanos| Time::from_nanos(nanos);
         for _ in 0..10 {
             assert_eq!(pacer.on_sent(at(5), 1_448, 1_448_000), None);
@@ -96,7 +92,7 @@ mod tests {
 
     #[test]
     fn without_an_rtt_nothing_is_held() {
-        let mut pacer = Pacer::new(Some(Pacing { burst: 0, ..Pacing::default() }));
+        let mut pacer = Pacer::new(Pacing { burst: 0, ..Pacing::default() });
         assert_eq!(
             pacer.on_sent(Time::ZERO, 1_448, rate(14_480, None, None, Pacing::default())),
             None

@@ -54,16 +54,16 @@ pub(crate) struct Receiver {
     /// From the first thing out of order on.
     holes: Option<Box<Holes>>,
     /// Most segments that wait.
-    most: usize,
+    most: u32,
     /// Payload bytes taken in since the last acknowledgement was sent.
-    unacked: u64,
+    unacked: u32,
     /// Segments that are still acknowledged one by one.
     quick: u32,
 }
 
 impl Receiver {
     /// A receiver that expects the byte after the peer's SYN.
-    pub(crate) fn new(quick: u32, most: usize) -> Receiver {
+    pub(crate) fn new(quick: u32, most: u32) -> Receiver {
         Receiver { nxt: 1, end_dsn: 0, holes: None, most, unacked: 0, quick }
     }
 
@@ -141,7 +141,7 @@ impl Receiver {
         if skip > 0 {
             self.note_duplicate(ByteRange::new(seq, self.nxt));
         }
-        self.unacked += range.end - self.nxt;
+        self.unacked = self.unacked.saturating_add((range.end - self.nxt) as u32);
         self.nxt = range.end;
         self.end_dsn = dsn + range.len();
         let payload = if skip > 0 { payload.slice(skip, u32::MAX) } else { payload };
@@ -154,13 +154,13 @@ impl Receiver {
             self.quick -= 1;
             return AckDue::Now;
         }
-        if self.unacked >= 2 * mss { AckDue::Now } else { AckDue::Later }
+        if u64::from(self.unacked) >= 2 * mss { AckDue::Now } else { AckDue::Later }
     }
 
     #[inline(never)]
     fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
         let holes = self.holes.get_or_insert_default();
-        if holes.held.len() < self.most && holes.ranges.count() < MOST_RANGES {
+        if holes.held.len() < self.most as usize && holes.ranges.count() < MOST_RANGES {
             holes.hold(now, range, dsn, payload);
         }
     }
@@ -211,6 +211,13 @@ impl Receiver {
     /// Whether the next acknowledgement has something selective to say.
     pub(crate) fn has_sack(&self) -> bool {
         self.holes.as_ref().is_some_and(|it| it.dsack.is_some() || !it.ranges.is_empty())
+    }
+
+    /// A duplicate that no acknowledgement had room to tell of is old news.
+    pub(crate) fn forget_duplicate(&mut self) {
+        if let Some(holes) = &mut self.holes {
+            holes.dsack = None;
+        }
     }
 
     /// Where nothing is out of order, nothing needs memory.
@@ -363,7 +370,7 @@ mod tests {
         assert_eq!(rx.holes.as_ref().unwrap().held.len(), 64);
         assert_eq!(accept(&mut rx, 1, 100).1.len(), 65);
         assert_eq!(rx.nxt(), 6_501);
-        let mut rx = Receiver::new(0, usize::MAX);
+        let mut rx = Receiver::new(0, u32::MAX);
         for index in 0..10_000 {
             accept(&mut rx, 11 + 10 * index, 5);
         }

@@ -1,7 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
 use crate::RtoMode;
-use plait_base::{Span, Time, WindowedMin};
+use plait_base::{Slim, Span, Time, WindowedMin};
 
 /// Timeout before the first sample (RFC 6298 section 2.1).
 const INITIAL: Span = Span::from_secs(1);
@@ -16,57 +16,58 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 /// Estimator of one subflow. All values at nanosecond precision, RTTVAR unscaled.
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
-    mode: RtoMode,
-    srtt: Option<Span>,
+    srtt: Slim<Span>,
     rttvar: Span,
-    latest: Option<Span>,
+    latest: Slim<Span>,
     min: WindowedMin,
-    initial: Span,
-    backoff: u32,
     sampled_at: Time,
+    backoff: u8,
+    mode: RtoMode,
+    /// A SYN timed out, and nothing was measured before data was sent.
+    after_syn_timeout: bool,
 }
 
 impl Rtt {
     pub(crate) fn new(mode: RtoMode) -> Rtt {
         Rtt {
-            mode,
-            srtt: None,
+            srtt: Slim::NONE,
             rttvar: Span::ZERO,
-            latest: None,
-            min: WindowedMin::new(MIN_RTT_WINDOW),
-            initial: INITIAL,
-            backoff: 0,
+            latest: Slim::NONE,
+            min: WindowedMin::new(),
             sampled_at: Time::ZERO,
+            backoff: 0,
+            mode,
+            after_syn_timeout: false,
         }
     }
 
     /// Takes in a sample (RFC 6298 sections 2.2 and 2.3).
     pub(crate) fn sample(&mut self, now: Time, rtt: Span) {
-        self.latest = Some(rtt);
+        self.latest = Slim::some(rtt);
         self.sampled_at = now;
-        self.min.update(now, rtt);
-        match self.srtt {
+        self.min.update(now, rtt, MIN_RTT_WINDOW);
+        match self.srtt.value() {
             None => {
-                self.srtt = Some(rtt);
+                self.srtt = Slim::some(rtt);
                 self.rttvar = rtt.over(2);
             }
             Some(srtt) => {
                 self.rttvar = (self.rttvar.times(3) + srtt.abs_diff(rtt)).over(4);
-                self.srtt = Some((srtt.times(7) + rtt).over(8));
+                self.srtt = Slim::some((srtt.times(7) + rtt).over(8));
             }
         }
     }
 
-    pub(crate) const fn srtt(&self) -> Option<Span> {
-        self.srtt
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        self.srtt.value()
     }
 
     pub(crate) const fn rttvar(&self) -> Span {
         self.rttvar
     }
 
-    pub(crate) const fn latest(&self) -> Option<Span> {
-        self.latest
+    pub(crate) fn latest(&self) -> Option<Span> {
+        self.latest.value()
     }
 
     /// When the latest sample was taken.
@@ -80,7 +81,9 @@ impl Rtt {
 
     /// The timeout without backoff.
     pub(crate) fn base_rto(&self) -> Span {
-        let Some(srtt) = self.srtt else { return self.initial };
+        let Some(srtt) = self.srtt() else {
+            return if self.after_syn_timeout { AFTER_SYN_TIMEOUT } else { INITIAL };
+        };
         let var = self.rttvar.times(4);
         let rto = match self.mode {
             RtoMode::Linux => srtt + var.max(Span::from_millis(200)),
@@ -107,14 +110,14 @@ impl Rtt {
 
     /// How often the timeout was doubled.
     pub(crate) const fn backoff(&self) -> u32 {
-        self.backoff
+        self.backoff as u32
     }
 
     /// Data starts; `syn_timed_out` tells whether the handshake had to retransmit.
     pub(crate) fn start_data(&mut self, syn_timed_out: bool) {
         self.backoff = 0;
         if syn_timed_out && self.srtt.is_none() {
-            self.initial = AFTER_SYN_TIMEOUT;
+            self.after_syn_timeout = true;
         }
     }
 }

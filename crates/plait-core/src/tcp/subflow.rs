@@ -6,7 +6,7 @@ use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
-use crate::tcp::loss::{Phase, Rack, probe_timeout};
+use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
 use crate::tcp::mappings::Mappings;
 use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
@@ -14,7 +14,7 @@ use crate::tcp::recv::Receiver;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::TxRing;
 use crate::tcp::state::{State, Step};
-use crate::tcp::timer::{Timer, Timers};
+use crate::tcp::timer::{OFTEN, Timer, Timers};
 use crate::tcp::undo::Undo;
 use crate::tcp::usage::WindowUsage;
 use alloc::boxed::Box;
@@ -100,7 +100,7 @@ pub(crate) struct Told {
 }
 
 /// Standing of a subflow within its connection.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     /// This end asked for low priority.
     pub(crate) backup: bool,
@@ -111,15 +111,31 @@ pub(crate) struct Standing {
     /// A timeout expired and no valid packet has come since.
     pub(crate) pf: bool,
     /// Probes of the present silence.
-    pub(crate) probes: u32,
+    pub(crate) probes: u16,
     /// Segments in order without a mapping since the last one with.
     pub(crate) unmapped: u8,
     /// Window before the last idle reset, zero once exceeded.
     pub(crate) rec_cwnd: u64,
-    /// Most bytes in flight that a scheduler's effect allows.
-    pub(crate) cap: Option<u64>,
+    /// Most bytes in flight that a scheduler's effect allows; without one the greatest number.
+    pub(crate) cap: u64,
     /// Right edge of the window that the peer told on this subflow, in its sequence numbers.
     pub(crate) edge: u64,
+}
+
+impl Default for Standing {
+    fn default() -> Standing {
+        Standing {
+            backup: false,
+            peer_backup: false,
+            joined: false,
+            pf: false,
+            probes: 0,
+            unmapped: 0,
+            rec_cwnd: 0,
+            cap: u64::MAX,
+            edge: 0,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -134,13 +150,16 @@ pub(crate) struct Subflow {
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
     pub(crate) phase: Phase,
+    /// Counts in recovery only; from the first one on.
+    pub(super) prr: Option<Box<Prr>>,
     pub(crate) cc: Congestion,
     pub(crate) usage: WindowUsage,
     pub(crate) delivery: DeliveryRate,
     pub(crate) undo: Undo,
     pub(crate) clock: StampClock,
-    pub(crate) pacer: Pacer,
-    pub(crate) timers: Timers<Timer>,
+    /// Where segments are paced.
+    pub(crate) pacer: Option<Box<Pacer>>,
+    pub(crate) timers: Timers<Timer, OFTEN>,
     pub(crate) owes: Owes,
     pub(super) reduce_from: ReduceFrom,
     pub(crate) last_send: Time,
@@ -184,12 +203,13 @@ impl Subflow {
             rtt: Rtt::new(config.rto),
             rack: Rack::new(),
             phase: Phase::Open,
+            prr: None,
             cc: Congestion::new(settings, algorithm),
             usage: WindowUsage::default(),
             delivery: DeliveryRate::default(),
             undo: Undo::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
-            pacer: Pacer::new(config.pacing),
+            pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
             timers: Timers::new(),
             owes: Owes::default(),
             reduce_from: config.reduce_from,
@@ -215,13 +235,13 @@ impl Subflow {
     /// The congestion window in force: recovery's own, and what an effect allows.
     pub(crate) fn cwnd(&self) -> u64 {
         let cwnd = self.uncapped_cwnd();
-        self.standing.cap.map_or(cwnd, |cap| cwnd.min(cap))
+        cwnd.min(self.standing.cap)
     }
 
     /// The same without what an effect allows.
     pub(crate) fn uncapped_cwnd(&self) -> u64 {
-        match &self.phase {
-            Phase::Recovery { prr, .. } => prr.cwnd(),
+        match (&self.phase, &self.prr) {
+            (Phase::Recovery { .. }, Some(prr)) => prr.cwnd(),
             _ => self.cc.cwnd(),
         }
     }
@@ -229,7 +249,7 @@ impl Subflow {
     /// Whether a cap holds the sender, and not the congestion window (schedulers 3.4: no growth
     /// while capped).
     pub(crate) fn is_capped(&self) -> bool {
-        self.standing.cap.is_some_and(|cap| cap < self.cc.cwnd())
+        self.standing.cap < self.cc.cwnd()
     }
 
     /// Remembers a mapping of the peer. False where it contradicts one that was told before.
@@ -255,7 +275,7 @@ impl Subflow {
 
     /// The rate that a window a round trip amounts to, in bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
-        let settings = self.pacer.settings().unwrap_or_default();
+        let settings = self.pacer.as_ref().map_or_else(Pacing::default, |it| it.settings());
         pace::rate(self.cwnd(), self.cc.ssthresh(), self.rtt.srtt(), settings)
     }
 
@@ -292,11 +312,11 @@ impl Subflow {
     fn after_send(&mut self, now: Time, len: u64, mss: u64) {
         self.last_send = now;
         self.cc.on_send();
-        if let Phase::Recovery { prr, .. } = &mut self.phase {
+        if let (Phase::Recovery { .. }, Some(prr)) = (&self.phase, &mut self.prr) {
             prr.on_sent(len);
         }
-        if let Some(settings) = self.pacer.settings() {
-            self.pace(now, len, settings);
+        if self.pacer.is_some() {
+            self.pace(now, len);
         }
         let room = self.tx.inflight() + mss <= self.cwnd();
         let capped = self.is_capped();
@@ -307,13 +327,19 @@ impl Subflow {
         self.arm_tail_probe(now);
     }
 
+    /// Whether its release time has not come.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held())
+    }
+
     /// Sets the time before which the next segment may not go. As Linux has it, what is in flight
     /// beyond the window counts.
     #[inline(never)]
-    fn pace(&mut self, now: Time, len: u64, settings: Pacing) {
+    fn pace(&mut self, now: Time, len: u64) {
         let window = self.cwnd().max(self.tx.inflight());
-        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), settings);
-        if let Some(release) = self.pacer.on_sent(now, len, rate) {
+        let Some(pacer) = &mut self.pacer else { return };
+        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), pacer.settings());
+        if let Some(release) = pacer.on_sent(now, len, rate) {
             self.timers.set(Timer::Pace, release);
         }
     }
@@ -336,7 +362,7 @@ impl Subflow {
 
     /// The first lost segment, if the window lets it be sent again.
     pub(crate) fn next_retransmission(&mut self) -> Option<(u64, u64, u32, bool)> {
-        if self.undo.holds_retransmissions() || self.pacer.is_held() {
+        if self.undo.holds_retransmissions() || self.is_paced() {
             return None;
         }
         let sent = *self.tx.first_lost()?;
@@ -354,6 +380,16 @@ impl Subflow {
     pub(crate) fn drain_host_queue(&mut self, now: Time) {
         if let Some(queue) = &mut self.host_queue {
             queue.drain(now);
+        }
+    }
+
+    /// What was reduced will not be taken back, and the peer's neither: nothing of it needs memory.
+    pub(crate) fn forget_recovery(&mut self) {
+        self.undo.give_back();
+        self.rx.forget_duplicate();
+        self.cc.give_back();
+        if !matches!(self.phase, Phase::Recovery { .. }) {
+            self.prr = None;
         }
     }
 

@@ -1,23 +1,23 @@
 //! What became of a probe for a lost tail (RFC 8985 section 7.4): it may have repaired a loss that
 //! nothing else shows, and the window has to answer to that loss as to any other.
 
-use plait_base::ByteRange;
+use plait_base::{ByteRange, Slim};
 
 /// The probe that is out, if there is one. It is always a segment that had been sent before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
     /// Right edge when it went out (`TLP.end_seq`).
-    end: Option<u64>,
+    end: Slim<u64>,
 }
 
 impl TailProbe {
     pub(crate) const fn new() -> TailProbe {
-        TailProbe { end: None }
+        TailProbe { end: Slim::NONE }
     }
 
     /// A probe goes out; the right edge is `nxt`.
     pub(crate) fn on_sent(&mut self, nxt: u64) {
-        self.end = Some(nxt);
+        self.end = Slim::some(nxt);
     }
 
     /// Whether it is not known yet what became of the last probe. There is no other one until then
@@ -28,26 +28,26 @@ impl TailProbe {
 
     /// A recovery begins, which answers to whatever was lost.
     pub(crate) fn forget(&mut self) {
-        self.end = None;
+        self.end = Slim::NONE;
     }
 
     /// An acknowledgement up to `ack` without data came that moves nothing and has no selective
     /// blocks: a receiver that does not report duplicates has got both copies. (It may be news of
     /// the window only; then a reduction is left out.)
     pub(crate) fn on_duplicate(&mut self, ack: u64) {
-        if self.end == Some(ack) {
-            self.end = None;
+        if self.end.value() == Some(ack) {
+            self.end = Slim::NONE;
         }
     }
 
     /// Takes in an acknowledgement up to `ack`. Tells whether the probe has repaired a loss:
     /// everything up to it arrived, and not twice.
     pub(crate) fn on_ack(&mut self, ack: u64, dsack: Option<ByteRange>) -> bool {
-        let Some(end) = self.end.filter(|end| ack >= *end) else { return false };
+        let Some(end) = self.end.value().filter(|end| ack >= *end) else { return false };
         let twice = dsack.is_some_and(|range| range.end == end);
         let repaired = !twice && ack > end;
         if twice || repaired {
-            self.end = None;
+            self.end = Slim::NONE;
         }
         repaired
     }

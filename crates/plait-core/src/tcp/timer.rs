@@ -2,10 +2,11 @@
 //! never late but may be early: a timer that was put off or cleared is found out then, which costs
 //! less than keeping the earliest exact with every segment.
 
+use alloc::boxed::Box;
 use core::marker::PhantomData;
 use plait_base::Time;
 
-/// What a subflow may wait for.
+/// What a subflow may wait for; the first [`OFTEN`] often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// Retransmission timeout of data, FIN or handshake (RFC 6298).
@@ -47,34 +48,51 @@ impl From<Timer> for usize {
     }
 }
 
-/// Kinds of timers in one array.
+/// Kinds of timers, at most.
 const SLOTS: usize = 8;
+/// How many of them are set all the time. The others take memory from the first time on.
+pub(crate) const OFTEN: usize = 4;
 
-/// Timers of the kinds `K`, at most [`SLOTS`] of them.
+/// None is set.
+const NONE: [Time; SLOTS] = [Time::NEVER; SLOTS];
+
+/// Timers of the kinds `K`, at most [`SLOTS`] of them, the first `N` of which are set often.
 #[derive(Clone, Debug)]
-pub(crate) struct Timers<K> {
-    at: [Time; SLOTS],
+pub(crate) struct Timers<K, const N: usize> {
+    at: [Time; N],
+    others: Option<Box<[Time; SLOTS]>>,
     /// None of them is earlier.
     earliest: Time,
     kinds: PhantomData<K>,
 }
 
-impl<K: Into<usize> + Copy> Timers<K> {
-    pub(crate) const fn new() -> Timers<K> {
-        Timers { at: [Time::NEVER; SLOTS], earliest: Time::NEVER, kinds: PhantomData }
+impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
+    pub(crate) const fn new() -> Timers<K, N> {
+        Timers { at: [Time::NEVER; N], others: None, earliest: Time::NEVER, kinds: PhantomData }
     }
 
     pub(crate) fn set(&mut self, timer: K, at: Time) {
-        self.at[timer.into()] = at;
+        match self.at.get_mut(timer.into()) {
+            Some(slot) => *slot = at,
+            None => self.others.get_or_insert_with(|| Box::new(NONE))[timer.into()] = at,
+        }
         self.earliest = self.earliest.min(at);
     }
 
     pub(crate) fn clear(&mut self, timer: K) {
-        self.at[timer.into()] = Time::NEVER;
+        if let Some(slot) = self.at.get_mut(timer.into()) {
+            *slot = Time::NEVER;
+        } else if let Some(others) = &mut self.others {
+            others[timer.into()] = Time::NEVER;
+        }
     }
 
     pub(crate) fn at(&self, timer: K) -> Time {
-        self.at[timer.into()]
+        match (self.at.get(timer.into()), &self.others) {
+            (Some(at), _) => *at,
+            (None, Some(others)) => others[timer.into()],
+            (None, None) => Time::NEVER,
+        }
     }
 
     pub(crate) fn is_set(&self, timer: K) -> bool {
@@ -97,7 +115,18 @@ impl<K: Into<usize> + Copy> Timers<K> {
 
     /// Those that were due are done: the next look is due when the next of them is.
     pub(crate) fn on_looked(&mut self) {
-        self.earliest = self.at.iter().copied().min().unwrap_or(Time::NEVER);
+        let others = self.others.iter().flat_map(|others| others.iter());
+        self.earliest = self.at.iter().chain(others).copied().min().unwrap_or(Time::NEVER);
+    }
+
+    /// Makes room for those that are seldom set.
+    pub(crate) fn make_room(&mut self) {
+        self.others.get_or_insert_with(|| Box::new(NONE));
+    }
+
+    /// Gives back the memory of those that are seldom set, where none of them is.
+    pub(crate) fn give_back(&mut self) {
+        self.others.take_if(|others| **others == NONE);
     }
 
     pub(crate) fn clear_all(&mut self) {

@@ -150,6 +150,11 @@ impl Undo {
         episode.is_some_and(|episode| episode.frto == Frto::Second)
     }
 
+    /// Nothing that was sent again will be reported any more.
+    pub(crate) fn give_back(&mut self) {
+        self.resent = None;
+    }
+
     /// There is no new data to show anything.
     pub(crate) fn give_up_frto(&mut self) {
         if let Some(episode) = self.resent.as_mut().and_then(|resent| resent.episode.as_mut()) {

@@ -2,13 +2,14 @@
 
 use crate::exact::{self, MILLION};
 use crate::rules::{self, Task};
+use crate::state::BySubflow;
 use crate::{
     Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
     View,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{ByteRange, Slim, Span, Time};
 
 const MODE: Param = Param {
     name: "mode",
@@ -126,40 +127,42 @@ impl Lambda {
     }
 }
 
+/// Least and greatest smoothed RTT of a subflow.
+#[derive(Clone, Copy, Default, Debug)]
+struct Extremes {
+    min: Slim<Span>,
+    max: Slim<Span>,
+}
+
 /// The scheduler.
 #[derive(Debug)]
 struct Blest {
     mode: Mode,
     lambda: Lambda,
-    /// Least and greatest smoothed RTT of each subflow, by id.
-    min: [Option<Span>; SubflowId::MAX],
-    max: [Option<Span>; SubflowId::MAX],
+    extremes: BySubflow<Extremes>,
 }
 
 impl Blest {
     fn new(params: &Params) -> Blest {
         let mode = if params.word(&MODE) == "paper" { Mode::Paper } else { Mode::Code };
-        let (min, max) = ([None; SubflowId::MAX], [None; SubflowId::MAX]);
-        Blest { mode, lambda: Lambda::new(mode, params), min, max }
+        Blest { mode, lambda: Lambda::new(mode, params), extremes: BySubflow::new() }
     }
 
     /// Takes the smoothed RTTs of the living subflows into their extremes.
     fn observe(&mut self, view: &View<'_>) {
         for subflow in view.subflows.iter().filter(|subflow| subflow.alive()) {
-            let (Some(srtt), at) = (subflow.srtt, subflow.id.index()) else { continue };
-            if let (Some(min), Some(max)) = (self.min.get_mut(at), self.max.get_mut(at)) {
-                *min = Some(min.map_or(srtt, |min| min.min(srtt)));
-                *max = Some(max.map_or(srtt, |max| max.max(srtt)));
-            }
+            let Some(srtt) = subflow.srtt else { continue };
+            let known = self.extremes.of(subflow.id);
+            known.min = Slim::some(known.min.value().map_or(srtt, |min| min.min(srtt)));
+            known.max = Slim::some(known.max.value().map_or(srtt, |max| max.max(srtt)));
         }
     }
 
     /// Least and greatest smoothed RTT of a subflow.
     fn extremes(&self, subflow: &SubflowView) -> (Span, Span) {
-        let known = |slots: &[Option<Span>; SubflowId::MAX]| {
-            slots.get(subflow.id.index()).copied().flatten().unwrap_or(subflow.srtt_or_max())
-        };
-        (known(&self.min), known(&self.max))
+        let known = self.extremes.find(subflow.id).copied().unwrap_or_default();
+        let or_now = |it: Slim<Span>| it.value().unwrap_or(subflow.srtt_or_max());
+        (or_now(known.min), or_now(known.max))
     }
 
     /// Algorithm 1 of the paper. With f and s the two RTTs, C the window of F in bytes and m its
@@ -306,9 +309,10 @@ impl Scheduler for Blest {
         if let Some(last) = self.lambda.last {
             write("last_update_ms", crate::state::millis(last));
         }
-        let millis = |span: &Option<Span>| span.map(Span::as_millis_f64);
-        crate::state::save_each("min_srtt.", "_ms", &self.min, write, millis);
-        crate::state::save_each("max_srtt.", "_ms", &self.max, write, millis);
+        let millis = |span: Slim<Span>| span.value().map(Span::as_millis_f64);
+        let known = self.extremes.all();
+        crate::state::save_each("min_srtt.", "_ms", known, write, |it| millis(it.min));
+        crate::state::save_each("max_srtt.", "_ms", known, write, |it| millis(it.max));
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
@@ -318,11 +322,12 @@ impl Scheduler for Blest {
             "last_update_ms" => self.lambda.last = crate::state::time(value),
             _ => {
                 let span = crate::state::time(value).map(|time| time.since(Time::ZERO));
-                let slot = crate::state::slot("min_srtt.", "_ms", name, &mut self.min)
-                    .or_else(|| crate::state::slot("max_srtt.", "_ms", name, &mut self.max));
-                match slot {
-                    Some(slot) => *slot = span,
-                    None => return false,
+                if let Some(known) = self.extremes.named("min_srtt.", "_ms", name) {
+                    known.min = span.into();
+                } else if let Some(known) = self.extremes.named("max_srtt.", "_ms", name) {
+                    known.max = span.into();
+                } else {
+                    return false;
                 }
             }
         }
