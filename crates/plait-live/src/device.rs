@@ -122,6 +122,13 @@ impl Device {
         Device::taken(self.tun.send(packet))
     }
 
+    /// Gives a packet to a kernel that has nothing left to do to it, its headers and its payload. False
+    /// as for [`Device::try_send`].
+    pub(crate) fn try_send_parts(&self, headers: &[u8], payload: &[u8]) -> io::Result<bool> {
+        let parts = [IoSlice::new(headers), IoSlice::new(payload)];
+        Device::taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
+    }
+
     fn taken(written: io::Result<usize>) -> io::Result<bool> {
         match written {
             Ok(_) => Ok(true),

@@ -164,12 +164,12 @@ impl Stack {
         let offloaded = exit.is_none() && self.device.offloads();
         self.outgoing.clear();
         let out = &mut self.outgoing;
-        // Of what is lent, only the headers are written here.
-        let lent = segment.payload.bytes().unwrap_or_default();
-        let encoded = match (offloaded, lent.is_empty()) {
-            (true, false) => codec::encode_headers(&headers, segment, out),
-            (true, true) => codec::encode(&headers, segment, TcpChecksum::PseudoHeader, out),
-            (false, _) => codec::encode(&headers, segment, TcpChecksum::Full, out),
+        let checksum = if offloaded { TcpChecksum::PseudoHeader } else { TcpChecksum::Full };
+        // Of what is lent to the device, only the headers are written here.
+        let lent = segment.payload.bytes().filter(|_| exit.is_none()).unwrap_or_default();
+        let encoded = match lent.is_empty() {
+            false => codec::encode_headers(&headers, segment, checksum, out),
+            true => codec::encode(&headers, segment, checksum, out),
         };
         let virtio = match offloaded {
             true => {
@@ -184,7 +184,8 @@ impl Stack {
             (Err(_), _) => false,
             (Ok(_), Some(exit)) => exit.try_send(out, dst),
             (Ok(_), None) if offloaded => self.device.try_send_offloaded(virtio, out, lent)?,
-            (Ok(_), None) => self.device.try_send(out)?,
+            (Ok(_), None) if lent.is_empty() => self.device.try_send(out)?,
+            (Ok(_), None) => self.device.try_send_parts(out, lent)?,
         };
         if sent {
             self.counters.packets_out += 1;

@@ -111,14 +111,15 @@ pub fn encode(
     written
 }
 
-/// Appends the headers of the packet to `out`, without its payload, for a device that is lent that and
-/// adds up the checksum ([`TcpChecksum::PseudoHeader`]). Tells how many bytes they have.
+/// Appends the headers of the packet to `out`, without its payload, for a device that is lent that.
+/// Tells how many bytes they have.
 ///
 /// # Errors
 /// What no packet can carry, see [`EncodeError`]; `out` is then as it was.
 pub fn encode_headers(
     headers: &Headers,
     segment: &Segment,
+    checksum: TcpChecksum,
     out: &mut Vec<u8>,
 ) -> Result<usize, EncodeError> {
     let (start, tcp_len) = (out.len(), tcp::header_len(segment)?);
@@ -126,7 +127,11 @@ pub fn encode_headers(
     let mut write = || {
         let (ip, tcp) = out[start..].split_at_mut(headers.len());
         let pseudo = ip::write(headers, tcp_len + segment.payload.len() as usize, ip)?;
-        tcp::write_header(segment, pseudo, tcp)
+        tcp::write_header(segment, pseudo, tcp)?;
+        if checksum == TcpChecksum::Full {
+            tcp::finish_checksum(segment, pseudo, tcp);
+        }
+        Ok(())
     };
     let written = write();
     if written.is_err() {

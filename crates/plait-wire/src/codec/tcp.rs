@@ -60,6 +60,15 @@ pub(super) fn write(
     Ok(())
 }
 
+/// Puts the checksum into a header that is written, of a payload that is elsewhere.
+pub(super) fn finish_checksum(segment: &Segment, pseudo: Sum, header: &mut [u8]) {
+    let mut sum = pseudo;
+    header[16..18].fill(0);
+    sum.add(header);
+    sum.add_payload(&segment.payload);
+    header[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+}
+
 /// Writes header and options, with the sum of the pseudo header for checksum; `header` has their
 /// length.
 pub(super) fn write_header(

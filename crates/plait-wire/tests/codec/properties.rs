@@ -1,7 +1,9 @@
 //! What holds for all segments and all bytes.
 
 use super::{generate, same};
-use plait_wire::codec::{EncodeError, TcpChecksum, Verify, encode, encoded_len, parse, parse_into};
+use plait_wire::codec::{
+    EncodeError, TcpChecksum, Verify, encode, encode_headers, encoded_len, parse, parse_into,
+};
 use plait_wire::{Options, Payload, Segment};
 use proptest::prelude::*;
 
@@ -55,6 +57,23 @@ proptest! {
                 prop_assert_eq!(out.len(), front);
             }
             Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    /// Headers for a payload that is lent are those of the packet.
+    #[test]
+    fn headers_alone_are_those_of_the_packet(
+        headers in generate::headers(),
+        segment in generate::segment(),
+        front in 0usize..20,
+    ) {
+        for checksum in [TcpChecksum::Full, TcpChecksum::PseudoHeader] {
+            let (mut whole, mut alone) = (vec![0xaa; front], vec![0xaa; front]);
+            let packet = encode(&headers, &segment, checksum, &mut whole);
+            let len = encode_headers(&headers, &segment, checksum, &mut alone);
+            prop_assert_eq!(packet.map(|len| len - segment.payload.len() as usize), len);
+            prop_assert_eq!(front + len.unwrap_or(0), alone.len());
+            prop_assert_eq!(&whole[..alone.len()], &alone[..]);
         }
     }
 
