@@ -19,12 +19,12 @@ use Family::{V4, V6};
 fn main() {
     let mut trials = Vec::new();
     for family in [V4, V6] {
-        for speaks in [Speaks::Mptcp, Speaks::Tcp] {
+        for speaks in [Speaks::Over(2), Speaks::Tcp] {
             let name = format!("superpackets_are_cut/{family:?}/{speaks:?}");
             trials.push(Trial::test(name, move || lossy(family, speaks, false)));
         }
         let name = format!("superpackets_with_checksums_are_cut/{family:?}");
-        trials.push(Trial::test(name, move || lossy(family, Speaks::Mptcp, true)));
+        trials.push(Trial::test(name, move || lossy(family, Speaks::Over(2), true)));
         for checksum in [false, true] {
             let name = format!("superpackets_come_in/{family:?}/checksum={checksum}");
             trials.push(Trial::test(name, move || at_once(family, checksum)));

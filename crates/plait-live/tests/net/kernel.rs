@@ -170,8 +170,7 @@ pub fn put(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
     upload(to, speaks, len, false)
 }
 
-/// The same, and ends the own side before the answer is there. A kernel that is quick about that may
-/// not join, so nothing can be said of subflows.
+/// The same, and ends the own side before the answer is there.
 pub fn put_and_end(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<String> {
     upload(to, speaks, len, true)
 }
@@ -228,11 +227,10 @@ pub fn get_slowly(
     }
 }
 
-/// Uploads so many bytes, one at a time without delay.
+/// Uploads so many bytes over two subflows, one at a time without delay.
 pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
-    let mut stream = connect(to, Speaks::Mptcp)?;
+    let mut stream = ask(to, Speaks::Over(2), "put", len)?;
     stream.set_tcp_nodelay(true)?;
-    stream.write_all(format!("put {len}\n").as_bytes())?;
     for byte in pattern(len) {
         stream.write_all(&[byte])?;
     }
