@@ -108,9 +108,9 @@ fn shifted_back(time: u64, shift: u64) -> Time {
 #[derive(Clone, Debug)]
 struct FixedRate {
     rate: u64,
-    /// Free at `free` nanoseconds plus `phase / rate` of one.
-    free: u64,
-    phase: u64,
+    /// Free at `end` nanoseconds less `lack / rate` of one, where `lack` is below `rate`.
+    end: u64,
+    lack: u64,
     /// How long the size served last takes: whole nanoseconds and a rest in units of 1 / rate.
     /// Most packets have the size of the one before, and a division costs as much as all the rest.
     size: u32,
@@ -120,31 +120,32 @@ struct FixedRate {
 
 impl FixedRate {
     fn new(rate: Rate) -> FixedRate {
-        FixedRate { rate: rate.as_bps(), free: 0, phase: 0, size: 0, whole: 0, rest: 0 }
+        FixedRate { rate: rate.as_bps(), end: 0, lack: 0, size: 0, whole: 0, rest: 0 }
     }
 
+    /// The first whole nanosecond at which it is free.
     #[inline]
     fn free_at(&self) -> u64 {
-        self.free.saturating_add(u64::from(self.phase > 0))
+        self.end
     }
 
     #[inline(always)]
     fn serve(&mut self, at: u64, size: u32) -> u64 {
-        if at >= self.free_at() {
-            self.free = at;
-            self.phase = 0;
+        if at >= self.end {
+            self.end = at;
+            self.lack = 0;
         }
         if size != self.size {
             self.measure(size);
         }
-        // phase + rest, less a whole nanosecond if there is one, without overflow at any rate.
-        let (carry, phase) = match self.phase.checked_sub(self.rate - self.rest) {
-            Some(phase) => (1, phase),
-            None => (0, self.phase + self.rest),
+        // What is lacking to a whole nanosecond is used up first.
+        let more = self.rest > self.lack;
+        self.lack = match more {
+            true => self.rate - (self.rest - self.lack),
+            false => self.lack - self.rest,
         };
-        self.phase = phase;
-        self.free = self.free.saturating_add(self.whole).saturating_add(carry);
-        self.free_at()
+        self.end = self.end.saturating_add(self.whole).saturating_add(u64::from(more));
+        self.end
     }
 
     fn measure(&mut self, size: u32) {

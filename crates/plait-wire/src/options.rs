@@ -260,6 +260,19 @@ impl Dss {
         4 + ack + map
     }
 
+    /// The same in whole words. A checksum fills the last word of a mapping.
+    const fn padded_len(&self) -> u32 {
+        let ack = match &self.data_ack {
+            None => 0,
+            Some(ack) => 4 + 4 * ack.long as u32,
+        };
+        let map = match &self.mapping {
+            None => 0,
+            Some(map) => 12 + 4 * map.long as u32,
+        };
+        4 + ack + map
+    }
+
     /// Whether the option says nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -354,7 +367,7 @@ impl Options {
             0 => 0,
             n => 4 + 8 * n,
         };
-        let dss = self.dss.as_ref().map_or(0, |dss| words(dss.len()));
+        let dss = self.dss.as_ref().map_or(0, Dss::padded_len);
         let mptcp = self.mptcp.as_ref().map_or(0, |option| option.padded_len());
         mss + scale + clock + sack + dss + mptcp
     }
