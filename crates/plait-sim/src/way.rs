@@ -233,6 +233,19 @@ impl Way {
     /// The packet whose arrival is due.
     #[inline]
     pub(crate) fn take_arrival(&mut self, queue: &mut EventQueue) -> Option<Packet> {
+        if !self.held_back.is_empty() {
+            return self.take_first(queue);
+        }
+        let packet = self.under_way.pop_front();
+        if let Some(next) = self.under_way.front() {
+            queue.set(self.sources.arrivals, next.stamp);
+        }
+        packet
+    }
+
+    /// The same where packets are held back.
+    #[inline(never)]
+    fn take_first(&mut self, queue: &mut EventQueue) -> Option<Packet> {
         let arrivals = self.sources.arrivals;
         let packet = self.first_ring().pop_front();
         if let Some(next) = self.first_ring().front() {
@@ -242,7 +255,6 @@ impl Way {
     }
 
     /// The ring with the next arrival.
-    #[inline]
     fn first_ring(&mut self) -> &mut VecDeque<Packet> {
         let first = match (self.held_back.front(), self.under_way.front()) {
             (None, _) => true,
