@@ -245,6 +245,19 @@ impl RangeSet {
         before - self.len
     }
 
+    /// Takes out the start of the lowest range, at most `len` bytes.
+    #[inline]
+    pub fn take_first(&mut self, len: u64) -> Option<ByteRange> {
+        let first = self.ranges.front_mut()?;
+        let taken = ByteRange::new(first.start, first.end.min(first.start.saturating_add(len)));
+        self.len -= taken.len();
+        first.start = taken.end;
+        if first.is_empty() {
+            self.ranges.pop_front();
+        }
+        Some(taken)
+    }
+
     /// Takes out everything below `position`; returns how many bytes that removed.
     #[inline]
     pub fn remove_below(&mut self, position: u64) -> u64 {
@@ -312,7 +325,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_set_of_bytes(
-            steps in proptest::collection::vec((0u8..4, 0u64..60, 0u64..20), 1..60),
+            steps in proptest::collection::vec((0u8..5, 0u64..60, 0u64..20), 1..60),
         ) {
             let (mut set, mut model) = (RangeSet::new(), BTreeSet::new());
             for (what, start, len) in steps {
@@ -330,6 +343,14 @@ mod tests {
                     2 => {
                         let gone = bytes.iter().filter(|b| model.remove(b)).count();
                         prop_assert_eq!(set.remove(range), gone as u64);
+                    }
+                    3 => {
+                        let first = set.first().map(|first| {
+                            ByteRange::new(first.start, first.end.min(first.start + len))
+                        });
+                        prop_assert_eq!(set.take_first(len), first);
+                        let taken = first.unwrap_or_default();
+                        (taken.start..taken.end).for_each(|byte| assert!(model.remove(&byte)));
                     }
                     _ => {
                         let kept = model.split_off(&start);

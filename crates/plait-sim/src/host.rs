@@ -105,10 +105,23 @@ impl Host {
         }
     }
 
+    /// Whether an app may have something to do now.
+    #[inline]
+    pub(crate) fn calls_apps(&self, now: Time) -> bool {
+        self.endpoint.has_news() || self.apps_wake() <= now
+    }
+
+    /// When the first of its apps wants to be called.
+    #[inline]
+    pub(crate) fn apps_wake(&self) -> Time {
+        self.seats.iter().fold(Time::NEVER, |first, seat| first.min(seat.wake))
+    }
+
     /// When this host wants to be called.
+    #[inline]
     pub(crate) fn next_wake(&self) -> Time {
         let core = self.endpoint.poll_timeout().min(self.changes.next()).min(self.next_dial);
-        self.seats.iter().fold(core, |first, seat| first.min(seat.wake))
+        core.min(self.apps_wake())
     }
 
     /// Whether every connection in use has taken leave. The ghost of an attempt that its client has

@@ -8,6 +8,7 @@ use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
 use crate::planted::{Planted, planted};
 use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use plait_base::{ByteRange, SubflowId};
 use plait_sched::{CaState, Decision, What};
@@ -22,6 +23,8 @@ pub(super) struct Rounds {
     owed: bool,
     lost: bool,
     acks: bool,
+    /// The last acknowledgement that was owed has just been made, and there was nothing else.
+    spent: bool,
     /// A subflow that has sent before has nothing under way.
     pub(super) idle: bool,
 }
@@ -42,6 +45,11 @@ impl Connection {
             rounds.idle |= subflow.is_quiet();
         }
         self.rounds = rounds;
+    }
+
+    /// Whether the segment that was made last is known to be the last one for now.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.rounds.spent
     }
 
     /// The next segment to send, if there is any.
@@ -80,6 +88,7 @@ impl Connection {
             return Some(transmit);
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
+        self.rounds.spent &= !ending && !self.addresses.has_signals();
         debug_assert!(transmit.is_some() || !self.subflows.iter().any(|s| s.owes.urgent()));
         transmit
     }
@@ -355,9 +364,12 @@ impl Connection {
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let index = self.subflows.iter().position(|s| s.owes.ack && s.state.synchronised())?;
+        let owing = |s: &Subflow| s.owes.ack && s.state.synchronised();
+        let index = self.subflows.iter().position(owing)?;
         let seq = self.subflows[index].tx.nxt();
-        Some(self.pure_ack(ctx, index, seq))
+        let transmit = self.pure_ack(ctx, index, seq);
+        self.rounds.spent = !self.subflows[index..].iter().any(owing);
+        Some(transmit)
     }
 
     pub(super) fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {

@@ -109,10 +109,10 @@ impl Connection {
         if self.failed {
             return;
         }
-        if let Some(dss) = segment.options.dss {
+        if let Some(dss) = &segment.options.dss {
             self.on_dss_seen(ctx);
-            if let Some(map) = dss.mapping.filter(|map| map.len == 0) {
-                self.on_infinite_mapping(ctx, index, &map);
+            if let Some(map) = dss.mapping.as_ref().filter(|map| map.len == 0) {
+                self.on_infinite_mapping(ctx, index, map);
             }
         } else if self.mode == Mode::Multipath {
             self.on_bare_segment(ctx, index, segment, seq, ack);
@@ -268,7 +268,8 @@ impl Connection {
                 None => return,
             },
             Mode::Multipath | Mode::Plain => {
-                let Some(data_ack) = segment.options.dss.and_then(|dss| dss.data_ack) else {
+                let Some(data_ack) = segment.options.dss.as_ref().and_then(|dss| dss.data_ack)
+                else {
                     return;
                 };
                 let near = self.queue.una();
@@ -343,9 +344,11 @@ impl Connection {
     }
 
     fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: u64) {
-        if let Some(dss) = segment.options.dss.filter(|dss| dss.data_fin && !self.receives_plain())
+        if let Some(dss) = &segment.options.dss
+            && dss.data_fin
+            && !self.receives_plain()
         {
-            self.on_data_fin(index, &dss);
+            self.on_data_fin(index, dss);
         }
         let len = u64::from(segment.payload.len());
         if len == 0 {

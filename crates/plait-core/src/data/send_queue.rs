@@ -191,8 +191,14 @@ impl SendQueue {
         len: u64,
         subflow: SubflowId,
     ) -> Option<ByteRange> {
-        let range = self.unsent.nth(offset, len)?;
-        self.unsent.remove(range);
+        let range = match offset {
+            0 => self.unsent.take_first(len)?,
+            _ => {
+                let range = self.unsent.nth(offset, len)?;
+                self.unsent.remove(range);
+                range
+            }
+        };
         self.note_sent(range, subflow);
         Some(range)
     }
@@ -446,12 +452,17 @@ impl SendQueue {
     }
 
     /// The left edge moves to `dsn`; returns how many bytes that freed.
+    #[inline]
     pub(crate) fn on_data_ack(&mut self, dsn: u64) -> u64 {
-        let dsn = dsn.min(self.nxt);
-        if dsn <= self.una {
+        // Most segments carry data the other way and repeat what was acknowledged.
+        if dsn <= self.una { 0 } else { self.free(dsn.min(self.nxt)) }
+    }
+
+    fn free(&mut self, dsn: u64) -> u64 {
+        let freed = dsn.saturating_sub(self.una);
+        if freed == 0 {
             return 0;
         }
-        let freed = dsn - self.una;
         let again = self.repeats.as_ref().map(|it| &it.again).filter(|it| !it.is_empty());
         let again = again.is_some_and(|it| it.containing(self.una).is_some());
         self.edge = self.sent.front().map(|sent| LeftEdge { first: sent.first, again });

@@ -348,8 +348,10 @@ impl Endpoint {
         let mut ctx = self.shared.context(now, id);
         let transmit = conn.poll_transmit(&mut ctx);
         let changed = conn.take_changed();
+        let over = transmit.is_none() || conn.is_spent();
+        debug_assert!(!conn.is_spent() || conn.poll_transmit(&mut ctx).is_none());
         entry.on_news();
-        if transmit.is_none() {
+        if over {
             entry.on_idle();
         }
         if self.check {
@@ -408,6 +410,12 @@ impl Endpoint {
     /// data acknowledged.
     pub fn poll_news(&mut self) -> Option<ConnId> {
         self.connections.take_news()
+    }
+
+    /// Whether [`Endpoint::poll_accept`] or [`Endpoint::poll_news`] may have something.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.accepted.is_empty() || self.connections.have_news()
     }
 
     /// Whether events were recorded since [`Endpoint::swap_events`] was last called.

@@ -228,6 +228,11 @@ impl Records {
         self.due = due;
     }
 
+    /// Whether any may have news.
+    pub(super) fn have_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
     /// The first connection that has news, which it has no more.
     pub(super) fn take_news(&mut self) -> Option<ConnId> {
         loop {

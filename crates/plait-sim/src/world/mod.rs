@@ -317,11 +317,12 @@ impl<'a> World<'a> {
             if self.watched {
                 self.drain_core(host);
             }
-            self.poll_apps(host);
+            if self.hosts[host].calls_apps(self.now) {
+                self.poll_apps(host);
+            }
             self.transmit(host);
             self.drain_core(host);
-            let again = self.hosts[host].seats.iter().any(|seat| seat.wake <= self.now);
-            if !again {
+            if self.hosts[host].apps_wake() > self.now {
                 break;
             }
         }

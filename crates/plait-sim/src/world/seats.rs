@@ -29,6 +29,8 @@ impl World<'_> {
         }
     }
 
+    /// Lets the apps act that have something to do.
+    #[inline(never)]
     pub(super) fn poll_apps(&mut self, host: usize) {
         while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
             self.drain_core(host);
