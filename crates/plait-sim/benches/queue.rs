@@ -101,7 +101,7 @@ fn queues(c: &mut Criterion) {
     for timers in [false, true] {
         measure::<Heap>(c, "heap", timers);
         measure::<Calendar>(c, "calendar", timers);
-        measure::<Few>(c, "in order", timers);
+        measure::<Few>(c, "linear look", timers);
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     /// One for each connection of the pair: those of the first session, then those of the next.
     pub(crate) seats: Vec<Seat>,
+    /// When the first of the apps wants to be called ([`Host::note_wakes`]).
+    apps_wake: Time,
     pub(crate) app_log: Vec<AppEvent>,
     /// Of a client.
     pub(crate) changes: PathChanges,
@@ -54,6 +56,7 @@ impl Host {
             side,
             endpoint,
             seats: Vec::new(),
+            apps_wake: Time::NEVER,
             app_log: Vec::new(),
             changes: PathChanges::default(),
             next_dial: Time::NEVER,
@@ -81,6 +84,7 @@ impl Host {
         if self.side == Side::Client && self.shares_session(place) {
             self.ask_session(now, place);
         }
+        self.note_wakes();
     }
 
     /// Whether the seat's session has other connections.
@@ -108,20 +112,24 @@ impl Host {
     /// Whether an app may have something to do now.
     #[inline]
     pub(crate) fn calls_apps(&self, now: Time) -> bool {
-        self.endpoint.has_news() || self.apps_wake() <= now
+        self.endpoint.has_news() || self.apps_wake <= now
     }
 
     /// When the first of its apps wants to be called.
-    #[inline]
-    pub(crate) fn apps_wake(&self) -> Time {
-        self.seats.iter().fold(Time::NEVER, |first, seat| first.min(seat.wake))
+    pub(crate) const fn apps_wake(&self) -> Time {
+        self.apps_wake
+    }
+
+    /// The times at which apps want to be called have changed.
+    pub(crate) fn note_wakes(&mut self) {
+        self.apps_wake = self.seats.iter().fold(Time::NEVER, |first, seat| first.min(seat.wake));
     }
 
     /// When this host wants to be called.
     #[inline]
     pub(crate) fn next_wake(&self) -> Time {
         let core = self.endpoint.poll_timeout().min(self.changes.next()).min(self.next_dial);
-        core.min(self.apps_wake())
+        core.min(self.apps_wake)
     }
 
     /// Whether every connection in use has taken leave. The ghost of an attempt that its client has

@@ -1,4 +1,4 @@
-//! The queue for few sources: their entries in order, each put where it belongs.
+//! The queue for few sources: their entries side by side, all looked through.
 
 use super::Stamp;
 
@@ -7,35 +7,16 @@ use super::Stamp;
 pub(crate) struct Few {
     /// [`Stamp::NEVER`] where there is none.
     live: Vec<Stamp>,
-    /// The same and their sources, the first one last.
-    waiting: Vec<(Stamp, usize)>,
 }
 
 impl Few {
     pub(crate) fn new(sources: usize) -> Few {
-        Few { live: vec![Stamp::NEVER; sources], waiting: Vec::with_capacity(sources) }
+        Few { live: vec![Stamp::NEVER; sources] }
     }
 
-    /// Most entries are set for a time soon after the first event: few stand before them.
     #[inline]
     pub(crate) fn set(&mut self, source: usize, stamp: Stamp) {
-        if self.live[source] != Stamp::NEVER {
-            self.forget(source);
-        }
         self.live[source] = stamp;
-        let entry = (stamp, source);
-        let mut place = self.waiting.len();
-        self.waiting.push(entry);
-        while place > 0 && self.waiting[place - 1] < entry {
-            self.waiting[place] = self.waiting[place - 1];
-            place -= 1;
-        }
-        self.waiting[place] = entry;
-    }
-
-    #[inline(never)]
-    fn forget(&mut self, source: usize) {
-        self.waiting.retain(|entry| entry.1 != source);
     }
 
     #[inline]
@@ -43,11 +24,16 @@ impl Few {
         self.live[source]
     }
 
-    /// Takes the first entry.
+    /// Takes the first entry. A plain loop over wide keys: this is done for every event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Stamp, usize)> {
-        let first = self.waiting.pop()?;
-        self.live[first.1] = Stamp::NEVER;
-        Some(first)
+        let (mut first, mut from) = (Stamp::NEVER, 0);
+        for (source, stamp) in self.live.iter().enumerate() {
+            if stamp.at < first.at || stamp.at == first.at && stamp.order < first.order {
+                (first, from) = (*stamp, source);
+            }
+        }
+        *self.live.get_mut(from)? = Stamp::NEVER;
+        (first != Stamp::NEVER).then_some((first, from))
     }
 }

@@ -24,7 +24,7 @@ impl Stamp {
     pub(crate) const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
 }
 
-/// Up to this many sources are kept in order; a calendar pays only beyond (`benches/queue.rs`).
+/// Up to this many sources are looked through; a calendar pays only beyond (`benches/queue.rs`).
 pub(crate) const FEW: usize = 12;
 
 /// A queue over sources numbered from zero.

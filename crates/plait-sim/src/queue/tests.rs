@@ -27,7 +27,7 @@ fn ties_go_by_cause_and_a_source_has_one_entry() {
 }
 
 #[test]
-fn few_sources_are_kept_in_order_and_many_in_a_calendar() {
+fn few_sources_are_looked_through_and_many_kept_in_a_calendar() {
     assert!(matches!(EventQueue::new(FEW).entries, Entries::Few(_)));
     assert!(matches!(EventQueue::new(FEW + 1).entries, Entries::Many(_)));
 }

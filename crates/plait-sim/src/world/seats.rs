@@ -27,6 +27,7 @@ impl World<'_> {
             seat.wake = self.now;
             changes.repeat(self.now, endpoint);
         }
+        self.hosts[host].note_wakes();
     }
 
     /// Lets the apps act that have something to do.
@@ -68,6 +69,7 @@ impl World<'_> {
         let place = &mut self.hosts[host].seats[seat];
         place.conn = Some(conn);
         place.wake = self.now;
+        self.hosts[host].note_wakes();
     }
 
     /// The server's side of a connection begins again: another app, another observer, who learns
