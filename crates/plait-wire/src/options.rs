@@ -355,21 +355,27 @@ impl Options {
     /// SACK permitted and timestamps share 12 on a SYN, window scale 4, SACK 4 + 8n, MPTCP
     /// options rounded up.
     #[must_use]
+    #[inline]
     pub fn padded_len(&self) -> u32 {
-        let mss = if self.mss.is_some() { 4 } else { 0 };
-        let scale = if self.window_scale.is_some() { 4 } else { 0 };
-        let clock = match (self.timestamps.is_some(), self.sack_permitted) {
-            (true, _) => 12,
-            (false, true) => 4,
-            (false, false) => 0,
-        };
+        let clock = if self.timestamps.is_some() { 12 } else { 0 };
         let sack = match self.sack.count() {
             0 => 0,
             n => 4 + 8 * n,
         };
         let dss = self.dss.as_ref().map_or(0, Dss::padded_len);
+        let offers = self.mss.is_some() || self.window_scale.is_some() || self.sack_permitted;
+        let rare = if offers || self.mptcp.is_some() { self.padded_len_of_rare() } else { 0 };
+        clock + sack + dss + rare
+    }
+
+    /// What few segments have.
+    #[cold]
+    fn padded_len_of_rare(&self) -> u32 {
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        let scale = if self.window_scale.is_some() { 4 } else { 0 };
+        let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
         let mptcp = self.mptcp.as_ref().map_or(0, |option| option.padded_len());
-        mss + scale + clock + sack + dss + mptcp
+        mss + scale + permitted + mptcp
     }
 
     /// Bytes of all options back to back, without any padding.

@@ -74,10 +74,10 @@ pub enum Payload {
     Bytes {
         /// The buffer that holds them.
         buffer: Arc<[u8]>,
-        /// First byte within the buffer.
-        start: u32,
         /// Number of bytes.
         len: u32,
+        /// First byte within the buffer.
+        start: u32,
     },
 }
 

@@ -18,12 +18,15 @@ impl Connection {
 
     /// The checksum of our mapping of `data`, whose first byte has `seq`, where they are in use.
     pub(super) fn checksum(&self, data: ByteRange, seq: u64, payload: &Payload) -> Option<u16> {
-        self.checksums.then(|| {
-            let dsn = self.keys.first_dsn.wrapping_add(data.start);
-            let mut sum = Sum::of_mapping(dsn, seq as u32, data.len() as u16);
-            sum.add_payload(payload);
-            sum.checksum()
-        })
+        self.checksums.then(|| self.sum(data, seq, payload))
+    }
+
+    #[inline(never)]
+    fn sum(&self, data: ByteRange, seq: u64, payload: &Payload) -> u16 {
+        let dsn = self.keys.first_dsn.wrapping_add(data.start);
+        let mut sum = Sum::of_mapping(dsn, seq as u32, data.len() as u16);
+        sum.add_payload(payload);
+        sum.checksum()
     }
 
     /// The checksum of our DATA_FIN alone: of the pseudo header only.

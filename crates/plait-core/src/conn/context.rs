@@ -139,6 +139,7 @@ impl SpareSegments {
     const STRIDE: usize = 256;
 
     /// Keeps a segment; what it refers to is let go.
+    #[inline(always)]
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
         self.kept = self.kept.saturating_add(1);
         if self.spare.len() < SpareSegments::MOST {

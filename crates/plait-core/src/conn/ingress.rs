@@ -1,7 +1,7 @@
 //! What a segment from the peer does.
 
 use super::{Connection, Context, Mode};
-use crate::event::{Event, WindowCause};
+use crate::event::{Detail, Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::tcp::acked::{Acked, Heard};
 use crate::tcp::owes::Cause;
@@ -394,7 +394,8 @@ impl Connection {
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
         subflow.standing.unmapped = 0;
         let id = subflow.id;
-        let fresh = !subflow.rx.has(ByteRange::with_len(seq, len));
+        // No measure reads of it.
+        let told = log.detail == Detail::Everything && !subflow.rx.has(range);
         let before = recv.nxt();
         let mut duplicate = 0;
         let mut deliver = |dsn: u64, payload: Payload, at: Time| {
@@ -419,7 +420,7 @@ impl Connection {
             }
             AckDue::Later => {}
         }
-        if fresh {
+        if told {
             ctx.emit(Event::DataArrived { subflow: id, data, duplicate });
         }
         if self.checksums {

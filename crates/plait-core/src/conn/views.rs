@@ -58,8 +58,8 @@ impl Connection {
         }
     }
 
-    fn subflow_view(&self, index: usize) -> SubflowView {
-        let subflow = &self.subflows[index];
+    #[inline(always)]
+    fn subflow_view(&self, subflow: &Subflow) -> SubflowView {
         SubflowView {
             id: subflow.id,
             open: subflow.state.sends_data(),
@@ -92,6 +92,12 @@ impl Connection {
             timeouts: if subflow.standing.pf { subflow.rtt.backoff() } else { 0 },
             last_send: subflow.last_send,
         }
+    }
+
+    /// Makes a view anew where it stands: made elsewhere, all of it would be copied.
+    #[inline(never)]
+    fn renew(&self, view: &mut SubflowView) {
+        *view = self.subflow_view(&self.subflows[view.id.index()]);
     }
 
     /// Payload bytes of the next full segment: less than usual where the peer's whole window is
@@ -134,14 +140,14 @@ impl Connection {
         if (stale.acked.0 | stale.sent.0) == 0 {
             return;
         }
-        for at in 0..self.scheduling.views.list.len() {
-            let id = self.scheduling.views.list[at].id;
+        let mut views = core::mem::take(&mut self.scheduling.views.list);
+        for view in &mut views {
+            let id = view.id;
             if stale.acked.contains(id) {
-                self.scheduling.views.list[at] = self.subflow_view(id.index());
+                self.renew(view);
             } else if stale.sent.contains(id) {
                 let subflow = &self.subflows[id.index()];
                 let held = self.held_back(subflow);
-                let view = &mut self.scheduling.views.list[at];
                 view.cwnd = subflow.uncapped_cwnd();
                 view.inflight = subflow.tx.inflight();
                 view.outstanding = subflow.tx.outstanding();
@@ -150,6 +156,7 @@ impl Connection {
                 view.tsq_blocked = held;
             }
         }
+        self.scheduling.views.list = views;
     }
 
     #[inline(never)]
@@ -163,7 +170,7 @@ impl Connection {
             }
             let subflow = &self.subflows[index];
             if subflow.standing.joined && subflow.state.synchronised() {
-                views.push(self.subflow_view(index));
+                views.push(self.subflow_view(&self.subflows[index]));
             }
         }
         self.scheduling.views.list = views;
@@ -172,7 +179,7 @@ impl Connection {
     /// Whether every view tells what one made now would.
     pub(super) fn views_are_fresh(&self) -> bool {
         let live = self.subflows.iter().filter(|s| s.standing.joined && s.state.synchronised());
-        live.map(|s| self.subflow_view(s.id.index())).eq(self.scheduling.views.list.iter().copied())
+        live.map(|s| self.subflow_view(s)).eq(self.scheduling.views.list.iter().copied())
     }
 
     /// Windows of subflows that have been idle are brought down before the scheduler looks at them

@@ -373,6 +373,7 @@ impl Endpoint {
 
     /// Takes back a segment of [`Endpoint::poll_transmit`] that the driver has no more use for, so
     /// that the next one needs no allocation. Drivers may do without.
+    #[inline]
     pub fn recycle(&mut self, segment: Box<Segment>) {
         self.shared.recycle(segment);
     }

@@ -35,6 +35,8 @@ pub(super) struct Records {
     /// In the order of their identifiers.
     #[expect(clippy::vec_box, reason = "they are many, and moved when one goes")]
     list: Vec<Box<Record>>,
+    /// The least identifier.
+    first: u32,
     /// The identifier of the next one: they are counted on, and only the end of the numbers brings
     /// one back.
     next: u32,
@@ -112,8 +114,7 @@ impl Records {
     #[inline]
     fn place(&self, id: ConnId) -> Result<usize, usize> {
         // Identifiers are counted on: where none has gone, they tell the place.
-        let Some(first) = self.list.first() else { return Err(0) };
-        let guess = id.0.wrapping_sub(first.id.0) as usize;
+        let guess = id.0.wrapping_sub(self.first) as usize;
         match self.list.get(guess) {
             Some(record) if record.id == id => Ok(guess),
             _ => self.search(id),
@@ -156,6 +157,7 @@ impl Records {
         };
         let (Ok(at) | Err(at)) = self.place(id);
         self.list.insert(at, Box::new(record));
+        self.first = self.list[0].id.0;
         id
     }
 
@@ -292,6 +294,7 @@ impl Records {
         self.gone.add(&conn.totals());
         self.wakes.remove(*slot);
         self.list.remove(at);
+        self.first = self.list.first().map_or(0, |record| record.id.0);
         self.shrink();
     }
 
