@@ -7,7 +7,8 @@ use proptest::prelude::*;
 /// Every controller, and other values of parameters.
 fn specs() -> Vec<&'static str> {
     let all = CONTROLLERS.iter().map(|entry| entry.name);
-    all.chain(["olia:quality=l2/r", "wvegas:drain=off", "fixed:cwnd=20seg"]).collect()
+    all.chain(["olia:quality=l2/r", "wvegas:drain=mean", "wvegas:drain=off", "fixed:cwnd=20seg"])
+        .collect()
 }
 
 #[derive(Clone, Debug)]

@@ -237,6 +237,8 @@ proptest! {
 /// wVegas of the reference: one subflow's measurements and window, in segments and milliseconds.
 #[derive(Clone, Debug)]
 struct PlainVegas {
+    /// The drain looks at the mean sample, and not at the least.
+    mean: bool,
     base: f64,
     samples: Vec<f64>,
     alpha: f64,
@@ -278,7 +280,8 @@ impl PlainVegas {
         if diff < self.alpha {
             next += 1.0;
         }
-        let delay = rtt - self.base;
+        let told = if self.mean { rtt } else { samples.iter().copied().fold(f64::MAX, f64::min) };
+        let delay = told - self.base;
         if delay > 1e-9 {
             let q = self.q.unwrap_or(delay).min(delay);
             self.q = Some(q);
@@ -349,6 +352,7 @@ proptest! {
     fn wvegas_goes_round_by_round_as_the_reference(
         start in 2..400_u64,
         slow_start in any::<bool>(),
+        mean in any::<bool>(),
         siblings in prop::collection::vec((1..300_u64, 1..400_u64), 0..4),
         rounds in prop::collection::vec((prop::collection::vec(10..300_u64, 1..6), any::<bool>()), 1..40),
     ) {
@@ -365,9 +369,10 @@ proptest! {
         all.extend(siblings.iter().map(|(w, r)| of(*w, *r)));
         let others: Vec<(f64, f64)> = siblings.iter().map(|(w, r)| (*w as f64, *r as f64)).collect();
         let settings = Settings { mss: MSS as u32, ..Settings::default() };
-        let algorithm = Spec::parse("wvegas").unwrap().build();
+        let name = if mean { "wvegas:drain=mean" } else { "wvegas" };
+        let algorithm = Spec::parse(name).unwrap().build();
         let mut congestion = Congestion::resumed(settings, algorithm, &all[0]);
-        let mut plain = PlainVegas { base: f64::MAX, samples: Vec::new(), alpha: 2.0, q: None, on_edge: false };
+        let mut plain = PlainVegas { mean, base: f64::MAX, samples: Vec::new(), alpha: 2.0, q: None, on_edge: false };
         for (samples, limited) in rounds {
             let before = congestion.cwnd();
             let slow = congestion.in_slow_start();

@@ -570,9 +570,23 @@ fn wvegas_drains_a_queue_that_has_doubled() {
     round_trip(&mut congestion, &[40, 40, 40], true);
     assert_eq!(congestion.cwnd(), 61 * MSS * 30 / 80 + MSS);
     let mut congestion = at("wvegas", 3, Some(1));
-    round_trip(&mut congestion, &[30, 34, 34], true);
+    round_trip(&mut congestion, &[30, 30, 30], true);
+    round_trip(&mut congestion, &[34, 34, 34], true);
     round_trip(&mut congestion, &[90, 90, 90], true);
     assert_eq!(congestion.cwnd(), 2 * MSS, "never below two segments");
+}
+
+/// An acknowledgement that was delayed in an empty queue is no queue, but to the kernel's mean.
+#[test]
+fn wvegas_does_not_drain_for_a_delayed_acknowledgement() {
+    for (name, drains) in [("wvegas", false), ("wvegas:drain=mean", true)] {
+        let mut congestion = at(name, 8, Some(1));
+        round_trip(&mut congestion, &[100, 102, 102, 102], true);
+        round_trip(&mut congestion, &[102, 102, 102, 102], true);
+        round_trip(&mut congestion, &[102, 102, 102, 142], true);
+        let window = congestion.cwnd() as f64 / MSS as f64;
+        assert_eq!(window < 7.0, drains, "{name}: {window}");
+    }
 }
 
 /// R77: a round trip of two samples grows by a segment for a window of bytes, as Reno's; a constant

@@ -120,7 +120,22 @@ fn olia_takes_about_the_share_of_one_flow() {
 /// It keeps a few segments queued, and reno fills the queue.
 #[test]
 fn wvegas_gives_way_to_reno() {
-    let contest = Contest { rows: &ROWS[3..], ..Contest::with_reno("wvegas", 0.3..=0.85) };
+    let contest = Contest { rows: &ROWS[3..4], ..Contest::with_reno("wvegas", 0.3..=0.85) };
+    insta::assert_snapshot!(table(&contest));
+}
+
+/// Where chance limits and no queue, there is nothing that its subflows could share: each is a reno.
+#[test]
+fn wvegas_without_a_queue_is_reno_on_every_subflow() {
+    let contest = Contest { rows: &ROWS[4..], ..Contest::with_reno("wvegas", 1.9..=2.4) };
+    insta::assert_snapshot!(table(&contest));
+}
+
+/// The drain of the kernel takes delayed acknowledgements for a queue, and gives way to them as well.
+#[test]
+fn wvegas_with_the_drain_of_the_kernel_gives_way_everywhere() {
+    let contest =
+        Contest { rows: &ROWS[3..], ..Contest::with_reno("wvegas:drain=mean", 0.3..=0.85) };
     insta::assert_snapshot!(table(&contest));
 }
 
@@ -136,7 +151,7 @@ fn wvegas_without_its_drain_takes_about_the_share_of_one_of_its_kind() {
 /// delay has doubled, from however little, and half of the link stays empty.
 #[test]
 fn the_drain_of_wvegas_uncouples_it() {
-    let cc = "wvegas";
+    let cc = "wvegas:drain=mean";
     let contest = Contest { cc, beside: cc, rows: &ROWS[..1], band: 1.8..=2.2, full: false };
     insta::assert_snapshot!(table(&contest));
 }

@@ -3,13 +3,14 @@
 use super::{millis, reno};
 use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
 use alloc::boxed::Box;
-use plait_base::{Span, Time};
+use plait_base::{Slim, Span, Time};
 
 const DRAIN: Param = Param {
     name: "drain",
-    kind: Kind::Word { words: &["on", "off"], default: "on" },
+    kind: Kind::Word { words: &["on", "mean", "off"], default: "on" },
     unit: "",
-    help: "empty the queue when its delay has doubled; off: leave the window to alpha alone",
+    help: "empty the queue when its delay has doubled: that of the least sample (on) or the mean one (mean) of \
+a round trip; off: leave the window to alpha alone",
     clause: "draft-xu-mptcp-congestion-control; Linux mptcp_wvegas.c",
 };
 
@@ -24,18 +25,21 @@ trip, once each round trip outside recovery:\n\
 \x20 in slow start, if diff > 1: w = min(w, w * base / rtt + 1), and slow start is over\n\
 \x20 if diff >= alpha: weight = rate / (sum of rates), alpha = max(2, 10 * weight)\n\
 \x20 w -= 1 if diff > alpha; w += 1 if diff < alpha\n\
-\x20 q = least queueing delay (rtt - base) since the last drain\n\
-\x20 if rtt - base >= 2 q > 0: w *= base / (2 rtt), and q is forgotten   (the drain)\n\
+\x20 d = queueing delay: the least sample of the round trip (drain=mean: rtt) less base\n\
+\x20 q = least d since the last drain\n\
+\x20 if d >= 2 q > 0: w *= base / (2 rtt), and q is forgotten   (the drain)\n\
 \n\
 The own rate is w / rtt, that of a sibling its window over its smoothed RTT. w is at least 2; alpha \
 begins at 2, and again after a recovery or a timeout. A round trip of two samples or fewer grows \
 as reno's. A loss halves, as in reno. The drain needs a queue: where rtt is base, the kernel's \
-comparison of 0 with 0 would halve the window each round trip.\n\
+comparison of 0 with 0 would halve the window each round trip. The kernel's drain looks at the mean of a \
+round trip (drain=mean), in which an acknowledgement that its receiver has delayed by 40 ms passes for a \
+queue; the least sample leaves it out.\n\
 \n\
 Good at: short queues, and leaving the path whose delay grows before it drops anything.\n\
 Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other \
-reasons; a base that was measured while a queue stood. The drain answers to any doubling: three \
-subflows alone on 10 Mbit/s with 50 ms leave half of it empty, each as large as the others. With \
+reasons; a base that was measured while a queue stood. With drain=mean any doubling empties it: three \
+subflows alone on 10 Mbit/s with 50 ms leave half of the link empty, each as large as the others. With \
 drain=off they fill it, and two of one connection take the share of one (fairness.rs in plait-lab).",
     clause: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control",
     params: &[DRAIN],
@@ -43,6 +47,7 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
         ("base_ms", "least RTT; absent before the first sample"),
         ("samples", "samples of this round trip"),
         ("sum_ms", "their sum"),
+        ("least_ms", "the least of them; absent where there is none"),
         ("round_bytes", "bytes acknowledged in this round trip"),
         ("alpha", "segments to keep queued"),
         ("weight", "part of all rates, when alpha was found"),
@@ -50,8 +55,12 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
         ("q_ms", "least queueing delay since the last drain; absent where there was none"),
     ],
     make: |spec| {
-        let drains = spec.value(DRAIN.name) != Some(Value::Word("off"));
-        Box::new(Wvegas { drains, ..Wvegas::default() })
+        let drain = match spec.value(DRAIN.name) {
+            Some(Value::Word("off")) => Drain::Off,
+            Some(Value::Word("mean")) => Drain::Mean,
+            _ => Drain::Least,
+        };
+        Box::new(Wvegas { drain, ..Wvegas::default() })
     },
 };
 
@@ -103,11 +112,22 @@ pub fn weight(view: &View<'_>, rtt: Span) -> f64 {
     if sum > 0.0 { own / sum } else { 1.0 }
 }
 
+/// Which delay of a round trip tells that the queue is to be drained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Drain {
+    /// That of the least sample: an acknowledgement that its receiver has delayed tells nothing of the
+    /// queue (HyStart++ takes the least for the same reason, RFC 9406 section 4.2).
+    Least,
+    /// The mean of all, as in Linux.
+    Mean,
+    Off,
+}
+
 /// Weighted Vegas.
 #[derive(Clone, Copy, Debug)]
 pub struct Wvegas {
     /// Parameter `drain`.
-    drains: bool,
+    drain: Drain,
     /// Least RTT sample so far.
     base: Option<Span>,
     round: Round,
@@ -123,7 +143,7 @@ pub struct Wvegas {
 impl Default for Wvegas {
     fn default() -> Wvegas {
         Wvegas {
-            drains: true,
+            drain: Drain::Least,
             base: None,
             round: Round::default(),
             alpha: LEAST_ALPHA,
@@ -139,13 +159,15 @@ impl Default for Wvegas {
 struct Round {
     samples: u32,
     sum: Span,
+    /// The least of the samples.
+    least: Slim<Span>,
     bytes: u64,
 }
 
 impl Wvegas {
     /// Measurement begins anew; the least RTT is what it was.
     fn restart(&mut self) {
-        *self = Wvegas { drains: self.drains, base: self.base, ..Wvegas::default() };
+        *self = Wvegas { drain: self.drain, base: self.base, ..Wvegas::default() };
     }
 
     /// What the window changes by, in segments, after a round trip. `None` in slow start that goes
@@ -175,7 +197,11 @@ impl Wvegas {
                 self.alpha = alpha(self.weight);
             }
             let next = next(window, self.diff, self.alpha);
-            if self.must_drain(rtt.minus(base)) { next * ratio / 2.0 } else { next }
+            let told = match self.drain {
+                Drain::Mean => rtt,
+                _ => round.least.value().unwrap_or(rtt),
+            };
+            if self.must_drain(told.minus(base)) { next * ratio / 2.0 } else { next }
         };
         Some(wanted.max(LEAST_WINDOW) - window)
     }
@@ -183,7 +209,7 @@ impl Wvegas {
     /// Whether the queue has grown to twice what it was at least; the memory then starts over. A
     /// queue that is empty has nothing to drain.
     fn must_drain(&mut self, queueing: Span) -> bool {
-        if queueing == Span::ZERO || !self.drains {
+        if queueing == Span::ZERO || self.drain == Drain::Off {
             self.least_queueing = None;
             return false;
         }
@@ -209,6 +235,8 @@ impl Algorithm for Wvegas {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.round.samples = self.round.samples.saturating_add(1);
             self.round.sum += rtt;
+            let least = self.round.least.value().map_or(rtt, |least| least.min(rtt));
+            self.round.least = Slim::some(least);
         }
         let own = view.own();
         if own.in_recovery {
@@ -237,6 +265,9 @@ impl Algorithm for Wvegas {
         }
         write("samples", f64::from(self.round.samples));
         write("sum_ms", self.round.sum.as_millis_f64());
+        if let Some(least) = self.round.least.value() {
+            write("least_ms", least.as_millis_f64());
+        }
         write("round_bytes", self.round.bytes as f64);
         write("alpha", self.alpha);
         write("weight", self.weight);
@@ -251,6 +282,7 @@ impl Algorithm for Wvegas {
             "base_ms" => self.base = Some(millis(value)),
             "samples" => self.round.samples = value as u32,
             "sum_ms" => self.round.sum = millis(value),
+            "least_ms" => self.round.least = Slim::some(millis(value)),
             "round_bytes" => self.round.bytes = value as u64,
             "alpha" => self.alpha = value,
             "weight" => self.weight = value,

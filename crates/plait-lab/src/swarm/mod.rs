@@ -1,6 +1,6 @@
 //! The swarm: random networks and faults against the invariants (`spec`: protocol, sections 4 and
 //! 5). A seed draws a [`Case`]; a run of it is checked after every event; then the faults heal and
-//! everything must be over within [`GRACE`], or [`LONG_GRACE`] for a few. A case that fails is made smaller.
+//! everything must be over within [`GRACE`]. A case that fails is made smaller.
 
 mod case;
 mod draw;
@@ -11,8 +11,7 @@ mod run;
 mod shrink;
 
 pub use case::{
-    Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, LONG_GRACE, PathCase, Reduce, Rto,
-    Settings, Way,
+    Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings, Way,
 };
 pub use draw::draw;
 pub use fault::{Fault, KINDS, Kind, Share, StripFrom};

@@ -237,7 +237,7 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
         meddled: outcome.meddled.clone(),
         held_back: held_back.map(|held| held.load(Ordering::Relaxed)),
     };
-    let mut violation = violation(case, &outcome, quick);
+    let mut violation = violation(&outcome, quick);
     let failed = violation.as_ref().is_some_and(|it| it.broken == Broken::Failed);
     let given_up = failed && may_be_given_up(case, &outcome);
     if given_up {
@@ -283,7 +283,7 @@ fn broken(broken: Broken, what: String, quick: &Quick) -> Verdict {
     }
 }
 
-fn violation(case: &Case, outcome: &Outcome, quick: &Quick) -> Option<Violation> {
+fn violation(outcome: &Outcome, quick: &Quick) -> Option<Violation> {
     let (broken, what) = if let Some(text) = &outcome.violation {
         // The time at its front stands in a member of its own.
         let what = text.split_once(": ").map_or(text.as_str(), |(_, what)| what);
@@ -291,7 +291,7 @@ fn violation(case: &Case, outcome: &Outcome, quick: &Quick) -> Option<Violation>
     } else if !outcome.complete() {
         (Broken::Failed, format!("the connection failed: {}", standing(outcome)))
     } else if !outcome.over {
-        let grace = case.grace().as_secs_f64();
+        let grace = super::GRACE.as_secs_f64();
         let ends = 2 * outcome.pairs.iter().map(Vec::len).sum::<usize>();
         let all = quick.complete >= ends;
         let (broken, which) =

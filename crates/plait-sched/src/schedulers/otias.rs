@@ -6,6 +6,7 @@ use crate::rules;
 use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Reason, Scheduler, SubflowView, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
+use plait_base::ByteRange;
 
 const WAIT: Param = Param {
     name: "wait",
@@ -13,6 +14,14 @@ const WAIT: Param = Param {
     unit: "",
     help: "wait of a segment in whole RTTs (kernel code), or as a fraction of them (paper)",
     clause: "Yang et al. 2014; the port in the kernel of the ToN paper",
+};
+
+const BACK: Param = Param {
+    name: "back",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "on: what is assigned to a window of one or two segments goes where it arrives sooner; off: it stays",
+    clause: "ours",
 };
 
 /// What the registry says of it.
@@ -32,26 +41,32 @@ own, which is sent in order as its window opens, and is not looked at again.
     choose  argmin T  over the live subflows that small queues (TSQ) do not hold back
 
 Counts are in segments. Only what the send window takes is assigned. What is assigned is taken back
-when a subflow comes, fails or recovers, and at no other time. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
+when a subflow comes, fails or recovers, and where a window has come down to one or two segments
+(`back`): then what another subflow has room for goes there, the first first, as long as T of the
+next segment is less there. With `back=off` a queue of hundreds of segments may be left to a window of one. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
 paper of 2014 says no more than that.
 
 Numbers  arrival_ms of each subflow: T.
 Papers   \"Low-Latency Scheduling in MPTCP\" (IEEE/ACM ToN), section III.B, on Yang, Amer and
          Ekiz, \"Out-of-Order Transmission for In-Order Arrival Scheduling for Multipath TCP\" (2014).
 Good at  unlike paths whose RTTs and windows hold still.
-Bad at   change: nothing takes a segment back from a queue that has become slow. Losses, and
+Bad at   change: little takes a segment back from a queue that has become slow. Losses, and
          windows in slow start, which it takes for constant.
 ",
-    params: &[WAIT],
+    params: &[WAIT, BACK],
     state: &[],
     queues_ahead: true,
-    build: |params| Box::new(Otias { whole_rtts: params.word(&WAIT) == "code" }),
+    build: |params| Box::new(Otias {
+            whole_rtts: params.word(&WAIT) == "code",
+            takes_back: params.switch(&BACK),
+        }),
 };
 
 /// The scheduler; it remembers nothing: the queues are the connection's.
 #[derive(Debug)]
 struct Otias {
     whole_rtts: bool,
+    takes_back: bool,
 }
 
 /// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, which is
@@ -106,6 +121,34 @@ impl Otias {
         };
         Arrival { srtt, halves, of }
     }
+
+    /// The first of what is assigned to a subflow whose window has come down to a segment or two, for
+    /// one that has room and would have the next segment across sooner.
+    fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
+        let is_stuck = |it: &&SubflowView| it.queued > 0 && it.cwnd <= 2 * ahead::mss(it);
+        let owner = view.subflows.iter().find(is_stuck).filter(|_| self.takes_back)?;
+        let there = self.arrival(owner);
+        let candidates = view.candidates();
+        let takes = |it: &&SubflowView| {
+            let free = it.queued == 0 && it.usable(ahead::mss(it), view.tsq);
+            let sooner = self.arrival(it).order(&there) == Ordering::Less;
+            candidates.contains(it.id) && free && sooner
+        };
+        let order = |a: &&SubflowView, b: &&SubflowView| self.arrival(a).order(&self.arrival(b));
+        let taker = view.subflows.iter().filter(takes).min_by(order)?;
+        let mut at = view.connection.snd_una;
+        let first = loop {
+            let (range, holder) = view.queue.assigned_from(at)?;
+            if holder == owner.id {
+                break range;
+            }
+            at = range.end;
+        };
+        let room = ahead::free_segments(taker) * ahead::mss(taker);
+        let taken = ByteRange::with_len(first.start, room.min(first.len()));
+        out.plan.push((taken, taker.id));
+        Some(Decision::Assign { reason: Reason::EarliestArrival })
+    }
 }
 
 impl Scheduler for Otias {
@@ -114,6 +157,9 @@ impl Scheduler for Otias {
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        if let Some(decision) = self.take_back(view, out) {
+            return decision;
+        }
         let segment = match ahead::task(view) {
             Task::Settled(decision) => return decision,
             Task::Place(segment) => segment,

@@ -13,13 +13,6 @@ use serde::{Deserialize, Serialize};
 /// All must be over this long after the faults have healed.
 pub const GRACE: Span = Span::from_secs(60);
 
-/// So long where a connection may be left with a segment or two a round trip by rule: by a scheduler
-/// that takes nothing back from a queue that has become slow, or by a controller that halves whenever
-/// the delay doubles.
-pub const LONG_GRACE: Span = Span::from_secs(240);
-const SLOW_SCHEDULER: &str = "otias";
-const SLOW_CONTROLLER: &str = "wvegas";
-
 /// Everything that one run is made from. Members that have their usual value need not be written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -304,13 +297,6 @@ impl End {
 }
 
 impl Case {
-    /// How long after the faults have healed all must be over.
-    pub(super) fn grace(&self) -> Span {
-        let slow = self.scheduler.split(['+', ':']).next() == Some(SLOW_SCHEDULER)
-            || self.controller.starts_with(SLOW_CONTROLLER);
-        if slow { LONG_GRACE } else { GRACE }
-    }
-
     pub(super) fn end(&self, end: End) -> &EndCase {
         match end {
             End::Client => &self.client,

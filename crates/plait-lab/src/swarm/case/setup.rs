@@ -45,7 +45,7 @@ impl Case {
             paths,
             shared: shared.into_iter().collect(),
             pairs: vec![PairSetup { connections, background: false }; self.pairs as usize],
-            until: heals + self.grace(),
+            until: heals + super::GRACE,
             check: true,
             wire: self.settings.wire,
             linger: true,
