@@ -298,6 +298,12 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:23:7: picture[0].log: `z`: unknown axis",
             "xy",
         ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"box\"\nmeasure = \"completion_ms\"\nbenefit = [\"tcp\"]\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:20:1: picture[0].benefit: `completion_ms`: what several paths gain",
+            "goodput_mbps",
+        ),
     ];
     for (from, to, start, near) in cases {
         let text = SMALL.replacen(from, to, 1);

@@ -148,6 +148,9 @@ pub struct Picture {
     pub log: (bool, bool),
     /// In a heat map: relative to this row.
     pub against: Option<usize>,
+    /// Where there are any: in place of the goodput what it gains over the medians of these rows
+    /// (aggregation benefit, CSWS 2014).
+    pub benefit: Vec<usize>,
 }
 
 /// What a quick run makes do with.

@@ -1,6 +1,7 @@
 //! From the cells of an experiment to its pictures.
 
 use super::plot::{Plot, Scale, Side};
+use plait_app::aggregation_benefit;
 use plait_lab::experiment::{Picture, Results, figure};
 use plait_lab::stats::percentile;
 
@@ -75,6 +76,17 @@ struct Table {
 impl View<'_> {
     /// The runs of a row at a point of the horizontal axis; `None` where it is not run there.
     fn runs(&self, row: usize, x: Option<usize>, y: Option<usize>) -> Option<Vec<f64>> {
+        let runs = self.measured(row, x, y)?;
+        if self.picture.benefit.is_empty() {
+            return Some(runs);
+        }
+        let alone = |row: &usize| Some(spread(&self.measured(*row, x, y)?)?[1]);
+        let alone: Option<Vec<f64>> = self.picture.benefit.iter().map(alone).collect();
+        let alone = alone?;
+        runs.into_iter().map(|goodput| aggregation_benefit(goodput, &alone)).collect()
+    }
+
+    fn measured(&self, row: usize, x: Option<usize>, y: Option<usize>) -> Option<Vec<f64>> {
         let experiment = &self.results.plan.experiment;
         let mut at = vec![0; experiment.axes.len()];
         for (axis, point) in self.fixed {
@@ -118,7 +130,10 @@ impl View<'_> {
     }
 
     fn unit(&self) -> &str {
-        &self.picture.measure
+        match self.picture.benefit.is_empty() {
+            true => &self.picture.measure,
+            false => "aggregation benefit",
+        }
     }
 
     fn axis_name(&self) -> &str {
@@ -332,5 +347,6 @@ fn spread(runs: &[f64]) -> Option<[f64; 3]> {
 }
 
 #[cfg(test)]
-#[path = "legible.rs"]
+mod legible;
+#[cfg(test)]
 mod tests;

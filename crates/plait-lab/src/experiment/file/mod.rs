@@ -28,7 +28,7 @@ pub(in crate::experiment) const KEYS: &[(&str, &str)] = &[
         "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = [points] }",
     ),
     ("claim", "[[claim]]: id, kind, core, says, holds"),
-    ("picture", "[[picture]]: kind, title, measure, rows, x, y, log, against"),
+    ("picture", "[[picture]]: kind, title, measure, rows, x, y, log, against, benefit"),
     (
         "quick",
         "what a quick run makes do with: settings, and sweep = { AXIS = [points] or a number of them }",
@@ -40,7 +40,7 @@ pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "on
 pub(in crate::experiment) const CLAIM_KEYS: &[&str] = &["id", "kind", "core", "says", "holds"];
 /// Keys of a picture.
 pub(in crate::experiment) const PICTURE_KEYS: &[&str] =
-    &["kind", "title", "measure", "rows", "x", "y", "log", "against"];
+    &["kind", "title", "measure", "rows", "x", "y", "log", "against", "benefit"];
 /// Settings of a scenario that an experiment says in another way.
 pub(in crate::experiment) const NOT_OURS: &[&str] = &["vary", "expect", "jobs"];
 /// Most points of an axis.

@@ -25,6 +25,7 @@ impl Reader<'_> {
             panels: Vec::new(),
             log: (false, false),
             against: None,
+            benefit: Vec::new(),
         };
         let rows = self.experiment.row_names();
         let axes = &self.experiment.axes;
@@ -36,6 +37,9 @@ impl Reader<'_> {
                 rows.iter().position(|row| row == text).ok_or_else(|| {
                     ScenarioError::unknown(place, "row", text, rows.iter().map(String::as_str))
                 })
+            };
+            let some_rows = |reader: &Self| -> Result<Vec<usize>> {
+                reader.placed(value, &field)?.iter().map(|(text, place)| row(text, place)).collect()
             };
             let axis = |text: &str| {
                 names.axis(text).ok_or_else(|| {
@@ -59,12 +63,8 @@ impl Reader<'_> {
                     let (first, more) = parts.split_first().map_or(("", &[][..]), |(a, b)| (a, b));
                     picture.measure = names.measure(first, more, &place)?.0;
                 }
-                "rows" => {
-                    let list = self.placed(value, &field)?;
-                    let list: Result<Vec<usize>> =
-                        list.iter().map(|(text, place)| row(text, place)).collect();
-                    picture.rows = list?;
-                }
+                "rows" => picture.rows = some_rows(self)?,
+                "benefit" => picture.benefit = some_rows(self)?,
                 "x" => picture.x = Some(axis(&self.text(value, &field)?)?),
                 "y" => picture.y = Some(axis(&self.text(value, &field)?)?),
                 "against" => picture.against = Some(row(&self.text(value, &field)?, &place)?),
@@ -107,6 +107,12 @@ impl Reader<'_> {
             let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
             return Err(ScenarioError::new(&place, Fault::Missing, "", &problem)
                 .allow(&format!("x = AXIS, y = AXIS; the axes are {}", known.join(", "))));
+        }
+        if !picture.benefit.is_empty() && picture.measure != "goodput_mbps" {
+            let place = self.source.place(&whole.span(), &format!("{field}.benefit"));
+            let problem = "what several paths gain is a matter of goodput";
+            return Err(ScenarioError::new(&place, Fault::Conflict, &picture.measure, problem)
+                .allow("measure = \"goodput_mbps\""));
         }
         if picture.rows.is_empty() {
             picture.rows = (0..rows.len()).collect();
