@@ -4,7 +4,8 @@
 mod model;
 
 use model::states::any_paths;
-use model::{MSS, Model, noted};
+use model::{MSS, Model, noted, subflow};
+use plait_base::{ByteRange, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;
 
@@ -78,5 +79,33 @@ proptest! {
         let least = model.subflows.iter().map(time).fold(f64::MAX, f64::min);
         let chosen = time(model.view().subflow(chosen).unwrap());
         prop_assert!(chosen <= least * (1.0 + 1e-12), "{} {}", chosen, least);
+    }
+}
+
+/// What waits behind a full window of one segment is passed on, once: a window that has room sends
+/// what it has, and two of them do not pass it to and fro.
+#[test]
+fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
+    let ms = Span::from_millis;
+    for (spec, passes) in [("otias", true), ("otias:back=off", false)] {
+        let mut model = Model::new(vec![subflow(0, ms(100), MSS), subflow(1, ms(100), MSS)], 0);
+        model.queue.assign(ByteRange::new(0, 3 * MSS), SubflowId(0));
+        model.subflow_mut(SubflowId(0)).queued = 3 * MSS;
+        model.subflow_mut(SubflowId(0)).inflight = MSS;
+        let (mut scheduler, mut out) = (build(spec), Outcome::default());
+        let first = model.ask(&mut *scheduler, &mut out);
+        assert_eq!(matches!(first, Decision::Assign { .. }), passes, "{spec}: {first:?}");
+        if passes {
+            assert_eq!(out.plan, [(ByteRange::new(0, MSS), SubflowId(1))]);
+            model.queue.assign(ByteRange::new(0, MSS), SubflowId(1));
+            model.subflow_mut(SubflowId(0)).queued = 2 * MSS;
+            model.subflow_mut(SubflowId(1)).queued = MSS;
+        }
+        // Nor back, once there is room here too.
+        for inflight in [MSS, 0] {
+            model.subflow_mut(SubflowId(0)).inflight = inflight;
+            let then = model.ask(&mut *scheduler, &mut out);
+            assert!(matches!(then, Decision::Wait { .. }), "{spec}: {then:?}");
+        }
     }
 }

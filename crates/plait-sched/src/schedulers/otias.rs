@@ -125,7 +125,11 @@ impl Otias {
     /// The first of what is assigned to a subflow whose window has come down to a segment or two, for
     /// one that has room and would have the next segment across sooner.
     fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
-        let is_stuck = |it: &&SubflowView| it.queued > 0 && it.cwnd <= 2 * ahead::mss(it);
+        // One that has room sends what it has: were that taken too, two of them could pass it to and
+        // fro for ever.
+        let is_stuck = |it: &&SubflowView| {
+            it.queued > 0 && it.cwnd <= 2 * ahead::mss(it) && ahead::free_segments(it) == 0
+        };
         let owner = view.subflows.iter().find(is_stuck).filter(|_| self.takes_back)?;
         let there = self.arrival(owner);
         let candidates = view.candidates();
