@@ -242,7 +242,8 @@ struct PlainVegas {
     base: f64,
     samples: Vec<f64>,
     alpha: f64,
-    q: Option<f64>,
+    /// Of the means, and of the least samples.
+    q: [Option<f64>; 2],
     /// Something was so close to its limit that the last bits decide.
     on_edge: bool,
 }
@@ -280,17 +281,20 @@ impl PlainVegas {
         if diff < self.alpha {
             next += 1.0;
         }
-        let told = if self.mean { rtt } else { samples.iter().copied().fold(f64::MAX, f64::min) };
-        let delay = told - self.base;
-        if delay > 1e-9 {
-            let q = self.q.unwrap_or(delay).min(delay);
-            self.q = Some(q);
-            if delay >= 2.0 * q - 1e-6 {
-                next *= self.base / (2.0 * rtt);
-                self.q = None;
+        let least = samples.iter().copied().fold(f64::MAX, f64::min);
+        let mut doubled = [false, false];
+        for (nth, delay) in [rtt - self.base, least - self.base].into_iter().enumerate() {
+            if delay > 1e-9 {
+                let q = self.q[nth].unwrap_or(delay).min(delay);
+                self.q[nth] = Some(q);
+                doubled[nth] = delay >= 2.0 * q - 1e-6;
+            } else {
+                self.q[nth] = None;
             }
-        } else {
-            self.q = None;
+        }
+        if doubled[0] && (doubled[1] || self.mean) {
+            next *= self.base / (2.0 * rtt);
+            self.q = [None, None];
         }
         Some(next.max(2.0))
     }
@@ -372,7 +376,7 @@ proptest! {
         let name = if mean { "wvegas:drain=mean" } else { "wvegas" };
         let algorithm = Spec::parse(name).unwrap().build();
         let mut congestion = Congestion::resumed(settings, algorithm, &all[0]);
-        let mut plain = PlainVegas { mean, base: f64::MAX, samples: Vec::new(), alpha: 2.0, q: None, on_edge: false };
+        let mut plain = PlainVegas { mean, base: f64::MAX, samples: Vec::new(), alpha: 2.0, q: [None, None], on_edge: false };
         for (samples, limited) in rounds {
             let before = congestion.cwnd();
             let slow = congestion.in_slow_start();

@@ -9,7 +9,7 @@ const DRAIN: Param = Param {
     name: "drain",
     kind: Kind::Word { words: &["on", "mean", "off"], default: "on" },
     unit: "",
-    help: "empty the queue when its delay has doubled: that of the least sample (on) or the mean one (mean) of \
+    help: "empty the queue when its delay has doubled, by mean and least sample (on) or the mean alone (mean) of \
 a round trip; off: leave the window to alpha alone",
     clause: "draft-xu-mptcp-congestion-control; Linux mptcp_wvegas.c",
 };
@@ -25,16 +25,15 @@ trip, once each round trip outside recovery:\n\
 \x20 in slow start, if diff > 1: w = min(w, w * base / rtt + 1), and slow start is over\n\
 \x20 if diff >= alpha: weight = rate / (sum of rates), alpha = max(2, 10 * weight)\n\
 \x20 w -= 1 if diff > alpha; w += 1 if diff < alpha\n\
-\x20 d = queueing delay: the least sample of the round trip (drain=mean: rtt) less base\n\
-\x20 q = least d since the last drain\n\
-\x20 if d >= 2 q > 0: w *= base / (2 rtt), and q is forgotten   (the drain)\n\
+\x20 q = least queueing delay (rtt - base) since the last drain\n\
+\x20 if rtt - base >= 2 q > 0: w *= base / (2 rtt), and q is forgotten   (the drain)\n\
 \n\
 The own rate is w / rtt, that of a sibling its window over its smoothed RTT. w is at least 2; alpha \
 begins at 2, and again after a recovery or a timeout. A round trip of two samples or fewer grows \
 as reno's. A loss halves, as in reno. The drain needs a queue: where rtt is base, the kernel's \
-comparison of 0 with 0 would halve the window each round trip. The kernel's drain looks at the mean of a \
-round trip (drain=mean), in which an acknowledgement that its receiver has delayed by 40 ms passes for a \
-queue; the least sample leaves it out.\n\
+comparison of 0 with 0 would halve the window each round trip. And the least sample of the round trip must \
+have doubled in the same way: in the mean, which is all that the kernel looks at (drain=mean), an \
+acknowledgement that its receiver has delayed by 40 ms passes for a queue.\n\
 \n\
 Good at: short queues, and leaving the path whose delay grows before it drops anything.\n\
 Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other \
@@ -53,12 +52,13 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
         ("weight", "part of all rates, when alpha was found"),
         ("diff", "segments that the last round trip found queued"),
         ("q_ms", "least queueing delay since the last drain; absent where there was none"),
+        ("q_least_ms", "the same of the least samples of round trips"),
     ],
     make: |spec| {
         let drain = match spec.value(DRAIN.name) {
             Some(Value::Word("off")) => Drain::Off,
             Some(Value::Word("mean")) => Drain::Mean,
-            _ => Drain::Least,
+            _ => Drain::Both,
         };
         Box::new(Wvegas { drain, ..Wvegas::default() })
     },
@@ -115,9 +115,9 @@ pub fn weight(view: &View<'_>, rtt: Span) -> f64 {
 /// Which delay of a round trip tells that the queue is to be drained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Drain {
-    /// That of the least sample: an acknowledgement that its receiver has delayed tells nothing of the
-    /// queue (HyStart++ takes the least for the same reason, RFC 9406 section 4.2).
-    Least,
+    /// The mean, where the least sample says so too: an acknowledgement that its receiver has delayed
+    /// tells nothing of the queue (HyStart++ takes the least for the same reason, RFC 9406 section 4.2).
+    Both,
     /// The mean of all, as in Linux.
     Mean,
     Off,
@@ -136,20 +136,22 @@ pub struct Wvegas {
     weight: f64,
     /// Segments that the last round trip found queued.
     diff: f64,
-    /// Least queueing delay since the last drain.
+    /// Least queueing delay since the last drain, of the means and of the least samples.
     least_queueing: Option<Span>,
+    least_of_least: Option<Span>,
 }
 
 impl Default for Wvegas {
     fn default() -> Wvegas {
         Wvegas {
-            drain: Drain::Least,
+            drain: Drain::Both,
             base: None,
             round: Round::default(),
             alpha: LEAST_ALPHA,
             weight: 1.0,
             diff: 0.0,
             least_queueing: None,
+            least_of_least: None,
         }
     }
 }
@@ -197,27 +199,42 @@ impl Wvegas {
                 self.alpha = alpha(self.weight);
             }
             let next = next(window, self.diff, self.alpha);
-            let told = match self.drain {
-                Drain::Mean => rtt,
-                _ => round.least.value().unwrap_or(rtt),
-            };
-            if self.must_drain(told.minus(base)) { next * ratio / 2.0 } else { next }
+            let least = round.least.value().unwrap_or(rtt);
+            if self.must_drain(rtt.minus(base), least.minus(base)) {
+                next * ratio / 2.0
+            } else {
+                next
+            }
         };
         Some(wanted.max(LEAST_WINDOW) - window)
     }
 
-    /// Whether the queue has grown to twice what it was at least; the memory then starts over. A
-    /// queue that is empty has nothing to drain.
-    fn must_drain(&mut self, queueing: Span) -> bool {
-        if queueing == Span::ZERO || self.drain == Drain::Off {
-            self.least_queueing = None;
-            return false;
+    /// Whether the queue has grown to twice what it was at least, by the mean of a round trip and by its
+    /// least sample; the memory then starts over. A queue that is empty has nothing to drain.
+    fn must_drain(&mut self, mean: Span, least: Span) -> bool {
+        let by_mean = has_doubled(&mut self.least_queueing, mean);
+        let by_least = has_doubled(&mut self.least_of_least, least);
+        let drain = match self.drain {
+            Drain::Both => by_mean && by_least,
+            Drain::Mean => by_mean,
+            Drain::Off => false,
+        };
+        if drain {
+            (self.least_queueing, self.least_of_least) = (None, None);
         }
-        let least = self.least_queueing.map_or(queueing, |least| least.min(queueing));
-        let drain = queueing >= least.times(2);
-        self.least_queueing = (!drain).then_some(least);
         drain
     }
+}
+
+/// Whether a queueing delay is at least twice the least one so far, which is remembered.
+fn has_doubled(least: &mut Option<Span>, queueing: Span) -> bool {
+    if queueing == Span::ZERO {
+        *least = None;
+        return false;
+    }
+    let so_far = least.map_or(queueing, |least| least.min(queueing));
+    *least = Some(so_far);
+    queueing >= so_far.times(2)
 }
 
 impl Algorithm for Wvegas {
@@ -275,6 +292,9 @@ impl Algorithm for Wvegas {
         if let Some(least) = self.least_queueing {
             write("q_ms", least.as_millis_f64());
         }
+        if let Some(least) = self.least_of_least {
+            write("q_least_ms", least.as_millis_f64());
+        }
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
@@ -288,6 +308,7 @@ impl Algorithm for Wvegas {
             "weight" => self.weight = value,
             "diff" => self.diff = value,
             "q_ms" => self.least_queueing = Some(millis(value)),
+            "q_least_ms" => self.least_of_least = Some(millis(value)),
             _ => return false,
         }
         true
