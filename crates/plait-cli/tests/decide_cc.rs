@@ -212,6 +212,29 @@ fn wvegas(dialogue: &mut Dialogue, name: &str, inputs: &Value, expect: &Value) {
     near(name, &json!(segments), &expect["next"], 1e-3);
 }
 
+/// A state that names the least queueing delay alone drains by it: w * base / (2 rtt) (schedulers.md,
+/// section 4.6).
+#[test]
+fn wvegas_drains_a_queue_that_has_doubled() {
+    let mut dialogue = Dialogue::new();
+    // In front of the drain diff is 10 segments, above alpha: one segment less.
+    for (q, next) in [(10.0, 29.0 * 40.0 / 120.0), (11.0, 29.0), (0.0, 29.0)] {
+        let mut state =
+            json!({"base_ms": 40, "samples": 2, "sum_ms": 120, "alpha": 6, "weight": 0.6});
+        if q > 0.0 {
+            state["q_ms"] = json!(q);
+        }
+        let answer = dialogue.ask(&json!({
+            "cc": "wvegas",
+            "flows": [{"cwnd": 30, "srtt_ms": 60, "state": state}, {"cwnd": 20, "srtt_ms": 60}],
+            "event": {"ack": 1460, "rtt_ms": 60, "round": true},
+        }));
+        let segments = answer["flows"][0]["cwnd_bytes"].as_f64().unwrap() / MSS;
+        near("cwnd", &json!(segments), &json!(next), 1e-3);
+    }
+    dialogue.end();
+}
+
 /// R68, R77.
 #[test]
 fn every_controller_vector_is_answered() {

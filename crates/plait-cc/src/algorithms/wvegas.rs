@@ -52,7 +52,10 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
         ("weight", "part of all rates, when alpha was found"),
         ("diff", "segments that the last round trip found queued"),
         ("q_ms", "least queueing delay since the last drain; absent where there was none"),
-        ("q_least_ms", "the same of the least samples of round trips"),
+        (
+            "q_of_least_ms",
+            "the same of the least samples of round trips, 0 where there was none; q_ms where it is not given",
+        ),
     ],
     make: |spec| {
         let drain = match spec.value(DRAIN.name) {
@@ -291,9 +294,7 @@ impl Algorithm for Wvegas {
         write("diff", self.diff);
         if let Some(least) = self.least_queueing {
             write("q_ms", least.as_millis_f64());
-        }
-        if let Some(least) = self.least_of_least {
-            write("q_least_ms", least.as_millis_f64());
+            write("q_of_least_ms", self.least_of_least.map_or(0.0, Span::as_millis_f64));
         }
     }
 
@@ -307,8 +308,14 @@ impl Algorithm for Wvegas {
             "alpha" => self.alpha = value,
             "weight" => self.weight = value,
             "diff" => self.diff = value,
-            "q_ms" => self.least_queueing = Some(millis(value)),
-            "q_least_ms" => self.least_of_least = Some(millis(value)),
+            "q_ms" => {
+                self.least_queueing = Some(millis(value));
+                self.least_of_least = self.least_queueing;
+            }
+            // Behind `q_ms` in the order of names.
+            "q_of_least_ms" => {
+                self.least_of_least = Some(millis(value)).filter(|q| *q > Span::ZERO);
+            }
             _ => return false,
         }
         true
