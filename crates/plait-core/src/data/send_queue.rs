@@ -1,6 +1,8 @@
 //! Data to send, by DSN: unsent, assigned ahead to a subflow, sent and not DATA_ACKed, waiting for
 //! reinjection.
 
+mod plan;
+
 use crate::seldom::Seldom;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -201,109 +203,6 @@ impl SendQueue {
         };
         self.note_sent(range, subflow);
         Some(range)
-    }
-
-    /// Gives `range`, unsent or assigned before, to `subflow`, which sends it when it can. Returns
-    /// the subflows whose share of what is assigned changed.
-    pub(crate) fn assign(&mut self, range: ByteRange, subflow: SubflowId) -> SubflowSet {
-        if self.assigned.len() <= subflow.index() {
-            self.assigned.extend((self.assigned.len()..=subflow.index()).map(|_| RangeSet::new()));
-        }
-        let (mut touched, mut at) = (SubflowSet::EMPTY, range.start);
-        while at < range.end {
-            let rest = ByteRange::new(at, range.end);
-            let part = match self.unsent.containing(at) {
-                Some(held) => {
-                    let part = held.intersect(rest);
-                    self.planned += self.unsent.remove(part);
-                    part
-                }
-                None => match self.take_back(rest) {
-                    Some((part, owner)) => {
-                        touched.insert(owner);
-                        part
-                    }
-                    // Sent already, or never written.
-                    None => break,
-                },
-            };
-            self.assigned[subflow.index()].insert(part);
-            touched.insert(subflow);
-            at = part.end;
-        }
-        touched
-    }
-
-    /// Gives each range of `plan` to the subflow beside it, as [`assign`](Self::assign) does. A plan
-    /// for all that is assigned, in order, is taken over as a whole: a scheduler may have one at every
-    /// acknowledgement.
-    pub(crate) fn assign_all(&mut self, plan: &[(ByteRange, SubflowId)]) -> SubflowSet {
-        let known = |(_, to): &(ByteRange, SubflowId)| to.index() < self.assigned.len();
-        if !plan.iter().all(known) || !self.is_planned_by(plan) {
-            let each = plan.iter().map(|(range, to)| self.assign(*range, *to).0);
-            return SubflowSet(each.fold(0, |all, some| all | some));
-        }
-        let mut touched = SubflowSet::EMPTY;
-        for (id, set) in (0..).zip(&mut *self.assigned) {
-            if !set.is_empty() {
-                touched.insert(SubflowId(id));
-                set.clear();
-            }
-        }
-        for (range, to) in plan.iter().filter(|(range, _)| !range.is_empty()) {
-            touched.insert(*to);
-            self.assigned[to.index()].insert(*range);
-        }
-        touched
-    }
-
-    /// Whether `plan` has each assigned byte once, in order, and no other.
-    fn is_planned_by(&self, plan: &[(ByteRange, SubflowId)]) -> bool {
-        let bytes: u64 = plan.iter().map(|(range, _)| range.len()).sum();
-        let ascends =
-            plan.windows(2).all(|two| matches!(two, [(a, _), (b, _)] if a.end <= b.start));
-        bytes == self.planned && ascends && self.assigned.iter().all(|set| is_within(set, plan))
-    }
-
-    /// Takes what is assigned at the start of `range` from its subflow.
-    fn take_back(&mut self, range: ByteRange) -> Option<(ByteRange, SubflowId)> {
-        for (id, set) in (0..).zip(&mut *self.assigned) {
-            if let Some(held) = set.containing(range.start) {
-                let part = held.intersect(range);
-                set.remove(part);
-                return Some((part, SubflowId(id)));
-            }
-        }
-        None
-    }
-
-    /// Takes back everything assigned and not sent.
-    pub(crate) fn unassign_all(&mut self) {
-        self.planned = 0;
-        for set in &mut *self.assigned {
-            for range in set.iter() {
-                self.unsent.insert(range);
-            }
-            set.clear();
-        }
-    }
-
-    /// Whether something is assigned and not sent.
-    pub(crate) const fn has_plan(&self) -> bool {
-        self.planned > 0
-    }
-
-    /// The next range assigned to `subflow`, at most `len` bytes.
-    pub(crate) fn next_assigned(&self, subflow: SubflowId, len: u64) -> Option<ByteRange> {
-        self.assigned.get(subflow.index())?.nth(0, len)
-    }
-
-    /// `range`, which was assigned to `subflow`, is sent.
-    pub(crate) fn take_assigned(&mut self, range: ByteRange, subflow: SubflowId) {
-        if let Some(set) = self.assigned.get_mut(subflow.index()) {
-            self.planned -= set.remove(range);
-            self.note_sent(range, subflow);
-        }
     }
 
     fn note_sent(&mut self, range: ByteRange, subflow: SubflowId) {
@@ -509,83 +408,9 @@ impl QueueView for SendQueue {
     }
 }
 
-/// Whether the ranges of `plan`, which ascend, cover the whole of `set`.
-fn is_within(set: &RangeSet, plan: &[(ByteRange, SubflowId)]) -> bool {
-    let mut ranges = plan.iter().map(|(range, _)| *range);
-    let mut now = ByteRange::new(0, 0);
-    set.iter().all(|held| {
-        let mut at = held.start;
-        while at < held.end {
-            if now.end <= at {
-                match ranges.next() {
-                    Some(next) => now = next,
-                    None => return false,
-                }
-            } else if now.start > at {
-                return false;
-            } else {
-                at = now.end;
-            }
-        }
-        true
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// A plan is the same taken over as a whole and a range at a time.
-        #[test]
-        fn a_plan_is_taken_over_whole_or_in_parts(
-            written in 1u64..400,
-            before in proptest::collection::vec((0u64..400, 1u64..60, 0u8..3), 0..12),
-            sent in proptest::collection::vec((1u64..40, 0u8..3), 0..3),
-            cuts in proptest::collection::vec((1u64..60, 0u8..3), 1..40),
-            whole in any::<bool>(),
-        ) {
-            let made = || {
-                let mut queue = SendQueue::default();
-                queue.write_pattern(written);
-                for (start, len, to) in &before {
-                    queue.assign(ByteRange::new(*start, start + len), SubflowId(*to));
-                }
-                for (len, of) in &sent {
-                    let first = queue.assigned.get(usize::from(*of)).and_then(RangeSet::first);
-                    if let Some(first) = first {
-                        let end = first.end.min(first.start + len);
-                        queue.take_assigned(ByteRange::new(first.start, end), SubflowId(*of));
-                    }
-                }
-                queue
-            };
-            let (mut one, mut other) = (made(), made());
-            // What is assigned, cut anew, or the whole of the data.
-            let mut plan = Vec::new();
-            let (mut at, mut cuts) = (0, cuts.iter().cycle());
-            while let Some(held) = one.assigned_from(at).map(|(held, _)| held) {
-                let (len, to) = cuts.next().unwrap();
-                let start = if whole { at.max(held.start) } else { at };
-                let end = (start + len).min(held.end);
-                plan.push((ByteRange::new(start, end), SubflowId(*to)));
-                at = end;
-            }
-            let mut touched = SubflowSet::EMPTY;
-            for (range, to) in &plan {
-                touched.0 |= other.assign(*range, *to).0;
-            }
-            prop_assert!(!whole || plan.is_empty() || one.is_planned_by(&plan));
-            prop_assert_eq!(one.assign_all(&plan), touched);
-            prop_assert_eq!(one.planned, other.planned);
-            prop_assert_eq!(one.unsent.iter().collect::<Vec<_>>(), other.unsent.iter().collect::<Vec<_>>());
-            let held = |queue: &SendQueue| -> Vec<Vec<ByteRange>> {
-                queue.assigned.iter().map(|set| set.iter().collect()).collect()
-            };
-            prop_assert_eq!(held(&one), held(&other));
-        }
-    }
 
     const FAST: SubflowId = SubflowId(0);
     const SLOW: SubflowId = SubflowId(1);
@@ -620,40 +445,6 @@ mod tests {
         queue.mark_carried(next.range, SLOW);
         assert!(queue.next_reinjection().is_none());
         assert!(queue.sent_from(200).unwrap().carried.contains(SLOW));
-    }
-
-    #[test]
-    fn a_plan_is_thrown_away_without_loss() {
-        let mut queue = SendQueue::default();
-        queue.write_pattern(300);
-        queue.assign(ByteRange::new(100, 200), SLOW);
-        assert_eq!((queue.unsent(), queue.assigned(SLOW)), (200, 100));
-        assert_eq!(queue.next_assigned(SLOW, 60), Some(ByteRange::new(100, 160)));
-        queue.take_assigned(ByteRange::new(100, 160), SLOW);
-        queue.unassign_all();
-        assert_eq!((queue.unsent(), queue.assigned(SLOW)), (240, 0));
-    }
-
-    #[test]
-    fn a_plan_is_changed_in_place() {
-        let range = ByteRange::new;
-        let mut queue = SendQueue::default();
-        queue.write_pattern(400);
-        assert_eq!(queue.assign(range(0, 300), FAST), SubflowSet::one(FAST));
-        let both: SubflowSet = [FAST, SLOW].into_iter().collect();
-        assert_eq!(queue.assign(range(100, 200), SLOW), both);
-        assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (200, 100, 100));
-        assert_eq!(queue.assigned_from(50), Some((range(0, 100), FAST)));
-        assert_eq!(queue.assigned_from(100), Some((range(100, 200), SLOW)));
-        assert_eq!(queue.assigned_from(200), Some((range(200, 300), FAST)));
-        assert_eq!(queue.assigned_from(300), None);
-        // Over everything there is, and beyond it.
-        assert_eq!(queue.assign(range(0, 1_000), SLOW), both);
-        assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (0, 400, 0));
-        queue.take_assigned(range(0, 400), SLOW);
-        assert!(!queue.has_plan());
-        // What is sent is not assigned any more.
-        assert_eq!(queue.assign(range(0, 100), FAST), SubflowSet::EMPTY);
     }
 
     #[test]
