@@ -36,9 +36,11 @@ impl Failure {
         }
     }
 
-    /// A file that cannot be read.
-    pub(crate) fn unreadable(file: &Path, error: &io::Error) -> Failure {
-        Failure::Usage(format!("{}: {}", file.display(), plait_lab::unreadable(error)))
+    /// A file that cannot be read; `flag` (or the word of `--help`) named it, `allowed` is what it
+    /// is to hold.
+    pub(crate) fn unreadable(flag: &str, file: &Path, error: &io::Error, allowed: &str) -> Failure {
+        let (file, problem) = (file.display(), plait_lab::unreadable(error));
+        Failure::Usage(format!("{flag}: `{file}`: {problem}\n  allowed: {allowed}"))
     }
 
     /// Standard output that takes no more: a full disk behind it.

@@ -49,7 +49,9 @@ impl Tally {
         self.bar.set_length(all as u64);
         self.bar.set_position(made as u64);
         if self.lines && self.is_due(self.bar.elapsed()) {
-            let left = HumanDuration(self.bar.eta());
+            // Runs are of unlike length, so what all have taken tells more than what the last did.
+            let each = self.bar.elapsed().div_f64(made.max(1) as f64);
+            let left = HumanDuration(each.mul_f64(all.saturating_sub(made) as f64));
             eprintln!("plait: {made} of {all} runs, about {left} left");
         }
     }

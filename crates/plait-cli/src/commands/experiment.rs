@@ -5,7 +5,7 @@ use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::render::reproduction as render;
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const EXAMPLES: &str = "Examples:
   plait experiment list
@@ -79,7 +79,7 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
         return Err(Failure::Usage(format!("FILE: {unknown}, or a file (TOML)")));
     }
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::unreadable(&PathBuf::from(name), &error))?;
+        .map_err(|error| Failure::unreadable("FILE", path, &error, "an experiment (TOML)"))?;
     Experiment::from_toml(name, &text).map_err(|error| refused(&error))
 }
 

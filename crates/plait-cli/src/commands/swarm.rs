@@ -95,7 +95,8 @@ impl Args {
         } else {
             std::fs::read_to_string(file)
         };
-        let text = text.map_err(|error| Failure::unreadable(file, &error))?;
+        let case = "a case (JSON), as a failing seed prints it, or - for stdin";
+        let text = text.map_err(|error| Failure::unreadable("--replay", file, &error, case))?;
         parse(&file.display().to_string(), &text).map(Some)
     }
 }

@@ -141,7 +141,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Trace, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::unreadable(path, &error))?;
+    let recorded = "a Mahimahi or CSV file";
+    let bytes =
+        std::fs::read(path).map_err(|error| Failure::unreadable("FILE", path, &error, recorded))?;
     let name = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|_| {
         let formats: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();

@@ -30,7 +30,9 @@ struct Listening<'a> {
 
 /// Reads the rules of a file. `v4` tells the family that is listened on, `ports` the ports.
 pub(super) fn read(file: &Path, v4: bool, ports: &[u16]) -> Result<Vec<Rule>, Failure> {
-    let text = fs::read_to_string(file).map_err(|error| Failure::unreadable(file, &error))?;
+    let text = fs::read_to_string(file).map_err(|error| {
+        Failure::unreadable("--rules", file, &error, &format!("a file with lines of {SHAPE}"))
+    })?;
     parse(&text, Listening { v4, ports }).map_err(|(line, (column, problem))| {
         Failure::Usage(format!("{}:{line}:{column}: {problem}", file.display()))
     })
