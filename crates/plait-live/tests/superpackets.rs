@@ -59,6 +59,7 @@ fn lossy(family: Family, speaks: Speaks, checksum: bool) -> Result<(), Failed> {
     let bytes = bed.client.within(|| kernel::get(to, speaks, LEN))??;
     let expected = kernel::hash(&kernel::pattern(LEN));
     assert_eq!(kernel::hash(&bytes), expected);
+    serving.until_ended(1);
     let (_, counters) = serving.stop()?;
     // Lost parts go alone, and so do segments that a single acknowledgement lets go.
     assert!(counters.bytes_out > 1_700 * counters.packets_out, "{counters:?}");
@@ -67,6 +68,7 @@ fn lossy(family: Family, speaks: Speaks, checksum: bool) -> Result<(), Failed> {
     let [after, _] = bed.counters();
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     served.join();
+    serving.until_ended(1);
     serving.stop()?;
     let report = bed.emulator.stop()?;
     let lost: u64 = report.links.iter().map(|[down, _]| down.dropped_loss).sum();
@@ -92,6 +94,7 @@ fn at_once(family: Family, checksum: bool) -> Result<(), Failed> {
     let [_, after] = bed.counters();
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     served.join();
+    serving.until_ended(2);
     let (_, counters) = serving.stop()?;
     let long = |bytes: u64, packets: u64| bytes > 4_000 * packets;
     assert!(long(counters.bytes_in, counters.packets_in), "{counters:?}");

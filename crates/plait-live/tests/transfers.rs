@@ -9,7 +9,7 @@ use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::nginx::{self, Nginx};
 use net::plait::{Serving, exchange, spec};
-use net::urgent::Urgent;
+use net::timely::{TRIES, measured};
 use net::{Bed, Family, Line, simulated, stamp};
 use plait_live::emulate::Report;
 use std::collections::BTreeMap;
@@ -43,8 +43,6 @@ const LARGE: usize = 4_000_000;
 const FILLING: [&str; 4] = ["minrtt", "roundrobin", "redundant", "linux"];
 /// How far shares may be apart.
 const NEAR: f64 = 0.1;
-/// How often a large download is begun where packets were late.
-const TRIES: usize = 5;
 /// The window of a stock client in these downloads, by and large. `daps` and `otias`, which assign
 /// ahead, use all of it.
 const WINDOW: &str = "2MiB";
@@ -189,6 +187,7 @@ fn fetch(
         assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(*size)));
     }
     let [after, _] = bed.counters();
+    serving.until_ended(sizes.len());
     let (_, counters) = serving.stop()?;
     let report = bed.emulator.stop()?;
     assert_eq!(counters.dropped, 0, "{counters:?}");
@@ -206,29 +205,20 @@ fn compare(
 ) -> Result<Large, Failed> {
     let lines = lines_for(size);
     let simulated = simulated::share(scheduler, &lines, size, WINDOW);
-    let what = format!("{scheduler}, {family:?}, {size} bytes");
-    let urgent = Urgent::start();
-    let mut seen = None;
-    for _ in 0..TRIES {
+    let what = format!("share of the paths: {scheduler}, {family:?}, {size} bytes");
+    let look = || {
         let (took, report) = fetch(number, scheduler, family, &lines, &[size])?;
         let [first, second] = [0, 1].map(|path| report.links[path][0].delivered_bytes);
-        let carry = first.min(second) > 200_000;
-        assert!(carry || !FILLING.contains(&scheduler), "{what}: {first} and {second} bytes");
         let share = second as f64 / (first + second) as f64;
         eprintln!("{what}: {simulated:.3} simulated, {share:.3} live; {}", report.lateness);
-        seen = report.lateness.allows_timing().then_some((share, took));
-        if seen.is_some() {
-            break;
-        }
-    }
-    drop(urgent);
-    match seen {
-        None => println!("skipped: share of the paths: {what}: not measured, packets were late"),
-        Some((share, _)) if (share - simulated).abs() > NEAR => {
-            return Err(format!("{what}: {simulated:.3} simulated, {share:.3} live").into());
-        }
-        Some(_) => {}
-    }
+        Ok(report.lateness.allows_timing().then_some((share, first.min(second), took)))
+    };
+    let wrong = |(share, least, _): &(f64, u64, Duration)| {
+        let idle = *least <= 200_000 && FILLING.contains(&scheduler);
+        let wrong = idle || (share - simulated).abs() > NEAR;
+        wrong.then(|| format!("{simulated:.3} simulated, {share:.3} live, {least} bytes over one"))
+    };
+    let seen = measured(&what, look, wrong)?.map(|(share, _, took)| (share, took));
     Ok(Large { simulated, seen })
 }
 
@@ -263,7 +253,7 @@ fn mixed(family: Family, role: Role, count: usize) -> Result<(), Failed> {
                 request.extend(kernel::pattern(size));
             }
             let spec = spec(schedulers[n % schedulers.len()].name);
-            let (answer, ..) = exchange(&bed, 2, service, spec, &request)?;
+            let (answer, ..) = exchange(&bed, 2, service, spec, &request, || true)?;
             if get { kernel::hash(&answer) } else { String::from_utf8(answer)? }
         };
         assert_eq!(hash, expected, "transfer {n} of {size} bytes");

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A browser that says nothing for so long has died.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_secs(180);
 /// The names under which systems have it.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 

@@ -23,6 +23,11 @@ impl Lateness {
         self.above_1_ms += u64::from(late > Span::from_millis(1));
     }
 
+    /// The emulator did not run for so long when it had to: what came meanwhile was taken in later.
+    pub(super) fn note_pause(&mut self, late: Span) {
+        self.worst = self.worst.max(late);
+    }
+
     /// Whether the times of the run count.
     #[must_use]
     pub fn allows_timing(&self) -> bool {
@@ -41,7 +46,7 @@ impl Lateness {
         self.total.over(self.packets)
     }
 
-    /// The worst.
+    /// The worst: of a packet, or of the emulator, where it was held up with none to hand on.
     #[must_use]
     pub const fn worst(&self) -> Span {
         self.worst

@@ -75,7 +75,8 @@ struct Switches {
 pub struct Report {
     /// How late packets were handed on.
     pub lateness: Lateness,
-    /// When packets were handed on that were later than [`Lateness::LIMIT`], the first 10,000 of them.
+    /// When packets were handed on that were later than [`Lateness::LIMIT`], or none could be, the first
+    /// 10,000 times.
     pub late: Vec<Time>,
     /// By which clock.
     pub clock: Clock,
@@ -159,6 +160,8 @@ struct Relay {
     ways: Vec<Way>,
     lateness: Lateness,
     late: Vec<Time>,
+    /// When it last looked at its devices.
+    looked: Option<Time>,
     ready: Vec<Ready>,
     buffer: Box<[u8]>,
 }
@@ -183,6 +186,7 @@ impl Relay {
             ways,
             lateness: Lateness::default(),
             late: Vec::new(),
+            looked: None,
             ready: Vec::new(),
             buffer: vec![0; 0x1_0000].into(),
         })
@@ -191,12 +195,26 @@ impl Relay {
     /// Waits for the next thing to do, and does it.
     fn turn(&mut self) -> io::Result<()> {
         let next = self.ways.iter().map(Way::next).min().unwrap_or(Time::NEVER);
+        let before = self.clock.now();
         self.poller.wait(&self.clock, next, LOOKS, &mut self.ready)?;
+        self.on_awake(next.min(before + LOOKS));
         for at in 0..self.ready.len() {
             self.take_in(self.ready[at].token as usize)?;
             self.hand_on()?;
         }
         self.hand_on()
+    }
+
+    /// Notes how long it was held up: it was to run again by `due`, and does so every [`LOOKS`].
+    fn on_awake(&mut self, due: Time) {
+        let now = self.clock.now();
+        let due = self.looked.map_or(due, |looked| due.min(looked + LOOKS));
+        let late = now.since(due);
+        self.lateness.note_pause(late);
+        if late > Lateness::LIMIT && self.late.len() < MOST_LATE {
+            self.late.push(now);
+        }
+        self.looked = Some(now);
     }
 
     /// Reads what a way's device has.

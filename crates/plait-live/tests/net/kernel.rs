@@ -1,16 +1,17 @@
 //! Programs that speak TCP or Multipath TCP by way of the kernel.
 
-use super::Counters;
+use super::{Counters, until};
 use plait_live::Namespace;
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a peer.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What kind of socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,17 @@ pub fn socket(to: IpAddr, speaks: Speaks) -> io::Result<Socket> {
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
     Ok(socket)
+}
+
+/// Does what waits for a peer, again where the program was stopped meanwhile: a socket that has a
+/// patience tells of that.
+pub fn persist<T>(mut wait: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match wait() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 /// The bytes of a test: no two stretches of them are alike.
@@ -74,7 +86,7 @@ impl Service {
         let address = listener.local_addr()?.as_socket().unwrap();
         let thread = thread::spawn(move || {
             for _ in 0..connections {
-                let Ok((stream, _)) = listener.accept() else { return };
+                let Ok((stream, _)) = persist(|| listener.accept()) else { return };
                 if let Err(error) = answer(stream) {
                     eprintln!("the service: {error}");
                 }
@@ -91,7 +103,7 @@ impl Service {
 fn answer(mut stream: Socket) -> io::Result<()> {
     let mut request = Vec::new();
     let mut byte = [0];
-    while stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
+    while persist(|| stream.read(&mut byte))? == 1 && byte[0] != b'\n' {
         request.push(byte[0]);
     }
     let request = String::from_utf8_lossy(&request).into_owned();
@@ -106,13 +118,16 @@ fn answer(mut stream: Socket) -> io::Result<()> {
     }
     stream.shutdown(Shutdown::Write)?;
     // The client ends last, or the kernel might reset what it has not read.
-    while stream.read(&mut byte)? > 0 {}
+    while persist(|| stream.read(&mut byte))? > 0 {}
     Ok(())
 }
 
-/// Connects from the namespace of the calling thread.
-pub fn connect(to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
+/// Connects from the namespace of the calling thread, and from this address of it, if one is given.
+fn connect(from: Option<IpAddr>, to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
     let socket = socket(to.ip(), speaks)?;
+    if let Some(from) = from {
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+    }
     socket.connect_timeout(&SockAddr::from(to), PATIENCE)?;
     Ok(socket)
 }
@@ -120,9 +135,19 @@ pub fn connect(to: SocketAddr, speaks: Speaks) -> io::Result<Socket> {
 /// Connects, and writes a request of two parts, the second once all subflows are there that were asked
 /// for.
 pub fn request(to: SocketAddr, speaks: Speaks, parts: [&str; 2]) -> io::Result<Socket> {
+    request_from(None, to, speaks, parts)
+}
+
+/// The same from this address, if one is given.
+pub fn request_from(
+    from: Option<IpAddr>,
+    to: SocketAddr,
+    speaks: Speaks,
+    parts: [&str; 2],
+) -> io::Result<Socket> {
     let joins = || Counters::read().since(&Counters::default(), "MPJoinSynAckRx");
     let before = joins();
-    let mut stream = connect(to, speaks)?;
+    let mut stream = connect(from, to, speaks)?;
     if let Speaks::Over(subflows) = speaks {
         // In two pieces a request takes a round trip more, which downloads that are timed have not.
         stream.write_all(parts[0].as_bytes())?;
@@ -151,18 +176,35 @@ pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Asks for so many bytes by Multipath TCP, and puts those that come into `bytes`, until none has come
-/// for `patience`. Gives how it ends.
+/// Asks for so many bytes over two subflows, and puts those that come into `bytes`, until none has come
+/// for `patience`. Tells how many there are meanwhile, and how it ends.
 pub fn get_some(
     to: SocketAddr,
     len: usize,
     patience: Duration,
     bytes: &mut Vec<u8>,
+    there: &AtomicUsize,
 ) -> io::Result<()> {
-    let mut stream = connect(to, Speaks::Mptcp)?;
+    let mut stream = ask(to, Speaks::Over(2), "get", len)?;
     stream.set_read_timeout(Some(patience))?;
-    stream.write_all(format!("get {len}\n").as_bytes())?;
-    stream.read_to_end(bytes).map(drop)
+    let (mut piece, mut last) = (vec![0; 0x1_0000], Instant::now());
+    loop {
+        // Not `persist`, which has the patience begin anew.
+        let count = match stream.read(&mut piece) {
+            Err(error)
+                if error.kind() == io::ErrorKind::Interrupted && last.elapsed() < patience =>
+            {
+                continue;
+            }
+            count => count?,
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        last = Instant::now();
+        bytes.extend(&piece[..count]);
+        there.store(bytes.len(), Ordering::Relaxed);
+    }
 }
 
 /// Uploads so many bytes, and gives the hash that the other end has found.
@@ -186,21 +228,49 @@ fn upload(to: SocketAddr, speaks: Speaks, len: usize, end: bool) -> io::Result<S
     Ok(answer)
 }
 
-/// Downloads so many bytes of the pattern by Multipath TCP, and tells when how many came. Checks
-/// every byte.
-pub fn get_timed(to: SocketAddr, len: usize) -> io::Result<Vec<(Instant, usize)>> {
-    let mut stream = connect(to, Speaks::Mptcp)?;
-    stream.write_all(format!("get {len}\n").as_bytes())?;
+/// Where a download waits for what is to happen in the middle of it, however long that takes. What is
+/// under way so long, the client's buffers bound ([`super::Bed::bound_buffers`]).
+#[derive(Default, Debug)]
+pub struct Gate {
+    /// The reader goes beyond [`Gate::AT`].
+    open: AtomicBool,
+}
+
+impl Gate {
+    /// So many bytes are read before it.
+    const AT: usize = 1_500_000;
+
+    /// Lets the reader go on.
+    pub fn open(&self) {
+        self.open.store(true, Ordering::Relaxed);
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+}
+
+/// Downloads so many bytes of the pattern over two subflows, and tells when how many came. Checks every
+/// byte. Where there is a gate it waits there.
+pub fn get_timed(
+    to: SocketAddr,
+    len: usize,
+    gate: Option<&Gate>,
+) -> io::Result<Vec<(Instant, usize)>> {
+    let mut stream = ask(to, Speaks::Over(2), "get", len)?;
     let (expected, mut buffer) = (pattern(len), vec![0; 0x1_0000]);
     let (mut arrivals, mut at) = (Vec::new(), 0);
     loop {
-        let count = stream.read(&mut buffer)?;
+        let count = persist(|| stream.read(&mut buffer))?;
         if count == 0 {
             return Ok(arrivals);
         }
         assert_eq!(buffer[..count], expected[at..at + count], "from byte {at} on");
         at += count;
         arrivals.push((Instant::now(), count));
+        if let Some(gate) = gate.filter(|_| at >= Gate::AT) {
+            until("the gate", || gate.is_open());
+        }
     }
 }
 
@@ -218,7 +288,7 @@ pub fn get_slowly(
     stream.write_all(format!("get {len}\n").as_bytes())?;
     let (mut sum, mut piece) = (Sha256::new(), vec![0; 16 * 1024]);
     loop {
-        let count = stream.read(&mut piece)?;
+        let count = persist(|| stream.read(&mut piece))?;
         if count == 0 {
             return Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
         }
@@ -240,10 +310,9 @@ pub fn put_bytewise(to: SocketAddr, len: usize) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Asks for so many bytes, reads some, and closes with the rest unread.
+/// Asks for so many bytes over two subflows, reads some, and closes with the rest unread.
 pub fn abort(to: SocketAddr, len: usize) -> io::Result<()> {
-    let mut stream = connect(to, Speaks::Mptcp)?;
-    stream.write_all(format!("get {len}\n").as_bytes())?;
+    let mut stream = ask(to, Speaks::Over(2), "get", len)?;
     stream.read_exact(&mut vec![0; 100_000])?;
     stream.set_linger(Some(Duration::ZERO))
 }

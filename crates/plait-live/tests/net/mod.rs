@@ -5,6 +5,7 @@ pub mod nginx;
 pub mod plait;
 pub mod simulated;
 pub mod stamp;
+pub mod timely;
 pub mod urgent;
 
 use libtest_mimic::{Arguments, Conclusion, Trial};
@@ -123,6 +124,11 @@ impl Bed {
                 set("net/ipv4/ip_forward", "1");
                 set("net/ipv6/conf/all/forwarding", "1");
                 set("net/mptcp/blackhole_timeout", "0");
+                // A SYN that is answered late is no reason to fall back; older kernels have no say.
+                let patience = "/proc/sys/net/mptcp/syn_retrans_before_tcp_fallback";
+                if fs::exists(patience)? {
+                    fs::write(patience, "128")?;
+                }
                 run("ip mptcp limits set subflow 8 add_addr_accepted 8");
                 Ok(())
             })??;
@@ -173,6 +179,11 @@ impl Bed {
         self.server.within(|| run(&format!("ip addr add {service} dev lo {nodad}")))
     }
 
+    /// What the client does not read comes to an end soon: its buffers hold less than 2 MB.
+    pub fn bound_buffers(&self) -> io::Result<()> {
+        self.client.within(|| set("net/ipv4/tcp_rmem", "4096 131072 1000000"))
+    }
+
     /// Bytes that a device of the client has received.
     pub fn received(&self, device: &str) -> u64 {
         let table = || fs::read_to_string("/proc/thread-self/net/dev").unwrap();
@@ -185,6 +196,11 @@ impl Bed {
     /// Waits until it has received so many.
     pub fn await_received(&self, device: &str, bytes: u64) {
         until(device, || self.received(device) >= bytes);
+    }
+
+    /// Whether the server's kernel has taken so many joins since.
+    pub fn has_taken(&self, joins: u64, since: &Counters) -> bool {
+        self.counters()[1].since(since, "MPJoinAckRx") >= joins
     }
 
     /// Counters of both kernels.

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// nginx with some files, at a local address of a namespace.
 pub struct Nginx {
@@ -58,8 +58,9 @@ impl Nginx {
             command.arg("-e").arg(&errors).arg("-p").arg(dir).arg("-c").arg(dir.join("nginx.conf"));
             command.spawn()
         })??;
-        let nginx = Nginx { child, dir: dir.to_owned(), address };
-        for _ in 0..200 {
+        let mut nginx = Nginx { child, dir: dir.to_owned(), address };
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(60) && nginx.child.try_wait()?.is_none() {
             if space.within(|| TcpStream::connect(address))?.is_ok() {
                 return Ok(nginx);
             }

@@ -1,6 +1,6 @@
 //! plait in the server's place, and in the client's.
 
-use super::Bed;
+use super::{Bed, until};
 use plait_core::{Config, ConnectionSpec};
 use plait_live::{Client, DialSettings, Happening, Origin, ServeSettings, Server, StackCounters};
 use socket2::{Domain, Socket, Type};
@@ -70,6 +70,11 @@ impl Serving {
         self.ended.load(Ordering::Relaxed)
     }
 
+    /// Waits until so many have: a server that is stopped gives them seconds.
+    pub fn until_ended(&self, count: usize) {
+        until("the end of connections", || self.ended() >= count);
+    }
+
     /// Ends it, and tells what happened.
     pub fn stop(mut self) -> io::Result<(Vec<Happening>, StackCounters)> {
         self.stopper.write_all(&[0])?;
@@ -78,13 +83,15 @@ impl Serving {
 }
 
 /// What plait has from a server, in the client's place: dials from an address of its own on every
-/// path of the bed, writes `request`, and reads to the other end's.
+/// path of the bed, writes the first byte of `request` and the others once it is `ready`, and reads to
+/// the other end's.
 pub fn exchange(
     bed: &Bed,
     paths: usize,
     to: SocketAddr,
     spec: ConnectionSpec,
     request: &[u8],
+    ready: impl Fn() -> bool,
 ) -> io::Result<(Vec<u8>, Vec<Happening>, StackCounters)> {
     let from = (0..paths)
         .map(|at| Origin { address: bed.family.guest(at), device: Some(format!("c{at}")) });
@@ -99,8 +106,11 @@ pub fn exchange(
         io::Result::Ok((happenings, client.counters()))
     });
     let (mut reader, mut writer) = (ours.try_clone()?, ours);
+    let (first, others) = request.split_at(1);
+    writer.write_all(first)?;
+    until("what a request waits for", ready);
     let bytes = thread::scope(|scope| {
-        let writing = scope.spawn(move || writer.write_all(request).map(|()| writer));
+        let writing = scope.spawn(move || writer.write_all(others).map(|()| writer));
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
         // A kernel takes no join once it knows that the other end has no more to say.

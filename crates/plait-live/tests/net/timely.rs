@@ -1,0 +1,48 @@
+//! What is said of times, on machines that have other things to do.
+
+use super::urgent::Urgent;
+use libtest_mimic::Failed;
+use plait_live::emulate::Report;
+
+/// How often something is looked at whose times count, where packets were late.
+pub const TRIES: usize = 5;
+/// So many of these looks have to refute what is said. One alone may have been at a program that waited
+/// for a core while no packet did.
+const REFUTATIONS: usize = 3;
+
+/// Looks at something until a look bears out what is said of its times: `look` gives what was seen, or
+/// nothing where packets were late, and `refute` tells what is wrong with it. What was seen is given
+/// back; where it could not be measured in [`TRIES`] looks, that is told and there is nothing.
+pub fn measured<T>(
+    what: &str,
+    mut look: impl FnMut() -> Result<Option<T>, Failed>,
+    refute: impl Fn(&T) -> Option<String>,
+) -> Result<Option<T>, Failed> {
+    let _urgent = Urgent::start();
+    let mut refuted = Vec::new();
+    for _ in 0..TRIES {
+        let Some(seen) = look()? else { continue };
+        match refute(&seen) {
+            None => return Ok(Some(seen)),
+            Some(why) => refuted.push(why),
+        }
+    }
+    if refuted.len() >= REFUTATIONS {
+        return Err(format!("{what}: {}", refuted.join("; ")).into());
+    }
+    println!("skipped: {what}: not measured, packets were late");
+    Ok(None)
+}
+
+/// Every link carried data: `bytes` of it, where no packet was late, and in any case more than
+/// handshakes are. `part` is the direction that counts, down or up, where only one does.
+pub fn all_carried(report: &Report, part: Option<usize>, bytes: u64) {
+    // Ten segments, which a subflow sends before it has heard anything.
+    let least = if report.lateness.allows_timing() { bytes } else { 10_000 };
+    for links in &report.links {
+        for (at, link) in links.iter().enumerate() {
+            let counts = part.is_none_or(|part| part == at);
+            assert!(!counts || link.delivered_bytes > least, "{link:?}; {}", report.lateness);
+        }
+    }
+}
