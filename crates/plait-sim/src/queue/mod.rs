@@ -24,7 +24,7 @@ impl Stamp {
     pub(crate) const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
 }
 
-/// Up to this many sources are looked through; a calendar pays only beyond (`benches/queue.rs`).
+/// Up to this many sources are in a knockout; a calendar pays only beyond (`benches/queue.rs`).
 pub(crate) const FEW: usize = 12;
 
 /// A queue over sources numbered from zero.
@@ -51,6 +51,7 @@ impl EventQueue {
     }
 
     /// A number for something that is caused now.
+    #[inline]
     pub(crate) fn order(&mut self) -> u64 {
         self.next_order += 1;
         self.next_order
@@ -58,6 +59,7 @@ impl EventQueue {
 
     /// The source's next event is at `stamp`; an earlier answer of the same source is void. One
     /// that is never changes nothing.
+    #[inline]
     pub(crate) fn set(&mut self, source: usize, stamp: Stamp) {
         if stamp.at == Time::NEVER {
             return;
@@ -69,14 +71,16 @@ impl EventQueue {
     }
 
     /// When the source's next event is.
+    #[inline]
     pub(crate) fn at(&self, source: usize) -> Time {
         match &self.entries {
-            Entries::Few(few) => few.stamp(source).at,
+            Entries::Few(few) => few.at(source),
             Entries::Many(calendar) => calendar.stamp(source).at,
         }
     }
 
     /// Takes the first event.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Time, usize)> {
         let first = match &mut self.entries {
             Entries::Few(few) => few.pop(),
