@@ -7,7 +7,7 @@ use crate::codel::ManagedQueue;
 use crate::cross::Cross;
 use crate::delay::Delays;
 use crate::fault::Faults;
-use crate::loss::Losses;
+use crate::loss::{LossModel, Losses};
 use crate::outage::Outages;
 use crate::queue::{Backlog, Limit};
 use crate::{Aqm, LinkConfig, Service};
@@ -50,6 +50,9 @@ pub struct Link {
     cross_next: Time,
     /// The end of losses and faults.
     heals: Time,
+    /// Nothing befalls packets but that they wait, or find no room: no outage, no loss, no fault, no
+    /// managed queue, no cross traffic, and one delay for all.
+    plain: bool,
     counters: LinkCounters,
 }
 
@@ -164,23 +167,30 @@ impl Link {
             Aqm::DropTail => Cross::new(&config.cross, |at| stream(&alloc::format!("cross {at}"))),
             Aqm::Codel { .. } => None,
         };
+        let outages = Outages::new(&config.outages);
+        let faults = Faults::new(config, stream).map(Box::new);
+        let uneven = config.jitter > Span::ZERO || !config.delay_steps.is_empty();
+        let plain = config.loss == LossModel::NEVER
+            && outages.is_empty()
+            && (faults.is_none() && managed.is_none() && cross.is_none() && !uneven);
         Link {
             service: Service::new(&config.rate),
             backlog: Backlog::new(),
             limit,
             managed,
-            outages: Outages::new(&config.outages),
+            outages,
             losses: Losses::new(config.loss, stream("loss")),
             delay: config.delay,
             delays: Delays::new(&config.delay_steps).map(Box::new),
-            uneven: config.jitter > Span::ZERO || !config.delay_steps.is_empty(),
+            uneven,
             jitter: config.jitter,
             jitter_stream: stream("jitter"),
             last_arrival: Time::ZERO,
-            faults: Faults::new(config, stream).map(Box::new),
+            faults,
             cross_next: cross.as_ref().map_or(Time::NEVER, Cross::next),
             cross: cross.map(Box::new),
             heals: config.heals,
+            plain,
             counters: LinkCounters::default(),
         }
     }
@@ -189,7 +199,6 @@ impl Link {
     ///
     /// A packet that would depart during an outage takes its place in the queue and its time on
     /// the transmitter all the same: the link does not know that nobody listens.
-    #[inline(always)]
     pub fn offer(&mut self, at: Time, size: u32) -> Fate {
         if self.cross_next <= at {
             self.cross_until(at);
@@ -207,17 +216,49 @@ impl Link {
         if self.managed.is_some() {
             return self.enqueue(at, size);
         }
-        self.backlog.drain(at);
-        let (packets, bytes) = (self.backlog.packets(), self.backlog.bytes());
-        if !self.limit.admits(packets, bytes, size, self.service.free_at().since(at)) {
+        // What has left since the last look does not matter where there is room for it.
+        if !self.limit.admits_beside(&self.backlog, &self.service, at, size)
+            && !self.admits(at, size)
+        {
             self.counters.dropped_queue += 1;
             return Fate::Drop(DropCause::Queue);
         }
         let departs = self.service.serve(at, size);
         if departs > at {
-            self.backlog.push(departs, size);
+            self.backlog.push(at, departs, size);
         }
         self.depart(departs, size)
+    }
+
+    /// Whether the queue takes a packet of `size` bytes, now that those are out of it that have left by
+    /// `at`.
+    #[inline(never)]
+    fn admits(&mut self, at: Time, size: u32) -> bool {
+        self.backlog.drain(at);
+        self.backlog.is_empty() || self.limit.admits_beside(&self.backlog, &self.service, at, size)
+    }
+
+    /// Offers a packet as [`Link::offer`] does where it gets through once, whole and in order, and returns
+    /// when it arrives: [`Time::NEVER`] where it stays in the queue for ever. `None` where nothing was
+    /// offered: then [`Link::offer`] has to be asked.
+    #[inline(always)]
+    pub fn try_pass(&mut self, at: Time, size: u32) -> Option<Time> {
+        if !self.plain || !self.limit.admits_beside(&self.backlog, &self.service, at, size) {
+            return None;
+        }
+        self.counters.offered_packets += 1;
+        self.counters.offered_bytes += u64::from(size);
+        let departs = self.service.serve(at, size);
+        if departs > at {
+            self.backlog.push(at, departs, size);
+        }
+        if departs == Time::NEVER {
+            self.counters.held_packets += 1;
+            return Some(Time::NEVER);
+        }
+        self.counters.delivered_packets += 1;
+        self.counters.delivered_bytes += u64::from(size);
+        Some(departs + self.delay)
     }
 
     /// Lets the cross traffic that came by `at` meet the queue. It is not counted with what the link is
@@ -239,7 +280,7 @@ impl Link {
                 }
                 let departs = service.serve(at, size);
                 if departs > at {
-                    backlog.push(departs, size);
+                    backlog.push(at, departs, size);
                 }
                 true
             });
@@ -299,7 +340,6 @@ impl Link {
     }
 
     /// The fate of a packet whose transmission ends at `departs`.
-    #[inline(always)]
     fn depart(&mut self, departs: Time, size: u32) -> Fate {
         if self.outages.hit_departure(departs) {
             self.counters.dropped_outage += 1;
@@ -308,7 +348,6 @@ impl Link {
         self.propagate(departs, size)
     }
 
-    #[inline(always)]
     fn propagate(&mut self, departs: Time, size: u32) -> Fate {
         if departs == Time::NEVER {
             self.counters.held_packets += 1;

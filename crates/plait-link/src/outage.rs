@@ -26,6 +26,11 @@ impl Outages {
         Outages { spans: list, offers: 0, departures: 0 }
     }
 
+    /// Whether the link is never down.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
     /// Whether a packet offered at `at` finds the link down.
     #[inline]
     pub(crate) fn hit_offer(&mut self, at: Time) -> bool {

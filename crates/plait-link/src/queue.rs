@@ -2,10 +2,11 @@ use alloc::collections::VecDeque;
 
 use plait_base::{Rate, Span, Time};
 
-use crate::{QueueLimit, RateSource};
+use crate::{QueueLimit, RateSource, Service};
 
 /// The packets that have not departed yet. Their departures are known, so nothing needs to happen
-/// when they leave: whoever looks next removes them.
+/// when they leave: whoever looks next removes them, and nobody has to look where there is room for
+/// all that were in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
     ring: VecDeque<(Time, u32)>,
@@ -21,7 +22,7 @@ impl Backlog {
     }
 
     /// Removes what has departed by `now`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn drain(&mut self, now: Time) {
         while let Some(&(departs, size)) = self.ring.front() {
             if departs > now {
@@ -32,16 +33,27 @@ impl Backlog {
         }
     }
 
+    /// Takes in a packet that comes at `at`.
     #[inline]
-    pub(crate) fn push(&mut self, departs: Time, size: u32) {
+    pub(crate) fn push(&mut self, at: Time, departs: Time, size: u32) {
+        if self.ring.len() == self.ring.capacity() {
+            self.drain(at);
+        }
         self.bytes += u64::from(size);
         self.ring.push_back((departs, size));
     }
 
+    /// Whether there is none, those included that nobody has removed yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Bytes in it, those included that nobody has removed yet.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
+    /// Packets in it, those included that nobody has removed yet.
     pub(crate) fn packets(&self) -> usize {
         self.ring.len()
     }
@@ -83,14 +95,29 @@ impl Limit {
     /// packets and bytes.
     #[inline]
     pub(crate) fn admits(self, packets: usize, bytes: u64, size: u32, wait: Span) -> bool {
-        if packets == 0 {
-            return true;
-        }
+        packets == 0 || self.has_room(packets, bytes, size, || wait)
+    }
+
+    /// Whether a packet of `size` bytes that comes at `at` may join a backlog that is not empty. Where it
+    /// may join one that holds packets which have left by then, it may without them.
+    #[inline(always)]
+    pub(crate) fn admits_beside(
+        self,
+        backlog: &Backlog,
+        service: &Service,
+        at: Time,
+        size: u32,
+    ) -> bool {
+        self.has_room(backlog.packets(), backlog.bytes(), size, || service.free_at().since(at))
+    }
+
+    #[inline(always)]
+    fn has_room(self, packets: usize, bytes: u64, size: u32, wait: impl Fn() -> Span) -> bool {
         match self {
             Limit::None => true,
             Limit::Bytes(limit) => bytes + u64::from(size) <= limit,
             Limit::Packets(limit) => packets < limit,
-            Limit::Wait(limit) => wait <= limit,
+            Limit::Wait(limit) => wait() <= limit,
         }
     }
 }

@@ -69,7 +69,15 @@ impl Service {
     /// rounded up to the nanosecond, [`Time::NEVER`] if the rate stays zero. `at` never goes back.
     #[inline(always)]
     pub fn serve(&mut self, at: Time, size: u32) -> Time {
-        let at = at.as_nanos();
+        match &mut self.0 {
+            Kind::Fixed(fixed) => Time::from_nanos(fixed.serve(at.as_nanos(), size)),
+            _ => self.serve_varying(at.as_nanos(), size),
+        }
+    }
+
+    /// The same at another rate than a fixed one.
+    #[inline(never)]
+    fn serve_varying(&mut self, at: u64, size: u32) -> Time {
         match &mut self.0 {
             Kind::Immediate(last) => {
                 *last = at.max(*last);
@@ -138,16 +146,15 @@ impl FixedRate {
         if size != self.size {
             self.measure(size);
         }
-        // What is lacking to a whole nanosecond is used up first.
-        let more = self.rest > self.lack;
-        self.lack = match more {
-            true => self.rate - (self.rest - self.lack),
-            false => self.lack - self.rest,
-        };
-        self.end = self.end.saturating_add(self.whole).saturating_add(u64::from(more));
+        // What is lacking to a whole nanosecond is used up first. No size has a rest that would take the
+        // whole beyond the last nanosecond.
+        let (lack, more) = self.lack.overflowing_sub(self.rest);
+        self.lack = if more { lack.wrapping_add(self.rate) } else { lack };
+        self.end = self.end.saturating_add(self.whole + u64::from(more));
         self.end
     }
 
+    #[inline(never)]
     fn measure(&mut self, size: u32) {
         self.size = size;
         let units = u128::from(size) * UNITS_PER_BYTE;
@@ -156,7 +163,8 @@ impl FixedRate {
             (rate, Ok(units)) => (units / rate, units % rate),
             (rate, Err(_)) => {
                 let rate = u128::from(rate);
-                (u64::try_from(units / rate).unwrap_or(u64::MAX), (units % rate) as u64)
+                u64::try_from(units / rate)
+                    .map_or((u64::MAX, 0), |whole| (whole, (units % rate) as u64))
             }
         };
     }
