@@ -13,6 +13,7 @@ pub struct RunDigest {
 }
 
 impl RunDigest {
+    #[inline(always)]
     pub(crate) fn push(
         &mut self,
         now: Time,

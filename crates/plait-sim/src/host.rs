@@ -40,6 +40,8 @@ pub(crate) struct Host {
     pub(crate) seats: Vec<Seat>,
     /// When the first of the apps wants to be called ([`Host::note_wakes`]).
     apps_wake: Time,
+    /// When something of the host's own is to be done: by an app, for a path, or to dial.
+    own_wake: Time,
     pub(crate) app_log: Vec<AppEvent>,
     /// Of a client.
     pub(crate) changes: PathChanges,
@@ -57,6 +59,7 @@ impl Host {
             endpoint,
             seats: Vec::new(),
             apps_wake: Time::NEVER,
+            own_wake: Time::NEVER,
             app_log: Vec::new(),
             changes: PathChanges::default(),
             next_dial: Time::NEVER,
@@ -85,6 +88,12 @@ impl Host {
             self.ask_session(now, place);
         }
         self.note_wakes();
+    }
+
+    /// Whether all apps of a session may be done, now that the one at `place` has acted: it is done, or
+    /// others may be since it has told them something.
+    pub(crate) fn may_be_done(&self, place: usize) -> bool {
+        self.seats[place].app.done() || self.shares_session(place)
     }
 
     /// Whether the seat's session has other connections.
@@ -120,16 +129,17 @@ impl Host {
         self.apps_wake
     }
 
-    /// The times at which apps want to be called have changed.
+    /// The times at which apps want to be called, at which paths change or at which connections are
+    /// dialled have changed.
     pub(crate) fn note_wakes(&mut self) {
         self.apps_wake = self.seats.iter().fold(Time::NEVER, |first, seat| first.min(seat.wake));
+        self.own_wake = self.apps_wake.min(self.changes.next()).min(self.next_dial);
     }
 
     /// When this host wants to be called.
     #[inline]
     pub(crate) fn next_wake(&self) -> Time {
-        let core = self.endpoint.poll_timeout().min(self.changes.next()).min(self.next_dial);
-        core.min(self.apps_wake)
+        self.endpoint.poll_timeout().min(self.own_wake)
     }
 
     /// Whether every connection in use has taken leave. The ghost of an attempt that its client has

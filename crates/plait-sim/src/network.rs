@@ -3,7 +3,7 @@
 use crate::middlebox::{Meddled, Meddler, Middlebox};
 use crate::queue::{EventQueue, Stamp};
 use crate::way::{Copied, Packet, Sources, Way};
-use plait_base::{PathId, Rate, Time};
+use plait_base::{Chance, PathId, Rate, Time};
 use plait_link::{Aqm, DropCause, HostLink, Link, LinkConfig, LinkCounters};
 use plait_wire::Segment;
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ pub(crate) struct Arrival {
 }
 
 /// What a source in the event queue stands for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Task {
     Arrival,
     Entry,
@@ -148,6 +148,11 @@ impl Network {
         // so several, and a managed queue has to be emptied up to then.
         let enters = host_links.len() > 1 || (managed && !host_links.is_empty());
         let way = self.ways.len();
+        // A shared link has what comes of all its paths.
+        let shared = host_links.is_empty();
+        let meddled = self.meddlers.iter().any(Option::is_some);
+        let corrupts = config.corrupt != Chance::NEVER;
+        let interferes = shared || next.is_some() || corrupts || meddled;
         let mut source = |task| {
             self.sources.push((way, task));
             self.sources.len() - 1
@@ -157,7 +162,7 @@ impl Network {
             entries: enters.then(|| source(Task::Entry)),
             dequeues: managed.then(|| source(Task::Dequeue)),
         };
-        self.ways.push(Way::new(link, host_links, next, sources));
+        self.ways.push(Way::new(link, host_links, next, interferes, sources));
     }
 
     pub(crate) fn sources(&self) -> usize {
@@ -183,13 +188,14 @@ impl Network {
         let size = segment.ip_len();
         let enters = way.host_links[pair].offer(now, size);
         let stamp = Stamp { at: enters, order: queue.order() };
-        let packet =
-            Packet { stamp, pair, path, corrupt: false, copied: Copied::Not, size, segment };
-        way.enter(queue, packet).map(|(packet, cause)| (packet.segment, cause))
+        let (pair, copied) = (pair as u32, Copied::Not);
+        let packet = Packet { stamp, segment, pair, path, corrupt: false, copied };
+        way.enter(queue, packet, size).map(|(packet, cause)| (packet.segment, cause))
     }
 
     /// The event of `source` is due at `now`: a segment may arrive, and some may be dropped
     /// ([`Network::poll_dropped`]).
+    #[inline(always)]
     pub(crate) fn due(
         &mut self,
         queue: &mut EventQueue,
@@ -197,33 +203,51 @@ impl Network {
         source: usize,
     ) -> Option<Arrival> {
         let (index, task) = self.sources[source];
+        if task != Task::Arrival {
+            self.pass_in(queue, now, index, task);
+            return None;
+        }
+        if self.ways[index].interferes && !self.arrives(queue, now, index) {
+            return None;
+        }
+        let packet = self.ways[index].take_arrival(queue)?;
+        Some(arrival(packet, index))
+    }
+
+    /// Packets enter a link, or leave its queue.
+    #[inline(never)]
+    fn pass_in(&mut self, queue: &mut EventQueue, now: Time, index: usize, task: Task) {
         let way = &mut self.ways[index];
         match task {
-            Task::Entry => {
-                self.dropped.extend(way.take_entry(queue));
-                None
-            }
-            Task::Dequeue => {
-                way.take_dequeue(queue, now, &mut self.dropped);
-                None
-            }
-            Task::Arrival => {
-                let mut packet = way.take_arrival(queue)?;
-                if let Some(next) = way.next {
-                    self.dropped.extend(self.ways[next].offer(queue, packet));
-                    return None;
-                }
-                if packet.corrupt {
-                    self.dropped.push_back((packet, DropCause::Corrupt));
-                    return None;
-                }
-                let own = Network::index(packet.path, way_direction(index));
-                if let Some(Some(meddler)) = self.meddlers.get_mut(own) {
-                    meddler.pass(now, &mut packet.segment);
-                }
-                Some(arrival(packet, index))
-            }
+            Task::Entry => self.dropped.extend(way.take_entry(queue)),
+            Task::Dequeue => way.take_dequeue(queue, now, &mut self.dropped),
+            Task::Arrival => {}
         }
+    }
+
+    /// Whether the packet that has come to the end of a way arrives at a host, as what a middlebox makes
+    /// of it. If not it is dropped, or goes on to another way.
+    #[inline(never)]
+    fn arrives(&mut self, queue: &mut EventQueue, now: Time, index: usize) -> bool {
+        let way = &mut self.ways[index];
+        let next = way.next;
+        let Some(packet) = way.first_packet() else { return false };
+        if next.is_none() && !packet.corrupt {
+            let own = Network::index(packet.path, way_direction(index));
+            if let Some(Some(meddler)) = self.meddlers.get_mut(own) {
+                meddler.pass(now, &mut packet.segment);
+            }
+            return true;
+        }
+        let Some(packet) = way.take_arrival(queue) else { return false };
+        match next {
+            Some(next) => {
+                let size = packet.segment.ip_len();
+                self.dropped.extend(self.ways[next].offer(queue, packet, size));
+            }
+            None => self.dropped.push_back((packet, DropCause::Corrupt)),
+        }
+        false
     }
 
     /// A segment that the last event dropped.
@@ -300,5 +324,6 @@ fn arrival(packet: Packet, way: usize) -> Arrival {
         Copied::ByPath => Some(Network::index(packet.path, direction)),
         Copied::ByShared => Some(way),
     };
-    Arrival { pair: packet.pair, path: packet.path, direction, segment: packet.segment, copier }
+    let Packet { pair, path, segment, .. } = packet;
+    Arrival { pair: pair as usize, path, direction, segment, copier }
 }

@@ -26,14 +26,12 @@ pub(crate) enum Copied {
 pub(crate) struct Packet {
     /// When it enters or leaves the link that it is at.
     pub(crate) stamp: Stamp,
-    pub(crate) pair: usize,
+    pub(crate) segment: Box<Segment>,
+    pub(crate) pair: u32,
     pub(crate) path: PathId,
     /// It was damaged.
     pub(crate) corrupt: bool,
     pub(crate) copied: Copied,
-    /// Bytes of the IP packet.
-    pub(crate) size: u32,
-    pub(crate) segment: Box<Segment>,
 }
 
 /// The numbers of a way in the event queue.
@@ -55,6 +53,9 @@ pub(crate) struct Way {
     pub(crate) host_links: Vec<HostLink>,
     /// The way of a shared link that packets go on to.
     pub(crate) next: Option<usize>,
+    /// Not every packet that comes to its end arrives at a host, or not as it was sent: there is another
+    /// way, packets are damaged, or something meddles with segments.
+    pub(crate) interferes: bool,
     sources: Sources,
     /// Packets between a host's own link and this one.
     entering: VecDeque<Packet>,
@@ -77,12 +78,14 @@ impl Way {
         link: Link,
         host_links: Vec<HostLink>,
         next: Option<usize>,
+        interferes: bool,
         sources: Sources,
     ) -> Way {
         Way {
             link,
             host_links,
             next,
+            interferes,
             sources,
             entering: VecDeque::new(),
             queued: VecDeque::new(),
@@ -116,21 +119,32 @@ impl Way {
         self.spare.push(segment);
     }
 
-    /// Takes a packet that leaves a host at its stamp. Hands it back with the cause if it is known
-    /// to be dropped.
+    /// Takes a packet of `size` bytes that leaves a host at its stamp. Hands it back with the cause if
+    /// it is known to be dropped.
+    #[inline(always)]
     pub(crate) fn enter(
         &mut self,
         queue: &mut EventQueue,
         packet: Packet,
+        size: u32,
     ) -> Option<(Packet, DropCause)> {
-        let Some(entries) = self.sources.entries else { return self.offer(queue, packet) };
+        match self.sources.entries {
+            None => self.offer(queue, packet, size),
+            Some(entries) => {
+                self.await_entry(queue, packet, entries);
+                None
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn await_entry(&mut self, queue: &mut EventQueue, packet: Packet, entries: usize) {
         let first = packet.stamp;
         let at = self.entering.partition_point(|other| other.stamp < first);
         self.entering.insert(at, packet);
         if at == 0 {
             queue.set(entries, first);
         }
-        None
     }
 
     /// The time of the next entry has come.
@@ -139,17 +153,38 @@ impl Way {
         if let (Some(next), Some(entries)) = (self.entering.front(), self.sources.entries) {
             queue.set(entries, next.stamp);
         }
-        self.offer(queue, packet)
+        let size = packet.segment.ip_len();
+        self.offer(queue, packet, size)
     }
 
-    /// Offers a packet to the link at its stamp, which never goes back.
+    /// Offers a packet of `size` bytes to the link at its stamp, which never goes back.
     #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         queue: &mut EventQueue,
         packet: Packet,
+        size: u32,
     ) -> Option<(Packet, DropCause)> {
-        let fate = self.link.offer(packet.stamp.at, packet.size);
+        let Some(arrives) = self.link.try_pass(packet.stamp.at, size) else {
+            return self.try_offer(queue, packet, size);
+        };
+        // Otherwise the rate is zero for ever from here on.
+        if arrives != Time::NEVER {
+            let stamp = Stamp { at: arrives, ..packet.stamp };
+            self.push(queue, Packet { stamp, ..packet }, false);
+        }
+        None
+    }
+
+    /// The same where something may befall it.
+    #[inline(never)]
+    fn try_offer(
+        &mut self,
+        queue: &mut EventQueue,
+        packet: Packet,
+        size: u32,
+    ) -> Option<(Packet, DropCause)> {
+        let fate = self.link.offer(packet.stamp.at, size);
         if fate == Fate::Queued {
             self.queued.push_back(packet);
             self.arm_dequeues(queue);
@@ -184,7 +219,6 @@ impl Way {
         }
     }
 
-    #[inline(always)]
     fn follow(
         &mut self,
         queue: &mut EventQueue,
@@ -197,15 +231,15 @@ impl Way {
             Fate::Deliver { arrives: Time::NEVER, .. } | Fate::Queued => {}
             Fate::Deliver { arrives, held_back, twin, corrupt, .. } => {
                 // Field by field: the packet stays in registers, and the copy knows none of it.
-                let Packet { stamp, pair, path, corrupt: was, copied, size, segment } = packet;
+                let Packet { stamp, pair, path, corrupt: was, copied, segment } = packet;
                 let corrupt = was | corrupt;
                 let twin = twin.map(|at| (at, self.copy(&segment)));
                 let stamp = Stamp { at: arrives, ..stamp };
-                let packet = Packet { stamp, pair, path, corrupt, copied, size, segment };
+                let packet = Packet { stamp, pair, path, corrupt, copied, segment };
                 self.push(queue, packet, held_back);
                 if let Some((at, (segment, copied))) = twin {
                     let stamp = Stamp { at, ..stamp };
-                    let packet = Packet { stamp, pair, path, corrupt, copied, size, segment };
+                    let packet = Packet { stamp, pair, path, corrupt, copied, segment };
                     self.push(queue, packet, held_back);
                 }
             }
@@ -213,6 +247,7 @@ impl Way {
         None
     }
 
+    /// Puts a packet among those that are under way; its stamp tells when it arrives.
     #[inline(always)]
     fn push(&mut self, queue: &mut EventQueue, packet: Packet, held_back: bool) {
         let arrivals = self.sources.arrivals;
@@ -231,30 +266,27 @@ impl Way {
     }
 
     /// The packet whose arrival is due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_arrival(&mut self, queue: &mut EventQueue) -> Option<Packet> {
-        if !self.held_back.is_empty() {
-            return self.take_first(queue);
+        // There are two rings where packets are held back, which is seldom.
+        let plain = self.held_back.is_empty();
+        let ring = if plain { &mut self.under_way } else { self.first_ring() };
+        let packet = ring.pop_front()?;
+        let ring = if plain { &mut self.under_way } else { self.first_ring() };
+        if let Some(next) = ring.front() {
+            let stamp = next.stamp;
+            queue.set(self.sources.arrivals, stamp);
         }
-        let packet = self.under_way.pop_front();
-        if let Some(next) = self.under_way.front() {
-            queue.set(self.sources.arrivals, next.stamp);
-        }
-        packet
+        Some(packet)
     }
 
-    /// The same where packets are held back.
-    #[inline(never)]
-    fn take_first(&mut self, queue: &mut EventQueue) -> Option<Packet> {
-        let arrivals = self.sources.arrivals;
-        let packet = self.first_ring().pop_front();
-        if let Some(next) = self.first_ring().front() {
-            queue.set(arrivals, next.stamp);
-        }
-        packet
+    /// The packet whose arrival is due, where it is.
+    pub(crate) fn first_packet(&mut self) -> Option<&mut Packet> {
+        self.first_ring().front_mut()
     }
 
     /// The ring with the next arrival.
+    #[inline(never)]
     fn first_ring(&mut self) -> &mut VecDeque<Packet> {
         let first = match (self.held_back.front(), self.under_way.front()) {
             (None, _) => true,

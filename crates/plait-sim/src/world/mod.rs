@@ -1,5 +1,6 @@
 //! The event loop.
 
+mod onlookers;
 mod seats;
 
 use crate::changes::PathChanges;
@@ -8,7 +9,7 @@ use crate::host::{Host, Seat};
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
-use crate::wire::Wire;
+use onlookers::Onlookers;
 use plait_app::{Ends, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
@@ -65,10 +66,14 @@ const fn client_of(pair: usize) -> usize {
     2 * pair
 }
 
-/// The host that sends in a direction, and the one that receives.
-fn ends_of(pair: usize, direction: Direction) -> (usize, usize) {
-    let (client, server) = (client_of(pair), client_of(pair) + 1);
-    if direction == Direction::Up { (client, server) } else { (server, client) }
+/// The host that receives in a direction; the other one of the pair is its [`peer`].
+fn receiver(pair: usize, direction: Direction) -> usize {
+    client_of(pair) + usize::from(direction == Direction::Up)
+}
+
+/// The other host of a pair.
+const fn peer(host: usize) -> usize {
+    host ^ 1
 }
 
 /// An observer of each connection of a pair.
@@ -91,9 +96,10 @@ fn all_done(client: &Host, server: &Host) -> bool {
 struct World<'a> {
     setup: &'a Setup,
     apps: &'a dyn Fn(usize, usize) -> Vec<Ends>,
-    /// `None` where nobody watches.
-    watch: Option<&'a mut dyn Watch>,
+    onlookers: Onlookers<'a>,
     now: Time,
+    /// The first time that is not just another instant: a sample is due, or the run is over.
+    halt: Time,
     queue: EventQueue,
     network: Network,
     /// Client and server of each pair.
@@ -102,14 +108,11 @@ struct World<'a> {
     observers: Vec<Vec<Observer>>,
     failed: Vec<Vec<bool>>,
     digest: RunDigest,
-    /// `None` where segments stay as they are.
-    wire: Option<Box<Wire>>,
-    violation: Option<String>,
     next_sample: Time,
     /// Somebody wants to see everything, and in order.
     watched: bool,
-    /// An app has acted: the run may be over.
-    acted: bool,
+    /// An app is done, or an invariant was violated: the run may be over.
+    ending: bool,
     /// Events on their way from an endpoint to the observers; empty between calls.
     told: Vec<(ConnId, Event)>,
 }
@@ -120,7 +123,8 @@ impl<'a> World<'a> {
         apps: &'a dyn Fn(usize, usize) -> Vec<Ends>,
         watch: Option<&'a mut dyn Watch>,
     ) -> World<'a> {
-        let asked = watch.as_ref().map_or(Detail::Measures, |watch| watch.detail());
+        let onlookers = Onlookers::new(setup, watch);
+        let asked = onlookers.detail();
         let network = Network::new(&setup.paths, &setup.shared, setup.pairs.len(), setup.seed);
         let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
         for (pair, config) in setup.pairs.iter().enumerate() {
@@ -148,30 +152,29 @@ impl<'a> World<'a> {
                     server.endpoint.listen(port, connection.server.clone());
                 }
             }
+            client.note_wakes();
             hosts.push(client);
             hosts.push(server);
         }
         let observers: Vec<Vec<Observer>> =
             (0..setup.pairs.len()).map(|pair| observers(setup, &hosts[2 * pair], pair)).collect();
         let queue = EventQueue::new(network.sources() + hosts.len());
-        let interval = watch.as_ref().and_then(|watch| watch.interval());
-        let next_sample = interval.map_or(Time::NEVER, |_| Time::ZERO);
+        let next_sample = onlookers.interval().map_or(Time::NEVER, |_| Time::ZERO);
         World {
             setup,
             apps,
-            watch,
+            onlookers,
             now: Time::ZERO,
+            halt: Time::ZERO,
             queue,
             network,
             hosts,
             failed: observers.iter().map(|pair| vec![false; pair.len()]).collect(),
             observers,
             digest: RunDigest::default(),
-            wire: Wire::new(setup),
-            violation: None,
             next_sample,
             watched: asked == Detail::Everything,
-            acted: true,
+            ending: true,
             told: Vec::new(),
         }
     }
@@ -184,23 +187,40 @@ impl<'a> World<'a> {
 
     fn run(&mut self) {
         while let Some((at, source)) = self.queue.pop() {
-            if at > self.setup.until {
-                self.now = self.setup.until;
-                break;
-            }
-            if !self.sample_until(at) {
+            if at >= self.halt && !self.goes_on_at(at) {
                 break;
             }
             self.now = at;
-            match source.checked_sub(self.network.sources()) {
+            let host = match source.checked_sub(self.network.sources()) {
                 None => self.on_network(source),
-                Some(host) => self.on_wake(host),
+                Some(host) => {
+                    self.on_wake(host);
+                    Some(host)
+                }
+            };
+            if let Some(host) = host {
+                self.serve(host);
             }
-            if self.violation.is_some() || (self.acted && self.over()) {
-                break;
+            if self.ending {
+                if self.onlookers.violation.is_some() || self.over() {
+                    break;
+                }
+                self.ending = self.setup.linger;
             }
-            self.acted = self.setup.linger;
         }
+    }
+
+    /// Whether the run goes on at `at`, which is not before [`World::halt`]; shows the samples that are
+    /// due until then.
+    #[cold]
+    fn goes_on_at(&mut self, at: Time) -> bool {
+        if at > self.setup.until {
+            self.now = self.setup.until;
+            return false;
+        }
+        let goes_on = self.sample_until(at);
+        self.halt = self.next_sample.min(self.setup.until + Span::from_nanos(1));
+        goes_on
     }
 
     fn over(&self) -> bool {
@@ -212,31 +232,11 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Shows a segment to the watcher.
-    #[inline]
-    fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if let Some(watch) = &mut self.watch
-            && !self.setup.pairs[pair].background
-        {
-            watch.on_segment(self.now, hop, path, way, segment);
-        }
-    }
-
-    /// Puts a segment through a wire, in paranoid mode.
+    /// Shows a segment to those who look on.
     #[inline(always)]
-    fn cross(&mut self, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if self.wire.is_some() {
-            self.cross_wire(pair, path, way, segment);
-        }
-    }
-
-    #[cold]
-    fn cross_wire(&mut self, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if let Some(wire) = &mut self.wire
-            && let Err(what) = wire.cross(pair, path, way, segment)
-            && self.violation.is_none()
-        {
-            self.violation = Some(format!("{:?}: {what}", self.now));
+    fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
+        if !self.onlookers.on_segment(self.now, hop, pair, path, way, segment) {
+            self.ending = true;
         }
     }
 
@@ -245,8 +245,7 @@ impl<'a> World<'a> {
         if self.next_sample > at {
             return true;
         }
-        let Some(watch) = &mut self.watch else { return true };
-        let Some(interval) = watch.interval() else { return true };
+        let Some(interval) = self.onlookers.interval() else { return true };
         while self.next_sample <= at {
             let sampled = self.next_sample;
             let paths = (0..self.setup.paths.len() as u16).map(PathId);
@@ -256,9 +255,8 @@ impl<'a> World<'a> {
             };
             let snapshot =
                 Snapshot { queued_down: queued(Direction::Down), queued_up: queued(Direction::Up) };
-            watch.on_sample(sampled, &snapshot);
             self.next_sample = sampled + interval.max(Span::from_nanos(1));
-            if !watch.goes_on() {
+            if !self.onlookers.on_sample(sampled, &snapshot) {
                 self.now = sampled;
                 return false;
             }
@@ -266,24 +264,29 @@ impl<'a> World<'a> {
         true
     }
 
-    fn on_network(&mut self, source: usize) {
-        if let Some(arrival) = self.network.due(&mut self.queue, self.now, source) {
-            let Arrival { pair, path, direction, segment, copier } = arrival;
-            self.digest.push(self.now, true, path, direction, &segment);
-            self.show(Hop::Delivered, pair, path, direction, &segment);
-            if self.wire.is_some() && self.setup.meddles(path) {
-                self.cross(pair, path, direction, &segment);
-            }
-            let (from, to) = ends_of(pair, direction);
-            self.hosts[to].endpoint.handle(self.now, path, &segment);
-            self.recycle(from, copier, segment);
-            self.serve(to);
-            return;
-        }
+    /// Something happens on a way. The host at which a segment arrived is to be served.
+    #[inline(always)]
+    fn on_network(&mut self, source: usize) -> Option<usize> {
+        let Some(arrival) = self.network.due(&mut self.queue, self.now, source) else {
+            self.on_dropped(source);
+            return None;
+        };
+        let Arrival { pair, path, direction, segment, copier } = arrival;
+        self.digest.push(self.now, true, path, direction, &segment);
+        self.show(Hop::Delivered, pair, path, direction, &segment);
+        let host = receiver(pair, direction);
+        self.hosts[host].endpoint.handle(self.now, path, &segment);
+        self.recycle(peer(host), copier, segment);
+        Some(host)
+    }
+
+    /// Packets were dropped, if any were.
+    #[inline(never)]
+    fn on_dropped(&mut self, source: usize) {
         while let Some((arrival, cause)) = self.network.poll_dropped(source) {
             let Arrival { pair, path, direction, segment, copier } = arrival;
             self.show(Hop::Dropped(cause), pair, path, direction, &segment);
-            self.recycle(ends_of(pair, direction).0, copier, segment);
+            self.recycle(peer(receiver(pair, direction)), copier, segment);
         }
     }
 
@@ -302,14 +305,15 @@ impl<'a> World<'a> {
             self.dial(host);
             let Host { endpoint, seats, changes, .. } = &mut self.hosts[host];
             changes.apply(self.now, endpoint, &seats.iter().filter_map(|seat| seat.conn));
+            self.hosts[host].note_wakes();
         }
         if self.hosts[host].endpoint.poll_timeout() <= self.now {
             self.hosts[host].endpoint.handle_timeout(self.now);
         }
-        self.serve(host);
     }
 
     /// Lets a host do all that it has to do now: apps act, segments leave, events are told.
+    #[inline(always)]
     fn serve(&mut self, host: usize) {
         // Somebody who watches wants to see what happened before what came of it; measures do not
         // tell the difference.
@@ -326,15 +330,21 @@ impl<'a> World<'a> {
                 break;
             }
         }
-        if self.violation.is_none()
-            && let Some(violation) = self.hosts[host].endpoint.violation()
-        {
-            self.violation = Some(format!("{:?}: {violation}", self.now));
-        }
-        if self.setup.check && self.violation.is_none() {
-            self.violation = self.acknowledged_early(host / 2);
+        if self.setup.check {
+            self.verify(host);
         }
         self.rearm(host);
+    }
+
+    /// Looks for violations of invariants after a host was served.
+    #[inline(never)]
+    fn verify(&mut self, host: usize) {
+        if self.onlookers.violation.is_none() {
+            let violation = self.hosts[host].endpoint.violation();
+            let violation = violation.map(|what| format!("{:?}: {what}", self.now));
+            self.onlookers.violation = violation.or_else(|| self.acknowledged_early(host / 2));
+            self.ending |= self.onlookers.violation.is_some();
+        }
     }
 
     /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
@@ -371,22 +381,23 @@ impl<'a> World<'a> {
         }
     }
 
+    #[inline(always)]
     fn transmit(&mut self, host: usize) {
+        let pair = host / 2;
         let direction = if is_client(host) { Direction::Up } else { Direction::Down };
         while let Some(transmit) = self.hosts[host].endpoint.poll_transmit(self.now) {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
             self.digest.push(self.now, false, path, direction, &segment);
-            self.show(Hop::Sent, host / 2, path, direction, &segment);
-            self.cross(host / 2, path, direction, &segment);
+            self.show(Hop::Sent, pair, path, direction, &segment);
             let dropped =
-                self.network.send(&mut self.queue, self.now, host / 2, path, direction, segment);
+                self.network.send(&mut self.queue, self.now, pair, path, direction, segment);
             if let Some(report) = transmit.report {
-                let departs = self.network.left_host(host / 2, path, direction);
+                let departs = self.network.left_host(pair, path, direction);
                 self.hosts[host].endpoint.on_departure(self.now, report, payload, departs);
             }
             if let Some((segment, cause)) = dropped {
-                self.show(Hop::Dropped(cause), host / 2, path, direction, &segment);
+                self.show(Hop::Dropped(cause), pair, path, direction, &segment);
                 self.hosts[host].endpoint.recycle(segment);
             }
         }
@@ -404,21 +415,20 @@ impl<'a> World<'a> {
     fn tell_observers(&mut self, host: usize) {
         let mut told = std::mem::take(&mut self.told);
         self.hosts[host].endpoint.swap_events(&mut told);
-        let (pair, side) = (host / 2, self.hosts[host].side);
-        for said in told.chunk_by(|one, next| one.0 == next.0) {
-            let conn = said[0].0;
-            let seat = self.hosts[host].seat_of(conn);
+        let mut rest = told.as_slice();
+        while let Some((conn, _)) = rest.first() {
+            let same = rest.iter().position(|(other, _)| other != conn).unwrap_or(rest.len());
+            let (said, next) = rest.split_at(same);
+            rest = next;
             // A server's connection speaks before it is accepted.
-            let seat = seat.or_else(|| self.seat_before_accept(host, conn));
-            let Some(connection) = seat else { continue };
-            let observer = &mut self.observers[pair][connection];
-            observer.observe_all(self.now, side, said.iter().map(|(_, event)| event));
-            if let Some(watch) = &mut self.watch
-                && !self.setup.pairs[pair].background
-            {
-                let who = Who { pair, connection, host: side };
-                said.iter().for_each(|(_, event)| watch.on_core(self.now, who, event));
-            }
+            let seat = self.hosts[host].seat_of(*conn);
+            let Some(seat) = seat.or_else(|| self.seat_before_accept(host, *conn)) else {
+                continue;
+            };
+            let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
+            let observer = &mut self.observers[who.pair][seat];
+            observer.observe_all(self.now, who.host, said.iter().map(|(_, event)| event));
+            self.onlookers.on_core(self.now, who, said);
         }
         self.told = told;
     }
@@ -459,7 +469,7 @@ impl<'a> World<'a> {
             meddled: self.network.meddled(),
             shared: self.network.shared_counters(),
             cross: self.network.cross_bytes(now),
-            violation: self.violation,
+            violation: self.onlookers.violation,
         }
     }
 }

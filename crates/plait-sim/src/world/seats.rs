@@ -120,22 +120,18 @@ impl World<'_> {
     fn poll_app(&mut self, host: usize, seat: usize) {
         // Events of the core up to here happened before what the app now does.
         self.drain_core(host);
-        self.acted = true;
         self.hosts[host].poll_app(self.now, seat);
+        self.ending |= self.hosts[host].may_be_done(seat);
         let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
         let mut log = std::mem::take(&mut self.hosts[host].app_log);
         for event in &log {
             self.failed[who.pair][seat] |= *event == AppEvent::Failed;
             if let AppEvent::Garbled { position } = event {
-                let what = format!("{:?}: wrong byte read at {position}", self.now);
-                self.violation.get_or_insert(what);
+                self.onlookers.violated(self.now, || format!("wrong byte read at {position}"));
+                self.ending = true;
             }
             self.observers[who.pair][seat].observe_app(self.now, who.host, event);
-            if let Some(watch) = &mut self.watch
-                && !self.setup.pairs[who.pair].background
-            {
-                watch.on_app(self.now, who, event);
-            }
+            self.onlookers.on_app(self.now, who, event);
         }
         log.clear();
         self.hosts[host].app_log = log;

@@ -1,0 +1,124 @@
+//! Who looks on while a run goes: a watcher, and a wire that segments are put through.
+
+use crate::network::{Direction, Hop};
+use crate::setup::{Setup, Snapshot, Watch, Who};
+use crate::wire::Wire;
+use plait_app::AppEvent;
+use plait_base::{ConnId, PathId, Span, Time};
+use plait_core::{Detail, Event};
+use plait_wire::Segment;
+
+/// See the module. They change nothing.
+pub(super) struct Onlookers<'a> {
+    setup: &'a Setup,
+    /// `None` where nobody watches.
+    watch: Option<&'a mut dyn Watch>,
+    /// `None` where segments stay as they are.
+    wire: Option<Box<Wire>>,
+    /// Somebody looks at segments.
+    segments: bool,
+    /// The first invariant that was violated.
+    pub(super) violation: Option<String>,
+}
+
+impl<'a> Onlookers<'a> {
+    pub(super) fn new(setup: &'a Setup, watch: Option<&'a mut dyn Watch>) -> Onlookers<'a> {
+        let wire = Wire::new(setup);
+        let segments = watch.is_some() || wire.is_some();
+        Onlookers { setup, watch, wire, segments, violation: None }
+    }
+
+    /// Which events the watcher wants; measures are made from the least.
+    pub(super) fn detail(&self) -> Detail {
+        self.watch.as_ref().map_or(Detail::Measures, |watch| watch.detail())
+    }
+
+    /// Notes a violation, if it is the first.
+    pub(super) fn violated(&mut self, now: Time, what: impl FnOnce() -> String) {
+        self.violation.get_or_insert_with(|| format!("{now:?}: {}", what()));
+    }
+
+    fn watch_of(&mut self, pair: usize) -> Option<&mut (dyn Watch + 'a)> {
+        match &mut self.watch {
+            Some(watch) if !self.setup.pairs[pair].background => Some(&mut **watch),
+            _ => None,
+        }
+    }
+
+    /// A segment was sent, delivered or dropped. False where it violates an invariant.
+    #[inline(always)]
+    pub(super) fn on_segment(
+        &mut self,
+        now: Time,
+        hop: Hop,
+        pair: usize,
+        path: PathId,
+        way: Direction,
+        segment: &Segment,
+    ) -> bool {
+        !self.segments || self.look_at(now, hop, pair, path, way, segment)
+    }
+
+    #[cold]
+    fn look_at(
+        &mut self,
+        now: Time,
+        hop: Hop,
+        pair: usize,
+        path: PathId,
+        way: Direction,
+        segment: &Segment,
+    ) -> bool {
+        if let Some(watch) = self.watch_of(pair) {
+            watch.on_segment(now, hop, path, way, segment);
+        }
+        let crosses = match hop {
+            Hop::Sent => true,
+            Hop::Delivered => self.setup.meddles(path),
+            Hop::Dropped(_) => false,
+        };
+        if crosses
+            && let Some(wire) = &mut self.wire
+            && let Err(what) = wire.cross(pair, path, way, segment)
+        {
+            self.violated(now, || what);
+        }
+        self.violation.is_none()
+    }
+
+    /// The cores of a connection's end have said something.
+    #[inline(always)]
+    pub(super) fn on_core(&mut self, now: Time, who: Who, said: &[(ConnId, Event)]) {
+        if self.watch.is_some() {
+            self.show_core(now, who, said);
+        }
+    }
+
+    #[inline(never)]
+    fn show_core(&mut self, now: Time, who: Who, said: &[(ConnId, Event)]) {
+        if let Some(watch) = self.watch_of(who.pair) {
+            said.iter().for_each(|(_, event)| watch.on_core(now, who, event));
+        }
+    }
+
+    /// An app has said something.
+    #[inline]
+    pub(super) fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let Some(watch) = self.watch_of(who.pair) {
+            watch.on_app(now, who, event);
+        }
+    }
+
+    /// How often the watcher wants a sample.
+    pub(super) fn interval(&self) -> Option<Span> {
+        self.watch.as_ref().and_then(|watch| watch.interval())
+    }
+
+    /// The state at an instant. False where the watcher has seen enough.
+    pub(super) fn on_sample(&mut self, at: Time, snapshot: &Snapshot) -> bool {
+        self.watch.as_mut().is_none_or(|watch| {
+            watch.on_sample(at, snapshot);
+            watch.goes_on()
+        })
+    }
+}
