@@ -75,12 +75,13 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "lte-verizon",
-        summary: "LTE (Verizon): 10 Mbit/s, 45 ms, a buffer of more than a second, no loss",
-        rate: Rate::from_bps(10_000_000),
+        summary: "LTE (Verizon): 4 Mbit/s, 45 ms, a buffer of two seconds, no loss",
+        // RTTs under load of Tables 2 and 6 (92 to 625 ms), and a tail that ends at two seconds.
+        rate: Rate::from_bps(4_000_000),
         wander: None,
         rtt: Span::from_millis(45),
         jitter: Span::ZERO,
-        queue_bytes: 1_500_000,
+        queue_bytes: 1_000_000,
         loss: Chance::NEVER,
     },
     Profile {
