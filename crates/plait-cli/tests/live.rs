@@ -46,6 +46,7 @@ fn main() {
         let via = [0, 1].map(|path| format!("{}@c{path}", family.guest(path)));
         trials.push(Trial::test(name, move || proxied(family, &via)));
     }
+    trials.push(Trial::test("a_client_that_says_nothing_costs_nothing", idle));
     trials.push(Trial::test("what_the_doctor_prescribes_helps", doctor));
     let no_nft = Command::new("nft").arg("-v").output().is_err();
     if no_nft {
@@ -572,6 +573,39 @@ fn fallen_back() -> Result<(), Failed> {
     assert_eq!(counts, ["1"], "{metrics:#?}");
     server.kill()?;
     server.wait()?;
+    Ok(())
+}
+
+/// A server sleeps while its clients have nothing to say, however long ago their service was dialled.
+fn idle() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let local = SocketAddr::new([127, 0, 0, 1].into(), 0);
+    let served = Service::start(&bed.server, local, Speaks::Tcp, 1)?;
+    let listen = SocketAddr::new(bed.family.service(), 80);
+    let mut server = bed.server.within(|| serve(listen, served.address, &[]))?;
+    // Hundredths of a second that it has had of processors.
+    let used = || -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", server.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        [11, 12].map(|at: usize| fields[at].parse::<u64>().unwrap()).iter().sum()
+    };
+    let mut idle = 0;
+    bed.client.within(|| {
+        // Both subflows are there, and the service waits for the rest of the line.
+        let mut stream = kernel::request(listen, Speaks::Over(2), ["get ", "1000"])?;
+        let before = used();
+        std::thread::sleep(Duration::from_secs(2));
+        idle = used() - before;
+        stream.write_all(b"\n")?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes)?;
+        assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(1000)));
+        std::io::Result::Ok(())
+    })??;
+    served.join();
+    server.kill()?;
+    server.wait()?;
+    assert!(idle < 20, "{idle} hundredths of a second");
     Ok(())
 }
 

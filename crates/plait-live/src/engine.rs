@@ -226,8 +226,9 @@ impl Engine {
     }
 
     /// Relays a connection from now on.
-    pub(crate) fn add(&mut self, relay: Relay) -> io::Result<()> {
-        let (read, write) = relay.interest();
+    pub(crate) fn add(&mut self, mut relay: Relay) -> io::Result<()> {
+        relay.watched = relay.interest();
+        let (read, write) = relay.watched;
         self.poller.add(&relay.socket, u64::from(relay.conn.0), read, write)?;
         self.again.push(relay.conn);
         self.relays.insert(relay.conn, relay);
@@ -237,14 +238,14 @@ impl Engine {
     /// Lets a relay move what it can.
     fn relay(&mut self, conn: ConnId) {
         let Some(relay) = self.relays.get_mut(&conn) else { return };
-        let before = relay.interest();
         let now = self.stack.clock.now();
         let course = relay.turn(now, &mut self.stack.endpoint, &mut self.piece);
-        let after = relay.interest();
+        let wanted = relay.interest();
         let course = match course {
-            Ok(course) if before != after => {
+            Ok(course) if relay.watched != wanted => {
                 let token = u64::from(conn.0);
-                let changed = self.poller.change(&relay.socket, token, after.0, after.1);
+                relay.watched = wanted;
+                let changed = self.poller.change(&relay.socket, token, wanted.0, wanted.1);
                 changed.map(|()| course)
             }
             course => course,

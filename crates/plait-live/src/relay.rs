@@ -68,6 +68,8 @@ pub(crate) enum Course {
 pub(crate) struct Relay {
     pub(crate) conn: ConnId,
     pub(crate) socket: Socket,
+    /// What the socket is being watched for: reading, writing.
+    pub(crate) watched: (bool, bool),
     /// The socket is not connected yet.
     connecting: bool,
     to_socket: Rest,
@@ -93,6 +95,7 @@ impl Relay {
         Relay {
             conn,
             socket,
+            watched: (false, false),
             connecting,
             to_socket: Rest::default(),
             to_peer: Rest::default(),

@@ -1,6 +1,7 @@
 //! Runs whose times count. On a machine that is busy with other things they would measure how long
 //! programs wait for a core; so for as long as they last, they go before all others.
 
+use super::until;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,12 +38,18 @@ pub fn raise_emulators() {
     if !ON.load(Ordering::Relaxed) {
         return;
     }
-    for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
-        let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-        if name.trim() == "emulator" {
-            set(&["-f", "-p", EMULATOR], &task.file_name().to_string_lossy());
+    // A thread has its name once it runs.
+    until("an emulator", || {
+        let mut found = false;
+        for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
+            let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            if name.trim() == "emulator" {
+                found = true;
+                set(&["-f", "-p", EMULATOR], &task.file_name().to_string_lossy());
+            }
         }
-    }
+        found
+    });
 }
 
 fn own() -> String {
