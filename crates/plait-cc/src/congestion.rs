@@ -36,6 +36,10 @@ pub struct Congestion {
     algorithm: Box<dyn Algorithm>,
     /// [`Algorithm::watches`].
     watches: bool,
+    /// [`Algorithm::couples`].
+    couples: bool,
+    /// Whether there is an [`Algorithm::fixed_window`].
+    is_fixed: bool,
     cwnd: u64,
     /// Fraction of a byte that belongs to `cwnd`, from 0 to below 1.
     fraction: f64,
@@ -59,6 +63,8 @@ impl Congestion {
         let mut congestion = Congestion {
             sizes,
             watches: algorithm.watches(),
+            couples: algorithm.couples(),
+            is_fixed: algorithm.fixed_window(sizes.mss.max(1)).is_some(),
             algorithm,
             cwnd: sizes.initial_bytes(),
             fraction: 0.0,
@@ -138,7 +144,7 @@ impl Congestion {
     /// Whether the algorithm reads the siblings: [`Algorithm::couples`].
     #[must_use]
     pub fn couples(&self) -> bool {
-        self.algorithm.couples()
+        self.couples
     }
 
     /// Whether the window is below its threshold, outside recovery.
@@ -163,7 +169,7 @@ impl Congestion {
     /// Whether the window never moves.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
-        self.fixed().is_some()
+        self.is_fixed
     }
 
     /// The greater of the bytes acknowledged since the last loss and between the last two.
