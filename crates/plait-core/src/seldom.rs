@@ -30,6 +30,12 @@ impl<T> DerefMut for Seldom<T> {
 }
 
 impl<T> Seldom<T> {
+    /// Whether it holds nothing, and takes no memory.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(crate) fn push(&mut self, item: T) {
         self.0.get_or_insert_default().push(item);
     }
@@ -83,13 +89,14 @@ mod tests {
     fn it_is_a_word_that_holds_nothing_once_it_is_empty() {
         assert_eq!(size_of::<Seldom<[u64; 9]>>(), size_of::<usize>());
         let mut list = Seldom::default();
-        assert!(list.is_empty() && list.remove(0).is_none());
+        assert!(list.is_empty() && list[..].is_empty() && list.remove(0).is_none());
         list.extend([1, 2, 3]);
         list.retain(|it| *it != 2);
         list[1] += 1;
         assert_eq!(list[..], [1, 4]);
         assert_eq!((list.remove(2), list.remove(0)), (None, Some(1)));
         assert_eq!((list.remove(0), list.0.is_none()), (Some(4), true));
+        assert!(list.is_empty());
         list.push(5);
         assert_eq!(list.take(), [5]);
         assert!(list.0.is_none() && Seldom::<u8>::from(Vec::new()).0.is_none());

@@ -341,6 +341,13 @@ const fn words(len: u32) -> u32 {
 impl Options {
     /// Takes every option out.
     pub fn clear(&mut self) {
+        self.clear_inline();
+        self.mptcp = None;
+    }
+
+    /// Takes every option out that is not behind a pointer.
+    #[inline]
+    pub fn clear_inline(&mut self) {
         // Field by field: the room of SACK blocks need not be written.
         self.mss = None;
         self.window_scale = None;
@@ -348,7 +355,6 @@ impl Options {
         self.timestamps = None;
         self.sack.truncate(0);
         self.dss = None;
-        self.mptcp = None;
     }
 
     /// Bytes of all options, each padded with NOPs to whole words as common stacks do: MSS 4,

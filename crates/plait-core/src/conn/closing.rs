@@ -4,6 +4,7 @@
 use super::Connection;
 use super::fastclose::FastClose;
 use crate::planted::{Planted, planted};
+use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use plait_base::Slim;
 
@@ -112,6 +113,6 @@ impl Connection {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         // A last DATA_ACK that may have to be told again is like TIME-WAIT.
         let waits = self.waits() && !self.closing.done();
-        self.subflows.iter().all(|s| gone(s.state) && !s.owes.rst) && !waits
+        self.subflows.iter().all(|s| gone(s.state) && !s.owes.has(Debt::Rst)) && !waits
     }
 }

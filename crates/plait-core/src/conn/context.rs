@@ -143,13 +143,22 @@ impl SpareSegments {
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
         self.kept = self.kept.saturating_add(1);
         if self.spare.len() < SpareSegments::MOST {
-            segment.payload = Payload::Empty;
-            segment.options.clear();
+            if matches!(segment.payload, Payload::Bytes { .. }) || segment.options.mptcp.is_some() {
+                SpareSegments::let_go(&mut segment);
+            }
+            segment.options.clear_inline();
             if self.spare.len() == self.spare.capacity() {
                 self.spare.reserve(SpareSegments::STRIDE.max(3 * self.spare.len()));
             }
             self.spare.push(segment);
         }
+    }
+
+    /// Lets go what a segment refers to.
+    #[cold]
+    fn let_go(segment: &mut Segment) {
+        segment.payload = Payload::Empty;
+        segment.options.mptcp = None;
     }
 
     /// A segment that was kept. Where there is none, three times as many are made as there are
@@ -172,7 +181,7 @@ impl SpareSegments {
 }
 
 impl Context<'_> {
-    /// A segment without options and payload. Its header is not blank: every field is to be set.
+    /// A segment without options. Its header and its payload are not blank: every field is to be set.
     pub(crate) fn blank_segment(&mut self) -> Box<Segment> {
         self.spare.take()
     }

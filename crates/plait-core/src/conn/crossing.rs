@@ -4,6 +4,7 @@
 use super::handshake::take_syn;
 use super::{Connection, Context, Mode};
 use crate::tcp::clock::before;
+use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Address;
 use plait_wire::Segment;
@@ -19,7 +20,7 @@ impl Connection {
         self.mode = Mode::Plain;
         take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
         subflow.step(Step::SynCrossed);
-        subflow.owes.syn = true;
+        subflow.owes.add(Debt::Syn);
         self.window.update(0, u64::from(syn.window));
     }
 
@@ -33,7 +34,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.ack != expected {
-            subflow.owes.stray = Some(segment.ack);
+            subflow.owes.add_stray(segment.ack);
             return;
         }
         if segment.seq != subflow.shake.irs {

@@ -7,6 +7,7 @@ use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
 use crate::planted::{Planted, planted};
+use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -37,14 +38,15 @@ impl Connection {
 
     #[inline(always)]
     fn look(&mut self) {
-        let mut rounds = Rounds { known: true, ..Rounds::default() };
+        let (mut owed, mut lost, mut acks, mut idle) = (0, 0, false, false);
         for subflow in &self.subflows {
-            rounds.owed |= subflow.owes.urgent();
-            rounds.lost |= subflow.tx.lost_segments() > 0;
-            rounds.acks |= subflow.owes.ack;
-            rounds.idle |= subflow.is_quiet();
+            owed |= subflow.owes.debts();
+            lost |= subflow.tx.lost_segments();
+            acks |= subflow.owes.ack;
+            idle |= subflow.is_quiet();
         }
-        self.rounds = rounds;
+        let (owed, lost) = (owed != 0, lost != 0);
+        self.rounds = Rounds { known: true, owed, lost, acks, spent: false, idle };
     }
 
     /// Whether the segment that was made last is known to be the last one for now.
@@ -101,41 +103,41 @@ impl Connection {
             if !subflow.owes.urgent() {
                 continue;
             }
-            if core::mem::take(&mut subflow.owes.rst) {
+            if subflow.owes.take(Debt::Rst) {
                 // It may have been all that the connection was kept for.
                 self.changed = true;
                 return Some(self.build_rst(index));
             }
-            if core::mem::take(&mut subflow.owes.fast_close) {
+            if subflow.owes.take(Debt::FastClose) {
                 return Some(self.build_fast_close(ctx, index));
             }
-            if let Some(seq) = subflow.owes.stray.take() {
+            if let Some(seq) = subflow.owes.take_stray() {
                 return Some(self.build_stray_rst(index, seq));
             }
-            if subflow.owes.fail || subflow.owes.infinite {
+            if subflow.owes.has(Debt::Fail) || subflow.owes.has(Debt::Infinite) {
                 return Some(self.build_fallback_signal(ctx, index));
             }
-            if core::mem::take(&mut subflow.owes.syn) {
+            if subflow.owes.take(Debt::Syn) {
                 let again = ctx.now + self.syn_retry(index);
                 self.subflows[index].timers.set(Timer::Rto, again);
                 return Some(self.build_syn(ctx.now, index));
             }
-            if core::mem::take(&mut subflow.owes.join_ack) {
+            if subflow.owes.take(Debt::JoinAck) {
                 let seq = subflow.tx.nxt();
                 return Some(self.pure_ack(ctx, index, seq));
             }
-            if core::mem::take(&mut subflow.owes.window_probe) {
+            if subflow.owes.take(Debt::WindowProbe) {
                 // One below the left edge: the peer answers with its window and takes nothing.
                 let seq = subflow.tx.una().saturating_sub(1);
                 return Some(self.pure_ack(ctx, index, seq));
             }
-            if core::mem::take(&mut subflow.owes.path_probe)
+            if subflow.owes.take(Debt::PathProbe)
                 && let Some(sent) = subflow.tx.first().copied()
             {
                 let again = (sent.seq, sent.dsn, sent.len, sent.fin);
                 return Some(self.resend(ctx, index, again, Carry::Retransmission));
             }
-            if core::mem::take(&mut subflow.owes.tail_probe)
+            if subflow.owes.take(Debt::TailProbe)
                 && let Some(sent) = subflow.tx.last().copied()
             {
                 return Some(self.resend(

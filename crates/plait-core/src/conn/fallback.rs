@@ -9,7 +9,7 @@
 use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::Event;
-use crate::tcp::owes::Cause;
+use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::State;
 use plait_base::{ByteRange, SubflowId, unwrap32};
 use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
@@ -231,7 +231,7 @@ impl Connection {
             let (now, log, recv) = (ctx.now, &mut ctx.log, &mut self.recv);
             let id = SubflowId(index as u8);
             verifier.release(&mut |dsn, payload: Payload, at| {
-                recv.insert(now, dsn, payload, at, id, &mut |run| log.emit(run.event()));
+                recv.insert(now, dsn, &payload, at, id, &mut |run| log.emit(run.event()));
             });
             self.subflows[index].owes.ack = true;
             self.news = true;
@@ -287,7 +287,8 @@ impl Connection {
             self.receive_plain(ctx, index);
             // A peer that has begun to join may think that another subflow was used. Acknowledgements
             // may come through where segments with data do not.
-            self.subflows[index].owes.infinite = self.subflows.len() > 1;
+            let several = self.subflows.len() > 1;
+            self.subflows[index].owes.set(Debt::Infinite, several);
             return self.send_plain(index);
         }
         let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
@@ -394,7 +395,7 @@ impl Connection {
         }
         self.begin(ctx, index, FallbackCause::Checksum);
         self.fallback.receiving = Receiving::Failing { dsn, retries: 0 };
-        self.subflows[index].owes.fail = true;
+        self.subflows[index].owes.add(Debt::Fail);
         self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto());
     }
 
@@ -412,7 +413,7 @@ impl Connection {
         let open = |s: &crate::tcp::subflow::Subflow| s.state != State::Closed;
         let Some(index) = self.subflows.iter().position(open) else { return };
         if again {
-            self.subflows[index].owes.fail = true;
+            self.subflows[index].owes.add(Debt::Fail);
             self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto().times(wait));
         } else {
             self.reset_failed(ctx, index, dsn);
@@ -433,9 +434,11 @@ impl Connection {
             return self.reset_failed(ctx, index, nxt);
         }
         let owes = &mut self.subflows[index].owes;
-        owes.infinite = true;
+        owes.add(Debt::Infinite);
         // One that has told its own needs no second.
-        owes.fail |= self.fallback.receiving == Receiving::Mapped;
+        if self.fallback.receiving == Receiving::Mapped {
+            owes.add(Debt::Fail);
+        }
         self.begin(ctx, index, FallbackCause::Checksum);
         self.send_plain(index);
     }

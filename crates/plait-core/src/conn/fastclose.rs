@@ -4,7 +4,7 @@
 
 use super::timeouts::ConnectionTimers;
 use super::{Connection, Context};
-use crate::tcp::owes::{Cause, Owes};
+use crate::tcp::owes::{Cause, Debt, Owes};
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
 use plait_base::SubflowId;
@@ -52,7 +52,7 @@ impl Connection {
         self.closing.fast = Some(FastClose { carrier: subflow.id, retries: 0 });
         subflow.tx.abandon();
         subflow.timers.clear_all();
-        subflow.owes = Owes { fast_close: true, ..Owes::default() };
+        subflow.owes = Owes::only(Debt::FastClose);
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
     }
 
@@ -95,7 +95,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
-        subflow.owes.fast_close = true;
+        subflow.owes.add(Debt::FastClose);
     }
 
     /// Resets a subflow and tells why.

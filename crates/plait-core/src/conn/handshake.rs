@@ -3,7 +3,7 @@
 use super::joins::Joins;
 use super::{Connection, ConnectionSpec, Context, FallbackCause, Mode};
 use crate::config::JoinTiming;
-use crate::tcp::owes::Cause;
+use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
@@ -65,7 +65,7 @@ impl Connection {
                 conn.add_subflow(SubflowId(0), *address, State::SynSent, shake);
                 let path = conn.spec.paths.iter().find(|config| config.path == address.path);
                 conn.subflows[0].standing.backup = path.is_some_and(|config| config.backup);
-                conn.subflows[0].owes.syn = true;
+                conn.subflows[0].owes.add(Debt::Syn);
                 conn.start_joins(ctx);
             }
             Opening::Passive { address, syn, after } => {
@@ -76,7 +76,7 @@ impl Connection {
                 take_syn(&mut shake, syn, conn.spec.config.unsaid_mss);
                 conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynReceived, shake);
-                conn.subflows[0].owes.syn = true;
+                conn.subflows[0].owes.add(Debt::Syn);
                 conn.window.update(0, u64::from(syn.window));
                 if listen_syn(syn) != Asks::Multipath {
                     conn.start_plain(ctx, FallbackCause::Syn);
@@ -124,7 +124,7 @@ impl Connection {
         self.add_subflow(id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.standing.peer_backup = join.backup;
-        subflow.owes.syn = true;
+        subflow.owes.add(Debt::Syn);
         true
     }
 
@@ -199,7 +199,7 @@ impl Connection {
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.flags.has(Flags::ACK) && segment.ack != expected {
             // RFC 9293 section 3.10.7.3: the peer is in another conversation.
-            subflow.owes.stray = Some(segment.ack);
+            subflow.owes.add_stray(segment.ack);
             return;
         }
         if !segment.flags.has(Flags::SYN) {
@@ -285,7 +285,9 @@ impl Connection {
         if segment.flags.has(Flags::SYN) {
             // The peer did not get our SYN/ACK.
             let may = self.challenges.take(ctx);
-            self.subflows[index].owes.syn |= may;
+            if may {
+                self.subflows[index].owes.add(Debt::Syn);
+            }
             return false;
         }
         if !segment.flags.has(Flags::ACK) {
@@ -293,7 +295,7 @@ impl Connection {
         }
         if segment.ack != expected {
             // RFC 9293 section 3.10.7.4, fifth check.
-            self.subflows[index].owes.stray = Some(segment.ack);
+            self.subflows[index].owes.add_stray(segment.ack);
             return false;
         }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {

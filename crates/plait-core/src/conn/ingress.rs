@@ -5,7 +5,6 @@ use crate::event::{Detail, Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::tcp::acked::{Acked, Heard};
 use crate::tcp::owes::Cause;
-use crate::tcp::recv::AckDue;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Told;
 use crate::tcp::timer::Timer;
@@ -28,6 +27,14 @@ impl Connection {
     /// Takes in a segment for the subflow at `index`.
     #[inline(always)]
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        if !self.handle_expected(ctx, index, segment) {
+            self.handle_any(ctx, index, segment);
+        }
+    }
+
+    /// Takes in a segment that may be anything.
+    #[inline(never)]
+    fn handle_any(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);
         }
@@ -120,17 +127,8 @@ impl Connection {
         if self.failed {
             return;
         }
-        let old_una = self.queue.una();
-        self.on_subflow_ack(ctx, index, segment, ack);
-        self.on_data_ack(ctx, index, segment, ack);
-        if self.queue.una() > old_una {
-            let new = self.queue.una();
-            ctx.emit(Event::DataAcked { old: old_una, new });
-            if self.scheduling.needs.data_acks {
-                let edge = self.queue.last_edge();
-                self.notify_scheduler(ctx, Notice::DataAck { old: old_una, new, edge });
-            }
-        }
+        let edge = self.acknowledged_data(segment, ack);
+        self.on_acknowledgements(ctx, index, segment, ack, edge);
         self.on_payload(ctx, index, segment, seq);
         if segment.flags.has(Flags::FIN) {
             self.on_fin(ctx, index, seq + u64::from(segment.payload.len()));
@@ -160,6 +158,32 @@ impl Connection {
         }
     }
 
+    /// Takes in what a segment acknowledges: sequence numbers below `ack`, and data below `edge`
+    /// where it tells of any.
+    #[inline(always)]
+    pub(super) fn on_acknowledgements(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        ack: u64,
+        edge: Option<u64>,
+    ) {
+        let old = self.queue.una();
+        self.on_subflow_ack(ctx, index, segment, ack);
+        if let Some(edge) = edge {
+            self.on_data_ack(ctx, index, segment, edge);
+        }
+        let new = self.queue.una();
+        if new > old {
+            ctx.emit(Event::DataAcked { old, new });
+            if self.scheduling.needs.data_acks {
+                let edge = self.queue.last_edge();
+                self.notify_scheduler(ctx, Notice::DataAck { old, new, edge });
+            }
+        }
+    }
+
     /// Acknowledgement of the subflow's own sequence space.
     fn on_subflow_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
         let subflow = &mut self.subflows[index];
@@ -179,6 +203,11 @@ impl Connection {
             }
             return;
         }
+        let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let echo = stamps.map(|stamps| stamps.echo);
+        if blocks.is_empty() {
+            return self.on_heard(ctx, index, &Heard { ack, blocks: &[], dsack: None, echo });
+        }
         let mut ranges = [ByteRange::default(); 4];
         let iss = subflow.shake.iss;
         for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
@@ -192,13 +221,14 @@ impl Connection {
         let dsack = ranges.first().copied().filter(|first| {
             first.end <= ack || ranges.get(1).is_some_and(|second| second.covers(*first))
         });
-        let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
-        let echo = stamps.map(|stamps| stamps.echo);
-        let heard = Heard { ack: ack.max(una), blocks: ranges, dsack, echo };
-        let mss = self.mss();
-        let mut acked = Acked::default();
+        self.on_heard(ctx, index, &Heard { ack: ack.max(una), blocks: ranges, dsack, echo });
+    }
+
+    #[inline(never)]
+    fn on_heard(&mut self, ctx: &mut Context<'_>, index: usize, heard: &Heard<'_>) {
+        let (mss, mut acked) = (self.mss, Acked::default());
         self.with_flows(index, |subflow, flows| {
-            subflow.on_ack(ctx.now, &heard, flows, mss, &mut acked);
+            subflow.on_ack(ctx.now, heard, flows, mss, &mut acked);
         });
         self.after_ack(ctx, index, &acked);
     }
@@ -257,36 +287,33 @@ impl Connection {
         self.scheduling.on_acked(id);
     }
 
-    /// Acknowledgement of the data, and the window beside it.
-    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
-        let plain = self.sends_plain();
-        let edge = match self.mode {
+    /// The DSN up to which a segment acknowledges data, if it does.
+    fn acknowledged_data(&self, segment: &Segment, ack: u64) -> Option<u64> {
+        match self.mode {
             // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
             // An acknowledgement from before our first byte says nothing.
-            _ if plain => match ack.checked_sub(1) {
-                Some(edge) => edge.min(self.queue.nxt()),
-                None => return,
-            },
+            _ if self.sends_plain() => Some(ack.checked_sub(1)?.min(self.queue.nxt())),
             Mode::Multipath | Mode::Plain => {
-                let Some(data_ack) = segment.options.dss.as_ref().and_then(|dss| dss.data_ack)
-                else {
-                    return;
-                };
-                let near = self.queue.una();
-                if data_ack.long {
+                let data_ack = segment.options.dss.as_ref()?.data_ack?;
+                Some(if data_ack.long {
                     data_ack.value.wrapping_sub(self.keys.first_dsn)
                 } else {
                     let low = (data_ack.value as u32).wrapping_sub(self.keys.first_dsn as u32);
-                    unwrap32(low, near)
-                }
+                    unwrap32(low, self.queue.una())
+                })
             }
-            Mode::Offered => return,
-        };
+            Mode::Offered => None,
+        }
+    }
+
+    /// Acknowledgement of the data below `edge`, and the window beside it.
+    #[inline(always)]
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: u64) {
         let sent = self.data_fin_edge().unwrap_or(self.queue.nxt());
         if edge > sent {
             return;
         }
-        if !plain && self.data_fin_edge() == Some(edge) {
+        if self.data_fin_edge() == Some(edge) && !self.sends_plain() {
             self.on_fin_acked();
         }
         let freed = self.queue.on_data_ack(edge);
@@ -400,7 +427,7 @@ impl Connection {
         let mut duplicate = 0;
         let mut deliver = |dsn: u64, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
-            duplicate -= recv.insert(now, dsn, payload, at, id, &mut |run| {
+            duplicate -= recv.insert(now, dsn, &payload, at, id, &mut |run| {
                 log.emit(run.event());
             });
         };
@@ -413,24 +440,24 @@ impl Connection {
                 })
             }),
         };
-        match due {
-            AckDue::Now => subflow.owes.ack = true,
-            AckDue::Later if !subflow.timers.is_set(Timer::Ack) => {
-                subflow.timers.set(Timer::Ack, now + crate::Config::ACK_DELAY);
-            }
-            AckDue::Later => {}
-        }
+        subflow.note_due(now, due);
         if told {
             ctx.emit(Event::DataArrived { subflow: id, data, duplicate });
         }
         if self.checksums {
             self.on_verified(ctx, index);
         }
+        self.after_data(now, index, before);
+    }
+
+    /// Data was taken in, and it may be more than `before` that can be read.
+    #[inline(always)]
+    pub(super) fn after_data(&mut self, now: Time, index: usize, before: u64) {
         if self.recv.nxt() > before {
             self.news = true;
             if self.recv.is_tuned(now) {
                 let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
-                self.recv.retune(now, longest.unwrap_or_default(), mss);
+                self.recv.retune(now, longest.unwrap_or_default(), self.mss);
             }
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.

@@ -1,6 +1,7 @@
 //! What must hold after every event (`--check` and every test that drives a connection).
 
 use super::Connection;
+use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -83,7 +84,7 @@ impl Connection {
                 State::SynSent | State::SynReceived => true,
                 _ => !s.tx.is_empty() || s.shake.initiator && !s.standing.joined,
             };
-            let owed = s.owes.syn || s.owes.join_ack || s.owes.ack;
+            let owed = s.owes.has(Debt::Syn) || s.owes.has(Debt::JoinAck) || s.owes.ack;
             waits && !owed && !s.timers.is_set(Timer::Rto)
         };
         let subflow = self.subflows.iter().find(forgotten)?;

@@ -12,6 +12,7 @@ mod closing;
 mod context;
 mod crossing;
 mod egress;
+mod expected;
 mod fallback;
 mod fastclose;
 mod handshake;
@@ -47,7 +48,7 @@ use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::event::Event;
 use crate::stats::{SubflowStats, Totals};
-use crate::tcp::owes::Owes;
+use crate::tcp::owes::{Debt, Owes};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use addresses::Addresses;
@@ -283,13 +284,14 @@ impl Connection {
 
     /// Whether there is a slot for a subflow.
     fn has_room(&self) -> bool {
-        let free = |s: &Subflow| s.state == State::Closed && !s.owes.rst;
+        let free = |s: &Subflow| s.state == State::Closed && !s.owes.has(Debt::Rst);
         self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
     }
 
     /// A slot for a subflow: that of a closed one, or a new one.
     fn free_slot(&mut self) -> Option<SubflowId> {
-        let closed = self.subflows.iter().position(|s| s.state == State::Closed && !s.owes.rst);
+        let closed =
+            self.subflows.iter().position(|s| s.state == State::Closed && !s.owes.has(Debt::Rst));
         match closed {
             Some(index) => {
                 let id = SubflowId(index as u8);
@@ -328,15 +330,27 @@ impl Connection {
         self.mode == Mode::Plain
     }
 
-    /// Index of the subflow that `address` belongs to.
-    pub(crate) fn find(&self, address: Address) -> Option<usize> {
-        let open = |s: &Subflow| s.address == address && (s.state != State::Closed || s.owes.rst);
+    /// Index of the subflow that `address` belongs to, `likely` as a rule.
+    #[inline(always)]
+    pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
+        let is_open = |s: &Subflow| s.state != State::Closed || s.owes.has(Debt::Rst);
+        let open = |s: &Subflow| s.address == address && is_open(s);
+        let index = usize::from(likely);
+        let first = self.subflows.iter().take(index).all(|s| s.address != address);
+        if first && self.subflows.get(index).is_some_and(open) {
+            return Some(index);
+        }
         self.subflows.iter().position(open)
+    }
+
+    /// The subflows that are not closed, and their addresses.
+    pub(crate) fn open_subflows(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
+        self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| (s.id, s.address))
     }
 
     /// The addresses of the subflows that are not closed.
     pub(crate) fn open_addresses(&self) -> impl Iterator<Item = Address> + '_ {
-        self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| s.address)
+        self.open_subflows().map(|(_, address)| address)
     }
 
     /// The token that MP_JOIN names this connection by.
@@ -360,7 +374,8 @@ impl Connection {
     fn with_flows<R>(&mut self, index: usize, f: impl FnOnce(&mut Subflow, Flows<'_>) -> R) -> R {
         let subflow = &mut self.subflows[index];
         if !subflow.cc.couples() {
-            let own = [subflow.flow()];
+            // Of its own entry a controller reads the RTT alone.
+            let own = [Flow { srtt: subflow.rtt.srtt(), ..NO_FLOW }];
             return f(subflow, Flows { all: &own, own: 0 });
         }
         let mut all = [NO_FLOW; SubflowId::MAX];
@@ -379,7 +394,8 @@ impl Connection {
         }
         self.changed = true;
         let was_joined = subflow.standing.joined;
-        subflow.owes = Owes { rst: tell_peer, ..Owes::default() };
+        subflow.owes = Owes::default();
+        subflow.owes.set(Debt::Rst, tell_peer);
         subflow.step(Step::Aborted);
         subflow.standing.joined = false;
         let id = subflow.id;

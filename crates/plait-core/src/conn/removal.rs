@@ -3,7 +3,7 @@
 use super::joins::Target;
 use super::{Connection, Context, Mode};
 use crate::seldom::Seldom;
-use crate::tcp::owes::Cause;
+use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::subflow::Address;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -154,7 +154,7 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         subflow.standing.pf = true;
-        subflow.owes.window_probe = true;
+        subflow.owes.add(Debt::WindowProbe);
         let until = ctx.now + subflow.rtt.base_rto();
         self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
         self.reinject_outstanding(index);
@@ -177,7 +177,7 @@ impl Connection {
                 }
                 check.left -= 1;
                 check.until = ctx.now + subflow.rtt.base_rto();
-                subflow.owes.window_probe = true;
+                subflow.owes.add(Debt::WindowProbe);
             }
             self.addresses.removals.checks.push(check);
         }

@@ -5,6 +5,7 @@ use super::timeouts::ConnectionTimers;
 use super::{Connection, Context, FallbackCause, Keys, Mode};
 use crate::config::PathConfig;
 use crate::data::window::SendWindow;
+use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
 use plait_base::SubflowId;
@@ -73,7 +74,7 @@ impl Connection {
         for _ in 0..usize::from(self.dials) / self.spec.paths.len().max(1) {
             subflow.rtt.back_off();
         }
-        subflow.owes.syn = true;
+        subflow.owes.add(Debt::Syn);
         self.start_from(address);
         self.arm_release(ctx);
     }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::data::window::scale_for;
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::StampClock;
+use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use alloc::boxed::Box;
@@ -118,37 +119,39 @@ impl Connection {
         self.recv.on_advertised(field << scale);
         let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > 0);
         let data_ack = self.keys.peer_first_dsn.wrapping_add(self.recv.nxt() + ahead);
-        let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
-        let checksum = mapping.and_then(|range| self.checksum(range, seq, &payload));
+        let checksum = match mapping {
+            Some(range) if self.checksums => self.checksum(range, seq, &payload),
+            _ => None,
+        };
         let signals = self.has_ack_option(index);
         // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
         // join has no DSS until it is proven.
-        let mapped = mapping.is_some() && data_len.is_none();
-        let has_dss = multipath && (!signals || mapped);
-        let first_dsn = self.keys.first_dsn;
-        let subflow = &mut self.subflows[index];
-        let stamps = Timestamps { value: subflow.clock.at(ctx.now), echo: subflow.shake.ts_recent };
+        let has_dss = multipath && (!signals || mapping.is_some_and(|range| range.start > 0));
         let mut segment = ctx.blank_segment();
         let options = &mut segment.options;
-        options.timestamps = subflow.shake.offer.timestamps.then_some(stamps);
         if has_dss {
-            options.dss = Some(Dss {
-                data_ack: (!receives_plain)
-                    .then_some(DataAck { value: data_ack & 0xffff_ffff, long: false }),
-                mapping: mapping.map(|range| Mapping {
-                    dsn: first_dsn.wrapping_add(range.start) & 0xffff_ffff,
+            let data_ack = DataAck { value: data_ack & 0xffff_ffff, long: false };
+            let dss = options.dss.insert(Dss::default());
+            dss.data_ack = (!receives_plain).then_some(data_ack);
+            if let Some(range) = mapping {
+                dss.mapping = Some(Mapping {
+                    dsn: self.keys.first_dsn.wrapping_add(range.start) & 0xffff_ffff,
                     long: false,
                     ssn: seq as u32,
                     len: range.len() as u16,
                     checksum,
-                }),
-                data_fin: false,
-            });
+                });
+            }
         }
         if signals && (!has_dss || mapping.is_none()) {
+            let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
             options.mptcp = self.ack_option(index, data_len, checksum).map(Box::new);
         }
         let subflow = &mut self.subflows[index];
+        if subflow.shake.offer.timestamps {
+            let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
+            options.timestamps = Some(Timestamps { value, echo });
+        }
         if subflow.shake.offer.sack && subflow.rx.has_sack() {
             // A superpacket is cut into full segments, which have room for as much.
             let most =
@@ -219,8 +222,8 @@ impl Connection {
         index: usize,
     ) -> Transmit {
         let subflow = &mut self.subflows[index];
-        let fail = core::mem::take(&mut subflow.owes.fail);
-        let infinite = core::mem::take(&mut subflow.owes.infinite);
+        let fail = subflow.owes.take(Debt::Fail);
+        let infinite = subflow.owes.take(Debt::Infinite);
         let seq = subflow.tx.nxt();
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let options = &mut transmit.segment.options;

@@ -4,7 +4,7 @@ use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::tcp::host_queue;
-use crate::tcp::owes::Cause;
+use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{Timer, Timers};
 use core::ops::{Deref, DerefMut};
@@ -142,7 +142,7 @@ impl Connection {
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
         match timer {
             Timer::Rto => self.on_rto(ctx, index),
-            Timer::Tail => self.subflows[index].owes.tail_probe = true,
+            Timer::Tail => self.subflows[index].owes.add(Debt::TailProbe),
             Timer::Ack => self.subflows[index].owes.ack = true,
             Timer::TimeWait => {
                 self.changed = true;
@@ -218,7 +218,7 @@ impl Connection {
             subflow.rtt.back_off();
             let again = ctx.now + subflow.rtt.rto();
             subflow.timers.set(Timer::Rto, again);
-            subflow.owes.join_ack = true;
+            subflow.owes.add(Debt::JoinAck);
             subflow.shake.retries += 1;
             if subflow.shake.retries > SYN_RETRIES {
                 self.kill_subflow(ctx, index, true);
@@ -261,7 +261,7 @@ impl Connection {
         if subflow.shake.retries > SYN_RETRIES && !patient || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
         }
-        subflow.owes.syn = true;
+        subflow.owes.add(Debt::Syn);
         // A join may have taken the place of a first subflow that is gone.
         let first = index == 0 && !subflow.shake.join;
         if first && subflow.state == State::SynSent && self.client {
@@ -297,7 +297,7 @@ impl Connection {
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
             if let Some(index) = self.best_for_signal() {
-                self.subflows[index].owes.window_probe = true;
+                self.subflows[index].owes.add(Debt::WindowProbe);
             }
             self.scheduling.wake();
         }

@@ -189,7 +189,7 @@ impl Reassembly {
         &mut self,
         now: Time,
         dsn: u64,
-        payload: Payload,
+        payload: &Payload,
         at: Time,
         subflow: SubflowId,
         on_readable: &mut impl FnMut(Readable),
@@ -204,10 +204,13 @@ impl Reassembly {
             self.hold(range, at, subflow, payload)
         } else if self.held.is_empty() {
             let new = range.end - self.nxt;
-            self.deliver(now, &Held { range, at, subflow, payload }, range.end, on_readable);
+            self.deliver(range.start, payload, range.end, &mut |data| {
+                on_readable(Readable { data, waited: now.since(at), subflow });
+            });
             new
         } else {
-            self.insert_in_order(now, &Held { range, at, subflow, payload }, on_readable)
+            let run = Held { range, at, subflow, payload: payload.clone() };
+            self.insert_in_order(now, &run, on_readable)
         };
         if self.fin.is_some() {
             self.try_finish();
@@ -228,47 +231,64 @@ impl Reassembly {
             let gap_end = self.held.front().map_or(u64::MAX, |held| held.range.start);
             let end = run.range.end.min(gap_end);
             new += end.saturating_sub(self.nxt);
-            self.deliver(now, run, end, on_readable);
+            self.deliver_held(now, run, end, on_readable);
             if self.held.front().is_none_or(|held| held.range.start > self.nxt) {
                 return new;
             }
             if let Some(held) = self.held.pop_front() {
-                self.deliver(now, &held, held.range.end, on_readable);
+                self.deliver_held(now, &held, held.range.end, on_readable);
             }
         }
     }
 
     /// Makes readable what of `held` is new and below `end`.
-    #[inline]
-    fn deliver(
+    fn deliver_held(
         &mut self,
         now: Time,
         held: &Held,
         end: u64,
         on_readable: &mut impl FnMut(Readable),
     ) {
+        let Held { range, at, subflow, ref payload } = *held;
+        self.deliver(range.start, payload, end, &mut |data| {
+            on_readable(Readable { data, waited: now.since(at), subflow });
+        });
+    }
+
+    /// Makes readable what of a run that starts at `start` is new and below `end`.
+    #[inline(always)]
+    fn deliver(
+        &mut self,
+        start: u64,
+        payload: &Payload,
+        end: u64,
+        on_readable: &mut impl FnMut(ByteRange),
+    ) {
         if end <= self.nxt {
             return;
         }
-        let skip = self.nxt - held.range.start;
-        let data = ByteRange::new(self.nxt, end);
+        let skip = self.nxt - start;
+        let data = ByteRange { start: self.nxt, end };
         self.nxt = end;
-        if let Payload::Pattern { offset, .. } | Payload::Edited { offset, .. } = held.payload
-            && offset != held.range.start
-        {
-            self.misplaced.get_or_insert_with(|| Box::new(data));
+        match payload {
+            Payload::Pattern { offset, .. } | Payload::Edited { offset, .. } => {
+                if *offset != start {
+                    self.misplaced.get_or_insert_with(|| Box::new(data));
+                }
+            }
+            Payload::Bytes { .. } => {
+                self.ready.push_back(payload.slice(skip as u32, data.len() as u32));
+            }
+            Payload::Empty => {}
         }
-        if matches!(held.payload, Payload::Bytes { .. }) {
-            self.ready.push_back(held.payload.slice(skip as u32, data.len() as u32));
-        }
-        on_readable(Readable { data, waited: now.since(held.at), subflow: held.subflow });
+        on_readable(data);
     }
 
     /// Holds the parts of `range` that are not held yet.
-    fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: Payload) -> u64 {
+    fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
             reserve_ahead(&mut self.held, 512);
-            self.held.push_back(Held { range, at, subflow, payload });
+            self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
             return range.len();
         }
         let mut index = self.held.partition_point(|held| held.range.end <= range.start);
@@ -353,7 +373,7 @@ mod tests {
                 let payload = Payload::from_bytes(&source[start as usize..end as usize]);
                 let mut runs = Vec::new();
                 let new = reassembly.insert(
-                    Time::ZERO, start, payload, Time::ZERO, SubflowId(0), &mut |run| runs.push(run.data),
+                    Time::ZERO, start, &payload, Time::ZERO, SubflowId(0), &mut |run| runs.push(run.data),
                 );
                 let fresh = (start..end).filter(|byte| model.insert(*byte)).count() as u64;
                 prop_assert_eq!(new, fresh);

@@ -75,7 +75,10 @@ impl SendQueue {
 
     /// Bytes assigned to `subflow` and not sent.
     pub(crate) fn assigned(&self, subflow: SubflowId) -> u64 {
-        self.assigned.get(subflow.index()).map_or(0, RangeSet::len)
+        match self.planned {
+            0 => 0,
+            _ => self.assigned.get(subflow.index()).map_or(0, RangeSet::len),
+        }
     }
 
     /// Everything written was sent at least once.

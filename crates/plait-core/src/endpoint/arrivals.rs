@@ -74,7 +74,7 @@ impl Endpoint {
         let Some(id) = self.connections.oldest_half_open() else { return };
         let Some(record) = self.connections.record(id) else { return };
         for address in record.addresses.drain(..) {
-            if self.addresses.get(&address) == Some(&id) {
+            if self.addresses.get(&address).is_some_and(|known| known.conn == id) {
                 self.addresses.remove(&address);
             }
         }

@@ -34,6 +34,14 @@ const MAX_PARKED: usize = 16;
 /// First of the ephemeral ports (RFC 6335 section 6).
 pub(crate) const FIRST_PORT: u16 = 49_152;
 
+/// Whose conversation an address is.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    conn: ConnId,
+    /// The subflow that had it when the books were last brought up to date.
+    subflow: u8,
+}
+
 /// A host's transport without I/O.
 ///
 /// The driver gives time and segments and takes segments and wake-up times:
@@ -50,7 +58,7 @@ pub(crate) const FIRST_PORT: u16 = 49_152;
 pub struct Endpoint {
     connections: Records,
     /// By [`Address::key`].
-    addresses: BTreeMap<u64, ConnId>,
+    addresses: BTreeMap<u64, Known>,
     listeners: BTreeMap<u16, Arc<ConnectionSpec>>,
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
@@ -229,15 +237,15 @@ impl Endpoint {
         let Some(record) = self.connections.record(id) else { return };
         let Record { conn, addresses, token, .. } = record;
         for address in addresses.drain(..) {
-            if self.addresses.get(&address) == Some(&id) {
+            if self.addresses.get(&address).is_some_and(|known| known.conn == id) {
                 self.addresses.remove(&address);
             }
         }
         self.shared.tokens.remove(token);
-        addresses.extend(conn.open_addresses().map(Address::key));
         *token = conn.token();
-        for address in addresses {
-            self.addresses.insert(*address, id);
+        for (subflow, address) in conn.open_subflows() {
+            addresses.push(address.key());
+            self.addresses.insert(address.key(), Known { conn: id, subflow: subflow.0 });
         }
         self.shared.tokens.insert(*token, id);
         if conn.is_gone() {
@@ -256,13 +264,13 @@ impl Endpoint {
             && !segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
         let known = self.addresses.get(&address.key()).copied();
-        if opens && let Some(id) = known {
+        if opens && let Some(Known { conn: id, .. }) = known {
             let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
             if let Some(after) = left.flatten() {
                 return self.on_syn(now, address, segment, Some(after));
             }
         }
-        if let Some(id) = known {
+        if let Some(Known { conn: id, subflow }) = known {
             if self.check
                 && let Some((audit, conn)) = self.audit(id)
             {
@@ -270,7 +278,7 @@ impl Endpoint {
             }
             let accepted = self.with(now, id, |conn, ctx| {
                 let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
-                if let Some(index) = conn.find(address) {
+                if let Some(index) = conn.find(address, subflow) {
                     conn.handle(ctx, index, segment);
                 }
                 // The peer may have no data: its end can come with the last ACK of the handshake.

@@ -19,45 +19,95 @@ impl Default for Cause {
     }
 }
 
+/// What a subflow may owe besides data and an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Debt {
+    /// SYN or SYN/ACK, according to the state.
+    Syn,
+    /// A pure ACK that repeats the third ACK of MP_JOIN.
+    JoinAck,
+    Rst,
+    /// A RST for a segment that acknowledges what we never sent.
+    Stray,
+    /// An ACK with MP_FASTCLOSE.
+    FastClose,
+    /// An ACK with MP_FAIL.
+    Fail,
+    /// An ACK with the infinite mapping.
+    Infinite,
+    /// A retransmission of the last segment, whatever the window says.
+    TailProbe,
+    /// A segment that makes the peer tell its window.
+    WindowProbe,
+    /// The first segment that is not acknowledged, to a path that is silent.
+    PathProbe,
+}
+
 /// Segments a subflow owes besides data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Owes {
-    /// SYN or SYN/ACK, according to the state.
-    pub(crate) syn: bool,
     pub(crate) ack: bool,
-    /// A pure ACK that repeats the third ACK of MP_JOIN.
-    pub(crate) join_ack: bool,
-    pub(crate) rst: bool,
-    /// What it tells.
+    /// A bit for each [`Debt`]: with every segment somebody asks whether there is any.
+    debts: u16,
+    /// What the segment acknowledges that a [`Debt::Stray`] answers.
+    stray: u32,
+    /// What a RST tells.
     pub(crate) cause: Cause,
-    /// A RST for a segment that acknowledges this number, which we never sent.
-    pub(crate) stray: Option<u32>,
-    /// An ACK with MP_FASTCLOSE.
-    pub(crate) fast_close: bool,
-    /// An ACK with MP_FAIL.
-    pub(crate) fail: bool,
-    /// An ACK with the infinite mapping.
-    pub(crate) infinite: bool,
-    /// A retransmission of the last segment, whatever the window says.
-    pub(crate) tail_probe: bool,
-    /// A segment that makes the peer tell its window.
-    pub(crate) window_probe: bool,
-    /// The first segment that is not acknowledged, to a path that is silent.
-    pub(crate) path_probe: bool,
 }
 
 impl Owes {
+    /// One debt and nothing else.
+    pub(crate) fn only(debt: Debt) -> Owes {
+        let mut owes = Owes::default();
+        owes.add(debt);
+        owes
+    }
+
     /// Whether anything but an acknowledgement is owed.
     pub(crate) const fn urgent(self) -> bool {
-        self.syn
-            | self.stray.is_some()
-            | self.join_ack
-            | self.rst
-            | self.fast_close
-            | self.fail
-            | self.infinite
-            | self.tail_probe
-            | self.window_probe
-            | self.path_probe
+        self.debts != 0
+    }
+
+    /// A bit for each that is owed beside an acknowledgement.
+    pub(crate) const fn debts(self) -> u16 {
+        self.debts
+    }
+
+    pub(crate) const fn has(self, debt: Debt) -> bool {
+        self.debts & 1 << debt as u16 != 0
+    }
+
+    pub(crate) const fn add(&mut self, debt: Debt) {
+        self.debts |= 1 << debt as u16;
+    }
+
+    /// Adds a debt, or drops it.
+    pub(crate) const fn set(&mut self, debt: Debt, owed: bool) {
+        self.debts = self.debts & !(1 << debt as u16) | (owed as u16) << debt as u16;
+    }
+
+    /// Pays a debt; false where there was none.
+    pub(crate) const fn take(&mut self, debt: Debt) -> bool {
+        let there = self.has(debt);
+        self.set(debt, false);
+        there
+    }
+
+    /// A RST is owed for a segment that acknowledges `seq`, which we never sent.
+    pub(crate) const fn add_stray(&mut self, seq: u32) {
+        self.add(Debt::Stray);
+        self.stray = seq;
+    }
+
+    /// Pays it, with that number.
+    pub(crate) fn take_stray(&mut self) -> Option<u32> {
+        self.take(Debt::Stray).then_some(self.stray)
+    }
+
+    /// A subflow that is closed owes its reset at most.
+    pub(crate) fn keep_reset(&mut self) {
+        let rst = self.has(Debt::Rst);
+        *self = Owes { cause: self.cause, ..Owes::default() };
+        self.set(Debt::Rst, rst);
     }
 }

@@ -77,6 +77,12 @@ impl Receiver {
         self.holes.as_ref().is_some_and(|it| !it.held.is_empty())
     }
 
+    /// Whether nothing that has come waits for data before it, neither data nor a FIN.
+    #[inline]
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.holes.as_ref().is_none_or(|it| it.held.is_empty() && it.fin.is_none())
+    }
+
     /// Whether nothing of `range` is new.
     pub(crate) fn has(&self, range: ByteRange) -> bool {
         range.end <= self.nxt || self.holes.as_ref().is_some_and(|it| it.ranges.covers(range))
@@ -150,6 +156,23 @@ impl Receiver {
             self.release(&mut deliver);
             return AckDue::Now;
         }
+        self.due(mss)
+    }
+
+    /// [`Receiver::accept`] for `len` bytes that come next, all of them new, where nothing waits
+    /// behind a hole: the caller delivers them.
+    #[inline(always)]
+    pub(crate) fn accept_next(&mut self, dsn: u64, len: u64, mss: u64) -> AckDue {
+        debug_assert!(self.is_in_order());
+        self.unacked = self.unacked.saturating_add(len as u32);
+        self.nxt += len;
+        self.end_dsn = dsn + len;
+        self.due(mss)
+    }
+
+    /// When data in order is to be acknowledged.
+    #[inline(always)]
+    fn due(&mut self, mss: u64) -> AckDue {
         if self.quick > 0 {
             self.quick -= 1;
             return AckDue::Now;

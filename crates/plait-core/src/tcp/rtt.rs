@@ -95,7 +95,10 @@ impl Rtt {
 
     /// The timeout now in force.
     pub(crate) fn rto(&self) -> Span {
-        self.base_rto().times(1 << self.backoff.min(16)).min(MAX)
+        match self.backoff {
+            0 => self.base_rto(),
+            doubled => self.base_rto().times(1 << doubled.min(16)).min(MAX),
+        }
     }
 
     /// A timeout expired: the next one is twice as long (RFC 6298 section 5.5).

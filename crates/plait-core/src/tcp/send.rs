@@ -201,21 +201,17 @@ impl TxRing {
     }
 
     fn pop_acked(&mut self, ack: u64, outcome: &mut AckOutcome) {
-        while let Some(front) = self.ring.front() {
-            if front.end() > ack {
-                break;
-            }
-            let sent = *front;
-            self.ring.pop_front();
+        let before = self.highest_delivered;
+        while let Some(sent) = self.ring.front().filter(|front| front.end() <= ack) {
             match sent.whereabouts {
                 Whereabouts::InFlight => self.inflight -= u64::from(sent.len),
                 Whereabouts::Lost => self.lost -= 1,
-                Whereabouts::Sacked => {
-                    self.sacked_segments -= 1;
-                    continue;
-                }
+                Whereabouts::Sacked => self.sacked_segments -= 1,
             }
-            note_delivered(&sent, self.highest_delivered, outcome);
+            if sent.whereabouts != Whereabouts::Sacked {
+                note_delivered(sent, before, outcome);
+            }
+            self.ring.pop_front();
         }
     }
 

@@ -10,7 +10,7 @@ use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
 use crate::tcp::mappings::Mappings;
 use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
-use crate::tcp::recv::Receiver;
+use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::TxRing;
 use crate::tcp::state::{State, Step};
@@ -228,7 +228,7 @@ impl Subflow {
         }
         if self.state == State::Closed {
             self.timers.clear_all();
-            self.owes = Owes { rst: self.owes.rst, cause: self.owes.cause, ..Owes::default() };
+            self.owes.keep_reset();
         }
     }
 
@@ -291,6 +291,18 @@ impl Subflow {
         let live = self.state.synchronised() && self.standing.joined && !self.standing.pf;
         let rests = self.is_backup() && self.tx.is_empty();
         self.cc.flow(self.rtt.srtt(), live && !rests)
+    }
+
+    /// Data was taken in that is to be acknowledged.
+    #[inline(always)]
+    pub(crate) fn note_due(&mut self, now: Time, due: AckDue) {
+        match due {
+            AckDue::Now => self.owes.ack = true,
+            AckDue::Later if !self.timers.is_set(Timer::Ack) => {
+                self.timers.set(Timer::Ack, now + Config::ACK_DELAY);
+            }
+            AckDue::Later => {}
+        }
     }
 
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.

@@ -1,0 +1,154 @@
+//! The segment that comes next, as nearly all do (header prediction): one look at its fields tells
+//! that data in order, or an acknowledgement alone, is all there is to it, and what else it could be is
+//! not asked one by one. Whatever is not as expected takes the long way, from its beginning.
+
+use super::{Connection, Context, Mode};
+use crate::event::{Detail, Event};
+use crate::tcp::clock::before;
+use crate::tcp::subflow::Subflow;
+use plait_base::{ByteRange, unwrap32};
+use plait_wire::{DataAck, Flags, Mapping, Segment};
+
+/// The flags that tell more than data and an acknowledgement, and the one that must be there.
+const TELLING: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0;
+
+impl Connection {
+    /// Takes in a segment for the subflow at `index`, if it is the one that is expected. False where
+    /// it is not; then nothing has changed.
+    #[inline(never)]
+    pub(super) fn handle_expected(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+    ) -> bool {
+        let Some(dss) = &segment.options.dss else { return false };
+        let (false, Some(DataAck { value, long: false })) = (dss.data_fin, dss.data_ack) else {
+            return false;
+        };
+        let alone = segment.flags.0 & TELLING == Flags::ACK.0 && segment.options.mptcp.is_none();
+        if !alone || !self.is_settled() {
+            return false;
+        }
+        let subflow = &self.subflows[index];
+        let next = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
+        if segment.seq != next || !is_steady(subflow) || is_old(subflow, segment) {
+            return false;
+        }
+        let acked = (value as u32).wrapping_sub(self.keys.first_dsn as u32);
+        match &dss.mapping {
+            None if segment.payload.is_empty() => {
+                let una = subflow.tx.una();
+                let ack = unwrap32(segment.ack.wrapping_sub(subflow.shake.iss), una);
+                if ack < una || ack > subflow.tx.nxt() {
+                    return false;
+                }
+                self.fallback.on_dss();
+                note_stamp(&mut self.subflows[index], segment);
+                let edge = unwrap32(acked, self.queue.una());
+                self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
+                true
+            }
+            Some(map) => {
+                self.tells_no_news(index, segment, acked) && {
+                    self.take_next(ctx, index, segment, map)
+                }
+            }
+            None => false,
+        }
+    }
+
+    /// Whether both ends speak Multipath TCP and know it, without checksums and without windows of
+    /// subflows.
+    #[inline(always)]
+    fn is_settled(&self) -> bool {
+        let unsettled = self.failed
+            | self.checksums
+            | self.falls_back()
+            | self.spec.config.subflow_windows
+            | self.closing.fast.is_some();
+        let settled = self.mode == Mode::Multipath && self.joins.peer_dss_seen && !unsettled;
+        debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
+        settled
+    }
+
+    /// Whether a segment with data repeats what is known of our own data: it is acknowledged as far
+    /// as before, up to `acked` (the low half of a DSN), and the window ends where it did.
+    #[inline(always)]
+    fn tells_no_news(&self, index: usize, segment: &Segment, acked: u32) -> bool {
+        let subflow = &self.subflows[index];
+        let (una, window) =
+            (self.queue.una(), u64::from(segment.window) << subflow.shake.peer_scale);
+        segment.ack == subflow.shake.iss.wrapping_add(subflow.tx.una() as u32)
+            && segment.options.sack.count() == 0
+            && acked == una as u32
+            && una + window <= self.window.end()
+            && window <= self.window.largest()
+    }
+
+    /// Takes in the data of the segment that comes next, if `map` maps all of it and nothing else.
+    #[inline(always)]
+    fn take_next(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        map: &Mapping,
+    ) -> bool {
+        let Connection { subflows, recv, keys, fallback, mss, .. } = self;
+        let subflow = &mut subflows[index];
+        let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
+        if map.long || map.ssn != seq as u32 || len == 0 || segment.payload.len() != map.len.into()
+        {
+            return false;
+        }
+        let low = (map.dsn as u32).wrapping_sub(keys.peer_first_dsn as u32);
+        let before = recv.nxt();
+        let dsn = unwrap32(low, before);
+        let Some(end) = dsn.checked_add(len) else { return false };
+        if recv.is_crowded() || end > recv.right_edge() {
+            return false;
+        }
+        fallback.on_dss();
+        note_stamp(subflow, segment);
+        subflow.standing.unmapped = 0;
+        let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
+        let due = subflow.rx.accept_next(dsn, len, *mss);
+        subflow.note_due(now, due);
+        let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
+            log.emit(run.event());
+        });
+        if log.detail == Detail::Everything {
+            let data = ByteRange::new(dsn, end);
+            log.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
+        }
+        self.after_data(now, index, before);
+        true
+    }
+}
+
+/// The peer's clock, to be echoed.
+#[inline(always)]
+fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
+    if let Some(stamp) = &segment.options.timestamps
+        && subflow.shake.offer.timestamps
+    {
+        subflow.shake.ts_recent = stamp.value;
+    }
+}
+
+/// Whether a subflow is neither beginning nor ending nor silent, and nothing of the peer's waits on it.
+#[inline(always)]
+fn is_steady(subflow: &Subflow) -> bool {
+    debug_assert!(subflow.verifier.is_none());
+    let standing = &subflow.standing;
+    subflow.state.takes_data() && standing.joined && !standing.pf && subflow.rx.is_in_order()
+}
+
+/// Whether the segment is older than one that was read (RFC 7323 section 5.3).
+#[inline(always)]
+fn is_old(subflow: &Subflow, segment: &Segment) -> bool {
+    let shake = &subflow.shake;
+    let stamps = segment.options.timestamps.as_ref();
+    stamps.is_some_and(|it| shake.offer.timestamps && before(it.value, shake.ts_recent))
+}
