@@ -61,24 +61,38 @@ pub struct LeftEdge {
     pub again: bool,
 }
 
+/// When a scheduler is asked where there is nothing but new data to send, and no subflow that could take
+/// a segment of it. Whoever is not asked answers with [`Decision::Wait`] for none in particular, and
+/// would remember nothing of having been asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhenFull {
+    /// It need not be asked.
+    Never,
+    /// Once after more has changed of the subflows than what their sending changes: round trips, loss
+    /// recovery, whether they live.
+    Anew,
+    /// Each time.
+    Always,
+}
+
 /// What a scheduler needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
     /// [`Notice::DataAck`]: there is one for every few segments, and each costs a fresh view.
     pub data_acks: bool,
-    /// To be asked where there is nothing but new data to send, and no subflow that could take a
-    /// segment of it. Those that do not always answer with [`Decision::Wait`] for none in
-    /// particular, and remember nothing of having been asked.
-    pub when_full: bool,
+    /// When to be asked although all subflows are full.
+    pub when_full: WhenFull,
     /// [`SubflowView::pacing_rate`]: it costs a division.
     pub pacing_rate: bool,
 }
 
 impl Needs {
     /// Everything.
-    pub const ALL: Needs = Needs { data_acks: true, when_full: true, pacing_rate: true };
+    pub const ALL: Needs =
+        Needs { data_acks: true, when_full: WhenFull::Always, pacing_rate: true };
     /// Nothing beyond the view of the windows and round trips.
-    pub const LEAST: Needs = Needs { data_acks: false, when_full: false, pacing_rate: false };
+    pub const LEAST: Needs =
+        Needs { data_acks: false, when_full: WhenFull::Never, pacing_rate: false };
 }
 
 /// A packet scheduler.

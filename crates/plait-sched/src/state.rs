@@ -52,13 +52,19 @@ impl<T: Clone + Default> BySubflow<T> {
     }
 
     /// What is remembered of a subflow. The first that is of a new one makes room for it.
+    #[inline]
     pub(crate) fn of(&mut self, id: SubflowId) -> &mut T {
         let at = id.index();
         if at >= self.0.len() {
-            self.0.reserve_exact(at + 1 - self.0.len());
-            self.0.resize(at + 1, T::default());
+            self.make_room(at + 1);
         }
         &mut self.0[at]
+    }
+
+    #[cold]
+    fn make_room(&mut self, subflows: usize) {
+        self.0.reserve_exact(subflows - self.0.len());
+        self.0.resize(subflows, T::default());
     }
 
     /// All that is remembered, by id.

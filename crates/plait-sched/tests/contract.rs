@@ -9,7 +9,7 @@ use model::{MSS, Model, subflow};
 use plait_base::{ByteRange, RangeSet, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, ConnectionView, DECORATORS, Decision, Kind, LeftEdge, Notice, Outcome, Param, Reason,
-    SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View, What,
+    SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View, What, WhenFull,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -579,9 +579,14 @@ proptest! {
                 out.clear();
                 let before = state(&*scheduler);
                 let decision = scheduler.schedule(&view, &mut out);
-                if !scheduler.needs().when_full && is_full(&view) {
+                let when_full = scheduler.needs().when_full;
+                if when_full != WhenFull::Always && is_full(&view) {
                     prop_assert!(matches!(decision, Decision::Wait { on: None, .. }), "{spec}");
-                    prop_assert_eq!(before, state(&*scheduler));
+                    let asked = state(&*scheduler);
+                    prop_assert!(when_full == WhenFull::Anew || before == asked, "{spec}");
+                    out.clear();
+                    prop_assert_eq!(decision, scheduler.schedule(&view, &mut out));
+                    prop_assert_eq!(asked, state(&*scheduler));
                 }
                 if let Decision::Send { subflow, .. } = decision {
                     let chosen = view.subflow(subflow).unwrap();

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     ConnectionView, Decision, Effect, Needs, Notice, Reason, Scheduler, SubflowView, View, What,
+    WhenFull,
 };
 
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
@@ -306,7 +307,12 @@ impl Connection {
     /// Whether the answer is known without a question: there is new data and nothing else, and no
     /// subflow can take a segment of it. Whoever listens to decisions hears the scheduler itself.
     fn is_full(&self, ctx: &Context<'_>) -> bool {
-        !self.scheduling.needs.when_full
+        let known = match self.scheduling.needs.when_full {
+            WhenFull::Never => true,
+            WhenFull::Anew => !self.scheduling.views.unseen,
+            WhenFull::Always => false,
+        };
+        known
             && self.scheduling.warm_up.is_none()
             && ctx.log.detail != Detail::Everything
             && self.queue.unsent() > 0
@@ -324,6 +330,7 @@ impl Connection {
     fn ask(&mut self, ctx: &mut Context<'_>, explained: bool) -> Decision {
         let (now, number) = (ctx.now, self.scheduling.decisions);
         let outcome = &mut ctx.outcome;
+        self.scheduling.views.unseen = false;
         self.with_view(now, |deciding, view| {
             outcome.clear();
             (outcome.explain, outcome.number) = (explained, number);

@@ -18,6 +18,8 @@ pub(super) struct Views {
     pub(super) stale: Stale,
     /// What all have in common: the size of a segment, and whether this is plain TCP.
     common: (u32, bool),
+    /// More has changed since the scheduler was last asked than what subflows change by sending.
+    pub(super) unseen: bool,
 }
 
 /// Views that are out of date.
@@ -38,7 +40,7 @@ impl Stale {
 
 impl Views {
     pub(super) fn new() -> Views {
-        Views { list: Vec::new(), stale: Stale::ALL, common: (0, false) }
+        Views { list: Vec::new(), stale: Stale::ALL, common: (0, false), unseen: true }
     }
 
     /// Payload bytes of a full segment when the views were made.
@@ -59,7 +61,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn subflow_view(&self, subflow: &Subflow) -> SubflowView {
+    fn subflow_view(&self, subflow: &Subflow, mss: u32) -> SubflowView {
         SubflowView {
             id: subflow.id,
             open: subflow.state.sends_data(),
@@ -67,7 +69,7 @@ impl Connection {
             backup: subflow.is_backup(),
             pf: subflow.standing.pf,
             ca: self.ca(subflow),
-            mss: self.segment_size() as u32,
+            mss,
             cwnd: subflow.uncapped_cwnd(),
             cap: subflow.standing.cap,
             ssthresh: subflow.cc.ssthresh(),
@@ -96,8 +98,8 @@ impl Connection {
 
     /// Makes a view anew where it stands: made elsewhere, all of it would be copied.
     #[inline(never)]
-    fn renew(&self, view: &mut SubflowView) {
-        *view = self.subflow_view(&self.subflows[view.id.index()]);
+    fn renew(&self, view: &mut SubflowView, mss: u32) {
+        *view = self.subflow_view(&self.subflows[view.id.index()], mss);
     }
 
     /// Payload bytes of the next full segment: less than usual where the peer's whole window is
@@ -122,6 +124,7 @@ impl Connection {
     }
 
     /// Whether `subflow` waits for the host's queue, for its release time or for its window.
+    #[inline]
     pub(super) fn held_back(&self, subflow: &Subflow) -> bool {
         subflow.is_paced()
             || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
@@ -140,12 +143,18 @@ impl Connection {
         if (stale.acked.0 | stale.sent.0) == 0 {
             return;
         }
+        self.scheduling.views.unseen |= !stale.acked.is_empty();
         let mut views = core::mem::take(&mut self.scheduling.views.list);
+        let mut left = SubflowSet(stale.acked.0 | stale.sent.0);
         for view in &mut views {
             let id = view.id;
+            if !left.contains(id) {
+                continue;
+            }
+            left.remove(id);
             if stale.acked.contains(id) {
-                self.renew(view);
-            } else if stale.sent.contains(id) {
+                self.renew(view, common.0);
+            } else {
                 let subflow = &self.subflows[id.index()];
                 let held = self.held_back(subflow);
                 view.cwnd = subflow.uncapped_cwnd();
@@ -155,6 +164,9 @@ impl Connection {
                 view.last_send = subflow.last_send;
                 view.tsq_blocked = held;
             }
+            if left.is_empty() {
+                break;
+            }
         }
         self.scheduling.views.list = views;
     }
@@ -162,6 +174,7 @@ impl Connection {
     #[inline(never)]
     fn refresh_all_views(&mut self, now: Time) {
         let mut views = core::mem::take(&mut self.scheduling.views.list);
+        self.scheduling.views.unseen = true;
         views.clear();
         views.reserve_exact(self.subflows.len());
         for index in 0..self.subflows.len() {
@@ -170,7 +183,8 @@ impl Connection {
             }
             let subflow = &self.subflows[index];
             if subflow.standing.joined && subflow.state.synchronised() {
-                views.push(self.subflow_view(&self.subflows[index]));
+                let mss = self.scheduling.views.common.0;
+                views.push(self.subflow_view(&self.subflows[index], mss));
             }
         }
         self.scheduling.views.list = views;
@@ -179,7 +193,8 @@ impl Connection {
     /// Whether every view tells what one made now would.
     pub(super) fn views_are_fresh(&self) -> bool {
         let live = self.subflows.iter().filter(|s| s.standing.joined && s.state.synchronised());
-        live.map(|s| self.subflow_view(s)).eq(self.scheduling.views.list.iter().copied())
+        let mss = self.segment_size() as u32;
+        live.map(|s| self.subflow_view(s, mss)).eq(self.scheduling.views.list.iter().copied())
     }
 
     /// Windows of subflows that have been idle are brought down before the scheduler looks at them

@@ -5,7 +5,7 @@ use crate::rules;
 use crate::state;
 use crate::{
     Decision, Decorator, Effect, Kind, Needs, Notice, Outcome, Param, Params, Scheduler,
-    SubflowView, View,
+    SubflowView, View, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, Time};
@@ -204,7 +204,7 @@ impl Scheduler for Bm {
     }
 
     fn needs(&self) -> Needs {
-        Needs { when_full: true, ..self.base.needs() }
+        Needs { when_full: WhenFull::Always, ..self.base.needs() }
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -4,7 +4,7 @@ use crate::exact;
 use crate::rules::{self, Place};
 use crate::{
     CaState, Decision, Decorator, Effect, Kind, Needs, Notice, Outcome, Param, Params, Reason,
-    Scheduler, SentRange, SubflowView, View, What,
+    Scheduler, SentRange, SubflowView, View, What, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
@@ -220,7 +220,7 @@ impl Scheduler for Rp {
     }
 
     fn needs(&self) -> Needs {
-        Needs { when_full: true, ..self.base.needs() }
+        Needs { when_full: WhenFull::Always, ..self.base.needs() }
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -5,7 +5,7 @@ use crate::rules::{self, Task};
 use crate::state::BySubflow;
 use crate::{
     Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
-    View,
+    View, WhenFull,
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -265,7 +265,8 @@ fn packets_during(f: &SubflowView, rounds: u128) -> u128 {
 
 impl Scheduler for Blest {
     fn needs(&self) -> Needs {
-        Needs { when_full: true, ..Needs::LEAST }
+        // It takes the RTTs in with each question.
+        Needs { when_full: WhenFull::Anew, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

@@ -2,7 +2,9 @@
 
 use crate::ahead;
 use crate::rules::{self, Place, Task};
-use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, View};
+use crate::{
+    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, View, WhenFull,
+};
 use alloc::boxed::Box;
 use plait_base::SubflowSet;
 
@@ -55,7 +57,8 @@ impl MinRtt {
 
 impl Scheduler for MinRtt {
     fn needs(&self) -> Needs {
-        Needs { when_full: !self.tsq, ..Needs::LEAST }
+        let when_full = if self.tsq { WhenFull::Never } else { WhenFull::Always };
+        Needs { when_full, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {

@@ -3,6 +3,7 @@
 use crate::rules::{self, Task};
 use crate::{
     Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet};
@@ -162,7 +163,8 @@ impl RoundRobin {
 
 impl Scheduler for RoundRobin {
     fn needs(&self) -> Needs {
-        Needs { when_full: !self.cwnd_limited, ..Needs::LEAST }
+        let when_full = if self.cwnd_limited { WhenFull::Never } else { WhenFull::Always };
+        Needs { when_full, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
