@@ -53,6 +53,9 @@ pub struct Link {
     /// Nothing befalls packets but that they wait, or find no room: no outage, no loss, no fault, no
     /// managed queue, no cross traffic, and one delay for all.
     plain: bool,
+    /// Of what [`Link::try_pass`] took: delivered as well as offered, and counted in `counters` as neither.
+    passed_packets: u64,
+    passed_bytes: u64,
     counters: LinkCounters,
 }
 
@@ -191,6 +194,8 @@ impl Link {
             cross: cross.map(Box::new),
             heals: config.heals,
             plain,
+            passed_packets: 0,
+            passed_bytes: 0,
             counters: LinkCounters::default(),
         }
     }
@@ -246,18 +251,18 @@ impl Link {
         if !self.plain || !self.limit.admits_beside(&self.backlog, &self.service, at, size) {
             return None;
         }
-        self.counters.offered_packets += 1;
-        self.counters.offered_bytes += u64::from(size);
         let departs = self.service.serve(at, size);
         if departs > at {
             self.backlog.push(at, departs, size);
         }
         if departs == Time::NEVER {
+            self.counters.offered_packets += 1;
+            self.counters.offered_bytes += u64::from(size);
             self.counters.held_packets += 1;
             return Some(Time::NEVER);
         }
-        self.counters.delivered_packets += 1;
-        self.counters.delivered_bytes += u64::from(size);
+        self.passed_packets += 1;
+        self.passed_bytes += u64::from(size);
         Some(departs + self.delay)
     }
 
@@ -426,6 +431,13 @@ impl Link {
     /// What the link did so far.
     #[must_use]
     pub const fn counters(&self) -> LinkCounters {
-        self.counters
+        let counters = self.counters;
+        LinkCounters {
+            offered_packets: counters.offered_packets + self.passed_packets,
+            offered_bytes: counters.offered_bytes + self.passed_bytes,
+            delivered_packets: counters.delivered_packets + self.passed_packets,
+            delivered_bytes: counters.delivered_bytes + self.passed_bytes,
+            ..counters
+        }
     }
 }

@@ -24,12 +24,22 @@ impl Backlog {
     /// Removes what has departed by `now`.
     #[inline(never)]
     pub(crate) fn drain(&mut self, now: Time) {
-        while let Some(&(departs, size)) = self.ring.front() {
-            if departs > now {
-                break;
+        // Many at once: the ring is in at most two pieces.
+        loop {
+            let (front, _) = self.ring.as_slices();
+            let (mut gone, mut bytes) = (0, 0);
+            while let Some(&(departs, size)) = front.get(gone)
+                && departs <= now
+            {
+                bytes += u64::from(size);
+                gone += 1;
             }
-            self.bytes -= u64::from(size);
-            self.ring.pop_front();
+            let whole = gone == front.len();
+            self.bytes -= bytes;
+            self.ring.drain(..gone);
+            if gone == 0 || !whole {
+                return;
+            }
         }
     }
 
@@ -113,9 +123,12 @@ impl Limit {
 
     #[inline(always)]
     fn has_room(self, packets: usize, bytes: u64, size: u32, wait: impl Fn() -> Span) -> bool {
+        // That of nearly every link comes first.
+        if let Limit::Bytes(limit) = self {
+            return bytes + u64::from(size) <= limit;
+        }
         match self {
-            Limit::None => true,
-            Limit::Bytes(limit) => bytes + u64::from(size) <= limit,
+            Limit::None | Limit::Bytes(_) => true,
             Limit::Packets(limit) => packets < limit,
             Limit::Wait(limit) => wait() <= limit,
         }

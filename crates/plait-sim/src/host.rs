@@ -77,6 +77,7 @@ impl Host {
     }
 
     /// Lets the app at `place` act. Its events are in `app_log` afterwards.
+    #[inline]
     pub(crate) fn poll_app(&mut self, now: Time, place: usize) {
         let Host { endpoint, seats, app_log, .. } = self;
         let seat = &mut seats[place];
@@ -132,7 +133,10 @@ impl Host {
     /// The times at which apps want to be called, at which paths change or at which connections are
     /// dialled have changed.
     pub(crate) fn note_wakes(&mut self) {
-        self.apps_wake = self.seats.iter().fold(Time::NEVER, |first, seat| first.min(seat.wake));
+        self.apps_wake = match self.seats.as_slice() {
+            [seat] => seat.wake,
+            seats => seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER),
+        };
         self.own_wake = self.apps_wake.min(self.changes.next()).min(self.next_dial);
     }
 

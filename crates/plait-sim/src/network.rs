@@ -174,6 +174,7 @@ impl Network {
     }
 
     /// Takes a segment from a host. Hands it back with the cause if it is known to be dropped.
+    #[inline(always)]
     pub(crate) fn send(
         &mut self,
         queue: &mut EventQueue,
@@ -207,10 +208,14 @@ impl Network {
             self.pass_in(queue, now, index, task);
             return None;
         }
-        if self.ways[index].interferes && !self.arrives(queue, now, index) {
-            return None;
+        let mut way = &mut self.ways[index];
+        if way.interferes {
+            if !self.arrives(queue, now, index) {
+                return None;
+            }
+            way = &mut self.ways[index];
         }
-        let packet = self.ways[index].take_arrival(queue)?;
+        let packet = way.take_arrival(queue)?;
         Some(arrival(packet, index))
     }
 

@@ -128,6 +128,32 @@ impl Way {
         packet: Packet,
         size: u32,
     ) -> Option<(Packet, DropCause)> {
+        // Field by field: in nearly every case the packet need not be in memory before it is in the ring.
+        let Packet { stamp, segment, pair, path, corrupt, copied } = packet;
+        let passes = match self.sources.entries {
+            None => self.link.try_pass(stamp.at, size),
+            Some(_) => None,
+        };
+        let Some(arrives) = passes else {
+            let packet = Packet { stamp, segment, pair, path, corrupt, copied };
+            return self.enter_slowly(queue, packet, size);
+        };
+        // Otherwise the rate is zero for ever from here on.
+        if arrives != Time::NEVER {
+            let stamp = Stamp { at: arrives, ..stamp };
+            self.push(queue, Packet { stamp, segment, pair, path, corrupt, copied }, false);
+        }
+        None
+    }
+
+    /// The same where the packet enters later, or something may befall it.
+    #[inline(never)]
+    fn enter_slowly(
+        &mut self,
+        queue: &mut EventQueue,
+        packet: Packet,
+        size: u32,
+    ) -> Option<(Packet, DropCause)> {
         match self.sources.entries {
             None => self.offer(queue, packet, size),
             Some(entries) => {
@@ -137,7 +163,6 @@ impl Way {
         }
     }
 
-    #[inline(never)]
     fn await_entry(&mut self, queue: &mut EventQueue, packet: Packet, entries: usize) {
         let first = packet.stamp;
         let at = self.entering.partition_point(|other| other.stamp < first);
@@ -158,27 +183,7 @@ impl Way {
     }
 
     /// Offers a packet of `size` bytes to the link at its stamp, which never goes back.
-    #[inline(always)]
     pub(crate) fn offer(
-        &mut self,
-        queue: &mut EventQueue,
-        packet: Packet,
-        size: u32,
-    ) -> Option<(Packet, DropCause)> {
-        let Some(arrives) = self.link.try_pass(packet.stamp.at, size) else {
-            return self.try_offer(queue, packet, size);
-        };
-        // Otherwise the rate is zero for ever from here on.
-        if arrives != Time::NEVER {
-            let stamp = Stamp { at: arrives, ..packet.stamp };
-            self.push(queue, Packet { stamp, ..packet }, false);
-        }
-        None
-    }
-
-    /// The same where something may befall it.
-    #[inline(never)]
-    fn try_offer(
         &mut self,
         queue: &mut EventQueue,
         packet: Packet,

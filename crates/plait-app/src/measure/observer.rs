@@ -114,11 +114,6 @@ impl Observer {
     #[inline]
     fn on_sender(&mut self, now: Time, event: &Event) {
         match event {
-            Event::SubflowUp { subflow, path, .. } => {
-                if let Some(route) = self.route.get_mut(subflow.index()) {
-                    *route = Some(*path);
-                }
-            }
             Event::DataSent { subflow, data, carry } => {
                 self.sent(*subflow, *data, *carry);
                 if let Some((playback, path)) = self.playback(*subflow) {
@@ -133,6 +128,19 @@ impl Observer {
                 }
                 if let Some((playback, path)) = self.playback(*subflow) {
                     playback.on_flight(now, *subflow, path, *inflight);
+                }
+            }
+            seldom => self.on_seldom(now, seldom),
+        }
+    }
+
+    /// What a sender does not say for every packet.
+    #[inline(never)]
+    fn on_seldom(&mut self, now: Time, event: &Event) {
+        match event {
+            Event::SubflowUp { subflow, path, .. } => {
+                if let Some(route) = self.route.get_mut(subflow.index()) {
+                    *route = Some(*path);
                 }
             }
             Event::Blocked(cause) => self.blocked.turn(now, *cause),
@@ -239,17 +247,13 @@ impl Observer {
         if subflow.index() < SubflowId::MAX {
             self.sent.active.insert(subflow);
         }
-        match carry {
-            Carry::New => {
-                self.sent.first += bytes;
-                if let Some(path) = self.path(subflow) {
-                    path.first += bytes;
-                }
+        if carry == Carry::New {
+            self.sent.first += bytes;
+            if let Some(path) = self.path(subflow) {
+                path.first += bytes;
             }
-            Carry::Retransmission | Carry::TailProbe => self.sent.retransmitted += bytes,
-            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => {
-                self.sent.reinjected += bytes;
-            }
+        } else {
+            self.sent.again(carry, bytes);
         }
     }
 

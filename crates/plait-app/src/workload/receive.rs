@@ -63,7 +63,7 @@ impl App for Receiver {
         if self.done {
             return;
         }
-        if stream.state() == StreamState::Open {
+        if self.request.is_some_and(|left| left > 0) && stream.state() == StreamState::Open {
             self.ask(stream, log);
         }
         self.take(stream, log);

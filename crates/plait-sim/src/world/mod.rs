@@ -113,7 +113,7 @@ struct World<'a> {
     watched: bool,
     /// An app is done, or an invariant was violated: the run may be over.
     ending: bool,
-    /// Events on their way from an endpoint to the observers; empty between calls.
+    /// What an endpoint said last, on its way to the observers.
     told: Vec<(ConnId, Event)>,
 }
 
@@ -383,22 +383,24 @@ impl<'a> World<'a> {
 
     #[inline(always)]
     fn transmit(&mut self, host: usize) {
-        let pair = host / 2;
+        let (now, pair) = (self.now, host / 2);
         let direction = if is_client(host) { Direction::Up } else { Direction::Down };
-        while let Some(transmit) = self.hosts[host].endpoint.poll_transmit(self.now) {
+        let World { hosts, network, queue, digest, onlookers, ending, .. } = self;
+        let endpoint = &mut hosts[host].endpoint;
+        while let Some(transmit) = endpoint.poll_transmit(now) {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
-            self.digest.push(self.now, false, path, direction, &segment);
-            self.show(Hop::Sent, pair, path, direction, &segment);
-            let dropped =
-                self.network.send(&mut self.queue, self.now, pair, path, direction, segment);
+            digest.push(now, false, path, direction, &segment);
+            *ending |= !onlookers.on_segment(now, Hop::Sent, pair, path, direction, &segment);
+            let dropped = network.send(queue, now, pair, path, direction, segment);
             if let Some(report) = transmit.report {
-                let departs = self.network.left_host(pair, path, direction);
-                self.hosts[host].endpoint.on_departure(self.now, report, payload, departs);
+                let departs = network.left_host(pair, path, direction);
+                endpoint.on_departure(now, report, payload, departs);
             }
             if let Some((segment, cause)) = dropped {
-                self.show(Hop::Dropped(cause), pair, path, direction, &segment);
-                self.hosts[host].endpoint.recycle(segment);
+                let hop = Hop::Dropped(cause);
+                *ending |= !onlookers.on_segment(now, hop, pair, path, direction, &segment);
+                endpoint.recycle(segment);
             }
         }
     }
@@ -413,18 +415,30 @@ impl<'a> World<'a> {
 
     #[inline(never)]
     fn tell_observers(&mut self, host: usize) {
-        let mut told = std::mem::take(&mut self.told);
-        self.hosts[host].endpoint.swap_events(&mut told);
-        let mut rest = told.as_slice();
-        while let Some((conn, _)) = rest.first() {
-            let same = rest.iter().position(|(other, _)| other != conn).unwrap_or(rest.len());
-            let (said, next) = rest.split_at(same);
-            rest = next;
+        let World { hosts, observers, onlookers, told, now, .. } = self;
+        let Host { endpoint, seats, side, .. } = &mut hosts[host];
+        endpoint.swap_events(told);
+        // Mostly there is one connection, and all that was said is of it.
+        if let [Seat { conn: Some(conn), .. }] = seats.as_slice()
+            && told.iter().all(|(speaker, _)| speaker == conn)
+            && let Some(observer) = observers[host / 2].first_mut()
+        {
+            observer.observe_all(*now, *side, told.iter().map(|(_, event)| event));
+            onlookers.on_core(*now, Who { pair: host / 2, connection: 0, host: *side }, told);
+            return;
+        }
+        self.tell_each(host);
+    }
+
+    /// The same where several connections may have spoken.
+    #[inline(never)]
+    fn tell_each(&mut self, host: usize) {
+        let told = std::mem::take(&mut self.told);
+        for said in told.chunk_by(|one, next| one.0 == next.0) {
+            let conn = said[0].0;
             // A server's connection speaks before it is accepted.
-            let seat = self.hosts[host].seat_of(*conn);
-            let Some(seat) = seat.or_else(|| self.seat_before_accept(host, *conn)) else {
-                continue;
-            };
+            let seat = self.hosts[host].seat_of(conn);
+            let Some(seat) = seat.or_else(|| self.seat_before_accept(host, conn)) else { continue };
             let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
             let observer = &mut self.observers[who.pair][seat];
             observer.observe_all(self.now, who.host, said.iter().map(|(_, event)| event));

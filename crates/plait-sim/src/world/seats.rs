@@ -120,20 +120,32 @@ impl World<'_> {
     fn poll_app(&mut self, host: usize, seat: usize) {
         // Events of the core up to here happened before what the app now does.
         self.drain_core(host);
-        self.hosts[host].poll_app(self.now, seat);
-        self.ending |= self.hosts[host].may_be_done(seat);
-        let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
-        let mut log = std::mem::take(&mut self.hosts[host].app_log);
-        for event in &log {
-            self.failed[who.pair][seat] |= *event == AppEvent::Failed;
-            if let AppEvent::Garbled { position } = event {
-                self.onlookers.violated(self.now, || format!("wrong byte read at {position}"));
-                self.ending = true;
-            }
-            self.observers[who.pair][seat].observe_app(self.now, who.host, event);
-            self.onlookers.on_app(self.now, who, event);
+        let this = &mut self.hosts[host];
+        this.poll_app(self.now, seat);
+        self.ending |= this.may_be_done(seat);
+        if !this.app_log.is_empty() {
+            self.tell_of_app(host, seat);
         }
-        log.clear();
-        self.hosts[host].app_log = log;
+    }
+
+    /// Tells observers what an app has said.
+    #[inline(never)]
+    fn tell_of_app(&mut self, host: usize, seat: usize) {
+        let World { hosts, observers, onlookers, failed, ending, now, .. } = self;
+        let Host { app_log, side, .. } = &mut hosts[host];
+        let who = Who { pair: host / 2, connection: seat, host: *side };
+        let (observer, failed) = (&mut observers[who.pair][seat], &mut failed[who.pair][seat]);
+        for event in app_log.drain(..) {
+            match event {
+                AppEvent::Failed => *failed = true,
+                AppEvent::Garbled { position } => {
+                    onlookers.violated(*now, || format!("wrong byte read at {position}"));
+                    *ending = true;
+                }
+                _ => {}
+            }
+            observer.observe_app(*now, who.host, &event);
+            onlookers.on_app(*now, who, &event);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::measure::PathMeasures;
 use crate::measure::distribution::mean_millis;
 use plait_base::{Span, SubflowSet, Time};
-use plait_core::Block;
+use plait_core::{Block, Carry};
 
 /// Room for this many messages is made at the start, at most.
 const MAX_PREPARED: u64 = 1 << 20;
@@ -20,6 +20,18 @@ pub(super) struct Sent {
 }
 
 impl Sent {
+    /// Bytes that were sent before.
+    #[inline(never)]
+    pub(super) fn again(&mut self, carry: Carry, bytes: u64) {
+        match carry {
+            Carry::New => self.first += bytes,
+            Carry::Retransmission | Carry::TailProbe => self.retransmitted += bytes,
+            Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => {
+                self.reinjected += bytes;
+            }
+        }
+    }
+
     pub(super) fn join(&mut self, other: Sent) {
         self.first += other.first;
         self.reinjected += other.reinjected;
@@ -33,20 +45,28 @@ impl Sent {
 }
 
 /// Totals of one path at the sender.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct PathTotals {
     pub(super) first: u64,
     rtt_sum: u128,
     rtt_count: u64,
-    rtt_min: Option<Span>,
+    /// [`Span::MAX`] where there is none.
+    rtt_min: Span,
     rtt_max: Span,
+}
+
+impl Default for PathTotals {
+    fn default() -> PathTotals {
+        let (rtt_min, rtt_max) = (Span::MAX, Span::ZERO);
+        PathTotals { first: 0, rtt_sum: 0, rtt_count: 0, rtt_min, rtt_max }
+    }
 }
 
 impl PathTotals {
     pub(super) fn sample(&mut self, rtt: Span) {
         self.rtt_sum += u128::from(rtt.as_nanos());
         self.rtt_count += 1;
-        self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        self.rtt_min = self.rtt_min.min(rtt);
         self.rtt_max = self.rtt_max.max(rtt);
     }
 
@@ -54,16 +74,16 @@ impl PathTotals {
         self.first += other.first;
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
-        self.rtt_min = self.rtt_min.into_iter().chain(other.rtt_min).min();
+        self.rtt_min = self.rtt_min.min(other.rtt_min);
         self.rtt_max = self.rtt_max.max(other.rtt_max);
     }
 
     pub(super) fn measures(&self, all: u64) -> PathMeasures {
-        let sampled = self.rtt_min.is_some();
+        let sampled = self.rtt_count > 0;
         PathMeasures {
             path_share: ratio(self.first, all),
             rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),
-            rtt_min_ms: self.rtt_min.map(Span::as_millis_f64),
+            rtt_min_ms: sampled.then(|| self.rtt_min.as_millis_f64()),
             rtt_max_ms: sampled.then(|| self.rtt_max.as_millis_f64()),
             idle_share: None,
         }
