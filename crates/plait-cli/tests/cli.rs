@@ -319,6 +319,22 @@ fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_cannot_be_written_is_refused_before_anybody_is_dialled() {
+    let get = ["get", "http://10.77.0.1/", "--from", "10.77.0.3", "--dry-run", "--output"];
+    for (file, words) in [("/nosuch/x", "there is no directory `/nosuch`"), (".", "a directory")] {
+        let told = refusal(&plait(&[&get[..], &[file]].concat()), 2);
+        assert!(told.starts_with(&format!("plait: --output: `{file}`: ")), "{told}");
+        assert!(told.contains(words), "{told}");
+    }
+    let directory = directory("get_output");
+    let file = directory.join("file").display().to_string();
+    fs::write(&file, "as it was").unwrap();
+    assert!(stdout(&plait(&[&get[..], &[&file]].concat())).contains("TUN device"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "as it was");
+}
+
+#[test]
 fn an_address_without_a_port_is_refused_with_the_flag_and_the_remedy() {
     let serve = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
     let with = |flag: &str, value: &str| {

@@ -1,0 +1,207 @@
+//! `plait get`: a Multipath TCP client that dials from several addresses.
+
+mod http;
+mod target;
+
+use crate::commands::endpoint::{EndpointFlags, origins, resolve, stop_on_signal};
+use crate::console::{Console, check_writable, deliver};
+use crate::failure::Failure;
+use http::{Broken, Whole};
+use plait_app::Host;
+use plait_live::{Client, DialSettings, Happening};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+use target::Target;
+
+/// How long the other end has to close a connection that is not wanted any more.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+const EXAMPLES: &str = "Examples:
+  plait get http://10.99.0.1/file --from 10.98.1.77@wifi0 --from 10.98.2.77@lte0 --dry-run
+  plait get 10.99.0.1:7 --from 10.98.1.77 --from 10.98.2.77 --scheduler blest --dry-run";
+
+/// A Multipath TCP client that dials from several addresses
+///
+/// Fetches a URL (http, without TLS), or with ADDR:PORT sends standard input and prints what comes.
+/// Each --from is an address of its own behind a TUN device, and a subflow is opened from each; what
+/// the other end sends there has to reach this host and be forwarded. Needs CAP_NET_ADMIN, and
+/// CAP_NET_RAW for `@DEVICE`; both are dropped before anything is sent.
+#[derive(clap::Args, Debug)]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to fetch, or whom to talk to
+    #[arg(value_name = "URL|HOST:PORT")]
+    target: String,
+    /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
+    /// leave by that device. A device alone: under the address of it, by rules of nftables. Repeat
+    /// for further subflows
+    #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
+    from: Vec<String>,
+    /// Write to this file in place of stdout
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    endpoint: EndpointFlags,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    let internal = |error: io::Error| Failure::Internal(error.to_string());
+    let target = Target::parse(&args.target)?;
+    let from = origins("--from", &args.from)?;
+    let of_v4 = from.all.iter().filter(|origin| origin.address.is_ipv4()).count();
+    if of_v4 != 0 && of_v4 != from.all.len() {
+        return Err(Failure::Usage("--from: addresses of two families".to_owned()));
+    }
+    let v4 = from.all.iter().all(|origin| origin.address.is_ipv4());
+    let to = resolve("the target", &target.authority, |to| to.is_ipv4() == v4)?;
+    let spec = args.endpoint.spec()?;
+    check_writable("--output", args.output.as_deref())?;
+    if args.endpoint.dry_run {
+        return deliver(&args.endpoint.plan_for(&from), None);
+    }
+    let device = args.endpoint.device.clone();
+    let files = args.endpoint.files_for(Host::Client, &from.all)?;
+    let hiding = from.hide("--from")?;
+    let opened = Client::open(DialSettings { from: from.all, device, spec });
+    let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
+    plait_live::drop_capabilities().map_err(internal)?;
+    let (ours, theirs) = UnixStream::pair().map_err(internal)?;
+    client.connect(to, theirs.into(), None).map_err(internal)?;
+    let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
+    let mut stopper = client.stopper().map_err(internal)?;
+    if let Some(files) = &files {
+        client.observe(Box::new(files.clone()));
+    }
+    let running = thread::spawn(move || {
+        let mut last = None;
+        client.run(|happening| last = Some(happening.clone())).map(|()| last)
+    });
+    let begun = Cell::new(false);
+    let outcome = args.exchange(&target, &ours, &begun);
+    if !took_leave(&outcome, &ours) {
+        // It may have ended by itself.
+        let _ = stopper.write_all(&[0]);
+    }
+    drop(ours);
+    let ended = running.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
+    let ended = ended.map_err(internal)?;
+    drop(hiding);
+    files.map_or(Ok(()), |files| files.finish())?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    args.judge(&target, outcome, ended.as_ref(), begun.get())?;
+    if let Some(ended) = ended {
+        console.remark(2, &ended.to_string());
+    }
+    Ok(())
+}
+
+/// Lets the other end close the connection once nothing more is wanted of it; false where it does not,
+/// or is to hear at once that nobody reads.
+fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool {
+    match outcome {
+        Err(Broken::Sink(_)) => false,
+        Err(Broken::Cut(_)) | Ok(Whole::ToTheEnd) => true,
+        Ok(Whole::Declared) | Err(Broken::Refused(_)) => {
+            let mut rest = vec![0; 64 * 1024];
+            let told = stream.shutdown(Shutdown::Write);
+            let bounded = told.and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
+            // Some bytes too many are no reason to break it off.
+            bounded.is_ok() && (0..4).any(|_| matches!(stream.read(&mut rest), Ok(0)))
+        }
+    }
+}
+
+impl Args {
+    /// Talks to the other end by way of `stream`; `begun` tells whether there was something to write.
+    fn exchange(
+        &self,
+        target: &Target,
+        stream: &UnixStream,
+        begun: &Cell<bool>,
+    ) -> Result<Whole, Broken> {
+        let open = || {
+            begun.set(true);
+            self.open()
+        };
+        let gone = |_| Broken::Cut(None);
+        let mut writer = stream.try_clone().map_err(gone)?;
+        match &target.resource {
+            Some(resource) => {
+                let host = &target.authority;
+                let request = format!(
+                    "GET {resource} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plait/{}\r\n\r\n",
+                    env!("CARGO_PKG_VERSION")
+                );
+                writer.write_all(request.as_bytes()).map_err(gone)?;
+                http::answer(&mut BufReader::new(stream), open)
+            }
+            None => {
+                // Where the other end has gone, the rest of standard input is not asked for.
+                thread::spawn(move || {
+                    let _ = io::copy(&mut io::stdin().lock(), &mut writer);
+                    let _ = writer.shutdown(Shutdown::Write);
+                });
+                let mut out = open().map_err(Broken::Sink)?;
+                let copied = http::copy(&mut BufReader::new(stream), &mut out, u64::MAX);
+                let _ = stream.shutdown(Shutdown::Both);
+                copied?;
+                out.flush().map_err(Broken::Sink)?;
+                Ok(Whole::ToTheEnd)
+            }
+        }
+    }
+
+    /// What the answer is written to.
+    fn open(&self) -> io::Result<Box<dyn Write>> {
+        Ok(match &self.output {
+            Some(path) => Box::new(File::create(path)?),
+            None => Box::new(io::stdout().lock()),
+        })
+    }
+
+    /// How it went; what the connection tells of its end explains an answer that is cut off. With
+    /// `begun`, what is written is not as it was.
+    fn judge(
+        &self,
+        target: &Target,
+        outcome: Result<Whole, Broken>,
+        ended: Option<&Happening>,
+        begun: bool,
+    ) -> Result<(), Failure> {
+        let problem = match ended {
+            Some(Happening::Ended { problem, .. }) => problem.as_deref(),
+            _ => None,
+        };
+        let failed = |words: &[Option<&str>]| {
+            let words: Vec<&str> = words.iter().flatten().copied().collect();
+            Err(Failure::Peer(format!("{}: {}", target.authority, words.join(": "))))
+        };
+        let left = self.output.as_deref().filter(|file| begun && file.is_file());
+        let left = left.map(|file| format!("`{}` is not whole", file.display()));
+        match outcome {
+            Ok(Whole::Declared) => Ok(()),
+            Ok(Whole::ToTheEnd) => match problem {
+                Some(_) => failed(&[problem, left.as_deref()]),
+                None => Ok(()),
+            },
+            Err(Broken::Refused(what)) => failed(&[Some(&what), left.as_deref()]),
+            Err(Broken::Cut(None)) => failed(&[problem.or(Some("it sent no answer"))]),
+            Err(Broken::Cut(what)) => failed(&[what.as_deref(), problem, left.as_deref()]),
+            // A reader that went away (`| head`) is no error.
+            Err(Broken::Sink(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(Broken::Sink(error)) => Err(match &self.output {
+                Some(file) => Failure::unwritable("--output", file, &error),
+                None => Failure::stdout(&error),
+            }),
+        }
+    }
+}
