@@ -376,6 +376,64 @@ fn addresses_of_the_host_are_refused_with_the_remedy() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
+    let with = |listen: &str, to: &str, more: &[&str]| {
+        let serve = ["serve", "--listen", listen, "--to", to, "--dry-run"];
+        refusal(&plait(&[&serve[..], more].concat()), 2)
+    };
+    let (listen, to) = ("10.77.0.1:80", "127.0.0.1:8080");
+    let far = "203.0.113.7";
+    for (told, words) in [
+        (with(listen, listen, &[]), ["--to: `10.77.0.1:80`", "as --listen does"]),
+        (with(listen, "10.77.0.2:9", &["--advertise", "10.77.0.2"]), ["--to: ", "as --advertise"]),
+        (
+            with(listen, to, &["--public", "127.0.0.1:80"]),
+            ["--public: `127.0.0.1`", "only this host"],
+        ),
+        (with(listen, to, &["--public", "224.0.0.1:80"]), ["--public: ", "multicast"]),
+        (with("224.0.0.1:80", to, &[]), ["--listen: `224.0.0.1`", "multicast"]),
+        (with("[::ffff:10.0.0.1]:80", to, &[]), ["--listen: ", "give 10.0.0.1"]),
+        (with(listen, to, &["--advertise", "10.77.0.1"]), ["--advertise: ", "that of --listen"]),
+        (with(listen, to, &["--pcap", "x", "--qlog", "./x"]), ["--qlog: `./x`", "file of --pcap"]),
+        (with(listen, to, &["--device", "1234567890123456"]), ["--device: ", "allowed: 1 to 15"]),
+        (with(listen, to, &["--device", "a/b"]), ["--device: `a/b`", "allowed: 1 to 15"]),
+        (with(listen, to, &["--cc", "bbr"]), ["--cc: unknown", "\n  allowed: "]),
+        (with("fd77::1:80", to, &[]), ["--listen: `fd77::1:80`", "as [fd77::1]:80"]),
+        (with(listen, "http://web:81", &[]), ["--to: `http://web:81`", "HOST:PORT, as web:81"]),
+    ] {
+        assert!(words.iter().all(|it| told.contains(it)), "{words:?}: {told}");
+    }
+    // Where sockets take any address, that of a stranger cannot be told from one's own.
+    let any = fs::read_to_string("/proc/sys/net/ipv4/ip_nonlocal_bind");
+    if any.is_ok_and(|text| text.trim() == "0") {
+        let told = with(listen, to, &["--public", &format!("{far}:80")]);
+        assert!(told.contains("no device of this host has it\n  give one"), "{told}");
+    }
+}
+
+#[test]
+fn a_target_that_cannot_be_dialled_is_refused_before_anything_is_set() {
+    let with = |target: &str, from: &[&str]| {
+        let from = from.iter().flat_map(|from| ["--from", from]);
+        let args: Vec<&str> = ["get", target, "--dry-run"].into_iter().chain(from).collect();
+        refusal(&plait(&args), 2)
+    };
+    for (target, words) in [
+        ("http://127.0.0.1/", "this host itself"),
+        ("0.0.0.0:80", "all addresses"),
+        ("224.0.0.1:80", "multicast"),
+        ("http://[fd77::1]/", "it has no address of IPv4, and --from no other"),
+        ("http:/10.0.0.1/x", "it is no URL and no HOST:PORT"),
+    ] {
+        let told = with(target, &["10.77.0.3"]);
+        assert!(told.contains(words), "{told}");
+    }
+    let told = with("10.0.0.1:80", &["10.77.0.3", "10.77.0.3"]);
+    assert!(told.starts_with("plait: --from: `10.77.0.3`: the address is there twice"), "{told}");
+}
+
+#[test]
 fn a_rule_that_cannot_be_is_refused_with_its_place() {
     let file = directory("rules").join("rules.txt");
     let path = file.to_str().unwrap();

@@ -50,8 +50,10 @@ pub struct DialSettings {
 pub struct Greeting {
     /// It is there.
     pub connected: Vec<u8>,
-    /// The other end refuses, or does not answer.
-    pub failed: Vec<u8>,
+    /// The other end refuses.
+    pub refused: Vec<u8>,
+    /// It does not answer, or there is no way there.
+    pub silent: Vec<u8>,
 }
 
 /// A connection that somebody wants.
@@ -143,12 +145,18 @@ impl Client {
         let path = |path: &PathId| PathConfig { path: *path, backup: false };
         spec.paths = paths.iter().map(path).collect();
         let conn = stack.endpoint.connect(stack.clock.now(), to.port(), spec);
-        let mut relay = Relay::new(conn, socket, false);
+        let mut relay = Relay::new(conn, socket, false).dialled(to);
         if let Some(greeting) = greeting {
             relay.greet(greeting);
         }
         self.engine.add(relay)?;
+        self.engine.dialled(conn);
         Ok(conn)
+    }
+
+    /// From now on connections that are not there after `patience` are given up; without, TCP decides.
+    pub fn give_up_after(&mut self, patience: Span) {
+        self.engine.dials.patience = Some(patience);
     }
 
     /// Something that asks for connections of [`Client::serve`].
@@ -166,7 +174,7 @@ impl Client {
         while !self.engine.stopped {
             self.engine.turn(Time::NEVER)?;
             while let Ok(Dial { to, mut socket, greeting }) = self.dials.try_recv() {
-                let failed = greeting.failed.clone();
+                let failed = greeting.silent.clone();
                 let again = socket.try_clone();
                 if self.connect(to, socket, Some(greeting)).is_err()
                     && let Ok(again) = again

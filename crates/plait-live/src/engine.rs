@@ -9,7 +9,7 @@ use crate::stack::Stack;
 use plait_base::{ConnId, Span, Time};
 use plait_core::{ConnectionState, SubflowStats};
 use socket2::{Domain, Socket, Type};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
@@ -31,6 +31,8 @@ pub(crate) struct Service {
     pub(crate) listen: SocketAddr,
 }
 
+/// Why a connection has not come about of which nothing was heard.
+const SILENT: &str = "no answer: is a server there, and do its answers come back?";
 const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 
 pub(crate) struct Engine {
@@ -50,6 +52,16 @@ pub(crate) struct Engine {
     pub(crate) happenings: Vec<Happening>,
     pub(crate) questions: Questions,
     tally: Tally,
+    pub(crate) dials: Dials,
+}
+
+/// Connections that were dialled and are given up where they are not there in time.
+#[derive(Default)]
+pub(crate) struct Dials {
+    /// How long each may take.
+    pub(crate) patience: Option<Span>,
+    /// When each is given up, in the order of time.
+    pending: VecDeque<(Time, ConnId)>,
 }
 
 impl Engine {
@@ -73,6 +85,7 @@ impl Engine {
             stopped: false,
             happenings: Vec::new(),
             tally: Tally::default(),
+            dials: Dials::default(),
         })
     }
 
@@ -95,7 +108,8 @@ impl Engine {
     pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
         let waits = self.again.is_empty() && !self.unsent;
         let next = if waits { self.stack.next() } else { Time::ZERO };
-        let next = next.min(deadline);
+        let impatient = self.dials.pending.front().map_or(Time::NEVER, |(at, _)| *at);
+        let next = next.min(deadline).min(impatient);
         self.poller.wait(&self.stack.clock, next, LONGEST, &mut self.ready)?;
         self.stack.expire();
         let mut due = std::mem::take(&mut self.again);
@@ -125,8 +139,30 @@ impl Engine {
         for conn in due {
             self.relay(conn);
         }
+        self.give_up();
+        self.stack.resets.clear();
         self.unsent = self.stack.send()?;
         Ok(())
+    }
+
+    /// A connection was dialled, and is given up in time.
+    pub(crate) fn dialled(&mut self, conn: ConnId) {
+        if let Some(patience) = self.dials.patience {
+            self.dials.pending.push_back((self.stack.clock.now() + patience, conn));
+        }
+    }
+
+    /// Ends those connections that should be there by now.
+    fn give_up(&mut self) {
+        while let Some((at, conn)) = self.dials.pending.front().copied()
+            && at <= self.stack.clock.now()
+        {
+            self.dials.pending.pop_front();
+            let connecting = self.stack.endpoint.state(conn) == ConnectionState::Connecting;
+            if connecting && self.relays.contains_key(&conn) {
+                self.end(conn, Some(SILENT.to_owned()));
+            }
+        }
     }
 
     /// Goes on until nothing is relayed any more, it is stopped once more or [`GRACE`] is over; what is
@@ -210,7 +246,7 @@ impl Engine {
             let client = |it: &SubflowStats| self.stack.names.client(it.path);
             let subflows = stats.subflows.iter().map(|it| (client(it), *it)).collect();
             let port = self.stack.endpoint.service_port(relay.conn).unwrap_or_default();
-            let (conn, from, age) = (relay.conn, relay.from, now.since(relay.since));
+            let (conn, from, age) = (relay.conn, relay.from(), now.since(relay.since));
             Some(ConnectionView { conn, from, port, age, stats, subflows })
         };
         let connections: Vec<ConnectionView> = self.relays.values().filter_map(view).collect();
@@ -261,11 +297,23 @@ impl Engine {
     /// The relay of a connection is over; with a problem, so is the connection at once.
     fn end(&mut self, conn: ConnId, problem: Option<String>) {
         let now = self.stack.clock.now();
-        let relay = self.relays.remove(&conn);
-        let why = match relay.as_ref().is_some_and(|relay| relay.established) {
-            true => "the peer has reset the connection, or has not answered for too long",
-            false => "nobody took the connection: is a server there, and do its answers come back?",
+        let mut relay = self.relays.remove(&conn);
+        let established = relay.as_ref().is_some_and(|relay| relay.established);
+        let to = relay.as_ref().and_then(Relay::sought);
+        let refused = to.is_some_and(|to| self.stack.resets.contains(&to));
+        let why = match (established, refused) {
+            (true, _) => "the peer has reset the connection, or has not answered for too long",
+            (_, true) => "refused: nobody listens there, or something on the way forbids it",
+            (_, false) => SILENT,
         };
+        if let Some(relay) = &mut relay {
+            relay.refuse(refused);
+        }
+        if let Some(to) = to
+            && self.stack.endpoint.state(conn) != ConnectionState::Closed
+        {
+            self.happenings.push(Happening::Unreached { conn, to, refused });
+        }
         let moved = relay.map(|relay| relay.moved).unwrap_or_default();
         let stats = self.stack.endpoint.stats(conn);
         let failed = stats.as_ref().is_none_or(|it| it.state == ConnectionState::Failed);

@@ -1,7 +1,7 @@
 use plait_base::ConnId;
 use plait_core::FallbackCause;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What happens, for logs: `Display` gives a line of `key=value`.
 #[derive(Clone, PartialEq, Debug)]
@@ -14,6 +14,15 @@ pub enum Happening {
         from: Option<IpAddr>,
         /// Multipath TCP is spoken.
         multipath: bool,
+    },
+    /// A connection that was dialled has not come about; its end is told too.
+    Unreached {
+        /// The connection.
+        conn: ConnId,
+        /// The other end.
+        to: SocketAddr,
+        /// The other end has refused it; otherwise it has not answered.
+        refused: bool,
     },
     /// A connection has ended.
     Ended {
@@ -41,6 +50,9 @@ impl fmt::Display for Happening {
                     write!(f, " from={from}")?;
                 }
                 write!(f, " multipath={multipath}")
+            }
+            Happening::Unreached { conn, to, refused } => {
+                write!(f, "event=unreached conn={} to={to} refused={refused}", conn.0)
             }
             Happening::Ended { conn, received, sent, multipath, fallback, problem } => {
                 write!(f, "event=ended conn={} received_bytes={received}", conn.0)?;

@@ -65,6 +65,7 @@ impl Host {
         while self.stack.send()? {}
         let next = self.stack.next();
         self.poller.wait(&self.stack.clock, next, longest, &mut self.ready)?;
+        self.stack.resets.clear();
         self.stack.expire();
         if self.ready.is_empty() { Ok(()) } else { self.stack.take_in() }
     }

@@ -6,7 +6,7 @@ use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
 use socket2::Socket;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 
 /// Bytes that are moved at a time. No superpacket is made of two pieces.
 pub(crate) const PIECE: usize = 256 * 1024;
@@ -84,9 +84,18 @@ pub(crate) struct Relay {
     greeting: Option<Box<Greeting>>,
     /// The connection was there.
     pub(crate) established: bool,
-    /// When it began, and the address that the peer came from.
+    /// When it began.
     pub(crate) since: Time,
-    pub(crate) from: Option<IpAddr>,
+    pub(crate) peer: Peer,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Peer {
+    /// One who has connected, from this address.
+    Client(Option<IpAddr>),
+    /// One who was dialled.
+    Server(SocketAddr),
 }
 
 impl Relay {
@@ -106,13 +115,34 @@ impl Relay {
             greeting: None,
             established: false,
             since: Time::ZERO,
-            from: None,
+            peer: Peer::Client(None),
         }
     }
 
     /// The same, opened by a peer.
     pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay {
-        Relay { since, from, established: true, ..self }
+        Relay { since, peer: Peer::Client(from), established: true, ..self }
+    }
+
+    /// The same, dialled by us.
+    pub(crate) fn dialled(self, to: SocketAddr) -> Relay {
+        Relay { peer: Peer::Server(to), ..self }
+    }
+
+    /// The address that the peer came from.
+    pub(crate) fn from(&self) -> Option<IpAddr> {
+        match self.peer {
+            Peer::Client(from) => from,
+            Peer::Server(_) => None,
+        }
+    }
+
+    /// Where it was dialled to, while it is not there.
+    pub(crate) fn sought(&self) -> Option<SocketAddr> {
+        match self.peer {
+            Peer::Server(to) if !self.established => Some(to),
+            _ => None,
+        }
     }
 
     /// Before all else the socket is told this.
@@ -135,15 +165,19 @@ impl Relay {
                 self.greeting = greeting;
                 true
             }
-            (ConnectionState::Failed, Some(greeting)) => {
-                // It is short, and nothing else was written: it fits, or nobody reads.
-                let _ = self.socket.write(&greeting.failed);
-                false
-            }
             (_, Some(greeting)) => {
                 self.begin_with(&greeting.connected);
                 false
             }
+        }
+    }
+
+    /// Tells the socket that there is no connection, if it waits for one.
+    pub(crate) fn refuse(&mut self, refused: bool) {
+        if let Some(greeting) = self.greeting.take() {
+            let words = if refused { &greeting.refused } else { &greeting.silent };
+            // They are short, and nothing else was written: they fit, or nobody reads.
+            let _ = self.socket.write(words);
         }
     }
 
@@ -178,7 +212,11 @@ impl Relay {
             let failed = endpoint.state(self.conn) == ConnectionState::Failed;
             return Ok(if failed { Course::Over } else { Course::Waits });
         }
-        if self.greeted(endpoint.state(self.conn)) {
+        let state = endpoint.state(self.conn);
+        if self.greeting.is_some() && state == ConnectionState::Failed {
+            return Ok(Course::Over);
+        }
+        if self.greeted(state) {
             return Ok(Course::Waits);
         }
         let more =

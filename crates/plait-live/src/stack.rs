@@ -10,7 +10,7 @@ use plait_core::{Detail, Endpoint};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Packets that are read before others have a turn.
@@ -48,6 +48,8 @@ pub(crate) struct Stack {
     pub(crate) counters: StackCounters,
     pub(crate) observed: Observed,
     pub(crate) choices: Choices,
+    /// Who has sent a RST since this was last emptied.
+    pub(crate) resets: Vec<SocketAddr>,
     /// When connections that rest are looked for.
     rests_at: Time,
     segment: Segment,
@@ -67,6 +69,7 @@ impl Stack {
             counters: StackCounters::default(),
             observed: Observed::default(),
             choices: Choices::default(),
+            resets: Vec::new(),
             rests_at: Time::ZERO,
             segment: Segment::default(),
             incoming: vec![0; LARGEST].into(),
@@ -119,6 +122,9 @@ impl Stack {
             self.choose(src);
         }
         self.endpoint.handle(now, path, &self.segment);
+        if self.segment.flags.has(Flags::RST) {
+            self.resets.push(SocketAddr::new(src, self.segment.src_port));
+        }
         self.observed.tell(now, &mut self.endpoint);
         Some(())
     }

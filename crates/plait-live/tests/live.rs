@@ -114,7 +114,7 @@ impl Seen {
         let ended = |happening: &Happening| match happening {
             Happening::Ended { multipath, problem: None, .. } => Some(*multipath),
             Happening::Ended { problem: Some(problem), .. } => panic!("{problem}"),
-            Happening::Accepted { .. } => None,
+            Happening::Accepted { .. } | Happening::Unreached { .. } => None,
         };
         self.happenings.iter().filter_map(ended).collect()
     }

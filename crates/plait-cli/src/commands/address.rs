@@ -34,7 +34,7 @@ pub(crate) fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem>
     }
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {
-        let example = SocketAddr::new(address, 80).to_string();
+        let example = without_port(text, address);
         return refuse("the port is missing", example);
     }
     match text.rsplit_once(':') {
@@ -51,6 +51,58 @@ pub(crate) fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem>
         }
         _ => refuse("no address and port", "10.77.0.1:80 or [fd77::1]:80".to_owned()),
     }
+}
+
+/// What an address without a port may stand for: `fd77::1:80` may be one with a port, but for its
+/// brackets.
+fn without_port(text: &str, address: IpAddr) -> String {
+    let whole = SocketAddr::new(address, 80).to_string();
+    match text.rsplit_once(':') {
+        Some((address, port)) if address.parse::<Ipv6Addr>().is_ok() => match port.parse::<u16>() {
+            Ok(1..) => format!("[{address}]:{port}, or {whole}"),
+            _ => whole,
+        },
+        _ => whole,
+    }
+}
+
+/// Why no host of its own can have an address, if so.
+pub(crate) fn not_of_a_host(address: IpAddr) -> Option<String> {
+    let mapped = match address {
+        IpAddr::V6(address) => address.to_ipv4_mapped(),
+        IpAddr::V4(_) => None,
+    };
+    match address {
+        _ if address.is_multicast() => Some("it is a multicast address, which TCP has not".into()),
+        _ if address.is_unspecified() => Some("it stands for all addresses of a host".into()),
+        IpAddr::V4(address) if address.is_broadcast() => Some("it stands for all hosts".into()),
+        _ => mapped.map(|v4| format!("it is one of IPv4 in the form of IPv6\n  give {v4}")),
+    }
+}
+
+/// Why an address cannot be dialled by way of a device, if so.
+pub(crate) fn not_dialled(address: IpAddr) -> Option<String> {
+    let own = "it is this host itself: no packet for it leaves by a device";
+    not_of_a_host(address).or_else(|| address.is_loopback().then(|| own.to_owned()))
+}
+
+/// Of an argument that names a network device. A name of the kernel has 15 bytes at most.
+pub(crate) fn device_name(text: &str) -> Result<String, AddressProblem> {
+    let problem = match text {
+        "" => "it is empty",
+        "." | ".." => "it is no name",
+        _ if text.len() > 15 => "it is longer than 15 bytes",
+        _ if text
+            .contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control()) =>
+        {
+            "slashes, colons, spaces and control characters"
+        }
+        _ if text.matches('%').count() > text.matches("%d").count() => "a `%` that is no `%d`",
+        _ if text.matches("%d").count() > 1 => "more than one `%d`",
+        _ => return Ok(text.to_owned()),
+    };
+    let allowed = "1 to 15 bytes without `/`, as mptcp0; one `%d` becomes the next free number";
+    Err(AddressProblem { problem: problem.to_owned(), allowed: allowed.to_owned() })
 }
 
 /// Of an argument `ADDR`.
@@ -70,8 +122,18 @@ pub(crate) fn host_problem(text: &str) -> Option<AddressProblem> {
         Some(AddressProblem { problem, allowed: format!("HOST:PORT, as {example}") })
     };
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    if bare.parse::<Ipv6Addr>().is_ok() {
-        return refuse("the port is missing".to_owned(), format!("[{bare}]:80"));
+    if let Ok(address) = bare.parse::<Ipv6Addr>() {
+        let example = without_port(text, address.into());
+        return refuse("the port is missing".to_owned(), example);
+    }
+    if let Some((_, rest)) = text.split_once("://") {
+        let bare = rest.split('/').next().unwrap_or_default();
+        let port = if bare.contains(':') { "" } else { ":80" };
+        let example = format!("{}{port}", bare.escape_debug());
+        return refuse("it is a URL".to_owned(), example);
+    }
+    if text.contains('/') {
+        return refuse("no host has a `/` in its name".to_owned(), "127.0.0.1:80".to_owned());
     }
     match text.rsplit_once(':') {
         None if text.is_empty() => refuse("no host and port".to_owned(), "127.0.0.1:80".to_owned()),
@@ -101,6 +163,7 @@ mod tests {
             ("10.0.0.1", "the port is missing", "10.0.0.1:80"),
             ("fd77::1", "the port is missing", "[fd77::1]:80"),
             ("[fd77::1]", "the port is missing", "[fd77::1]:80"),
+            ("fd77::1:80", "the port is missing", "[fd77::1]:80, or [fd77::1:80]:80"),
             ("10.0.0.1:0", "port 0 is none", "10.0.0.1:80"),
             ("10.0.0.1:x", "`x` is no port (1 to 65535)", "10.0.0.1:80"),
             ("10.0.0.1:", "`` is no port (1 to 65535)", "10.0.0.1:80"),
@@ -120,6 +183,49 @@ mod tests {
     }
 
     #[test]
+    fn addresses_that_no_host_has_are_known() {
+        let at = |text: &str| text.parse::<IpAddr>().unwrap();
+        for (address, words) in [
+            ("224.0.0.1", "multicast"),
+            ("ff02::1", "multicast"),
+            ("0.0.0.0", "all addresses"),
+            ("::", "all addresses"),
+            ("255.255.255.255", "all hosts"),
+            ("::ffff:10.0.0.1", "give 10.0.0.1"),
+        ] {
+            let told = not_of_a_host(at(address)).unwrap();
+            assert!(told.contains(words), "{address}: {told}");
+            assert_eq!(not_dialled(at(address)), Some(told));
+        }
+        for address in ["127.0.0.1", "127.255.0.9", "::1"] {
+            assert_eq!(not_of_a_host(at(address)), None);
+            assert!(not_dialled(at(address)).unwrap().contains("this host itself"));
+        }
+        for address in ["10.0.0.1", "fd77::1", "198.18.0.1", "fe80::1"] {
+            assert_eq!(not_dialled(at(address)), None);
+        }
+    }
+
+    #[test]
+    fn names_of_devices_are_those_that_the_kernel_takes() {
+        for name in ["plait%d", "a", "123456789012345", "wlan0.7"] {
+            assert_eq!(device_name(name).unwrap(), name);
+        }
+        for (name, problem) in [
+            ("1234567890123456", "it is longer than 15 bytes"),
+            ("a/b", "slashes"),
+            ("a b", "spaces"),
+            ("", "it is empty"),
+            ("..", "it is no name"),
+            ("a%s", "no `%d`"),
+            ("a%d%d", "more than one"),
+        ] {
+            let told = said(device_name(name));
+            assert!(told.contains(problem) && told.contains("\n  allowed: 1 to 15"), "{told}");
+        }
+    }
+
+    #[test]
     fn what_is_no_address_is_told() {
         assert_eq!(
             said(address("10.0.0.1:80")),
@@ -136,6 +242,9 @@ mod tests {
             (":80", "the host is missing\n  allowed: HOST:PORT, as 127.0.0.1:80"),
             ("web:http", "`http` is no port (1 to 65535)\n  allowed: HOST:PORT, as web:80"),
             ("", "no host and port\n  allowed: HOST:PORT, as 127.0.0.1:80"),
+            ("http://web:81/x", "it is a URL\n  allowed: HOST:PORT, as web:81"),
+            ("http://web", "it is a URL\n  allowed: HOST:PORT, as web:80"),
+            ("web:80/x", "no host has a `/` in its name\n  allowed: HOST:PORT, as 127.0.0.1:80"),
         ] {
             assert_eq!(host_problem(text).unwrap().to_string(), told, "{text}");
         }

@@ -104,7 +104,8 @@ const KERNEL: &[Role] = &[Role::Kernel];
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let roles = if args.roles.is_empty() { ALL } else { &args.roles[..] };
-    let mut checks = vec![tun(), net_admin(), net_raw(), forwarding(4), forwarding(6), rp_filter()];
+    let mut checks =
+        vec![tun(), net_admin(), net_raw(), nft(), forwarding(4), forwarding(6), rp_filter()];
     checks.extend([mptcp(), limits(), routes(), endpoints()]);
     checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
     let fine = checks.iter().all(|check| check.state != State::Missing);
@@ -173,6 +174,18 @@ fn net_admin() -> Check {
 fn net_raw() -> Check {
     let wanted = "CAP_NET_RAW, for `--from ADDR@DEVICE`";
     capability("net-raw", &[Role::Get], wanted, "cap_net_admin,cap_net_raw+ep")
+}
+
+fn nft() -> Check {
+    let wanted = "the program nft, for `--from DEVICE` and `--public`";
+    match Command::new("nft").arg("-v").output() {
+        Ok(_) => Check::new("nft", OURS, format!("{wanted}, there"), Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let mend = vec!["apt-get install nftables".to_owned()];
+            Check::new("nft", OURS, format!("{wanted}, not there"), mend)
+        }
+        Err(error) => Check::unknown("nft", OURS, &format!("{wanted}: {error}")),
+    }
 }
 
 /// The value of a sysctl.

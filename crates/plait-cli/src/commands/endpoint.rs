@@ -1,9 +1,9 @@
 //! What the commands that speak to kernels have in common.
 
-use crate::commands::address::host_problem;
+use crate::commands::address::{device_name, host_problem, not_of_a_host};
 use crate::commands::list::spec_problem;
 use crate::export::live::LiveFiles;
-use crate::failure::Failure;
+use crate::failure::{Failure, unknown};
 use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
 use plait_live::{Origin, Rules, Signals, Wish};
@@ -26,7 +26,7 @@ pub(crate) struct EndpointFlags {
     #[arg(long, value_name = "CC", default_value = "cubic")]
     cc: String,
     /// Name of the TUN device; a `%d` in it becomes the next free number
-    #[arg(long, value_name = "NAME", default_value = "plait%d")]
+    #[arg(long, value_name = "NAME", default_value = "plait%d", value_parser = device_name)]
     pub(crate) device: String,
     /// Superpackets between this process and the kernel, which cuts them (TSO) and adds up checksums
     #[arg(long, value_name = "on|off", default_value = "on")]
@@ -57,6 +57,7 @@ impl EndpointFlags {
 
     /// The same with a scheduler that `flag` names.
     pub(crate) fn spec_with(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
+        self.check_files()?;
         let scheduler = plait_sched::Spec::parse(scheduler)
             .map_err(|error| Failure::Usage(format!("{flag}: {}", spec_problem(&error))))?;
         let controller = plait_cc::Spec::parse(&self.cc)
@@ -69,6 +70,22 @@ impl EndpointFlags {
             controller: Arc::new(move |_| controller.build()),
             addresses: Vec::new(),
         })
+    }
+
+    /// Two kinds of records in one file are none.
+    fn check_files(&self) -> Result<(), Failure> {
+        let (Some(pcap), Some(qlog)) = (&self.pcap, &self.qlog) else { return Ok(()) };
+        // A link and what it leads to are one; a file that is not there yet has its name alone.
+        let whole = |file: &Path| {
+            let known = file.canonicalize().or_else(|_| std::path::absolute(file));
+            known.unwrap_or_else(|_| file.to_owned())
+        };
+        let same = whole(pcap) == whole(qlog);
+        if same && pcap != Path::new("/dev/null") {
+            let problem = "it is the file of --pcap\n  give another one";
+            return Err(Failure::Usage(format!("--qlog: `{}`: {problem}", qlog.display())));
+        }
+        Ok(())
     }
 
     /// The files of `--pcap` and `--qlog`, if they are asked for; `names` are those of paths by the
@@ -135,6 +152,11 @@ impl EndpointFlags {
             ErrorKind::AlreadyExists => Failure::Usage(format!(
                 "{flag}: there is a route for such an address already\n  see it: ip route show"
             )),
+            _ if is_device(&self.device) => Failure::Usage(format!(
+                "--device: `{}`: this host has a device of this name, which cannot be used \
+                 ({error})\n  give another name, as plait%d",
+                self.device
+            )),
             _ => Failure::Usage(format!("no TUN device `{}`: {error}", self.device)),
         }
     }
@@ -148,6 +170,20 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
+    /// Refuses devices that this host does not have.
+    pub(crate) fn check_devices(&self, flag: &str) -> Result<(), Failure> {
+        for Origin { address, device } in &self.all {
+            if let Some(device) = device.as_deref().filter(|name| !is_device(name)) {
+                let device = device.escape_debug();
+                return Err(Failure::Usage(format!(
+                    "{flag}: `{address}@{device}`: this host has no device `{device}`\n  \
+                     see them: ip link"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Sets the rules that hide addresses, where some are to be hidden.
     pub(crate) fn hide(&self, flag: &str) -> Result<Option<Rules>, Failure> {
         match self.hidden.is_empty() {
@@ -175,14 +211,36 @@ fn is_device(name: &str) -> bool {
     !none && Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
 }
 
-/// Refuses an address that the kernel of this host has: it answers there itself, and plait would hear
-/// nothing. `remedy` is what to do.
-pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), Failure> {
+/// Whether the kernel of this host has an address; `None` where that cannot be told.
+fn is_own(address: IpAddr) -> Option<bool> {
     let which = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let file = format!("/proc/sys/net/{which}/ip_nonlocal_bind");
     let any = std::fs::read_to_string(file).is_ok_and(|text| text.trim() != "0");
     // A socket takes an address that the host has, and no other one.
-    if any || UdpSocket::bind((address, 0)).is_err() {
+    (!any).then(|| UdpSocket::bind((address, 0)).is_ok())
+}
+
+/// Refuses an address that is none of this host, as far as that can be told.
+pub(crate) fn own(flag: &str, address: IpAddr) -> Result<(), Failure> {
+    let refuse = |problem: &str| {
+        let remedy = "give one that clients reach this host by; see it: ip addr";
+        Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
+    };
+    match not_of_a_host(address) {
+        Some(problem) => Err(Failure::Usage(format!("{flag}: `{address}`: {problem}"))),
+        None if address.is_loopback() => refuse("only this host itself can reach it"),
+        None if is_own(address) == Some(false) => refuse("no device of this host has it"),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an address that the kernel of this host has: it answers there itself, and plait would hear
+/// nothing. `remedy` is what to do.
+pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), Failure> {
+    if let Some(problem) = not_of_a_host(address) {
+        return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));
+    }
+    if is_own(address) != Some(true) {
         return Ok(());
     }
     let problem = "the kernel of this host has this address and answers there itself";
@@ -203,6 +261,10 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
             Ok(address) => {
                 let remedy = format!("name its device instead, as {flag} eth0; see it: ip addr");
                 not_own(flag, address, &remedy)?;
+                if origins.all.iter().any(|origin| origin.address == address) {
+                    let problem = "the address is there twice\n  give each path one of its own";
+                    return Err(Failure::Usage(format!("{flag}: `{address}`: {problem}")));
+                }
                 Origin { address, device }
             }
             Err(_) if is_device => {
@@ -248,18 +310,24 @@ pub(crate) fn stop_on_signal(mut stopper: UnixStream) -> io::Result<Arc<AtomicBo
 }
 
 fn cc_problem(error: &plait_cc::SpecError) -> String {
+    use plait_cc::SpecError;
     let allowed = error.allowed();
-    let near = plait_app::name::nearest(error.given(), allowed.iter().map(String::as_str));
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    format!("{error}{near}")
+    let names = allowed.iter().map(String::as_str);
+    match error {
+        SpecError::UnknownName { given } => unknown("congestion controller", given, names),
+        SpecError::UnknownParam { controller, given } if !allowed.is_empty() => {
+            unknown(&format!("parameter of {controller}"), given, names)
+        }
+        _ => error.to_string(),
+    }
 }
 
-/// The first address of `HOST:PORT`, of the wanted family if one is wanted; `place` is where it was
-/// given.
+/// The first address of `HOST:PORT`, of the same family as `flag` has (true: IPv4) if one is wanted;
+/// `place` is where it was given.
 pub(crate) fn resolve(
     place: &str,
     text: &str,
-    wanted: impl Fn(&SocketAddr) -> bool,
+    wanted: Option<(&str, bool)>,
 ) -> Result<SocketAddr, Failure> {
     if let Some(problem) = host_problem(text) {
         return Err(Failure::Usage(format!("{place}: `{}`: {problem}", text.escape_debug())));
@@ -267,6 +335,11 @@ pub(crate) fn resolve(
     let found = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{place}: `{text}`: {error}\n  allowed: HOST:PORT"))
     })?;
-    let mut found = found.filter(wanted);
-    found.next().ok_or_else(|| Failure::Usage(format!("{place}: `{text}` has no such address")))
+    let mut found = found.filter(|to| wanted.is_none_or(|(_, v4)| to.is_ipv4() == v4));
+    found.next().ok_or_else(|| {
+        let (flag, v4) = wanted.unwrap_or_default();
+        let family = if v4 { "IPv4" } else { "IPv6" };
+        let problem = format!("it has no address of {family}, and {flag} no other");
+        Failure::Usage(format!("{place}: `{text}`: {problem}\n  give both of one family"))
+    })
 }

@@ -3,11 +3,14 @@
 mod http;
 mod target;
 
+use crate::commands::address::not_dialled;
 use crate::commands::endpoint::{EndpointFlags, origins, resolve, stop_on_signal};
 use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
+use crate::flags::whole;
 use http::{Broken, Whole};
 use plait_app::Host;
+use plait_base::Span;
 use plait_live::{Client, DialSettings, Happening};
 use std::cell::Cell;
 use std::fs::File;
@@ -33,6 +36,9 @@ const EXAMPLES: &str = "Examples:
 /// Each --from is an address of its own behind a TUN device, and a subflow is opened from each; what
 /// the other end sends there has to reach this host and be forwarded. Needs CAP_NET_ADMIN, and
 /// CAP_NET_RAW for `@DEVICE`; both are dropped before anything is sent.
+///
+/// Exit codes: 0 done, 2 for arguments and files that cannot be taken, 3 for a missing privilege, 4
+/// where the other end has failed, refused or not answered, 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -47,6 +53,10 @@ pub(crate) struct Args {
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Give up where nobody has answered after so many seconds [default: as TCP does, about two
+    /// minutes]
+    #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400))]
+    connect_timeout: Option<u64>,
     #[command(flatten)]
     endpoint: EndpointFlags,
 }
@@ -60,18 +70,25 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return Err(Failure::Usage("--from: addresses of two families".to_owned()));
     }
     let v4 = from.all.iter().all(|origin| origin.address.is_ipv4());
-    let to = resolve("the target", &target.authority, |to| to.is_ipv4() == v4)?;
+    let to = resolve("the target", &target.authority, Some(("--from", v4)))?;
+    if let Some(problem) = not_dialled(to.ip()) {
+        return Err(Failure::Usage(format!("the target: `{}`: {problem}", target.authority)));
+    }
     let spec = args.endpoint.spec()?;
     check_writable("--output", args.output.as_deref())?;
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
+    from.check_devices("--from")?;
     let device = args.endpoint.device.clone();
     let files = args.endpoint.files_for(Host::Client, &from.all)?;
     let hiding = from.hide("--from")?;
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
+    if let Some(seconds) = args.connect_timeout {
+        client.give_up_after(Span::from_secs(seconds));
+    }
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
     client.connect(to, theirs.into(), None).map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;

@@ -2,11 +2,13 @@
 
 mod socks;
 
-use crate::commands::address::address_and_port;
+use crate::commands::address::{address_and_port, not_dialled};
 use crate::commands::endpoint::{EndpointFlags, origins, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
+use crate::flags::whole;
 use plait_app::Host;
+use plait_base::Span;
 use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, Happening, Origin};
 use socks::Reply;
 use std::io::{self, Write};
@@ -43,6 +45,10 @@ pub(crate) struct Args {
     /// Repeat for further paths; connections begin on the first of their family
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
+    /// Give up where nobody has answered after so many seconds [default: as TCP does, about two
+    /// minutes]
+    #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400))]
+    connect_timeout: Option<u64>,
     #[command(flatten)]
     endpoint: EndpointFlags,
 }
@@ -50,10 +56,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let from = origins("--via", &args.via)?;
+    let spec = args.endpoint.spec()?;
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
-    let spec = args.endpoint.spec()?;
+    from.check_devices("--via")?;
     let files = args.endpoint.files_for(Host::Client, &from.all)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
@@ -63,14 +70,20 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let device = args.endpoint.device.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--via", &error))?;
+    if let Some(seconds) = args.connect_timeout {
+        client.give_up_after(Span::from_secs(seconds));
+    }
     plait_live::drop_capabilities().map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
     if let Some(files) = &files {
         client.observe(Box::new(files.clone()));
     }
-    listen(listener, client.dialler(), families);
+    listen(listener, client.dialler(), families, console);
     console.remark(1, &format!("listening on {}", args.socks));
-    let served = client.serve(|happening: &Happening| console.remark(2, &happening.to_string()));
+    let served = client.serve(|happening: &Happening| {
+        let level = if matches!(happening, Happening::Unreached { .. }) { 1 } else { 2 };
+        console.remark(level, &happening.to_string());
+    });
     drop(hiding);
     files.map_or(Ok(()), |files| files.finish())?;
     served.map_err(internal)?;
@@ -79,7 +92,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 
 /// Hears programs out, each on a thread of its own, and has their connections made. `families` tells
 /// whether there are addresses of IPv4 and of IPv6 to dial from.
-fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2]) {
+fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2], console: Console) {
     let guests = Arc::new(());
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -89,23 +102,37 @@ fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2]) {
             let (guest, dialler) = (Arc::clone(&guests), dialler.clone());
             thread::spawn(move || {
                 // Who does not speak SOCKS, or goes away, is not told anything.
-                let _ = hear(stream, &dialler, families);
+                let _ = hear(stream, &dialler, families, console);
                 drop(guest);
             });
         }
     });
 }
 
-fn hear(mut stream: TcpStream, dialler: &Dialler, families: [bool; 2]) -> io::Result<()> {
+fn hear(
+    mut stream: TcpStream,
+    dialler: &Dialler,
+    families: [bool; 2],
+    console: Console,
+) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
     let wanted = |to: &SocketAddr| families[usize::from(to.is_ipv6())];
-    match socks::request(&mut stream, wanted)? {
+    let asked = socks::request(&mut stream, wanted)?;
+    let asked = asked.and_then(|to| match not_dialled(to.ip()) {
+        Some(problem) => {
+            console.remark(1, &format!("event=unreached to={to} problem={problem:?}"));
+            Err(Reply::NotAllowed)
+        }
+        None => Ok(to),
+    });
+    match asked {
         Ok(to) => {
             let greeting = Greeting {
                 connected: Reply::Succeeded.bytes().to_vec(),
-                failed: Reply::Refused.bytes().to_vec(),
+                refused: Reply::Refused.bytes().to_vec(),
+                silent: Reply::HostUnreachable.bytes().to_vec(),
             };
             let asked = dialler.dial(Dial { to, socket: stream.into(), greeting });
             if asked { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }

@@ -6,7 +6,7 @@ mod rules;
 mod top;
 
 use crate::commands::address::{address, address_and_port};
-use crate::commands::endpoint::{EndpointFlags, not_own, resolve, set_rules, stop_on_signal};
+use crate::commands::endpoint::{EndpointFlags, not_own, own, resolve, set_rules, stop_on_signal};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
@@ -29,6 +29,9 @@ const EXAMPLES: &str = "Examples:
 /// service. Packets for the address have to reach this host; what is needed here is made at the
 /// start and goes with the process, however it ends: a device that is not persistent, and a route
 /// through it. Needs CAP_NET_ADMIN, which is dropped once the device is there.
+///
+/// Exit codes: 0 after TERM, 2 for arguments that cannot be taken, 3 for a missing privilege, 130 after
+/// Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -150,14 +153,22 @@ impl Args {
 
     fn settings(&self, rules: &[Rule]) -> Result<ServeSettings, Failure> {
         let spec = self.endpoint.spec()?;
-        let to = resolve("--to", &self.to, |_| true)?;
+        let to = resolve("--to", &self.to, None)?;
         let family = |address: &IpAddr| address.is_ipv4() == self.listen.is_ipv4();
         let remedy =
             "give one that no device has, as 10.77.0.1:80, and --public ADDR:PORT for the host's";
         not_own("--listen", self.listen.ip(), remedy)?;
-        for other in &self.advertise {
+        for (at, other) in self.advertise.iter().enumerate() {
             not_own("--advertise", *other, "give one that no device has")?;
+            let twice = self.advertise[..at].contains(other);
+            if twice || *other == self.listen.ip() {
+                let problem = if twice { "it is there twice" } else { "it is that of --listen" };
+                let remedy = "give a further address";
+                let problem = format!("--advertise: `{other}`: {problem}\n  {remedy}");
+                return Err(Failure::Usage(problem));
+            }
         }
+        self.check_loop(to)?;
         if let Some(other) = self.advertise.iter().find(|address| !family(address)) {
             let problem = format!("--advertise: `{other}` is of another family than --listen");
             return Err(Failure::Usage(problem));
@@ -166,6 +177,7 @@ impl Args {
             let problem = "--public: it is of another family than --listen";
             return Err(Failure::Usage(problem.to_owned()));
         }
+        self.public.map_or(Ok(()), |public| own("--public", public.ip()))?;
         let mut ports = Vec::new();
         for (port, scheduler) in self.further_ports()? {
             if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
@@ -188,6 +200,20 @@ impl Args {
             ports,
             choices: rules.iter().map(choice).collect::<Result<_, Failure>>()?,
         })
+    }
+
+    /// Refuses a service that is this server itself.
+    fn check_loop(&self, to: SocketAddr) -> Result<(), Failure> {
+        let (ip, port) = (to.ip().to_canonical(), to.port());
+        let flag = match ip {
+            _ if ip == self.listen.ip() => "--listen",
+            _ if self.advertise.contains(&ip) => "--advertise",
+            _ if self.public == Some(SocketAddr::new(ip, port)) => "--public",
+            _ => return Ok(()),
+        };
+        let problem = format!("it leads to this server itself, as {flag} does");
+        let remedy = "give where the service listens, as 127.0.0.1:8080";
+        Err(Failure::Usage(format!("--to: `{}`: {problem}\n  {remedy}", self.to)))
     }
 
     /// Sets the rules for the public port.
