@@ -17,7 +17,7 @@ use plait_live::emulate::Strip;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -681,7 +681,7 @@ fn by_socks(proxy: SocketAddr, to: SocketAddr, by_name: bool) -> std::io::Result
 }
 
 /// The second of what must hold: a download and an upload through the proxy to a stock kernel, both
-/// subflows of both; a port where nobody listens is told as such.
+/// subflows of both; a port where nobody listens is told as such, and this host itself is not dialled.
 fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
     let bed = Bed::build(family, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     bed.own_service()?;
@@ -722,6 +722,10 @@ fn proxied(family: Family, via: &[String; 2]) -> Result<(), Failed> {
         assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
         let (_, code) = by_socks(socks, SocketAddr::new(to.ip(), 81), false)?;
         assert_eq!(code, 5);
+        let own: IpAddr =
+            if to.is_ipv4() { [127, 0, 0, 1].into() } else { Ipv6Addr::LOCALHOST.into() };
+        let (_, code) = by_socks(socks, SocketAddr::new(own, 81), false)?;
+        assert_eq!(code, 2);
         std::io::Result::Ok(())
     })??;
     served.join();
