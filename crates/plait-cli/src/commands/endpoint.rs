@@ -153,8 +153,8 @@ impl EndpointFlags {
                 "{flag}: there is a route for such an address already\n  see it: ip route show"
             )),
             _ if is_device(&self.device) => Failure::Usage(format!(
-                "--device: `{}`: this host has a device of this name, which cannot be used \
-                 ({error})\n  give another name, as plait%d",
+                "--device: `{}`: this host has a device of this name, which cannot be used\n  \
+                 give another name, as plait%d",
                 self.device
             )),
             _ => Failure::Usage(format!("no TUN device `{}`: {error}", self.device)),

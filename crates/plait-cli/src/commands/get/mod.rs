@@ -132,7 +132,9 @@ fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool 
             let told = stream.shutdown(Shutdown::Write);
             let bounded = told.and_then(|()| stream.set_read_timeout(Some(PATIENCE)));
             // Some bytes too many are no reason to break it off.
-            bounded.is_ok() && (0..4).any(|_| matches!(stream.read(&mut rest), Ok(0)))
+            let mut read = || bounded.as_ref().ok().and_then(|()| stream.read(&mut rest).ok());
+            let ends = (0..4).map_while(|_| read()).find(|count| *count == 0);
+            ends.is_some()
         }
     }
 }
