@@ -263,9 +263,7 @@ impl Engine {
 
     /// Relays a connection from now on.
     pub(crate) fn add(&mut self, mut relay: Relay) -> io::Result<()> {
-        relay.watched = relay.interest();
-        let (read, write) = relay.watched;
-        self.poller.add(&relay.socket, u64::from(relay.conn.0), read, write)?;
+        watch(&self.poller, &mut relay)?;
         self.again.push(relay.conn);
         self.relays.insert(relay.conn, relay);
         Ok(())
@@ -276,16 +274,7 @@ impl Engine {
         let Some(relay) = self.relays.get_mut(&conn) else { return };
         let now = self.stack.clock.now();
         let course = relay.turn(now, &mut self.stack.endpoint, &mut self.piece);
-        let wanted = relay.interest();
-        let course = match course {
-            Ok(course) if relay.watched != wanted => {
-                let token = u64::from(conn.0);
-                relay.watched = wanted;
-                let changed = self.poller.change(&relay.socket, token, wanted.0, wanted.1);
-                changed.map(|()| course)
-            }
-            course => course,
-        };
+        let course = course.and_then(|course| watch(&self.poller, relay).map(|()| course));
         match course {
             Ok(Course::Waits) => {}
             Ok(Course::Again) => self.again.push(conn),
@@ -336,6 +325,17 @@ impl Engine {
     }
 }
 
+/// Has the poller watch for what a relay waits for. It compares with what is watched for, not with what
+/// the relay waited for before its turn: that a socket has connected is found out before.
+fn watch(poller: &Poller, relay: &mut Relay) -> io::Result<()> {
+    let wanted = relay.interest();
+    if wanted != relay.watched {
+        poller.change(&relay.socket, u64::from(relay.conn.0), relay.watched, wanted)?;
+        relay.watched = wanted;
+    }
+    Ok(())
+}
+
 /// A socket that connects to the service.
 fn dial(to: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), None)?;
@@ -343,5 +343,37 @@ fn dial(to: SocketAddr) -> io::Result<Socket> {
     match socket.connect(&to.into()) {
         Err(error) if error.raw_os_error() != Some(IN_PROGRESS) => Err(error),
         _ => Ok(socket),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+    use std::net::TcpListener;
+
+    /// What a wait of at most `ms` tells.
+    fn told(poller: &Poller, ms: u64) -> Vec<Ready> {
+        let (clock, mut ready) = (Clock::start(), Vec::new());
+        let longest = Span::from_millis(ms);
+        poller.wait(&clock, Time::NEVER, longest, &mut ready).unwrap();
+        ready
+    }
+
+    /// Thousands of idle connections are not to wake the loop: their sockets can always be written to.
+    #[test]
+    fn an_idle_socket_wakes_nobody() {
+        let service = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let socket = dial(service.local_addr().unwrap()).unwrap();
+        let poller = Poller::open().unwrap();
+        let mut relay = Relay::new(ConnId(1), socket, true);
+        watch(&poller, &mut relay).unwrap();
+        assert_eq!(told(&poller, 60_000).len(), 1);
+        relay.on_socket_ready().unwrap();
+        watch(&poller, &mut relay).unwrap();
+        assert_eq!(told(&poller, 1), []);
+        // Its end is told.
+        drop(service.accept().unwrap());
+        assert_eq!(told(&poller, 60_000).len(), 1);
     }
 }

@@ -36,14 +36,24 @@ impl Poller {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
     }
 
+    /// Waits for something else from now on, to be read and to be written; `None` is not to wait.
     pub(crate) fn change(
         &self,
         fd: impl AsFd,
         token: u64,
-        read: bool,
-        write: bool,
+        from: Option<(bool, bool)>,
+        to: Option<(bool, bool)>,
     ) -> io::Result<()> {
-        Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(token), wanted(read, write))?)
+        let data = epoll::EventData::new_u64(token);
+        match (from, to) {
+            (None, None) => {}
+            (Some(_), None) => epoll::delete(&self.epoll, fd)?,
+            (None, Some((read, write))) => epoll::add(&self.epoll, fd, data, wanted(read, write))?,
+            (Some(_), Some((read, write))) => {
+                epoll::modify(&self.epoll, fd, data, wanted(read, write))?
+            }
+        }
+        Ok(())
     }
 
     /// Waits until something is ready, it is `until`, or `longest` is over. What is ready is put

@@ -68,8 +68,6 @@ pub(crate) enum Course {
 pub(crate) struct Relay {
     pub(crate) conn: ConnId,
     pub(crate) socket: Socket,
-    /// What the socket is being watched for: reading, writing.
-    pub(crate) watched: (bool, bool),
     /// The socket is not connected yet.
     connecting: bool,
     to_socket: Rest,
@@ -87,6 +85,10 @@ pub(crate) struct Relay {
     /// When it began.
     pub(crate) since: Time,
     pub(crate) peer: Peer,
+    /// Both ends of the socket are closed, which a poller would tell again and again.
+    hung_up: bool,
+    /// What the poller knows of it: [`Relay::interest`] when it was last told.
+    pub(crate) watched: Option<(bool, bool)>,
 }
 
 /// Who is at the other end.
@@ -104,7 +106,6 @@ impl Relay {
         Relay {
             conn,
             socket,
-            watched: (false, false),
             connecting,
             to_socket: Rest::default(),
             to_peer: Rest::default(),
@@ -116,6 +117,8 @@ impl Relay {
             established: false,
             since: Time::ZERO,
             peer: Peer::Client(None),
+            hung_up: false,
+            watched: None,
         }
     }
 
@@ -181,15 +184,17 @@ impl Relay {
         }
     }
 
-    /// What the socket is to be waited for: to be read from, to be written to.
-    pub(crate) fn interest(&self) -> (bool, bool) {
-        if self.connecting {
-            return (false, true);
-        }
-        if self.greeting.is_some() {
-            return (false, false);
-        }
-        (!self.socket_ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
+    /// What the socket is to be waited for: to be read from, to be written to; `None` where nothing
+    /// that it does is of interest now.
+    pub(crate) fn interest(&self) -> Option<(bool, bool)> {
+        let wanted = if self.connecting {
+            (false, true)
+        } else if self.greeting.is_some() {
+            (false, false)
+        } else {
+            (!self.socket_ended && self.to_peer.is_empty(), !self.to_socket.is_empty())
+        };
+        (!self.hung_up || wanted != (false, false)).then_some(wanted)
     }
 
     /// The socket is ready, or has failed.
@@ -197,6 +202,8 @@ impl Relay {
         if let Some(error) = self.socket.take_error()? {
             return Err(error);
         }
+        // Nobody asked, and it has not failed.
+        self.hung_up = self.watched == Some((false, false));
         self.connecting = false;
         Ok(())
     }
