@@ -17,6 +17,25 @@ fn every_scheduler_gets_through_whatever_goes_wrong() {
     }
 }
 
+/// A middlebox that edits what passes: checksums tell, and the connection falls back or goes on over
+/// what is left. An only subflow's bytes wait after a wrong sum until the peer has fallen back.
+#[test]
+fn what_is_edited_breaks_no_connection() {
+    for share in ["1%", "5%", "100%"] {
+        let paths = format!(
+            "--path a:rate=10mbit,rtt=20ms,edit={share} --path b:rate=4mbit,rtt=60ms --checksum on"
+        );
+        for workload in ["download:1MB", "upload:300kB"] {
+            let line =
+                format!("{paths} --workload {workload} --schedulers minrtt --runs 10 --check");
+            for (cell, outcome) in runs(&line) {
+                assert_eq!(outcome.violation, None, "{cell}: {share} {workload}");
+                assert!(outcome.completed, "{cell} did not finish: {share} {workload}");
+            }
+        }
+    }
+}
+
 /// Two paths into one link are worth that link.
 #[test]
 fn a_shared_link_is_the_bound() {

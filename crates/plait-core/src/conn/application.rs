@@ -87,9 +87,11 @@ impl Connection {
         self.queue.occupied()
     }
 
-    /// First DSN of ours that is not DATA_ACKed; first of the peer's that is not here in order.
+    /// First DSN of ours that is not DATA_ACKed; first of the peer's that is not here in order. What
+    /// waits after a wrong checksum is here: a peer that has fallen back takes it for acknowledged.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.queue.una(), self.recv.nxt())
+        let held = self.subflows.iter().filter_map(|it| it.verifier.as_ref()?.held_to());
+        (self.queue.una(), held.fold(self.recv.nxt(), u64::max))
     }
 
     /// Whether something happened that its user was not told yet.

@@ -122,6 +122,12 @@ impl Verifier {
         }
     }
 
+    /// First DSN that is not held, where a checksum was wrong.
+    pub(crate) fn held_to(&self) -> Option<u64> {
+        self.failed?;
+        self.pieces.back().map(|(dsn, payload, _)| dsn + u64::from(payload.len()))
+    }
+
     /// First DSN of the mapping whose checksum was wrong.
     pub(crate) const fn failed(&self) -> Option<u64> {
         self.failed
@@ -172,6 +178,7 @@ mod tests {
         assert_eq!(take(&mut verifier, 101, 100), []);
         assert_eq!(verifier.failed(), Some(100));
         assert_eq!(take(&mut verifier, 201, 100), []);
+        assert_eq!(verifier.held_to(), Some(300));
         let mut held = Vec::new();
         verifier.release(&mut |dsn, payload: Payload, _| held.push((dsn, payload.len())));
         assert_eq!(held, [(100, 100), (200, 100)]);

@@ -45,8 +45,9 @@ impl Endpoint {
     }
 
     /// How far a connection's data has come: the first DSN of ours that the peer has not
-    /// DATA_ACKed, and the first of the peer's that has not arrived in order. A peer's first
-    /// number is never above the other end's second.
+    /// DATA_ACKed, and the first of the peer's that has not arrived in order (after a wrong checksum
+    /// what is held until the peer has fallen back has arrived). A peer's first number is never
+    /// above the other end's second.
     #[must_use]
     pub fn progress(&self, id: ConnId) -> Option<(u64, u64)> {
         self.connection(id).map(Connection::progress)
