@@ -321,7 +321,7 @@ impl Connection {
         if !self.sends_plain() && self.at_end() && !self.closing.fin_acked {
             let first = !self.closing.fin_sent;
             if (first || self.closing.fin_due)
-                && let Some(index) = self.signal_path(self.timers.retries())
+                && let Some(index) = self.signal_path(if first { 0 } else { self.timers.retries() })
             {
                 // Our keys go first: beside a DATA_FIN there is no room for them.
                 if self.ack_option(index, None, None).is_some() && !self.closing.keys_told {
