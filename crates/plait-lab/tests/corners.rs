@@ -165,6 +165,20 @@ fn a_backup_path_rests_while_a_regular_one_lives() {
     }
 }
 
+/// The path of the first SYN can be one too: MP_PRIO tells the peer (RFC 8684 section 3.3.8).
+#[test]
+fn the_first_path_can_be_a_backup() {
+    let paths = "--path a:rate=25mbit,rtt=10ms,backup --path b:rate=4mbit,rtt=60ms";
+    for workload in ["bulk:10s", "stream:10kB@50ms,for=5s"] {
+        for (cell, outcome) in runs(&format!("{paths} --workload {workload} --check")) {
+            if cell.multipath() {
+                let share = outcome.measures.paths[1].path_share.unwrap_or(0.0);
+                assert!(share > 0.9, "{cell}, {workload}: {share}");
+            }
+        }
+    }
+}
+
 /// A goodput in Mbit/s, of plain TCP over one path with a setting.
 fn tcp_goodput(path: &str, workload: &str) -> f64 {
     let report = report(&format!("--path a:{path} --workload {workload}"));

@@ -376,6 +376,7 @@ impl Connection {
         self.fallback.on_dss();
         if !self.joins.peer_dss_seen {
             self.joins.peer_dss_seen = true;
+            self.tell_first_is_backup();
             self.start_joins(ctx);
         }
     }

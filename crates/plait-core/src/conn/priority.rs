@@ -30,6 +30,14 @@ impl Connection {
         }
         found
     }
+
+    /// That the first subflow is a backup has no place in its SYN, as it has in that of a join.
+    pub(super) fn tell_first_is_backup(&mut self) {
+        let first = self.subflows.first().filter(|_| self.mode == Mode::Multipath);
+        if let Some(first) = first.filter(|first| first.standing.backup) {
+            self.addresses.signal_priority(first.id, true);
+        }
+    }
 }
 
 impl Addresses {

@@ -49,7 +49,7 @@ impl Endpoint {
         let first = |path| Address { path, ..Address::default() }.key();
         let after = path.0.checked_add(1).map_or(u64::MAX, |next| first(PathId(next)));
         self.addresses.range(first(path)..after).next().is_some()
-            || self.parked.iter().any(|(parked, _)| *parked == path)
+            || self.parked.iter().any(|(parked, ..)| *parked == path)
             || self.provisional.iter().any(|early| early.address.path == path)
             || self.answers.iter().any(|answer| answer.path == path)
     }

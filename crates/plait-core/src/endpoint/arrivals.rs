@@ -10,13 +10,20 @@ use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use plait_base::{ConnId, ServerAddress, Time};
+use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 
 /// Half-open connections at most: for a further one the oldest is given up (RFC 4987 section 3.3).
 const MAX_HALF_OPEN: usize = 4_096;
 /// Joins that are taken each second, of all connections together.
 const JOINS_PER_SECOND: u64 = 1_000;
+/// A SYN is repeated after a second (RFC 6298 section 2.1), less what the network may add to the first.
+const SOONEST_REPEAT: Span = Span::from_millis(500);
+
+/// Whether both SYNs are for the same subflow.
+fn is_same(path: PathId, parked: &Segment, address: Address, syn: &Segment) -> bool {
+    (path, parked.src_port, parked.dst_port) == (address.path, syn.src_port, syn.dst_port)
+}
 
 impl Endpoint {
     /// A SYN; `after` is where the last conversation of its address ended, if that is remembered.
@@ -45,11 +52,13 @@ impl Endpoint {
                     self.reset(address, syn, Some(DENIED));
                 } else if known.is_none() && self.joins_simultaneously(address) {
                     self.take_early(now, address, syn);
+                } else if self.is_parked_anew(now, address, syn) {
+                    // The network has doubled it.
                 } else if self.unpark_repeated(address, syn) {
                     let reason = ResetReason::Mptcp;
                     self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
                 } else if self.may_park(known, address) {
-                    self.parked.push((address.path, syn.clone()));
+                    self.parked.push((address.path, syn.clone(), now));
                 } else {
                     let reason = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
                     self.reset(address, syn, Some(reason));
@@ -131,10 +140,15 @@ impl Endpoint {
     /// come in a whole timeout, and the client has to know.
     fn unpark_repeated(&mut self, address: Address, syn: &Segment) -> bool {
         let before = self.parked.len();
-        self.parked.retain(|(path, parked)| {
-            (*path, parked.src_port, parked.dst_port) != (address.path, syn.src_port, syn.dst_port)
-        });
+        self.parked.retain(|(path, parked, _)| !is_same(*path, parked, address, syn));
         self.parked.len() < before
+    }
+
+    /// Whether a join that is kept comes again sooner than its client could send it again.
+    fn is_parked_anew(&self, now: Time, address: Address, syn: &Segment) -> bool {
+        self.parked.iter().any(|(path, parked, at)| {
+            is_same(*path, parked, address, syn) && now < *at + SOONEST_REPEAT
+        })
     }
 
     fn joins_simultaneously(&self, address: Address) -> bool {
@@ -162,7 +176,7 @@ impl Endpoint {
         for early in mine {
             self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
         }
-        for (path, syn) in core::mem::take(&mut self.parked) {
+        for (path, syn, at) in core::mem::take(&mut self.parked) {
             let address = Address::of_arrival(path, &syn);
             let token = match listen_syn(&syn) {
                 Asks::Join(token) => token,
@@ -171,7 +185,7 @@ impl Endpoint {
             if self.shared.tokens.get(&token) == Some(&id) {
                 self.on_join(now, id, address, &syn);
             } else {
-                self.parked.push((path, syn));
+                self.parked.push((path, syn, at));
             }
         }
     }

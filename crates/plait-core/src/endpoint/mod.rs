@@ -63,7 +63,8 @@ pub struct Endpoint {
     accepted: VecDeque<ConnId>,
     /// Answers to segments that belong to no connection.
     answers: VecDeque<Transmit>,
-    parked: Vec<(PathId, Segment)>,
+    /// Joins that came before their connection, and when.
+    parked: Vec<(PathId, Segment, Time)>,
     provisional: Vec<Provisional>,
     shared: Shared,
     check: bool,
