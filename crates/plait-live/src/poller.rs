@@ -50,7 +50,7 @@ impl Poller {
             (Some(_), None) => epoll::delete(&self.epoll, fd)?,
             (None, Some((read, write))) => epoll::add(&self.epoll, fd, data, wanted(read, write))?,
             (Some(_), Some((read, write))) => {
-                epoll::modify(&self.epoll, fd, data, wanted(read, write))?
+                epoll::modify(&self.epoll, fd, data, wanted(read, write))?;
             }
         }
         Ok(())
