@@ -415,7 +415,11 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
     }
     let tables = kind.tables().iter().flat_map(|table| table.iter());
     let Some((_, worth, base)) = tables.copied().find(|known| known.0 == unit) else {
-        let nearest = nearest(unit.trim(), kind.units());
+        // Another first letter is another magnitude: `h` is not `s`.
+        let meant = unit.trim().replace(['\u{b5}', '\u{3bc}'], "u");
+        let first = |unit: &str| unit.chars().next().map(|c| c.to_ascii_lowercase());
+        let known = kind.units().filter(|known| first(known) == first(&meant));
+        let nearest = nearest(&meant, known);
         return fail(Problem::UnknownUnit { unit: shortened(unit), nearest });
     };
     match scaled(whole, fraction, worth) {
@@ -524,6 +528,8 @@ mod tests {
         assert_eq!(time("25 ms").unwrap_err().problem, unknown(" ms", Some("ms")));
         assert_eq!(bytes("5KB").unwrap_err().problem, unknown("KB", Some("kB")));
         assert_eq!(bytes("15seg").unwrap_err().problem, unknown("seg", None));
+        assert_eq!(time("5\u{b5}s").unwrap_err().problem, unknown("\u{b5}s", Some("us")));
+        assert_eq!(time("1h").unwrap_err().problem, unknown("h", None));
         assert_eq!(bytes(".5kB").unwrap_err().problem, Problem::NoNumber);
         assert_eq!(bytes("1.2.3kB").unwrap_err().problem, Problem::NoNumber);
     }
