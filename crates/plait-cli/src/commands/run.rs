@@ -186,8 +186,23 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     match (complete, interrupted) {
         (true, _) => Ok(()),
         (false, Some(_)) => Err(Failure::Interrupted),
-        (false, None) => Err(Failure::Peer("the workload did not finish".to_owned())),
+        (false, None) => Err(unfinished(outcome.ended, &timeline)),
     }
+}
+
+/// Why the workload did not finish, as far as that can be seen.
+fn unfinished(ended: Time, timeline: &Timeline) -> Failure {
+    let idle = |path: &&PathCounters| path.segments == 0;
+    let idle: Vec<&str> =
+        timeline.counters.iter().filter(idle).map(|path| path.name.as_str()).collect();
+    let nowhere = match idle.as_slice() {
+        [] => String::new(),
+        names => format!("; no data went over {}", names.join(", ")),
+    };
+    let ended = ended.since(Time::ZERO);
+    Failure::Peer(format!(
+        "the workload did not finish in {ended}{nowhere}\n  see what happened: --trace-events FILE"
+    ))
 }
 
 /// Ends the files that were written while the run went on.
