@@ -1,8 +1,9 @@
 //! The swarm as a gate: random networks and faults against the invariants. `PLAIT_SEEDS=N` runs N
 //! seeds, `PLAIT_SEED=S` starts at S.
 
+use plait_base::Span;
 use plait_lab::Control;
-use plait_lab::swarm::{Case, KINDS, Options, Report, run_case, swarm};
+use plait_lab::swarm::{Case, KINDS, Options, Report, draw, run_case, swarm};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
@@ -88,6 +89,19 @@ const FOUND: &[&str] = &[
     // The ghost of a first attempt, whose client is gone, keeps nobody waiting.
     r#"{"seed":1250,"paths":[{},{"rtt_us":2768}],"heals_ms":5707,"faults":[{"kind":"loss","path":0,"way":"up","ppm":109322}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"send_bytes":13443,"rcvbuf_bytes":65536}}"#,
 ];
+
+/// Seeds that were not over in a minute, or nearly so: data that waited for a window of a segment or two
+/// (1724, 10840, 12913), queues that were none (7977, 8127).
+#[test]
+fn seeds_that_took_long_are_over_soon() {
+    for seed in [1_724, 10_840, 12_913, 7_977, 8_127] {
+        let case = draw(seed);
+        let verdict = run_case(&case);
+        assert_eq!(verdict.violation, None, "seed {seed}");
+        let after = verdict.ended.since(case.heals());
+        assert!(after <= Span::from_secs(20), "seed {seed}: {after}");
+    }
+}
 
 #[test]
 fn what_was_found_stays_mended() {

@@ -13,7 +13,8 @@ pub enum What {
     Reinject,
     /// A copy of data that another subflow carries.
     Redundant(ByteRange),
-    /// The range that blocks the send window, again (opportunistic retransmission).
+    /// The range that blocks the send window, again (opportunistic retransmission); what of it a
+    /// subflow was assigned and has not sent is taken from its queue.
     OppRetx(ByteRange),
 }
 

@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod ahead;
+mod arrival;
 mod decision;
 mod decorators;
 mod exact;

@@ -8,8 +8,9 @@ mod model;
 use model::{MSS, Model, subflow};
 use plait_base::{ByteRange, RangeSet, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, ConnectionView, DECORATORS, Decision, Kind, LeftEdge, Notice, Outcome, Param, Reason,
-    SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View, What, WhenFull,
+    CaState, ConnectionView, DECORATORS, Decision, Kind, LeftEdge, Notice, Outcome, Param,
+    QueueView, Reason, SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View,
+    What, WhenFull,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -393,7 +394,12 @@ fn check(model: &Model, decision: Decision) {
                 }
                 What::Reinject => model.connection.reinject.unwrap().carried,
                 What::Redundant(range) | What::OppRetx(range) => {
-                    carried(&model.queue, range).expect("a range that was sent")
+                    let owner = model.queue.assigned_from(range.start);
+                    let owner = owner.filter(|(held, _)| held.start <= range.start);
+                    let waits = owner.filter(|_| matches!(what, What::OppRetx(_)));
+                    let waits = waits.map(|(_, owner)| SubflowSet::one(owner));
+                    let sent = carried(&model.queue, range);
+                    sent.or(waits).expect("a range that was sent, or assigned to one")
                 }
             };
             let better = |s: &&SubflowView| !s.backup && s.alive() && !tried.contains(s.id);

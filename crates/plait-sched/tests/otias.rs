@@ -87,7 +87,9 @@ proptest! {
 #[test]
 fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
     let ms = Span::from_millis;
-    for (spec, passes) in [("otias", true), ("otias:back=off", false)] {
+    for (spec, passes) in
+        [("otias", true), ("otias:back=off", false), ("linux", true), ("linux:back=off", false)]
+    {
         let mut model = Model::new(vec![subflow(0, ms(100), MSS), subflow(1, ms(100), MSS)], 0);
         model.queue.assign(ByteRange::new(0, 3 * MSS), SubflowId(0));
         model.subflow_mut(SubflowId(0)).queued = 3 * MSS;

@@ -273,7 +273,7 @@ proptest! {
     ) {
         let mut model = model;
         let truesize = percent as f64 / 100.0;
-        let mut scheduler = build(&format!("linux:sndbuf={sndbuf},truesize={truesize}"));
+        let mut scheduler = build(&format!("linux:stale=4,back=off,sndbuf={sndbuf},truesize={truesize}"));
         let mut looked = Vec::new();
         for (subflow, (wmem, avg, pace, timeouts)) in model.subflows.iter_mut().zip(&loads) {
             subflow.outstanding = *wmem;

@@ -315,6 +315,31 @@ fn rp_does_what_its_mode_says() {
     }
 }
 
+/// What blocks the window waits in the queue of its holder: it is taken from there, whoever decides
+/// beneath, and its holder is penalised as if it had sent it.
+#[test]
+fn rp_takes_what_its_holder_has_not_sent() {
+    let waiting = |to| {
+        let mut model = stalled(vec![path(0, 10, 20), full(path(1, 100, 40))], &[A], MSS);
+        model.queue.sent.retain(|sent| sent.range.start >= 3 * MSS);
+        model.assign(&[(ByteRange::new(0, 3 * MSS), to)]);
+        model
+    };
+    // STTF has placed it anew by then.
+    for spec in ["otias+rp", "daps+rp", "linux+rp"] {
+        let mut model = waiting(B);
+        let (decision, effects) = ask(spec, &model);
+        let taken = What::OppRetx(ByteRange::new(0, MSS));
+        assert!(retransmits(decision), "{spec}: {decision:?}");
+        assert!(matches!(decision, Decision::Send { subflow: A, what, .. } if what == taken));
+        assert_eq!(effects.len(), 1, "{spec}");
+        model.apply(decision, &effects);
+        assert_eq!(model.view().subflow(B).map(|it| it.queued), Some(2 * MSS));
+        // What is its own it sends anyhow.
+        assert!(!retransmits(ask(spec, &waiting(A)).0), "{spec}");
+    }
+}
+
 #[test]
 fn rp_without_strict_asks_for_no_ratio() {
     let model = stalled(vec![path(0, 30, 20), path(1, 100, 40)], &[B], MSS);

@@ -251,7 +251,10 @@ impl Connection {
                 (next.range, Carry::Reinjection)
             }
             What::Redundant(range) => (self.still_needed(range, mss)?, Carry::Redundant),
-            What::OppRetx(range) => (self.still_needed(range, mss)?, Carry::Opportunistic),
+            What::OppRetx(range) => match self.take_waiting(range, subflow) {
+                Some(range) => return Some(self.send_range(ctx, index, range, Carry::New)),
+                None => (self.still_needed(range, mss)?, Carry::Opportunistic),
+            },
         };
         if core::mem::take(&mut self.scheduling.small_segments) {
             self.scheduling.wake();
@@ -266,6 +269,17 @@ impl Connection {
             return Some(self.send_superpacket(ctx, index, range));
         }
         Some(self.send_range(ctx, index, range, carry))
+    }
+
+    /// The part of `range` that waited in the queue of another subflow and is `subflow`'s now.
+    #[inline(never)]
+    fn take_waiting(&mut self, range: ByteRange, subflow: SubflowId) -> Option<ByteRange> {
+        if range.end > self.window.end() {
+            return None;
+        }
+        let (range, owner) = self.queue.take_waiting(range, subflow)?;
+        self.scheduling.on_sent(owner);
+        Some(range)
     }
 
     /// The part of `range` that is sent and not DATA_ACKed, at most a segment.

@@ -37,16 +37,18 @@ pub(crate) const ENTRY: Decorator = Decorator {
     idea: "when the window stalls, resend what blocks it on a free subflow and slow its holder",
     page: "\
 When a subflow s has room, but the next segment lies beyond the send window, the oldest range H that
-is not acknowledged blocks everybody. Then
+is not acknowledged blocks everybody; the subflow to which H is assigned counts as a carrier where it
+has not been sent. Then
 
     penalise    the first other subflow that carried H, if it is slower than s and Open:
                 cwnd = cwnd / 2, and ssthresh / 2 if it was reached; once per srtt_s; with
                 `holders=every` each of them that is slower and Open
     retransmit  H on s, unless s has carried it; with `strict`, only if 4 * srtt_s < srtt of the
-                holder, or the holder's window is 4 segments or less
+                holder, or the holder's window is 4 segments or less. What its holder has not sent
+                is taken from its queue and sent on s alone
 
-The same is tried without a penalty when everything is sent and the application waits for room in
-the send buffer.
+The same is tried without a penalty when everything is sent or assigned and the application waits for
+room in the send buffer.
 
 Numbers  four_srtt_ms (of s), holder_srtt_ms.
 Papers   \"Experimental Evaluation of Multipath TCP Schedulers\" (CSWS 2014), section 3.3, after
@@ -162,11 +164,34 @@ impl Rp {
     }
 }
 
-/// The first segment that is sent and not DATA_ACKed.
+/// The first segment that a subflow has and that is not DATA_ACKed. What waits in the queue of a
+/// subflow is among them: for the kernel's rule it is sent.
 fn head(view: &View<'_>) -> Option<Head> {
-    let SentRange { range, carried, .. } = view.queue.sent_from(view.connection.snd_una)?;
+    let una = view.connection.snd_una;
+    let sent = view.queue.sent_from(una).map(|SentRange { range, carried, .. }| (range, carried));
+    let waits = view.queue.assigned_from(una).map(|(range, to)| (range, SubflowSet::one(to)));
+    let before = |a: &(ByteRange, SubflowSet), b: &(ByteRange, SubflowSet)| a.0.start < b.0.start;
+    let (range, carried) = match (sent, waits) {
+        (Some(sent), Some(waits)) => {
+            if before(&waits, &sent) {
+                waits
+            } else {
+                sent
+            }
+        }
+        (sent, waits) => sent.or(waits)?,
+    };
     let end = range.end.min(range.start.saturating_add(rules::segment_len(view)));
     Some(Head { range: ByteRange::new(range.start, end), carried })
+}
+
+/// Whether `decision` says that some subflow has been given all there is, sent or not.
+fn is_all_given(view: &View<'_>, decision: Decision) -> bool {
+    match decision {
+        Decision::Idle => true,
+        Decision::Wait { reason: Reason::AssignedBusy, .. } => view.connection.unsent == 0,
+        _ => false,
+    }
 }
 
 /// The subflows other than `s` that have carried the head, in ascending order of id.
@@ -199,9 +224,10 @@ impl Scheduler for Rp {
         if !self.retransmit || view.subflows.len() < 2 {
             return decision;
         }
+        let all_given = is_all_given(view, decision);
         let free = match decision {
             Decision::Wait { on: Some(on), reason: Reason::SendWindow } => view.subflow(on),
-            Decision::Idle if view.connection.app_blocked => {
+            _ if all_given && view.connection.app_blocked => {
                 match rules::lowest_rtt(view, rules::segment_len(view), SubflowSet::EMPTY) {
                     Place::On(subflow) | Place::Again(subflow) => Some(subflow),
                     Place::Untried(_) | Place::None => None,
@@ -211,7 +237,7 @@ impl Scheduler for Rp {
         };
         // The base may wait for what is no candidate: `linux` has a test of its own.
         let free = free.filter(|s| view.candidates().contains(s.id));
-        let penal = decision != Decision::Idle;
+        let penal = !all_given;
         free.and_then(|s| self.relieve(view, s, penal, out)).unwrap_or(decision)
     }
 

@@ -1,6 +1,7 @@
 //! The default of the upstream Linux kernel: by bursts, to where they linger least.
 
 use crate::ahead;
+use crate::arrival::{self, Arrival, BACK};
 use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
@@ -31,10 +32,10 @@ const TRUESIZE: Param = Param {
 };
 const STALE: Param = Param {
     name: "stale",
-    kind: Kind::Whole { min: 1, max: 100, default: 4 },
+    kind: Kind::Whole { min: 1, max: 100, default: 1 },
     unit: "timeouts",
-    help: "in a row after which a subflow is left out until something is received on it",
-    clause: "Linux, net.mptcp.stale_loss_cnt",
+    help: "in a row after which a subflow is left out until something is received on it; 4 is what a stock kernel has",
+    clause: "ours; Linux, net.mptcp.stale_loss_cnt, has 4",
 };
 
 /// What the registry says of it.
@@ -55,15 +56,20 @@ segment, each subflow that is open, joined and not stale is asked how long what 
 The congestion window is not tested: the burst waits in the subflow's own queue until that opens, so
 segments are assigned and not sent by this. A burst ends where it is used up, where sndbuf is full, and
 with the last byte that is written: what is written later begins another one, so a message goes to an
-idle subflow as a whole. (Until 6.5 the rest of a burst was kept for it.) A subflow is stale after four timeouts in a row without
-anything received; one that has had fewer may get bursts as before (`stale=1` leaves it out at once).
+idle subflow as a whole. (Until 6.5 the rest of a burst was kept for it.) A subflow is stale after
+`stale` timeouts in a row without anything received; one that has had fewer may get bursts as before.
 
 What is sent again goes, a burst at a time, to a non-backup subflow that holds nothing at all; to a
 backup that holds nothing where all others have had more than one timeout; and else waits, while new
 data goes on. What only stale or closed subflows have carried goes before new data instead, to the
-live subflow of the least linger (the kernel sends all again that is not acknowledged). So a path that
-falls silent can hold the reader up for the sum of its four timeouts, each twice the last; every other
-scheduler goes on after one, and so does `stale=1`.
+live subflow of the least linger (the kernel sends all again that is not acknowledged).
+
+It differs from a stock kernel in two rules. Here a subflow is stale after one timeout, as for every
+other scheduler; `linux:stale=4` is what a stock kernel does (net.mptcp.stale_loss_cnt), and there a
+path that falls silent holds the reader up for as long as the sum of four timeouts, each twice the
+last. And where a window has come down to one or two segments and is full, what is assigned to it goes
+where it arrives sooner, as far as another subflow has room, the first first (`back`); the kernel
+leaves it there (`back=off`), up to 64 KiB, for a window of one segment.
 
 Its first pace is the rate at the first look, as in the kernel.
 
@@ -74,7 +80,7 @@ Good at  bulk over paths that resemble each other, at little cost.
 Bad at   short transfers and messages over unlike paths: a burst on the slow path holds up all that
          follows it on the fast one.
 ",
-    params: &[BURST, SNDBUF, TRUESIZE, STALE],
+    params: &[BURST, SNDBUF, TRUESIZE, STALE, BACK],
     state: &[
         ("again", "the subflow that got what was last sent again"),
         ("again_left_bytes", "what is left of the burst of what is sent again"),
@@ -102,6 +108,7 @@ struct Linux {
     /// In millionths.
     truesize: u64,
     stale: u32,
+    takes_back: bool,
     again: Burst,
     /// Average pace of each subflow in bytes per second, by its id; zero before the first look.
     avg: [u64; SubflowId::MAX],
@@ -114,6 +121,7 @@ impl Linux {
             sndbuf: params.whole_or_auto(&SNDBUF),
             truesize: params.millionths(&TRUESIZE),
             stale: params.whole(&STALE) as u32,
+            takes_back: params.switch(&BACK),
             again: Burst::default(),
             avg: [0; SubflowId::MAX],
         }
@@ -293,6 +301,11 @@ impl Scheduler for Linux {
                 rules::Task::Settled(decision) => decision,
                 rules::Task::Place(_) => rules::none_usable(view),
             };
+        }
+        if self.takes_back
+            && let Some(decision) = arrival::take_back(view, Arrival::next_on, out)
+        {
+            return decision;
         }
         if let Some(decision) = self.resend(view, out) {
             return decision;

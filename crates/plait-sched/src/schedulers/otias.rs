@@ -1,12 +1,11 @@
 //! OTIAS: out-of-order transmission for in-order arrival.
 
 use crate::ahead::{self, Task};
-use crate::exact;
+use crate::arrival::{self, Arrival, BACK};
 use crate::rules;
 use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Reason, Scheduler, SubflowView, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
-use plait_base::ByteRange;
 
 const WAIT: Param = Param {
     name: "wait",
@@ -14,14 +13,6 @@ const WAIT: Param = Param {
     unit: "",
     help: "wait of a segment in whole RTTs (kernel code), or as a fraction of them (paper)",
     clause: "Yang et al. 2014; the port in the kernel of the ToN paper",
-};
-
-const BACK: Param = Param {
-    name: "back",
-    kind: Kind::Switch { default: true },
-    unit: "",
-    help: "on: what is assigned to a window of one or two segments goes where it arrives sooner; off: it stays",
-    clause: "ours",
 };
 
 /// What the registry says of it.
@@ -69,89 +60,13 @@ struct Otias {
     takes_back: bool,
 }
 
-/// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, which is
-/// zero here, never.
-#[derive(Clone, Copy)]
-struct Arrival {
-    srtt: u64,
-    halves: u64,
-    of: u64,
-}
-
-impl Arrival {
-    /// Half RTTs in ns times `of`.
-    fn scaled(&self) -> u128 {
-        u128::from(self.srtt) * u128::from(self.halves)
-    }
-
-    fn order(&self, other: &Arrival) -> Ordering {
-        if self.srtt == 0 || other.srtt == 0 {
-            return (self.srtt == 0).cmp(&(other.srtt == 0));
-        }
-        // Whole RTTs: no fractions to compare.
-        if self.of == other.of {
-            return self.scaled().cmp(&other.scaled());
-        }
-        exact::compare(self.scaled(), other.of.into(), other.scaled(), self.of.into())
-    }
-
-    fn millis(&self) -> Option<f64> {
-        let halves = self.srtt as f64 * self.halves as f64 / self.of as f64;
-        (self.srtt > 0).then_some(halves / 2e6)
-    }
-}
-
 impl Otias {
     /// When the next segment would arrive over `subflow`.
     fn arrival(&self, subflow: &SubflowView) -> Arrival {
-        let srtt = subflow.srtt.map_or(0, exact::whole_nanos);
-        // With nothing assigned the counts need not be known: either a segment fits, or it is the
-        // first of those that wait.
-        if subflow.queued == 0 && self.whole_rtts {
-            let fits = subflow.cwnd.saturating_sub(subflow.inflight) >= ahead::mss(subflow);
-            return Arrival { srtt, halves: if fits { 1 } else { 3 }, of: 1 };
+        match self.whole_rtts {
+            true => Arrival::next_on(subflow),
+            false => Arrival::in_parts(subflow),
         }
-        let counts = [ahead::free_segments, ahead::queued_segments, ahead::window_segments];
-        // Far below the end of the numbers, so that twice one of them and another is too.
-        let [can, queued, cwnd] = counts.map(|count| count(subflow).min(1 << 60));
-        let (halves, of) = match queued.checked_sub(can) {
-            None => (1, 1),
-            Some(behind) if self.whole_rtts => (2 * (behind + 1).div_ceil(cwnd) + 1, 1),
-            Some(behind) => (2 * behind + cwnd, cwnd),
-        };
-        Arrival { srtt, halves, of }
-    }
-
-    /// The first of what is assigned to a subflow whose window has come down to a segment or two, for
-    /// one that has room and would have the next segment across sooner.
-    fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
-        // One that has room sends what it has: were that taken too, two of them could pass it to and
-        // fro for ever.
-        let is_stuck = |it: &&SubflowView| {
-            it.queued > 0 && it.cwnd <= 2 * ahead::mss(it) && ahead::free_segments(it) == 0
-        };
-        let owner = view.subflows.iter().find(is_stuck).filter(|_| self.takes_back)?;
-        let there = self.arrival(owner);
-        let candidates = view.candidates();
-        let takes = |it: &&SubflowView| {
-            let free = it.queued == 0 && it.usable(ahead::mss(it), view.tsq);
-            let sooner = self.arrival(it).order(&there) == Ordering::Less;
-            candidates.contains(it.id) && free && sooner
-        };
-        let order = |a: &&SubflowView, b: &&SubflowView| self.arrival(a).order(&self.arrival(b));
-        let taker = view.subflows.iter().filter(takes).min_by(order)?;
-        let mut at = view.connection.snd_una;
-        let first = loop {
-            let (range, holder) = view.queue.assigned_from(at)?;
-            if holder == owner.id {
-                break range;
-            }
-            at = range.end;
-        };
-        let room = ahead::free_segments(taker) * ahead::mss(taker);
-        let taken = ByteRange::with_len(first.start, room.min(first.len()));
-        out.plan.push((taken, taker.id));
-        Some(Decision::Assign { reason: Reason::EarliestArrival })
     }
 }
 
@@ -161,7 +76,9 @@ impl Scheduler for Otias {
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
-        if let Some(decision) = self.take_back(view, out) {
+        if self.takes_back
+            && let Some(decision) = arrival::take_back(view, |it| self.arrival(it), out)
+        {
             return decision;
         }
         let segment = match ahead::task(view) {

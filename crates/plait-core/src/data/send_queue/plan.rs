@@ -106,6 +106,22 @@ impl SendQueue {
             self.note_sent(range, subflow);
         }
     }
+
+    /// What of `range` was assigned to some subflow and not sent is sent on `subflow`; returns that
+    /// and whose it was.
+    pub(crate) fn take_waiting(
+        &mut self,
+        range: ByteRange,
+        subflow: SubflowId,
+    ) -> Option<(ByteRange, SubflowId)> {
+        if self.planned == 0 {
+            return None;
+        }
+        let (part, owner) = self.take_back(range)?;
+        self.planned -= part.len();
+        self.note_sent(part, subflow);
+        Some((part, owner))
+    }
 }
 
 /// Whether the ranges of `plan`, which ascend, cover the whole of `set`.
@@ -201,6 +217,23 @@ mod tests {
         queue.take_assigned(ByteRange::new(100, 160), SLOW);
         queue.unassign_all();
         assert_eq!((queue.unsent(), queue.assigned(SLOW)), (240, 0));
+    }
+
+    #[test]
+    fn what_waits_is_taken_by_another_once() {
+        let range = ByteRange::new;
+        let mut queue = SendQueue::default();
+        queue.write_pattern(300);
+        assert_eq!(queue.take_waiting(range(0, 100), FAST), None);
+        queue.take_new(0, 100, FAST);
+        queue.assign(range(100, 250), SLOW);
+        assert_eq!(queue.take_waiting(range(0, 100), FAST), None);
+        assert_eq!(queue.take_waiting(range(150, 200), FAST), Some((range(150, 200), SLOW)));
+        assert_eq!((queue.assigned(SLOW), queue.planned, queue.nxt()), (100, 100, 200));
+        assert_eq!(queue.sent_from(150).map(|sent| sent.carried), Some(SubflowSet::one(FAST)));
+        assert_eq!(queue.take_waiting(range(150, 200), FAST), None);
+        // As far as it goes.
+        assert_eq!(queue.take_waiting(range(200, 300), FAST), Some((range(200, 250), SLOW)));
     }
 
     #[test]

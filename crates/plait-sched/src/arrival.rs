@@ -1,0 +1,117 @@
+//! When a segment would arrive behind what is assigned already, and what follows where that is too
+//! late: data that waits for a window of a segment or two goes where it arrives sooner.
+
+use crate::{Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
+use core::cmp::Ordering;
+use plait_base::ByteRange;
+
+/// What every scheduler that takes back has for it.
+pub(crate) const BACK: Param = Param {
+    name: "back",
+    kind: Kind::Switch { default: true },
+    unit: "",
+    help: "on: what is assigned to a window of one or two segments goes where it arrives sooner; off: it stays",
+    clause: "ours",
+};
+
+/// A predicted arrival: `halves / of` half RTTs times the RTT in ns; without an RTT sample, which is
+/// zero here, never.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    srtt: u64,
+    halves: u64,
+    of: u64,
+}
+
+impl Arrival {
+    /// Of the next segment over `subflow`, which waits for whole RTTs.
+    pub(crate) fn next_on(subflow: &SubflowView) -> Arrival {
+        // With nothing assigned the counts need not be known: either a segment fits, or it is the
+        // first of those that wait.
+        if subflow.queued == 0 {
+            let fits = subflow.cwnd.saturating_sub(subflow.inflight) >= ahead::mss(subflow);
+            let srtt = subflow.srtt.map_or(0, exact::whole_nanos);
+            return Arrival { srtt, halves: if fits { 1 } else { 3 }, of: 1 };
+        }
+        Arrival::behind(subflow, |behind, cwnd| (2 * (behind + 1).div_ceil(cwnd) + 1, 1))
+    }
+
+    /// The same, but it waits for fractions of RTTs too.
+    pub(crate) fn in_parts(subflow: &SubflowView) -> Arrival {
+        Arrival::behind(subflow, |behind, cwnd| (2 * behind + cwnd, cwnd))
+    }
+
+    /// `waits` tells the half RTTs, and of what they are parts, behind so many segments with such a
+    /// window.
+    fn behind(subflow: &SubflowView, waits: impl Fn(u64, u64) -> (u64, u64)) -> Arrival {
+        let counts = [ahead::free_segments, ahead::queued_segments, ahead::window_segments];
+        // Far below the end of the numbers, so that twice one of them and another is too.
+        let [can, queued, cwnd] = counts.map(|count| count(subflow).min(1 << 60));
+        let (halves, of) = match queued.checked_sub(can) {
+            None => (1, 1),
+            Some(behind) => waits(behind, cwnd),
+        };
+        Arrival { srtt: subflow.srtt.map_or(0, exact::whole_nanos), halves, of }
+    }
+
+    /// Half RTTs in ns times `of`.
+    fn scaled(&self) -> u128 {
+        u128::from(self.srtt) * u128::from(self.halves)
+    }
+
+    pub(crate) fn order(&self, other: &Arrival) -> Ordering {
+        if self.srtt == 0 || other.srtt == 0 {
+            return (self.srtt == 0).cmp(&(other.srtt == 0));
+        }
+        // Whole RTTs: no fractions to compare.
+        if self.of == other.of {
+            return self.scaled().cmp(&other.scaled());
+        }
+        exact::compare(self.scaled(), other.of.into(), other.scaled(), self.of.into())
+    }
+
+    pub(crate) fn millis(&self) -> Option<f64> {
+        let halves = self.srtt as f64 * self.halves as f64 / self.of as f64;
+        (self.srtt > 0).then_some(halves / 2e6)
+    }
+}
+
+/// The first of what is assigned to a subflow whose window has come down to a segment or two, for
+/// one that has room and would have the next segment across sooner.
+pub(crate) fn take_back(
+    view: &View<'_>,
+    arrival: impl Fn(&SubflowView) -> Arrival,
+    out: &mut Outcome,
+) -> Option<Decision> {
+    for owner in view.subflows.iter().filter(|it| is_stuck(it)) {
+        let there = arrival(owner);
+        let candidates = view.candidates();
+        let takes = |it: &&SubflowView| {
+            let free = it.queued == 0 && it.usable(ahead::mss(it), view.tsq);
+            let sooner = arrival(it).order(&there) == Ordering::Less;
+            candidates.contains(it.id) && free && sooner
+        };
+        let takers = view.subflows.iter().filter(takes);
+        let Some(taker) = takers.min_by(|a, b| arrival(a).order(&arrival(b))) else { continue };
+        let mut at = view.connection.snd_una;
+        let first = loop {
+            let (range, holder) = view.queue.assigned_from(at)?;
+            if holder == owner.id {
+                break range;
+            }
+            at = range.end;
+        };
+        let room = taker.room() / ahead::mss(taker) * ahead::mss(taker);
+        let taken = ByteRange::with_len(first.start, room.min(first.len()));
+        out.plan.push((taken, taker.id));
+        return Some(Decision::Assign { reason: Reason::EarliestArrival });
+    }
+    None
+}
+
+/// Whether what is assigned waits for a window of a segment or two that is full. One that has room
+/// sends what it has: were that taken too, two of them could pass it to and fro for ever.
+fn is_stuck(subflow: &SubflowView) -> bool {
+    let (window, mss) = (subflow.cwnd.min(subflow.cap), ahead::mss(subflow));
+    subflow.queued > 0 && window <= 2 * mss && window < subflow.inflight.saturating_add(mss)
+}
