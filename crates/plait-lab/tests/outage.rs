@@ -4,7 +4,7 @@
 mod common;
 
 use plait_app::{AppEvent, Host};
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{Span, Stream, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::Cell;
 use plait_sim::{Watch, Who};
@@ -290,4 +290,102 @@ fn a_stock_kernel_is_done_by_its_timeouts_and_what_is_left() {
     let survivors = "--path lte:rate=4mbit,rtt=75ms,backup";
     Case { survivors, ..own }.none_is_late(&[1_000, 200]);
     Case { survivors, schedulers: "linux", ..CASE }.none_is_late(&[1_000, 200]);
+}
+
+/// A whole number between the two, of which each doubling is about as likely.
+fn between(stream: &mut Stream, least: u64, most: u64) -> u64 {
+    let base = least << stream.below(u64::from((most / least).ilog2()) + 1);
+    (base + stream.below(base)).min(most)
+}
+
+/// Two paths of 1 to 100 Mbit/s and RTTs of 5 to 50 ms, one of which, mostly the faster, falls
+/// silent for ever or for a while; messages of 100 bytes and more that take half of what the lesser
+/// path carries at most; any scheduler, bare or decorated, and any controller.
+fn any_outage(seed: u64) -> String {
+    let mut stream = Stream::new(seed, &["outage"]);
+    let rates = [(); 2].map(|()| between(&mut stream, 1_000, 100_000));
+    let mut rtts = [(); 2].map(|()| between(&mut stream, 5_000, 50_000));
+    if stream.below(4) == 0 {
+        rtts[1] = rtts[0];
+    }
+    let fast = usize::from(rtts[1] < rtts[0]);
+    let silent = if stream.below(4) == 0 { 1 - fast } else { fast };
+    let down = 1_000 + stream.below(2_000);
+    let until = match stream.below(3) {
+        0 => String::new(),
+        _ => format!("{}ms", down + between(&mut stream, 200, 5_000)),
+    };
+    let every = 5 + stream.below(95);
+    let most = rates[0].min(rates[1]) * every / 8 / 2;
+    let len = between(&mut stream, 100, 60_000).min(most);
+    let schedulers = plait_sched::SCHEDULERS;
+    let scheduler = schedulers[(seed % schedulers.len() as u64) as usize].name;
+    let around = ["", "", "+rp", "+bm", "+copy"][stream.below(5) as usize];
+    let around = if scheduler == "redundant" && around == "+copy" { "" } else { around };
+    let cc = ["cubic", "cubic", "reno", "lia", "olia", "balia"][stream.below(6) as usize];
+    let path = |index: usize| {
+        let outage =
+            if index == silent { format!(",down={down}ms..{until}") } else { String::new() };
+        format!("--path p{index}:rate={}kbit,rtt={}us{outage}", rates[index], rtts[index])
+    };
+    format!(
+        "{} {} --workload stream:{len}B@{every}ms,for=6s --schedulers {scheduler}{around} --cc {cc} --check",
+        path(0),
+        path(1)
+    )
+}
+
+/// `PLAIT_SEEDS=N` tries N outages.
+#[test]
+fn a_stream_stands_still_for_half_a_second_at_most_whatever_the_paths() {
+    let seeds = std::env::var("PLAIT_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(400);
+    for seed in 0..seeds {
+        let line = any_outage(seed);
+        let scenario = common::scenario(&line);
+        for cell in plait_lab::cells(&scenario).into_iter().filter(Cell::multipath) {
+            let mut gaps = Gaps { last: None, longest: Span::ZERO, rto: Span::ZERO };
+            let outcome = plait_lab::simulate(&cell, seed, &mut gaps);
+            assert_eq!(outcome.violation, None, "{seed}: {line}");
+            assert!(outcome.complete(), "{seed} did not finish: {line}");
+            let longest = gaps.longest;
+            assert!(longest <= Span::from_millis(500), "{seed}: {longest}: {line}");
+        }
+    }
+}
+
+/// When something was first read after the faults had healed.
+struct Again {
+    heals: Time,
+    at: Option<Time>,
+}
+
+impl Watch for Again {
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if let AppEvent::Read { .. } = event
+            && who.host == Host::Client
+            && now > self.heals
+        {
+            self.at.get_or_insert(now);
+        }
+    }
+}
+
+#[test]
+fn thirty_seconds_without_any_path_are_over_within_five() {
+    let heals = Time::ZERO + Span::from_secs(32);
+    for (rtts, workload) in [([10, 50], "bulk:40s"), ([25, 25], "stream:10kB@20ms,for=40s")] {
+        let [a, b] = rtts;
+        let line = format!(
+            "--path a:rate=20mbit,rtt={a}ms,down=2s..32s --path b:rate=4mbit,rtt={b}ms,down=2s..32s \
+             --workload {workload} --schedulers {EVERY},linux:stale=4 --check"
+        );
+        let scenario = common::scenario(&line);
+        for cell in plait_lab::cells(&scenario).into_iter().filter(Cell::multipath) {
+            let mut again = Again { heals, at: None };
+            let outcome = plait_lab::simulate(&cell, scenario.seed, &mut again);
+            assert_eq!(outcome.violation, None, "{cell}: {line}");
+            let wait = again.at.map(|at| at.since(heals));
+            assert!(wait.is_some_and(|it| it <= Span::from_secs(5)), "{cell}: {wait:?}: {line}");
+        }
+    }
 }
