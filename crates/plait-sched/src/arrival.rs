@@ -1,5 +1,5 @@
 //! When a segment would arrive behind what is assigned already, and what follows where that is too
-//! late: data that waits for a window of a segment or two goes where it arrives sooner.
+//! late: data that waits for a window of a few segments goes where it arrives sooner.
 
 use crate::{Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
 use core::cmp::Ordering;
@@ -10,7 +10,7 @@ pub(crate) const BACK: Param = Param {
     name: "back",
     kind: Kind::Switch { default: true },
     unit: "",
-    help: "on: what is assigned to a window of one or two segments goes where it arrives sooner; off: it stays",
+    help: "on: what is assigned to a window of four segments or less goes where it arrives sooner; off: it stays",
     clause: "ours",
 };
 
@@ -76,7 +76,7 @@ impl Arrival {
     }
 }
 
-/// The first of what is assigned to a subflow whose window has come down to a segment or two, for
+/// The first of what is assigned to a subflow whose window has come down to a few segments, for
 /// one that has room and would have the next segment across sooner.
 pub(crate) fn take_back(
     view: &View<'_>,
@@ -109,9 +109,12 @@ pub(crate) fn take_back(
     None
 }
 
-/// Whether what is assigned waits for a window of a segment or two that is full. One that has room
-/// sends what it has: were that taken too, two of them could pass it to and fro for ever.
+/// The most segments of a small window: what the kernel's opportunistic retransmission takes for one.
+const SMALL: u64 = 4;
+
+/// Whether what is assigned waits for a small window that is full. One that has room sends what it
+/// has: were that taken too, two of them could pass it to and fro for ever.
 fn is_stuck(subflow: &SubflowView) -> bool {
     let (window, mss) = (subflow.cwnd.min(subflow.cap), ahead::mss(subflow));
-    subflow.queued > 0 && window <= 2 * mss && window < subflow.inflight.saturating_add(mss)
+    subflow.queued > 0 && window <= SMALL * mss && window < subflow.inflight.saturating_add(mss)
 }

@@ -67,7 +67,7 @@ live subflow of the least linger (the kernel sends all again that is not acknowl
 It differs from a stock kernel in two rules. Here a subflow is stale after one timeout, as for every
 other scheduler; `linux:stale=4` is what a stock kernel does (net.mptcp.stale_loss_cnt), and there a
 path that falls silent holds the reader up for as long as the sum of four timeouts, each twice the
-last. And where a window has come down to one or two segments and is full, what is assigned to it goes
+last. And where a window has come down to four segments or less and is full, what is assigned to it goes
 where it arrives sooner, as far as another subflow has room, the first first (`back`); the kernel
 leaves it there (`back=off`), up to 64 KiB, for a window of one segment.
 

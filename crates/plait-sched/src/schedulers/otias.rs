@@ -32,7 +32,7 @@ own, which is sent in order as its window opens, and is not looked at again.
     choose  argmin T  over the live subflows that small queues (TSQ) do not hold back
 
 Counts are in segments. Only what the send window takes is assigned. What is assigned is taken back
-when a subflow comes, fails or recovers, and where a window has come down to one or two segments
+when a subflow comes, fails or recovers, and where a window has come down to four segments or less
 (`back`): then what another subflow has room for goes there, the first first, as long as T of the
 next segment is less there. With `back=off` a queue of hundreds of segments may be left to a window of one. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
 paper of 2014 says no more than that.
