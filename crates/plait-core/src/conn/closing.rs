@@ -5,8 +5,9 @@ use super::Connection;
 use super::fastclose::FastClose;
 use crate::planted::{Planted, planted};
 use crate::tcp::owes::Debt;
-use crate::tcp::state::State;
-use plait_base::Slim;
+use crate::tcp::state::{State, Step};
+use crate::tcp::timer::Timer;
+use plait_base::{Slim, Span, Time};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
@@ -60,6 +61,10 @@ impl Closing {
     }
 }
 
+/// The longest TIME-WAIT (RFC 9293 section 3.6.1: twice the maximum segment lifetime; as long as
+/// Linux has it).
+const TIME_WAIT: Span = Span::from_secs(60);
+
 impl Connection {
     /// No more data from this end.
     pub(crate) fn finish(&mut self) {
@@ -92,6 +97,16 @@ impl Connection {
             self.closing.fin_acked = true;
             self.closing.settled = self.closing.answers || self.sends_plain();
             self.news = true;
+        }
+    }
+
+    /// A FIN has come or was acknowledged on the subflow at `index`.
+    pub(super) fn on_leave(&mut self, index: usize, step: Step, now: Time) {
+        let subflow = &mut self.subflows[index];
+        subflow.step(step);
+        if subflow.state == State::TimeWait {
+            subflow.timers.clear_all();
+            subflow.timers.set(Timer::TimeWait, now + TIME_WAIT);
         }
     }
 

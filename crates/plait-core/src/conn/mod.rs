@@ -2,6 +2,7 @@
 //! only this module, `ingress` and `egress` touch more than one part.
 
 mod acceptance;
+mod acknowledgements;
 mod addresses;
 mod admission;
 mod application;
@@ -19,6 +20,7 @@ mod handshake;
 mod ingress;
 mod invariants;
 mod joins;
+mod payload;
 mod priority;
 mod probing;
 mod provenance;

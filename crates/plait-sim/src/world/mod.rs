@@ -9,7 +9,7 @@ use crate::host::{Host, Seat};
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::{EventQueue, Stamp};
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
-use onlookers::Onlookers;
+use onlookers::{Onlookers, Sight};
 use plait_app::{Ends, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
@@ -235,7 +235,7 @@ impl<'a> World<'a> {
     /// Shows a segment to those who look on.
     #[inline(always)]
     fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if !self.onlookers.on_segment(self.now, hop, pair, path, way, segment) {
+        if !self.onlookers.on_segment(Sight { now: self.now, hop, pair, path, way, segment }) {
             self.ending = true;
         }
     }
@@ -391,7 +391,8 @@ impl<'a> World<'a> {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
             digest.push(now, false, path, direction, &segment);
-            *ending |= !onlookers.on_segment(now, Hop::Sent, pair, path, direction, &segment);
+            let sent = Sight { now, hop: Hop::Sent, pair, path, way: direction, segment: &segment };
+            *ending |= !onlookers.on_segment(sent);
             let dropped = network.send(queue, now, pair, path, direction, segment);
             if let Some(report) = transmit.report {
                 let departs = network.left_host(pair, path, direction);
@@ -399,7 +400,8 @@ impl<'a> World<'a> {
             }
             if let Some((segment, cause)) = dropped {
                 let hop = Hop::Dropped(cause);
-                *ending |= !onlookers.on_segment(now, hop, pair, path, direction, &segment);
+                let dropped = Sight { now, hop, pair, path, way: direction, segment: &segment };
+                *ending |= !onlookers.on_segment(dropped);
                 endpoint.recycle(segment);
             }
         }

@@ -8,6 +8,17 @@ use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
 
+/// A segment on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Sight<'s> {
+    pub(super) now: Time,
+    pub(super) hop: Hop,
+    pub(super) pair: usize,
+    pub(super) path: PathId,
+    pub(super) way: Direction,
+    pub(super) segment: &'s Segment,
+}
+
 /// See the module. They change nothing.
 pub(super) struct Onlookers<'a> {
     setup: &'a Setup,
@@ -47,28 +58,13 @@ impl<'a> Onlookers<'a> {
 
     /// A segment was sent, delivered or dropped. False where it violates an invariant.
     #[inline(always)]
-    pub(super) fn on_segment(
-        &mut self,
-        now: Time,
-        hop: Hop,
-        pair: usize,
-        path: PathId,
-        way: Direction,
-        segment: &Segment,
-    ) -> bool {
-        !self.segments || self.look_at(now, hop, pair, path, way, segment)
+    pub(super) fn on_segment(&mut self, sight: Sight<'_>) -> bool {
+        !self.segments || self.look_at(sight)
     }
 
     #[cold]
-    fn look_at(
-        &mut self,
-        now: Time,
-        hop: Hop,
-        pair: usize,
-        path: PathId,
-        way: Direction,
-        segment: &Segment,
-    ) -> bool {
+    fn look_at(&mut self, sight: Sight<'_>) -> bool {
+        let Sight { now, hop, pair, path, way, segment } = sight;
         if let Some(watch) = self.watch_of(pair) {
             watch.on_segment(now, hop, path, way, segment);
         }

@@ -1,0 +1,181 @@
+//! What a segment acknowledges: sequence numbers of its subflow, and data of the connection.
+
+use super::{Connection, Context, Mode};
+use crate::event::{Event, WindowCause};
+use crate::planted::{Planted, planted};
+use crate::tcp::acked::{Acked, Heard};
+use crate::tcp::state::Step;
+use plait_base::{ByteRange, unwrap32};
+use plait_sched::Notice;
+use plait_wire::Segment;
+
+impl Connection {
+    /// Takes in what a segment acknowledges: sequence numbers below `ack`, and data below `edge`
+    /// where it tells of any.
+    #[inline(always)]
+    pub(super) fn on_acknowledgements(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        ack: u64,
+        edge: Option<u64>,
+    ) {
+        let old = self.queue.una();
+        self.on_subflow_ack(ctx, index, segment, ack);
+        if let Some(edge) = edge {
+            self.on_data_ack(ctx, index, segment, edge);
+        }
+        let new = self.queue.una();
+        if new > old {
+            ctx.emit(Event::DataAcked { old, new });
+            if self.scheduling.needs.data_acks {
+                let edge = self.queue.last_edge();
+                self.notify_scheduler(ctx, Notice::DataAck { old, new, edge });
+            }
+        }
+    }
+
+    /// Acknowledgement of the subflow's own sequence space.
+    fn on_subflow_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
+        let subflow = &mut self.subflows[index];
+        if self.spec.config.subflow_windows {
+            let window = u64::from(segment.window) << subflow.shake.peer_scale;
+            let held = subflow.exceeds_window(self.mss);
+            subflow.standing.edge = subflow.standing.edge.max(ack.saturating_add(window));
+            if held {
+                self.scheduling.on_released(subflow.id);
+            }
+        }
+        let una = subflow.tx.una();
+        let blocks = segment.options.sack.as_slice();
+        if ack <= una && blocks.is_empty() {
+            if subflow.rack.tail.is_open() && segment.payload.is_empty() {
+                self.subflows[index].rack.tail.on_duplicate(ack);
+            }
+            return;
+        }
+        let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let echo = stamps.map(|stamps| stamps.echo);
+        if blocks.is_empty() {
+            return self.on_heard(ctx, index, &Heard { ack, blocks: &[], dsack: None, echo });
+        }
+        let mut ranges = [ByteRange::default(); 4];
+        let iss = subflow.shake.iss;
+        for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
+            *range = ByteRange::new(
+                unwrap32(left.wrapping_sub(iss), una),
+                unwrap32(right.wrapping_sub(iss), una),
+            );
+        }
+        let ranges = &ranges[..blocks.len()];
+        // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.
+        let dsack = ranges.first().copied().filter(|first| {
+            first.end <= ack || ranges.get(1).is_some_and(|second| second.covers(*first))
+        });
+        self.on_heard(ctx, index, &Heard { ack: ack.max(una), blocks: ranges, dsack, echo });
+    }
+
+    #[inline(never)]
+    fn on_heard(&mut self, ctx: &mut Context<'_>, index: usize, heard: &Heard<'_>) {
+        let (mss, mut acked) = (self.mss, Acked::default());
+        self.with_flows(index, |subflow, flows| {
+            subflow.on_ack(ctx.now, heard, flows, mss, &mut acked);
+        });
+        self.after_ack(ctx, index, &acked);
+    }
+
+    fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, acked: &Acked) {
+        let subflow = &mut self.subflows[index];
+        let (id, cwnd) = (subflow.id, subflow.cwnd());
+        ctx.log.emit(Event::Acked {
+            subflow: id,
+            bytes: acked.delivered,
+            rtt: acked.rtt,
+            srtt: subflow.rtt.srtt().unwrap_or_default(),
+            cwnd,
+            inflight: subflow.tx.inflight(),
+        });
+        let cause = match acked {
+            Acked { undone: Some(_), entered_recovery: false, .. } => Some(WindowCause::Undone),
+            Acked { entered_recovery: true, .. } | Acked { tail_repaired: true, .. } => {
+                Some(WindowCause::Loss)
+            }
+            Acked { left_recovery: true, .. } => Some(WindowCause::Recovered),
+            _ => None,
+        };
+        if let Some(cause) = cause {
+            let ssthresh = subflow.cc.ssthresh();
+            ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            if acked.tail_repaired {
+                let cause = WindowCause::Recovered;
+                ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            }
+        }
+        if acked.undone == Some(true) {
+            self.withdraw_reinjections(index);
+        }
+        self.continue_frto(index);
+        let subflow = &mut self.subflows[index];
+        if let Some(mappings) = &mut subflow.mappings {
+            mappings.on_acked(subflow.tx.una());
+        }
+        // Somebody may wait for the connection to fall quiet.
+        self.news |= subflow.is_quiet() && self.queue.is_drained();
+        if acked.fin_acked {
+            self.changed = true;
+            self.on_leave(index, Step::FinAcked, ctx.now);
+            if self.sends_plain() {
+                self.on_fin_acked();
+            }
+            // Our FIN came after the DATA_FINs, beside our DATA_ACK.
+            self.closing.settle();
+            self.scheduling.wake();
+        }
+        self.scheduling.on_acked(id);
+    }
+
+    /// The DSN up to which a segment acknowledges data, if it does.
+    pub(super) fn acknowledged_data(&self, segment: &Segment, ack: u64) -> Option<u64> {
+        match self.mode {
+            // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
+            // An acknowledgement from before our first byte says nothing.
+            _ if self.sends_plain() => Some(ack.checked_sub(1)?.min(self.queue.nxt())),
+            Mode::Multipath | Mode::Plain => {
+                let data_ack = segment.options.dss.as_ref()?.data_ack?;
+                Some(if data_ack.long {
+                    data_ack.value.wrapping_sub(self.keys.first_dsn)
+                } else {
+                    let low = (data_ack.value as u32).wrapping_sub(self.keys.first_dsn as u32);
+                    unwrap32(low, self.queue.una())
+                })
+            }
+            Mode::Offered => None,
+        }
+    }
+
+    /// Acknowledgement of the data below `edge`, and the window beside it.
+    #[inline(always)]
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: u64) {
+        let sent = self.data_fin_edge().unwrap_or(self.queue.nxt());
+        if edge > sent {
+            return;
+        }
+        if self.data_fin_edge() == Some(edge) && !self.sends_plain() {
+            self.on_fin_acked();
+        }
+        let freed = self.queue.on_data_ack(edge);
+        let window = u64::from(segment.window) << self.subflows[index].shake.peer_scale;
+        let opened = self.window.update(edge, window);
+        if freed > 0 {
+            self.on_data_progress(ctx.now);
+            let waited_for = self.scheduling.app_blocked || self.queue.is_drained();
+            if waited_for && !planted(Planted::LostWakeUp) {
+                self.news = true;
+            }
+        }
+        if freed > 0 || opened {
+            self.scheduling.on_data();
+        }
+    }
+}
