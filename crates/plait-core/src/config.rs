@@ -64,6 +64,9 @@ pub struct PathConfig {
     pub path: PathId,
     /// Ask the peer to use it only when no other works.
     pub backup: bool,
+    /// Slow start threshold in bytes that this end remembers of it, in place of
+    /// [`Config::ssthresh`].
+    pub ssthresh: Option<u64>,
 }
 
 /// Where numbers that wrap begin. For tests that take a connection across their ends; a live

@@ -188,7 +188,9 @@ impl Bench {
         let controller = plait_cc::Spec::parse("olia").unwrap();
         let spec = ConnectionSpec {
             config,
-            paths: (0..3).map(|id| PathConfig { path: PathId(id), backup: id == 2 }).collect(),
+            paths: (0..3)
+                .map(|id| PathConfig { path: PathId(id), backup: id == 2, ssthresh: None })
+                .collect(),
             addresses: Vec::new(),
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),

@@ -163,7 +163,9 @@ fn spec(case: &Case, end: usize) -> ConnectionSpec {
     };
     ConnectionSpec {
         config,
-        paths: (0..case.paths).map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+        paths: (0..case.paths)
+            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+            .collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

@@ -24,7 +24,7 @@ fn endpoint(name: &str) -> Endpoint {
 fn spec(superpacket: u32, checksum: bool) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").unwrap();
     let controller = plait_cc::Spec::parse("cubic").unwrap();
-    let path = |id| PathConfig { path: PathId(id), backup: false };
+    let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None };
     ConnectionSpec {
         config: Config { superpacket, checksum, ..Config::default() },
         paths: vec![path(0), path(1)],

@@ -5,6 +5,7 @@
 //! it in a [`World`] and returns a [`Document`].
 
 mod compare;
+mod earlier;
 mod error;
 mod expect;
 pub mod experiment;

@@ -1,6 +1,7 @@
 //! Cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
+use crate::earlier;
 use crate::scenario::{Both, Competition, Path, Scenario, Sender, Subflows, Udp};
 use plait_app::measure::{HabitObserver, ideal_bit_rate};
 use plait_app::{AppEvent, Host, Workload};
@@ -141,9 +142,15 @@ fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usiz
 
 /// The set-up of one run of a cell: its paths with the randomness of `seed`, a pair of hosts with
 /// the connection, and a pair for each flow that competes. Every path is there in every row, so
-/// that all rows meet the same network.
+/// that all rows meet the same network. Transfers that were done before are run for it, for what the
+/// sender remembers of them.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
+    setup_with(cell, seed, &earlier::thresholds(cell, seed))
+}
+
+/// The same where the sender remembers these slow start thresholds, by path.
+pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> Setup {
     let scenario = &cell.scenario;
     let links = scenario.links(seed);
     let paths = scenario.paths.iter().zip(&links).map(|(path, links)| PathSetup {
@@ -158,16 +165,20 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         resting: Vec::new(),
     });
     let spec = connection_spec(cell, seed);
+    let mut sender = spec.clone();
+    for config in &mut sender.paths {
+        config.ssthresh = thresholds.get(config.path.index()).copied().flatten();
+    }
+    let (client, server) = match scenario.workload.sender() {
+        Host::Server => (spec, sender),
+        Host::Client => (sender, spec),
+    };
     let shared = |link: &Path| {
         let links = link.links(scenario.ideal, seed);
         SharedLink { name: link.name.clone(), down: links.link.down, up: links.link.up }
     };
-    let connection = ConnectionSetup {
-        client: spec.clone(),
-        server: spec,
-        workload: scenario.workload.clone(),
-        start: Time::ZERO,
-    };
+    let connection =
+        ConnectionSetup { client, server, workload: scenario.workload.clone(), start: Time::ZERO };
     let mut setup = Setup {
         seed,
         paths: paths.collect(),
@@ -177,6 +188,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
         check: scenario.check,
         wire: scenario.wire,
         linger: false,
+        send_cost: if scenario.ideal { Span::ZERO } else { scenario.transport.send_cost },
     };
     for (index, kind) in scenario.compete.iter().enumerate() {
         let cc = match &kind.sender {
@@ -249,7 +261,7 @@ fn competing_pair(
     let cc = cc.clone();
     let spec = ConnectionSpec {
         config,
-        paths: vec![PathConfig { path, backup: false }],
+        paths: vec![PathConfig { path, backup: false, ssthresh: None }],
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| cc.build()),
@@ -280,6 +292,7 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
     let path_config = |index: &usize| PathConfig {
         path: PathId(*index as u16),
         backup: links.get(*index).is_some_and(|links| links.backup),
+        ssthresh: None,
     };
     let config = cell.connection();
     let controllers: Vec<plait_cc::Spec> = (0..scenario.paths.len())

@@ -142,7 +142,7 @@ impl Client {
             // What leaves through a raw socket is cut by nobody.
             spec.config.superpacket = 0;
         }
-        let path = |path: &PathId| PathConfig { path: *path, backup: false };
+        let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
         spec.paths = paths.iter().map(path).collect();
         let conn = stack.endpoint.connect(stack.clock.now(), to.port(), spec);
         let mut relay = Relay::new(conn, socket, false).dialled(to);

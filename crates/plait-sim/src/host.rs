@@ -40,8 +40,10 @@ pub(crate) struct Host {
     pub(crate) seats: Vec<Seat>,
     /// When the first of the apps wants to be called ([`Host::note_wakes`]).
     apps_wake: Time,
-    /// When something of the host's own is to be done: by an app, for a path, or to dial.
+    /// When something of the host's own is to be done: by an app, for a path, to dial, or to send on.
     own_wake: Time,
+    /// When it is done with the segment that it sent last, until it is called then.
+    working: Option<Time>,
     pub(crate) app_log: Vec<AppEvent>,
     /// Of a client.
     pub(crate) changes: PathChanges,
@@ -60,6 +62,7 @@ impl Host {
             seats: Vec::new(),
             apps_wake: Time::NEVER,
             own_wake: Time::NEVER,
+            working: None,
             app_log: Vec::new(),
             changes: PathChanges::default(),
             next_dial: Time::NEVER,
@@ -137,7 +140,29 @@ impl Host {
             [seat] => seat.wake,
             seats => seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER),
         };
-        self.own_wake = self.apps_wake.min(self.changes.next()).min(self.next_dial);
+        let sends = self.working.unwrap_or(Time::NEVER);
+        self.own_wake = self.apps_wake.min(self.changes.next()).min(self.next_dial).min(sends);
+    }
+
+    /// Until when it works on the segment that it sent last.
+    pub(crate) fn busy_until(&self) -> Time {
+        self.working.unwrap_or(Time::ZERO)
+    }
+
+    /// Whether it may send, as its work on the segment before is done.
+    pub(crate) fn may_send(&mut self, now: Time) -> bool {
+        let free = self.busy_until() <= now;
+        if free && self.working.is_some() {
+            self.working = None;
+            self.note_wakes();
+        }
+        free
+    }
+
+    /// It has sent a segment, and wants to be called when its work on it is done.
+    pub(crate) fn works_until(&mut self, done: Time) {
+        self.working = Some(done);
+        self.note_wakes();
     }
 
     /// When this host wants to be called.

@@ -53,6 +53,9 @@ pub struct Setup {
     pub wire: bool,
     /// Go on until every connection has taken leave, not only until the workloads are done.
     pub linger: bool,
+    /// How long a host works on each segment that it sends: the next one leaves so much later at the
+    /// earliest, whatever its path. Zero for hosts that do no work.
+    pub send_cost: Span,
 }
 
 impl Setup {

@@ -65,7 +65,7 @@ impl Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::{ServerAddress, Time};
+    use plait_base::{ServerAddress, Span, Time};
     use plait_wire::{DataAck, Dss, Mptcp, Options, Payload};
 
     fn wire() -> Box<Wire> {
@@ -78,6 +78,7 @@ mod tests {
             check: false,
             wire: true,
             linger: false,
+            send_cost: Span::ZERO,
         };
         Wire::new(&setup).unwrap()
     }

@@ -52,7 +52,9 @@ fn gaps(scheduler: &str, queue: u32, seconds: u64) -> Vec<(Time, f64)> {
         let (trace, scheduler) = (server_trace.clone(), scheduler.clone());
         ConnectionSpec {
             config: Config { rcvbuf: 64 << 20, sndbuf: 64 << 20, ..Config::default() },
-            paths: (0..2).map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+            paths: (0..2)
+                .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+                .collect(),
             addresses: Vec::new(),
             scheduler: Arc::new(move || {
                 let inner = scheduler.build();

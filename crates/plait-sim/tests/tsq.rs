@@ -3,10 +3,11 @@
 
 mod common;
 
-use common::{checked, limited, ms, setup, spec};
-use plait_base::Rate;
+use common::{checked, limited, ms, setup, spec, watched};
+use plait_base::{PathId, Rate, Span, Time};
 use plait_core::Config;
-use plait_sim::PathSetup;
+use plait_sim::{Direction, Hop, PathSetup, Watch};
+use plait_wire::Segment;
 
 fn path(name: &str, rtt: u64) -> PathSetup {
     let nic = Rate::from_bps(100_000_000);
@@ -45,4 +46,61 @@ fn bulk_fills_its_path_with_tsq_too() {
         checked(&setup(vec![path("fast", 10)], &spec("minrtt", "cubic", 1, config), "bulk:10s"));
     let goodput = outcome.pairs[0][0].measures.goodput_mbps.unwrap_or(0.0);
     assert!(goodput > 0.95 * 0.965 * 100.0, "{goodput} Mbit/s");
+}
+
+/// The path of each segment with data towards the client, and when it left.
+#[derive(Default)]
+struct Sent(Vec<(Time, PathId)>);
+
+impl Watch for Sent {
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        if hop == Hop::Sent && way == Direction::Down && segment.payload.len() > 1_000 {
+            self.0.push((now, path));
+        }
+    }
+}
+
+/// A burst of 15 segments from hosts that work so long on each, over two paths of 0.5 Gbit/s whose
+/// hosts have links of 1 Gbit/s: how many it sends on the fast path before the first on the slow one,
+/// and the shortest time between two.
+fn leading(nanos: u64) -> (usize, Span) {
+    let gigabit = Rate::from_bps(1_000_000_000);
+    let path =
+        |name, rtt| PathSetup { nic_down: gigabit, nic_up: gigabit, ..limited(name, 500, ms(rtt)) };
+    let config = Config { tsq: true, ..Config::default() };
+    let spec = spec("minrtt", "cubic", 2, config);
+    let mut setup = setup(vec![path("fast", 10), path("slow", 100)], &spec, "burst:15seg");
+    setup.send_cost = Span::from_nanos(nanos);
+    let Sent(sent) = watched(&setup);
+    // What went before warmed the subflows up.
+    let burst = &sent[sent.len() - 15..];
+    let apart = burst.windows(2).map(|two| two[1].0.since(two[0].0)).min().unwrap();
+    (burst.iter().take_while(|(_, path)| *path == PathId(0)).count(), apart)
+}
+
+/// Figure 6 of "Low-Latency Scheduling in MPTCP" has six segments on the fast path before small queues
+/// hold it back. A host that does no work sends three, as its link has sent none of them by then.
+#[test]
+fn a_host_that_works_on_each_segment_lets_six_pass_small_queues() {
+    assert_eq!(leading(0), (3, Span::ZERO));
+    assert_eq!(leading(7_500), (6, Span::from_nanos(7_500)));
+    // Its link takes 12 us for a segment: who works longer never has two in the queue.
+    assert_eq!(leading(12_000), (10, Span::from_nanos(12_000)));
+}
+
+/// Whatever it works, it sends what there is: no timer runs out and nothing is lost.
+#[test]
+fn a_host_that_works_is_as_fast_as_its_work_allows() {
+    let spec = spec("minrtt", "cubic", 1, Config { multipath: false, ..Config::default() });
+    let goodput = |micros| {
+        let mut setup = setup(vec![path("fast", 10)], &spec, "bulk:5s");
+        setup.send_cost = Span::from_micros(micros);
+        let measures = checked(&setup).pairs.remove(0).remove(0).measures;
+        (measures.goodput_mbps.unwrap_or(0.0), measures.retransmitted_share.unwrap_or(0.0))
+    };
+    // 1448 bytes in 200 us.
+    let (slow, repaired) = goodput(200);
+    assert!((56.0..57.95).contains(&slow), "{slow} Mbit/s");
+    assert!(repaired < 1e-9, "{repaired}");
+    assert!(goodput(10).0 > 0.95 * 0.965 * 100.0);
 }

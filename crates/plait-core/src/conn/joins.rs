@@ -41,7 +41,7 @@ impl Joins {
         let mut waiting = Seldom::default();
         let (server, port) = (first.server, first.remote_port);
         let mut add = |config: &PathConfig, count: u8| {
-            let PathConfig { path, backup } = *config;
+            let PathConfig { path, backup, .. } = *config;
             for _ in 0..count {
                 waiting.push(Target { path, server, port, backup });
             }

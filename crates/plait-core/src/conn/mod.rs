@@ -309,7 +309,10 @@ impl Connection {
 
     fn add_subflow(&mut self, id: SubflowId, address: Address, state: State, shake: Handshake) {
         let algorithm = (self.spec.controller)(address.path);
-        let subflow = Subflow::new(id, address, state, shake, &self.spec.config, algorithm);
+        let known = self.spec.paths.iter().find(|known| known.path == address.path);
+        let remembered = known.and_then(|known| known.ssthresh);
+        let config = &self.spec.config;
+        let subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
         self.changed = true;
         match self.subflows.get_mut(id.index()) {
             Some(slot) => {

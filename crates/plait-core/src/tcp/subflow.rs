@@ -180,12 +180,13 @@ impl Subflow {
         state: State,
         shake: Handshake,
         config: &Config,
+        remembered: Option<u64>,
         algorithm: Box<dyn Algorithm>,
     ) -> Subflow {
         let settings = Settings {
             mss: config.segment_payload() as u32,
             initial_window: config.initial_window,
-            ssthresh: config.ssthresh,
+            ssthresh: remembered.or(config.ssthresh),
             slow_start_limit: config.slow_start_limit(),
             hystart: config.hystart,
         };

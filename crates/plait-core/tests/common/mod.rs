@@ -26,7 +26,9 @@ pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u16>) -> Conn
     let controller = plait_cc::Spec::parse(controller).unwrap();
     ConnectionSpec {
         config: Config::default(),
-        paths: paths.map(|id| PathConfig { path: PathId(id), backup: false }).collect(),
+        paths: paths
+            .map(|id| PathConfig { path: PathId(id), backup: false, ssthresh: None })
+            .collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

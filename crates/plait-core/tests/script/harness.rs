@@ -74,7 +74,7 @@ pub(crate) struct Script {
 pub(crate) fn spec(config: Config, paths: u16, backup: Option<u16>) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").expect("scheduler");
     let controller = plait_cc::Spec::parse("reno").expect("controller");
-    let path = |id| PathConfig { path: PathId(id), backup: backup == Some(id) };
+    let path = |id| PathConfig { path: PathId(id), backup: backup == Some(id), ssthresh: None };
     ConnectionSpec {
         config,
         paths: (0..paths).map(path).collect(),

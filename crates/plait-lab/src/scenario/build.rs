@@ -22,6 +22,12 @@ use std::num::NonZeroUsize;
 /// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
 pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
 
+/// The longest that a host may work on a segment.
+const MOST_WORK: Span = Span::from_millis(1);
+
+/// Most transfers that may have been done before.
+const MOST_EARLIER: u64 = 1_000;
+
 /// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 65_535 << 14;
 
@@ -62,6 +68,7 @@ impl Draft {
         let workload = self.workload(read)?;
         let schedulers = schedulers(&self.must("schedulers")?)?;
         let ccs = controllers(&self.must("cc")?)?;
+        let transport = self.transport(&workload)?;
         let mut scenario = Scenario {
             paths,
             shared,
@@ -71,7 +78,7 @@ impl Draft {
             ccs,
             runs: narrow(self.must("runs")?.count(1, 1_000_000)?),
             seed: self.must("seed")?.count(0, u64::MAX)?,
-            transport: self.transport()?,
+            transport,
             ideal,
             check: self.switch("check")?,
             wire: self.switch("wire")?,
@@ -203,7 +210,7 @@ impl Draft {
         })
     }
 
-    fn transport(&self) -> Result<Transport> {
+    fn transport(&self, workload: &Workload) -> Result<Transport> {
         let ssthresh = self.must("ssthresh")?;
         let ssthresh = match ssthresh.text.trim() {
             "inf" => None,
@@ -217,9 +224,11 @@ impl Draft {
             join: self.choice("join", JOINS)?,
             checksum: self.switch("checksum")?,
             ssthresh,
+            earlier: self.earlier(workload)?,
             initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
             slow_start: self.choice("slow-start", SLOW_STARTS)?,
             tsq: self.switch("tsq")?,
+            send_cost: self.send_cost()?,
             pacing: self.switch("pacing")?,
             hystart: self.switch("hystart")?,
             undo: self.switch("undo")?,
@@ -246,6 +255,28 @@ impl Draft {
             None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
         };
         Ok((positive_size(&Given::new(&given.place, most), LARGEST_WINDOW)?, true))
+    }
+
+    fn send_cost(&self) -> Result<Span> {
+        let given = self.must("send-cost")?;
+        let cost = given.quantity(quantity::time)?;
+        if cost > MOST_WORK {
+            let problem = "too long for a segment";
+            return Err(given.error(Fault::Invalid, problem).allow("at most 1ms"));
+        }
+        Ok(cost)
+    }
+
+    /// How many transfers were done before; what else there is has no end that a peer sees, or not the
+    /// same one each time.
+    fn earlier(&self, workload: &Workload) -> Result<u32> {
+        let given = self.must("earlier")?;
+        let earlier = narrow(given.count(0, MOST_EARLIER)?);
+        if earlier > 0 && !matches!(workload, Workload::Download { .. } | Workload::Upload { .. }) {
+            let problem = "this workload is not one that is done several times in a row";
+            return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
+        }
+        Ok(earlier)
     }
 
     fn mtu(&self) -> Result<u32> {

@@ -84,10 +84,14 @@ pub struct Transport {
     pub checksum: bool,
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
+    /// Transfers of the same kind that were done before, to the same peer.
+    pub earlier: u32,
     /// Initial congestion window in segments.
     pub initial_window: u32,
     /// TCP small queues; none in an ideal scenario.
     pub tsq: bool,
+    /// How long a host works on each segment that it sends; not at all in an ideal scenario.
+    pub send_cost: Span,
     /// Pacing; none in an ideal scenario.
     pub pacing: bool,
     /// Segments that slow start grows by for an ACK, at most.
@@ -250,9 +254,11 @@ impl Scenario {
             ("join", word(build::JOINS, transport.join)),
             ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
+            ("earlier", transport.earlier.to_string()),
             ("initial-window", transport.initial_window.to_string()),
             ("slow-start", word(build::SLOW_STARTS, transport.slow_start)),
             ("tsq", switch(transport.tsq)),
+            ("send-cost", transport.send_cost.to_string()),
             ("pacing", switch(transport.pacing)),
             ("hystart", switch(transport.hystart)),
             ("undo", switch(transport.undo)),

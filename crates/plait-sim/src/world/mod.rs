@@ -377,7 +377,9 @@ impl<'a> World<'a> {
         let next = self.hosts[host].next_wake();
         if next < self.queue.at(source) {
             let order = self.queue.order();
-            self.queue.set(source, Stamp { at: next.max(self.now), order });
+            // A host that works on a segment sees to its timers when it is done.
+            let at = next.max(self.now).max(self.hosts[host].busy_until());
+            self.queue.set(source, Stamp { at, order });
         }
     }
 
@@ -385,6 +387,10 @@ impl<'a> World<'a> {
     fn transmit(&mut self, host: usize) {
         let (now, pair) = (self.now, host / 2);
         let direction = if is_client(host) { Direction::Up } else { Direction::Down };
+        let works = self.setup.send_cost != Span::ZERO;
+        if works && !self.hosts[host].may_send(now) {
+            return;
+        }
         let World { hosts, network, queue, digest, onlookers, ending, .. } = self;
         let endpoint = &mut hosts[host].endpoint;
         while let Some(transmit) = endpoint.poll_transmit(now) {
@@ -403,6 +409,10 @@ impl<'a> World<'a> {
                 let dropped = Sight { now, hop, pair, path, way: direction, segment: &segment };
                 *ending |= !onlookers.on_segment(dropped);
                 endpoint.recycle(segment);
+            }
+            if works {
+                hosts[host].works_until(now + self.setup.send_cost);
+                break;
             }
         }
     }

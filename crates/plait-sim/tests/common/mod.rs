@@ -74,7 +74,7 @@ pub(crate) fn spec(
 ) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).expect("scheduler");
     let controller = plait_cc::Spec::parse(controller).expect("controller");
-    let path = |id| PathConfig { path: PathId(id), backup: false };
+    let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None };
     ConnectionSpec {
         config,
         paths: (0..paths as u16).map(path).collect(),
@@ -100,6 +100,7 @@ pub(crate) fn setup(paths: Vec<PathSetup>, spec: &ConnectionSpec, workload: &str
         check: true,
         wire: false,
         linger: false,
+        send_cost: Span::ZERO,
     }
 }
 

@@ -49,6 +49,7 @@ impl Case {
             check: true,
             wire: self.settings.wire,
             linger: true,
+            send_cost: Span::ZERO,
         })
     }
 
@@ -60,6 +61,7 @@ impl Case {
         let path = |(index, path): (usize, &PathCase)| PathConfig {
             path: PathId(index as u16),
             backup: path.backup,
+            ssthresh: None,
         };
         Ok(ConnectionSpec {
             config: self.config(end),
