@@ -74,7 +74,7 @@ fn leading(nanos: u64) -> (usize, Span) {
     let Sent(sent) = watched(&setup);
     // What went before warmed the subflows up.
     let burst = &sent[sent.len() - 15..];
-    let apart = burst.windows(2).map(|two| two[1].0.since(two[0].0)).min().unwrap();
+    let apart = burst.windows(2).map(|two| two[1].0.since(two[0].0)).min().unwrap_or(Span::ZERO);
     (burst.iter().take_while(|(_, path)| *path == PathId(0)).count(), apart)
 }
 
