@@ -6,7 +6,7 @@ use plait_app::Host;
 use plait_base::{PathId, Stream};
 
 /// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
-/// begins: that of [`Transport::earlier`](crate::Transport::earlier) transfers in a row, each over a new
+/// begins: that of [`Transport::earlier`](crate::scenario::Transport::earlier) transfers in a row, each over a new
 /// connection and with randomness of its own. None where nothing was done before.
 pub(crate) fn thresholds(cell: &Cell, seed: u64) -> Vec<Option<u64>> {
     let scenario = &cell.scenario;
