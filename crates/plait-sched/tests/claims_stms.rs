@@ -68,6 +68,32 @@ fn stms_u8_samples_are_averaged_over_110_ms() {
     assert_eq!(gap_after(&[(0, 40, SLOW), (1_000, 10, FAST)]), 90.0);
 }
 
+/// A gap beyond the send window keeps the slow subflow idle. Then no DATA_ACK covers much at once but
+/// after a loss, which leads back with `resting`: to the calculated gap, which is 50 * 180 / 40 = 225.
+#[test]
+fn losses_lower_the_gap_of_a_slow_subflow_that_rests() {
+    for (lost, gap0, outstanding, first, wanted) in [
+        ("resting", 300, 0, FAST, 270.0),
+        ("resting", 240, 0, FAST, 225.0),
+        ("resting", 100, 0, FAST, 100.0),
+        ("resting", 300, MSS, FAST, 300.0),
+        ("resting", 300, 0, SLOW, 300.0),
+        ("off", 300, 0, FAST, 300.0),
+        ("on", 300, MSS, FAST, 270.0),
+        ("on", 300, 0, SLOW, 330.0),
+    ] {
+        let mut model = Model::new(vec![path(0, 20, 50), path(1, 200, 50)], MSS);
+        model.subflow_mut(SLOW).outstanding = outstanding;
+        model.now = Time::ZERO + Span::from_millis(110);
+        model.connection.snd_una = 30 * MSS;
+        let mut scheduler = build(&format!("stms-a:gap0={gap0},count_lost={lost}"));
+        let edge = Some(LeftEdge { first, again: true });
+        scheduler.on_notice(&model.view(), Notice::DataAck { old: 0, new: 30 * MSS, edge });
+        let gap = state(&*scheduler, "gap.1");
+        assert_eq!(gap, Some(wanted), "{lost} {gap0} {outstanding} {first:?}");
+    }
+}
+
 /// The segment that goes out next, and where.
 fn next(model: &mut Model, scheduler: &mut dyn Scheduler) -> Result<(SubflowId, u64), Reason> {
     let mut out = Outcome::default();

@@ -224,18 +224,23 @@ proptest! {
         (fast_ms, more_ms) in (5..100_u64, 1..300_u64),
         gap0 in 0..500_u64,
         window in prop_oneof![Just(1_000_000_u64), 1..600_u64],
-        events in prop::collection::vec((0..200_u64, 1..60_u64, any::<bool>(), prop::bool::weighted(0.1)), 1..40),
+        events in prop::collection::vec(
+            (0..200_u64, 1..60_u64, any::<bool>(), prop::bool::weighted(0.2), any::<bool>()),
+            1..40,
+        ),
+        lost in prop::sample::select(vec!["off", "resting", "on"]),
     ) {
         let slow_ms = fast_ms + more_ms;
         let paths = [(0, fast_ms), (1, slow_ms)];
         let subflows = paths.map(|(id, rtt)| subflow(id, Span::from_millis(rtt), 10 * MSS));
         let mut model = Model::new(subflows.to_vec(), MSS);
-        let mut scheduler = build(&format!("stms-a:gap0={gap0}"));
+        let mut scheduler = build(&format!("stms-a:gap0={gap0},count_lost={lost}"));
         let interval = (fast_ms + slow_ms) as f64 / 2.0;
         let (mut ewma, mut gap, mut now, mut applied) = (0.0_f64, gap0 as i64, 0, 0);
         let mut sampled: Option<u64> = None;
-        for (pause, covered, on_slow, again) in events {
+        for (pause, covered, on_slow, again, resting) in events {
             now += pause;
+            model.subflow_mut(SubflowId(1)).outstanding = if resting { 0 } else { MSS };
             model.now = Time::ZERO + Span::from_millis(now);
             let old = model.connection.snd_una;
             model.connection.snd_una += covered * MSS;
@@ -243,11 +248,23 @@ proptest! {
             let edge = Some(LeftEdge { first: SubflowId(u8::from(on_slow)), again });
             let new = model.connection.snd_una;
             scheduler.on_notice(&model.view(), Notice::DataAck { old, new, edge });
-            if covered > 2 && !again {
-                let delta = if on_slow { covered as f64 } else { -(covered as f64) };
-                let a = sampled.map_or(1.0, |last| (((now - last) as f64) / interval).min(1.0));
-                ewma = (1.0 - a) * ewma + a * delta;
-                sampled = Some(now);
+            let left_out = match lost {
+                "on" => false,
+                "resting" => again && (on_slow || !resting),
+                _ => again,
+            };
+            if covered > 2 && !left_out {
+                let mut delta = if on_slow { covered as f64 } else { -(covered as f64) };
+                if again && lost == "resting" {
+                    // Not below what stms-c calculates of a window of ten segments.
+                    let calculated = (10 * more_ms / (2 * fast_ms)) as i64;
+                    delta = delta.max(-(gap - calculated).max(0) as f64);
+                }
+                if delta != 0.0 {
+                    let a = sampled.map_or(1.0, |last| (((now - last) as f64) / interval).min(1.0));
+                    ewma = (1.0 - a) * ewma + a * delta;
+                    sampled = Some(now);
+                }
             }
             if (now - applied) as f64 >= interval && ewma.abs() > 1e-9 {
                 // A half that floats do not hit exactly proves nothing.

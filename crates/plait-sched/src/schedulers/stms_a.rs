@@ -35,9 +35,11 @@ const INTERVAL: Param = Param {
 };
 const LOST: Param = Param {
     name: "count_lost",
-    kind: Kind::Switch { default: false },
+    kind: Kind::Word { words: &["off", "resting", "on"], default: "off" },
     unit: "",
-    help: "take samples also where the segment at the left edge had been sent again",
+    help: "take samples also where the segment at the left edge had been sent again; resting: only \
+           those that lower the gap of a slow subflow that has nothing outstanding, and not below \
+           the calculated one",
     clause: "STMS, ATC 2018, Algorithm 2 makes no exception",
 };
 
@@ -60,6 +62,10 @@ the gap is too small; if it came by the fast one F, the gap is too large.
 The left edge is the one before the DATA_ACK. A segment that was sent again says nothing of the gap
 (our exception; `count_lost=on` is the paper's text). The average is ours too: the paper does not
 define it, and to apply each sample at once runs away.
+
+A gap that reaches beyond the send window keeps S idle, and then nothing but a loss on F makes a
+DATA_ACK cover much: with `count_lost=off` it may stay so for good. `count_lost=resting` lets such
+losses lower the gap while S has nothing outstanding, down to the calculated one of stms-c.
 
 With more than two subflows (our extension) each slow one has a gap and an average of its own; a left
 edge on a still slower one says nothing to it.
@@ -88,6 +94,18 @@ const SEGMENT: i128 = 1_000_000_000;
 /// No DATA_ACK counts for more segments than this.
 const MOST: u64 = 1 << 32;
 
+/// What a sample says whose segment at the left edge had been sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lost {
+    /// Nothing: the loss held the DATA_ACK back, and not the order of the subflows.
+    Ignore,
+    /// To a slow subflow that has nothing outstanding it says that the gap may be lower, down to the
+    /// calculated one: a gap that reaches beyond the window gets no other sample that lowers it.
+    CountResting,
+    /// As any.
+    Count,
+}
+
 /// What is learnt of one slow subflow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Learnt {
@@ -107,7 +125,7 @@ struct StmsA {
     threshold: u64,
     /// In millionths.
     interval: u64,
-    count_lost: bool,
+    lost: Lost,
     tail: bool,
     learnt: [Learnt; SubflowId::MAX],
 }
@@ -118,7 +136,11 @@ impl StmsA {
             gap0: params.whole_or_auto(&GAP0),
             threshold: params.whole(&THRESHOLD),
             interval: params.millionths(&INTERVAL),
-            count_lost: params.switch(&LOST),
+            lost: match params.word(&LOST) {
+                "on" => Lost::Count,
+                "resting" => Lost::CountResting,
+                _ => Lost::Ignore,
+            },
             tail: params.switch(&TAIL),
             learnt: [Learnt::default(); SubflowId::MAX],
         }
@@ -135,8 +157,21 @@ impl StmsA {
 
     /// What `slow` has to learn from `segments` that were covered at once (Algorithm 2), in
     /// segments; zero for nothing.
-    fn sample(&self, view: &View<'_>, slow: &SubflowView, edge: LeftEdge, segments: u64) -> i64 {
-        if segments <= self.threshold || (edge.again && !self.count_lost) {
+    fn sample(
+        &self,
+        view: &View<'_>,
+        lanes: Lanes<'_>,
+        slow: &SubflowView,
+        edge: LeftEdge,
+        segments: u64,
+    ) -> i64 {
+        let counts = match self.lost {
+            _ if !edge.again => true,
+            Lost::Ignore => false,
+            Lost::CountResting => slow.outstanding == 0 && edge.first != slow.id,
+            Lost::Count => true,
+        };
+        if segments <= self.threshold || !counts {
             return 0;
         }
         let segments = segments.min(MOST) as i64;
@@ -144,7 +179,20 @@ impl StmsA {
             return segments;
         }
         let slower = view.subflow(edge.first).is_some_and(|it| !Lanes::is_faster(it, slow));
-        if slower && view.candidates().contains(edge.first) { 0 } else { -segments }
+        if slower && view.candidates().contains(edge.first) {
+            return 0;
+        }
+        if edge.again && self.lost == Lost::CountResting {
+            return -segments.min(self.above_calculated(view, lanes, slow));
+        }
+        -segments
+    }
+
+    /// By how many segments the gap of `slow` is above the calculated one.
+    fn above_calculated(&self, view: &View<'_>, lanes: Lanes<'_>, slow: &SubflowView) -> i64 {
+        let gap = self.learnt.get(slow.id.index()).and_then(|it| it.gap).unwrap_or_default();
+        let calculated = lanes.calculated(view, slow).unwrap_or(u64::MAX);
+        i64::try_from(gap.saturating_sub(calculated)).unwrap_or(i64::MAX)
     }
 }
 
@@ -219,7 +267,7 @@ impl Scheduler for StmsA {
         let segments = new.saturating_sub(old).div_ceil(rules::segment_len(view));
         for slow in lanes.slow() {
             let Some(srtt) = slow.srtt else { continue };
-            let delta = self.sample(view, slow, edge, segments);
+            let delta = self.sample(view, lanes, slow, edge, segments);
             let settled = self.learnt.get(slow.id.index()).is_none_or(|it| it.ewma == 0);
             if delta == 0 && settled {
                 continue;
