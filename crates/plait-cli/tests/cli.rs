@@ -413,6 +413,24 @@ fn a_server_that_cannot_be_is_refused_before_anything_is_set() {
 }
 
 #[test]
+fn limits_that_cannot_be_kept_are_refused_with_the_remedy() {
+    let with = |flags: &[&str]| {
+        let serve = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
+        plait(&[&serve[..], flags].concat())
+    };
+    for (flags, words) in [
+        (&["--max-connections", "0"][..], "--max-connections"),
+        (&["--max-connections", "65", "--memory", "16MiB"], "suffices for 64, 256 KiB each"),
+        (&["--memory", "100kB"], "allowed: 1MiB and more"),
+        (&["--memory", "many"], "--memory"),
+    ] {
+        let told = refusal(&with(flags), 2);
+        assert!(told.contains(words), "{told}");
+    }
+    stdout(&with(&["--max-connections", "64", "--memory", "16MiB"]));
+}
+
+#[test]
 fn a_target_that_cannot_be_dialled_is_refused_before_anything_is_set() {
     let with = |target: &str, from: &[&str]| {
         let from = from.iter().flat_map(|from| ["--from", from]);
@@ -431,6 +449,14 @@ fn a_target_that_cannot_be_dialled_is_refused_before_anything_is_set() {
     }
     let told = with("10.0.0.1:80", &["10.77.0.3", "10.77.0.3"]);
     assert!(told.starts_with("plait: --from: `10.77.0.3`: the address is there twice"), "{told}");
+    let told = with("10.0.0.1:80", &["10.77.0.3@nosuch0"]);
+    assert!(told.contains("`10.77.0.3@nosuch0`: this host has no device `nosuch0`"), "{told}");
+    let proxy = ["proxy", "--socks", "127.0.0.1:1080", "--via", "10.77.0.3@nosuch0", "--dry-run"];
+    let told = refusal(&plait(&proxy), 2);
+    assert!(
+        told.starts_with("plait: --via: `10.77.0.3@nosuch0`: this host has no device"),
+        "{told}"
+    );
 }
 
 #[test]

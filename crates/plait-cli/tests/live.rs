@@ -15,6 +15,7 @@ use net::{Bed, Family, Line};
 use plait_live::Namespace;
 use plait_live::emulate::Strip;
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -47,6 +48,9 @@ fn main() {
         trials.push(Trial::test(name, move || proxied(family, &via)));
     }
     trials.push(Trial::test("a_client_that_says_nothing_costs_nothing", idle));
+    trials.push(Trial::test("clients_that_do_not_read_take_no_more_than_they_may", unread));
+    trials.push(Trial::test("one_connection_too_many_is_refused", refused));
+    trials.push(Trial::test("a_silent_target_is_given_up_in_time", given_up));
     let no_nft = Command::new("nft").arg("-v").output().is_err();
     if no_nft {
         println!(
@@ -606,6 +610,165 @@ fn idle() -> Result<(), Failed> {
     server.kill()?;
     server.wait()?;
     assert!(idle < 20, "{idle} hundredths of a second");
+    Ok(())
+}
+
+/// A service for any number of connections at a time: for each line `get N` it writes N bytes.
+fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
+    let listener = space.within(|| TcpListener::bind("127.0.0.1:0"))??;
+    let address = listener.local_addr()?;
+    let serve = |stream: TcpStream| -> std::io::Result<()> {
+        let (mut lines, mut out) = (BufReader::new(stream.try_clone()?), stream);
+        let mut line = String::new();
+        while lines.read_line(&mut line)? > 0 {
+            let wanted = std::mem::take(&mut line);
+            let len = wanted.trim().strip_prefix("get ").and_then(|it| it.parse().ok());
+            out.write_all(&kernel::pattern(len.unwrap_or(0)))?;
+        }
+        Ok(())
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    Ok(address)
+}
+
+/// A value of `/proc/PID/status` in bytes.
+fn memory(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap().trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// What `--memory` is in the test, and the clients that ask for much and read nothing.
+const MEMORY: u64 = 32 << 20;
+const UNREAD: usize = 60;
+
+/// Clients that ask and do not read: the server takes no more memory than it was told, those that read
+/// are served as they were before, and what ended clients leave is told until it is over.
+fn unread() -> Result<(), Failed> {
+    let slower = |times: &[Duration; 2]| {
+        (times[1] >= times[0].mul_f64(1.0 / 0.9)).then(|| format!("{times:?}"))
+    };
+    measured("a download beside those who do not read", beside_unread, slower).map(drop)
+}
+
+/// How long a download takes on a connection, and how long the next one, on the same connection, with
+/// clients that do not read; nothing where packets were late.
+fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
+    let to = at_once(&bed.server)?;
+    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
+    let limit = MEMORY.to_string() + "B";
+    let flags = ["--memory", &limit, "--max-connections", "100", "--metrics", scraped];
+    let mut server = bed.server.within(|| serve(listen, to, &flags))?;
+    let told = |series: &str| value(&metrics(&bed.server, scraped.parse().unwrap()), series);
+    let len = 2_000_000;
+    let request = format!("get {len}\n");
+    let ask = || kernel::request(listen, Speaks::Mptcp, [&request, ""]);
+    let mut reader = bed.client.within(ask)??;
+    let mut bytes = vec![0; len];
+    // The first finds the rate of the path.
+    reader.read_exact(&mut bytes)?;
+    let start = Instant::now();
+    reader.write_all(request.as_bytes())?;
+    reader.read_exact(&mut bytes)?;
+    let alone = start.elapsed();
+    let before = memory(server.id(), "VmRSS");
+    let unread: Vec<TcpStream> = bed.client.within(|| {
+        let ask = |_| {
+            let stream = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            stream.set_recv_buffer_size(8_192)?;
+            stream.connect(&listen.into())?;
+            let mut stream = TcpStream::from(stream);
+            stream.write_all(b"get 10000000\n").map(|()| stream)
+        };
+        (0..UNREAD).map(ask).collect::<std::io::Result<_>>()
+    })??;
+    net::until("connections", || told("plait_connections{multipath=\"false\"}") == UNREAD as u64);
+    // Four of them have their send buffers full without a limit.
+    net::until("buffers", || told("plait_memory_bytes") > 16_000_000);
+    let start = Instant::now();
+    reader.write_all(request.as_bytes())?;
+    reader.read_exact(&mut bytes)?;
+    let beside = start.elapsed();
+    let (held, took) = (told("plait_memory_bytes"), memory(server.id(), "VmHWM") - before);
+    eprintln!("{alone:?}, {beside:?} beside them; {held} bytes are held, {took} were taken");
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert!(held <= MEMORY, "{held}");
+    // Less the memory of what the allocator keeps.
+    assert!(took <= MEMORY + (8 << 20), "{took}");
+    assert_eq!(told("plait_memory_limit_bytes"), MEMORY);
+    // They end without having read: what is on its way to them is not acknowledged.
+    assert_eq!(told("plait_connections_closing"), 0);
+    drop(unread);
+    net::until("their end", || told("plait_connections{multipath=\"false\"}") == 0);
+    drop(reader);
+    net::until("all ends", || {
+        told("plait_connections_closing") == 0 && told("plait_memory_bytes") < 1_000_000
+    });
+    server.kill()?;
+    server.wait()?;
+    Ok(bed.emulator.stop()?.lateness.allows_timing().then_some([alone, beside]))
+}
+
+/// `--max-connections`: one more is refused, told of in metrics and the log, and taken once there is
+/// room. A connection that its service has ended and its client has not is told of as closing.
+fn refused() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
+    let to = at_once(&bed.server)?;
+    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
+    let flags = ["--max-connections", "2", "--metrics", scraped];
+    let mut server = bed.server.within(|| serve(listen, to, &flags))?;
+    let log = BufReader::new(server.stderr.take().unwrap());
+    let log = std::thread::spawn(move || log.lines().map_while(Result::ok).collect::<Vec<_>>());
+    let told = |series: &str| value(&metrics(&bed.server, scraped.parse().unwrap()), series);
+    let connect = || bed.client.within(|| kernel::request(listen, Speaks::Mptcp, ["get ", "3\n"]));
+    let read = |stream: &mut Socket| {
+        let mut bytes = [0; 3];
+        stream.read_exact(&mut bytes).map(|()| assert_eq!(bytes[..], kernel::pattern(3)))
+    };
+    let (mut one, mut two) = (connect()??, connect()??);
+    read(&mut one)?;
+    read(&mut two)?;
+    let third = connect()?.map(drop).unwrap_err();
+    assert_eq!(third.kind(), std::io::ErrorKind::ConnectionRefused, "{third}");
+    let refused = "plait_connections_refused_total{shortage=\"connections\"}";
+    assert_eq!((told(refused), told("plait_connections_limit")), (1, 2));
+    // Those that are there go on.
+    one.write_all(b"get 3\n")?;
+    read(&mut one)?;
+    // The service is told of an end, and ends too; the client keeps its socket and acknowledges.
+    drop(one);
+    net::until("room", || told("plait_connections{multipath=\"true\"}") == 1);
+    read(&mut connect()??)?;
+    drop(two);
+    net::run(&format!("kill -TERM {}", server.id()));
+    assert_eq!(server.wait()?.code(), Some(0));
+    let log = log.join().unwrap();
+    let lines = log.iter().filter(|it| it.starts_with("event=turned-away count=1 "));
+    assert_eq!(lines.count(), 1, "{log:#?}");
+    Ok(())
+}
+
+/// `plait get --connect-timeout`: where nobody answers, and before that.
+fn given_up() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
+    // Nobody has the address: packets for it end at the server's host.
+    bed.server.within(|| net::run("ip route add blackhole 10.99.0.1/32"))?;
+    let start = Instant::now();
+    let output = bed.client.within(|| {
+        let get = ["get", "10.99.0.1:80", "--from", "10.98.1.77@c0", "--connect-timeout", "2"];
+        Command::new(PLAIT).args(get).stdin(Stdio::null()).output()
+    })??;
+    let took = start.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("10.99.0.1:80: no answer"), "{said}");
+    // TCP alone tries for minutes.
+    assert!((2..30).contains(&took.as_secs()), "{took:?}");
     Ok(())
 }
 

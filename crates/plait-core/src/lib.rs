@@ -21,10 +21,10 @@ mod tcp;
 
 pub use config::{Config, JoinTiming, Pacing, PathConfig, ReduceFrom, RtoMode, StartOffsets};
 pub use conn::{
-    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, Report,
+    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, Ration, Report,
     SchedulerFactory, Transmit,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Holdings};
 pub use event::{Block, Carry, Detail, Event, WindowCause};
 /// Whether bugs can be switched on in this build. They cannot be in anything that ships.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");

@@ -10,8 +10,8 @@ use common::{endpoint, spec};
 use heap::held;
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{ConnId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionState, Endpoint};
-use plait_wire::Segment;
+use plait_core::{ConnectionSpec, ConnectionState, Endpoint, Holdings, Ration};
+use plait_wire::{Payload, Segment};
 use std::sync::Arc;
 
 const PORT: u16 = 80;
@@ -43,7 +43,14 @@ fn deliver(now: Time, from: &mut Weighed, to: &mut Weighed, recycles: bool, lost
     while let Some(sent) = from.call(|it| it.poll_transmit(now)) {
         from.sent += 1;
         if lost == 0 || !from.sent.is_multiple_of(lost) {
-            to.call(|it| it.handle(now, sent.path, &sent.segment));
+            to.call(|it| match sent.segment.payload.bytes() {
+                None => it.handle(now, sent.path, &sent.segment),
+                Some(bytes) => {
+                    // As from a wire: the bytes of who sent them are not those of who receives them.
+                    let payload = Payload::from_bytes(bytes);
+                    it.handle(now, sent.path, &Segment { payload, ..(*sent.segment).clone() });
+                }
+            });
         }
         from.call(|it| if recycles { it.recycle(sent.segment) } else { drop(sent.segment) });
         any = true;
@@ -213,6 +220,40 @@ fn memory_returns() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Connections that were released are told of until they are over, and further ones are turned away
+/// where that is wished.
+fn ended() -> Result<(), Failed> {
+    let mut pair = Pair::new("minrtt", "cubic");
+    let spec = Arc::new(spec("minrtt", "cubic", 0..2));
+    let (client, server) = pair.connect(&spec);
+    let at_client = |pair: &Pair| {
+        let Holdings { half_open, closing, time_wait, .. } = pair.client.endpoint.holdings();
+        [half_open, closing, time_wait]
+    };
+    let mut seen = vec![at_client(&pair)];
+    pair.client.call(|it| it.release(pair.now, client));
+    pair.carry();
+    seen.push(at_client(&pair));
+    pair.server.call(|it| it.finish(pair.now, server));
+    pair.carry();
+    seen.push(at_client(&pair));
+    pair.until(pair.now + Span::from_secs(120));
+    seen.push(at_client(&pair));
+    if seen != [[0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]] {
+        return Err(format!("{seen:?}").into());
+    }
+    pair.server.call(|it| it.turn_away(true));
+    let refused = pair.client.call(|it| it.connect(pair.now, PORT, spec.clone()));
+    pair.carry();
+    let refused = pair.client.endpoint.state(refused);
+    pair.server.call(|it| it.turn_away(false));
+    pair.connect(&spec);
+    match (refused, pair.server.endpoint.turned_away()) {
+        (ConnectionState::Failed, 1) => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
 /// Bytes of what is kept to be used again: 4,096 segments, and small change.
 const SLACK: usize = 4_096 * (size_of::<Segment>() + size_of::<usize>()) + 16_384;
 
@@ -253,6 +294,91 @@ fn after_transfers() -> Result<(), Failed> {
     Ok(())
 }
 
+/// What a connection may keep where memory is short.
+const ALLOWED: u64 = 100_000;
+/// Bytes of a stream that is longer than both buffers.
+const STREAM: usize = 12_000_000;
+
+/// Bytes that nobody reads, in pieces of `piece`, one of which in 50 segments is lost on its way: what
+/// the receiver takes for them, and says that it takes. Then they are read, and are the right ones.
+fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Failed> {
+    let ration = allowed.map(|share| Ration { share, most: share });
+    let mut pair = Pair::new("minrtt", "cubic");
+    pair.recycles = false;
+    let spec = Arc::new(spec("minrtt", "cubic", 0..2));
+    let (client, server) = pair.connect(&spec);
+    pair.server.call(|it| it.limit_buffers(ration));
+    let bytes: Vec<u8> = (0..len as u64).map(|n| ((n * 0x9e37_79b9) >> 13) as u8).collect();
+    let (before, said) = (pair.server.bytes, pair.server.endpoint.holdings().bytes);
+    let (mut written, mut got) = (0, Vec::new());
+    let mut go_on = |pair: &mut Pair, time: Span| {
+        let until = pair.now + time;
+        while pair.now < until {
+            let end = bytes.len().min(written + piece);
+            let part = &bytes[written..end];
+            let count = pair.client.call(|it| it.write_bytes(pair.now, client, part));
+            written += count;
+            pair.carry();
+            if count == 0 {
+                pair.until(pair.now + Span::from_millis(100));
+            }
+        }
+    };
+    pair.lost = 50;
+    go_on(&mut pair, Span::from_secs(5 + (len / piece) as u64 / 9));
+    pair.lost = 0;
+    let took = (pair.server.bytes - before) as u64;
+    let said = pair.server.endpoint.holdings().bytes - said;
+    let mut buffer = vec![0; 65_536];
+    while got.len() < len {
+        let count = pair.server.call(|it| it.read(pair.now, server, &mut buffer));
+        got.extend_from_slice(&buffer[..count]);
+        if count == 0 {
+            go_on(&mut pair, Span::from_millis(100));
+        }
+    }
+    if got != bytes {
+        return Err("other bytes than were sent".into());
+    }
+    Ok([took, said])
+}
+
+/// What connections say that they hold is what they hold, in pieces of any size; where memory is short,
+/// that is a few times what is allowed, and nothing is lost by it.
+fn short() -> Result<(), Failed> {
+    for (piece, len) in [(1, 20_000), (200, 1_000_000), (100_000, STREAM)] {
+        for allowed in [None, Some(ALLOWED)] {
+            let [took, said] = unread(piece, len, allowed)?;
+            println!(
+                "pieces of {piece} B, {allowed:?}: {took} B unread, {said} B by its own account"
+            );
+            if said < took * 9 / 10 || said > took * 2 {
+                return Err(format!("{took} bytes are held, and {said} told").into());
+            }
+            match allowed {
+                Some(most) if took > 3 * most => return Err(format!("{took} bytes").into()),
+                None if took < 3 * ALLOWED => return Err(format!("only {took} bytes").into()),
+                _ => {}
+            }
+        }
+    }
+    // The other direction: what nobody acknowledges.
+    for (allowed, least, most) in [(None, 4 << 20, 5 << 20), (Some(ALLOWED), 90_000, 120_000)] {
+        let mut pair = Pair::new("minrtt", "cubic");
+        let spec = Arc::new(spec("minrtt", "cubic", 0..2));
+        let (_, server) = pair.connect(&spec);
+        let ration = allowed.map(|share| Ration { share, most: share });
+        pair.server.call(|it| it.limit_buffers(ration));
+        let (before, piece) = (pair.server.bytes, [7; 50_000]);
+        while pair.server.call(|it| it.write_bytes(pair.now, server, &piece)) > 0 {}
+        let took = pair.server.bytes - before;
+        if !(least..most).contains(&took) {
+            return Err(format!("{took} bytes are held to be sent, {allowed:?}").into());
+        }
+    }
+    Ok(())
+}
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // One at a time: the allocator counts for all.
@@ -261,6 +387,8 @@ fn main() {
         Trial::test("an_idle_connection_is_small", idle),
         Trial::test("a_transfer_leaves_nothing_behind", after_transfers),
         Trial::test("memory_returns", memory_returns),
+        Trial::test("what_has_ended_is_counted_until_it_is_over", ended),
+        Trial::test("memory_that_is_short_is_kept_to", short),
     ];
     libtest_mimic::run(&arguments, tests).exit();
 }

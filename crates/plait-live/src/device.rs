@@ -98,44 +98,48 @@ impl Device {
         self.offload
     }
 
-    /// Gives a packet to the kernel, its headers and its payload, with what is left to do to it. False
-    /// as for [`Device::try_send`].
+    /// Gives a packet to the kernel, its headers and its payload, with what is left to do to it. The
+    /// inner error is that of [`Device::try_send`].
     pub(crate) fn try_send_offloaded(
         &self,
         virtio: Virtio,
         headers: &[u8],
         payload: &[u8],
-    ) -> io::Result<bool> {
+    ) -> io::Result<io::Result<()>> {
         let first = virtio.to_bytes();
         let parts = [IoSlice::new(&first), IoSlice::new(headers), IoSlice::new(payload)];
         Device::taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
     }
 
-    /// Gives a packet to the kernel. False where it did not take it: it is lost, as on a wire.
+    /// Gives a packet to the kernel. The inner error is why it did not take it: it is lost, as on a wire.
     ///
     /// # Errors
     /// Where the device is gone.
-    pub fn try_send(&self, packet: &[u8]) -> io::Result<bool> {
+    pub fn try_send(&self, packet: &[u8]) -> io::Result<io::Result<()>> {
         if self.offload {
             return self.try_send_offloaded(Virtio::default(), packet, &[]);
         }
         Device::taken(self.tun.send(packet))
     }
 
-    /// Gives a packet to a kernel that has nothing left to do to it, its headers and its payload. False
-    /// as for [`Device::try_send`].
-    pub(crate) fn try_send_parts(&self, headers: &[u8], payload: &[u8]) -> io::Result<bool> {
+    /// Gives a packet to a kernel that has nothing left to do to it, its headers and its payload. The
+    /// inner error is that of [`Device::try_send`].
+    pub(crate) fn try_send_parts(
+        &self,
+        headers: &[u8],
+        payload: &[u8],
+    ) -> io::Result<io::Result<()>> {
         let parts = [IoSlice::new(headers), IoSlice::new(payload)];
         Device::taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
     }
 
-    fn taken(written: io::Result<usize>) -> io::Result<bool> {
+    fn taken(written: io::Result<usize>) -> io::Result<io::Result<()>> {
         match written {
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(Ok(())),
             // No memory, a packet that the kernel does not understand, or a device that is down.
-            Err(error) if is_transient(&error) => Ok(false),
+            Err(error) if is_transient(&error) => Ok(Err(error)),
             Err(error) => match error.raw_os_error() {
-                Some(code) if [EIO, EINVAL, ENOBUFS, ENOMEM].contains(&code) => Ok(false),
+                Some(code) if [EIO, EINVAL, ENOBUFS, ENOMEM].contains(&code) => Ok(Err(error)),
                 _ => Err(error),
             },
         }

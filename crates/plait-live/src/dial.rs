@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::exit::Exit;
 use crate::happening::Happening;
+use crate::limits::Limits;
 use crate::names::Names;
 use crate::observe::Observe;
 use crate::overview::ASK;
@@ -54,6 +55,8 @@ pub struct Greeting {
     pub refused: Vec<u8>,
     /// It does not answer, or there is no way there.
     pub silent: Vec<u8>,
+    /// There are as many connections as there may be.
+    pub full: Vec<u8>,
 }
 
 /// A connection that somebody wants.
@@ -154,6 +157,11 @@ impl Client {
         Ok(conn)
     }
 
+    /// From now on connections take no more than this together; further ones are not dialled.
+    pub fn limit(&mut self, limits: Limits) {
+        self.engine.guard.limits = limits;
+    }
+
     /// From now on connections that are not there after `patience` are given up; without, TCP decides.
     pub fn give_up_after(&mut self, patience: Span) {
         self.engine.dials.patience = Some(patience);
@@ -174,6 +182,11 @@ impl Client {
         while !self.engine.stopped {
             self.engine.turn(Time::NEVER)?;
             while let Ok(Dial { to, mut socket, greeting }) = self.dials.try_recv() {
+                if let Some(shortage) = self.engine.shortage() {
+                    self.engine.guard.refuse(shortage, 1);
+                    let _ = socket.write_all(&greeting.full);
+                    continue;
+                }
                 let failed = greeting.silent.clone();
                 let again = socket.try_clone();
                 if self.connect(to, socket, Some(greeting)).is_err()

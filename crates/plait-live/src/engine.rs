@@ -1,6 +1,7 @@
 //! The loop: packets, timers and relays on one thread.
 
 use crate::happening::Happening;
+use crate::limits::{Guard, Shortage};
 use crate::overview::{ASK, ConnectionView, Opened, Overview, Questions, STOP, Tally};
 use crate::poller::{Poller, Ready};
 use crate::proxy_header;
@@ -53,6 +54,9 @@ pub(crate) struct Engine {
     pub(crate) questions: Questions,
     tally: Tally,
     pub(crate) dials: Dials,
+    pub(crate) guard: Guard,
+    /// Bytes that sockets have given, and what connections that came count for.
+    taken: u64,
 }
 
 /// Connections that were dialled and are given up where they are not there in time.
@@ -86,6 +90,8 @@ impl Engine {
             happenings: Vec::new(),
             tally: Tally::default(),
             dials: Dials::default(),
+            guard: Guard::default(),
+            taken: 0,
         })
     }
 
@@ -140,9 +146,42 @@ impl Engine {
             self.relay(conn);
         }
         self.give_up();
+        self.keep_limits();
         self.stack.resets.clear();
         self.unsent = self.stack.send()?;
         Ok(())
+    }
+
+    /// Looks at what connections hold, where that may have changed, and has them go by it.
+    fn weigh(&mut self, now: Time) {
+        let taken_in = self.taken + self.stack.counters.bytes_in;
+        if self.guard.is_due(now, taken_in) {
+            let holdings = self.stack.endpoint.holdings();
+            let held = holdings.bytes + self.between();
+            let share = self.guard.look(now, taken_in, held, holdings.laden);
+            self.stack.endpoint.limit_buffers(share);
+        }
+    }
+
+    /// Turns connections away, or no longer, and tells of it.
+    fn keep_limits(&mut self) {
+        let now = self.stack.clock.now();
+        self.weigh(now);
+        self.guard.stand(&mut self.stack.endpoint, self.relays.len());
+        if let Some(count) = self.guard.tell(now) {
+            let shortage = self.guard.shortage(self.relays.len());
+            self.happenings.push(Happening::TurnedAway { count, shortage });
+        }
+    }
+
+    /// Bytes of memory of what waits between connections and sockets.
+    fn between(&self) -> u64 {
+        self.relays.values().map(Relay::holds).sum()
+    }
+
+    /// What there is no more of.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        self.guard.shortage(self.relays.len())
     }
 
     /// A connection was dialled, and is given up in time.
@@ -191,6 +230,14 @@ impl Engine {
 
     /// A client has connected: so do we, to the service.
     fn accept(&mut self, conn: ConnId) {
+        self.taken += Guard::newcomer();
+        if let Some(shortage) = self.shortage() {
+            // Its handshake had begun before.
+            self.guard.refuse(shortage, 1);
+            let now = self.stack.clock.now();
+            self.stack.endpoint.abort(now, conn);
+            return self.stack.endpoint.release(now, conn);
+        }
         let from = self.stack.endpoint.ports(conn).and_then(|ports| {
             let (path, ..) = *ports.first()?;
             self.stack.names.client(path)
@@ -253,8 +300,18 @@ impl Engine {
         for cause in connections.iter().filter_map(|it| it.stats.fallback) {
             *tally.fallbacks.entry(cause).or_default() += 1;
         }
-        let (counters, totals) = (self.stack.counters, self.stack.endpoint.totals());
-        Overview { age: now.since(Time::ZERO), counters, totals, tally, connections }
+        tally.refused.clone_from(&self.guard.refused);
+        let holdings = self.stack.endpoint.holdings();
+        Overview {
+            age: now.since(Time::ZERO),
+            counters: self.stack.counters,
+            totals: self.stack.endpoint.totals(),
+            tally,
+            connections,
+            holdings,
+            memory: holdings.bytes + self.between(),
+            limits: self.guard.limits,
+        }
     }
 
     pub(crate) fn speaks_multipath(&self, conn: ConnId) -> bool {
@@ -271,9 +328,13 @@ impl Engine {
 
     /// Lets a relay move what it can.
     fn relay(&mut self, conn: ConnId) {
-        let Some(relay) = self.relays.get_mut(&conn) else { return };
         let now = self.stack.clock.now();
-        let course = relay.turn(now, &mut self.stack.endpoint, &mut self.piece);
+        // Each of many may move a good deal.
+        self.weigh(now);
+        let Some(relay) = self.relays.get_mut(&conn) else { return };
+        let (before, most) = (relay.taken, self.guard.piece(PIECE));
+        let course = relay.turn(now, &mut self.stack.endpoint, &mut self.piece[..most]);
+        self.taken += relay.taken - before;
         let course = course.and_then(|course| watch(&self.poller, relay).map(|()| course));
         match course {
             Ok(Course::Waits) => {}

@@ -20,9 +20,9 @@ impl Exit {
         Ok(Exit { socket })
     }
 
-    /// Sends a packet; false where it was not taken, which is as if it were lost.
-    pub(crate) fn try_send(&self, packet: &[u8], to: IpAddr) -> bool {
-        self.socket.send_to(packet, &SockAddr::from(SocketAddr::new(to, 0))).is_ok()
+    /// Sends a packet; where it was not taken, that is as if it were lost.
+    pub(crate) fn try_send(&self, packet: &[u8], to: IpAddr) -> io::Result<()> {
+        self.socket.send_to(packet, &SockAddr::from(SocketAddr::new(to, 0))).map(drop)
     }
 }
 

@@ -1,3 +1,4 @@
+use crate::limits::Shortage;
 use plait_base::ConnId;
 use plait_core::FallbackCause;
 use std::fmt;
@@ -23,6 +24,13 @@ pub enum Happening {
         to: SocketAddr,
         /// The other end has refused it; otherwise it has not answered.
         refused: bool,
+    },
+    /// Connections were refused, since this was last told of.
+    TurnedAway {
+        /// How many.
+        count: u64,
+        /// What is short, if it still is.
+        shortage: Option<Shortage>,
     },
     /// A connection has ended.
     Ended {
@@ -53,6 +61,10 @@ impl fmt::Display for Happening {
             }
             Happening::Unreached { conn, to, refused } => {
                 write!(f, "event=unreached conn={} to={to} refused={refused}", conn.0)
+            }
+            Happening::TurnedAway { count, shortage } => {
+                write!(f, "event=turned-away count={count}")?;
+                shortage.map_or(Ok(()), |it| write!(f, " shortage={}", it.name()))
             }
             Happening::Ended { conn, received, sent, multipath, fallback, problem } => {
                 write!(f, "event=ended conn={} received_bytes={received}", conn.0)?;

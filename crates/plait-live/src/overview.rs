@@ -1,8 +1,9 @@
 //! How a server stands: counters and connections, for metrics and for whoever watches.
 
+use crate::limits::{Limits, Shortage};
 use crate::stack::StackCounters;
 use plait_base::{ConnId, Span};
-use plait_core::{ConnectionStats, FallbackCause, SubflowStats, Totals};
+use plait_core::{ConnectionStats, FallbackCause, Holdings, SubflowStats, Totals};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::IpAddr;
@@ -31,6 +32,12 @@ pub struct Overview {
     pub tally: Tally,
     /// Those that are relayed now.
     pub connections: Vec<ConnectionView>,
+    /// Those that are not relayed yet or no more, and what all of them hold.
+    pub holdings: Holdings,
+    /// Bytes of memory that connections hold, with what waits between them and sockets.
+    pub memory: u64,
+    /// What they may take together.
+    pub limits: Limits,
 }
 
 /// Counters of connections; they only grow.
@@ -40,6 +47,8 @@ pub struct Tally {
     pub accepted: BTreeMap<Opened, u64>,
     /// Those that did not end in order.
     pub failed: u64,
+    /// Those that were refused, as something was short.
+    pub refused: BTreeMap<Shortage, u64>,
     /// Those that fell back to plain TCP, by cause.
     pub fallbacks: BTreeMap<FallbackCause, u64>,
 }

@@ -76,6 +76,8 @@ pub(crate) struct Relay {
     socket_ended: bool,
     told_socket: bool,
     pub(crate) moved: Moved,
+    /// Bytes that the socket has given.
+    pub(crate) taken: u64,
     /// Bytes for the socket that are ours and not the peer's, and have not been moved yet.
     introduction: u64,
     /// What the socket is told once the connection is there, or is not: until then it is left alone.
@@ -112,6 +114,7 @@ impl Relay {
             socket_ended: false,
             told_socket: false,
             moved: Moved::default(),
+            taken: 0,
             introduction: 0,
             greeting: None,
             established: false,
@@ -130,6 +133,11 @@ impl Relay {
     /// The same, dialled by us.
     pub(crate) fn dialled(self, to: SocketAddr) -> Relay {
         Relay { peer: Peer::Server(to), ..self }
+    }
+
+    /// Memory of what was taken from one side and not by the other.
+    pub(crate) fn holds(&self) -> u64 {
+        (self.to_socket.bytes.capacity() + self.to_peer.bytes.capacity()) as u64
     }
 
     /// The address that the peer came from.
@@ -306,6 +314,7 @@ impl Relay {
                 return Ok(false);
             }
             let Some(count) = soon(self.socket.read(piece))? else { return Ok(false) };
+            self.taken += count as u64;
             if count == 0 {
                 self.socket_ended = true;
                 endpoint.finish(now, self.conn);

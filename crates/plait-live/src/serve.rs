@@ -3,6 +3,7 @@
 use crate::choice::{Choice, Choices};
 use crate::engine::{Engine, GRACE, Service};
 use crate::happening::Happening;
+use crate::limits::Limits;
 use crate::names::Names;
 use crate::observe::Observe;
 use crate::overview::Asker;
@@ -89,6 +90,11 @@ impl Server {
     /// nobody observes records nothing.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
         self.engine.stack.observe(observer);
+    }
+
+    /// From now on connections take no more than this together.
+    pub fn limit(&mut self, limits: Limits) {
+        self.engine.guard.limits = limits;
     }
 
     /// Something that is written to, to end [`Server::run`].

@@ -7,7 +7,7 @@ use crate::virtio::Virtio;
 use crate::{Clock, Device, SystemEntropy};
 use plait_base::{PathId, Span, Time};
 use plait_core::{Detail, Endpoint};
-use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
+use plait_wire::codec::{self, EncodeError, Headers, TcpChecksum, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -37,6 +37,21 @@ pub struct StackCounters {
     pub refused: u64,
     /// Packets that the kernel did not take.
     pub dropped: u64,
+    /// Why it did not take the last of them.
+    pub why: Option<Untaken>,
+}
+
+/// Why a packet did not leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Untaken {
+    /// There are no bytes for it.
+    Unencodable(EncodeError),
+    /// The kernel's error.
+    Refused(io::ErrorKind, Option<i32>),
+}
+
+fn untaken(sent: Result<(), io::Error>) -> Option<Untaken> {
+    sent.err().map(|error| Untaken::Refused(error.kind(), error.raw_os_error()))
 }
 
 /// An endpoint, the addresses that it goes by, and the device behind which they are.
@@ -186,14 +201,17 @@ impl Stack {
             }
             false => Virtio::default(),
         };
-        let sent = match (&encoded, exit) {
-            (Err(_), _) => false,
-            (Ok(_), Some(exit)) => exit.try_send(out, dst),
-            (Ok(_), None) if offloaded => self.device.try_send_offloaded(virtio, out, lent)?,
-            (Ok(_), None) if lent.is_empty() => self.device.try_send(out)?,
-            (Ok(_), None) => self.device.try_send_parts(out, lent)?,
+        let taken = match (&encoded, exit) {
+            (Err(error), _) => Some(Untaken::Unencodable(*error)),
+            (Ok(_), Some(exit)) => untaken(exit.try_send(out, dst)),
+            (Ok(_), None) if offloaded => {
+                untaken(self.device.try_send_offloaded(virtio, out, lent)?)
+            }
+            (Ok(_), None) if lent.is_empty() => untaken(self.device.try_send(out)?),
+            (Ok(_), None) => untaken(self.device.try_send_parts(out, lent)?),
         };
-        if sent {
+        self.counters.why = taken.or(self.counters.why);
+        if taken.is_none() {
             self.counters.packets_out += 1;
             self.counters.bytes_out += codec::encoded_len(&headers, segment) as u64;
             if self.observed.is_on()

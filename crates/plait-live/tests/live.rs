@@ -58,7 +58,31 @@ fn main() {
             trials.push(Trial::test(name, move || stripped(strip, checksum)));
         }
     }
+    trials.push(Trial::test("looks_that_differ_settle_nothing_by_one", looks));
     net::conduct(trials)
+}
+
+/// What is said of times holds where more looks bear it out than refute it: `+` does, `-` refutes it, and
+/// `.` was at packets that were late.
+fn looks() -> Result<(), Failed> {
+    for (looks, settled) in [
+        ("+", Some(true)),
+        ("..+", Some(true)),
+        ("-++", Some(true)),
+        ("-+-++", Some(true)),
+        ("---", Some(false)),
+        ("-+--", Some(false)),
+        ("--+.-", Some(false)),
+        ("-+...", None),
+        (".....", None),
+    ] {
+        let mut left = looks.chars();
+        let look = || Ok(left.next().filter(|it| *it != '.'));
+        let outcome = measured("a test of the tests", look, |it| (*it == '-').then(String::new));
+        let outcome = outcome.map_or(Some(false), |seen| seen.map(|_| true));
+        assert_eq!((outcome, left.as_str()), (settled, ""), "{looks}");
+    }
+    Ok(())
 }
 
 /// 20 and 10 Mbit/s.
@@ -114,7 +138,9 @@ impl Seen {
         let ended = |happening: &Happening| match happening {
             Happening::Ended { multipath, problem: None, .. } => Some(*multipath),
             Happening::Ended { problem: Some(problem), .. } => panic!("{problem}"),
-            Happening::Accepted { .. } | Happening::Unreached { .. } => None,
+            Happening::Accepted { .. }
+            | Happening::Unreached { .. }
+            | Happening::TurnedAway { .. } => None,
         };
         self.happenings.iter().filter_map(ended).collect()
     }

@@ -360,7 +360,7 @@ fn with_strangers(count: u32) -> Result<(f64, u64, bool), Failed> {
         let client = &bed.client;
         let reader = scope.spawn(move || client.within(|| kernel::get_timed(to, len, None)));
         for number in 0..count {
-            strangers.try_send(&stranger(number, to)).unwrap();
+            strangers.try_send(&stranger(number, to)).unwrap().unwrap();
             // A device queues 500 packets.
             match number {
                 ..5_000 if number % 250 == 249 => sleep(30),

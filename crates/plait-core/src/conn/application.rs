@@ -1,6 +1,6 @@
 //! What the user of a connection sees of it, and asks of it.
 
-use super::{Connection, ConnectionState, Mode};
+use super::{Connection, ConnectionState, Mode, Ration};
 
 impl Connection {
     /// The state as the connection's user sees it.
@@ -21,8 +21,8 @@ impl Connection {
     }
 
     /// Takes `len` pattern bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_pattern(&mut self, len: u64) -> u64 {
-        let taken = self.room_for(len);
+    pub(crate) fn write_pattern(&mut self, ration: Option<Ration>, len: u64) -> u64 {
+        let taken = self.room_for(ration, len);
         if taken > 0 {
             self.queue.write_pattern(taken);
             self.scheduling.on_data();
@@ -31,8 +31,8 @@ impl Connection {
     }
 
     /// Takes real bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.room_for(bytes.len() as u64) as usize;
+    pub(crate) fn write_bytes(&mut self, ration: Option<Ration>, bytes: &[u8]) -> usize {
+        let taken = self.room_for(ration, bytes.len() as u64) as usize;
         if taken > 0 {
             self.queue.write_bytes(&bytes[..taken]);
             self.scheduling.on_data();
@@ -40,11 +40,14 @@ impl Connection {
         taken
     }
 
-    fn room_for(&mut self, len: u64) -> u64 {
+    /// Where memory is short, the send buffer is no larger than `ration` says.
+    fn room_for(&mut self, ration: Option<Ration>, len: u64) -> u64 {
         if self.closing.asked || self.failed {
             return 0;
         }
-        let room = self.spec.config.sndbuf.saturating_sub(self.queue.occupied());
+        let most = ration.map_or(u64::MAX, |ration| self.sendable(ration));
+        let most = most.min(self.spec.config.sndbuf);
+        let room = most.saturating_sub(self.queue.occupied());
         self.scheduling.app_blocked = len > room;
         len.min(room)
     }

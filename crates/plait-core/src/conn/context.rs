@@ -1,5 +1,6 @@
 //! What the connections of an endpoint share, and what the parts of one get with every call.
 
+use super::Ration;
 use crate::config::Config;
 use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) directory: Directory,
     /// The tokens of all connections.
     pub(crate) tokens: BTreeMap<u32, ConnId>,
+    /// What each connection may keep of either direction, where memory is short.
+    pub(crate) ration: Option<Ration>,
 }
 
 impl Shared {
@@ -77,6 +80,7 @@ impl Shared {
             checked: false,
             directory: Directory::default(),
             tokens: BTreeMap::new(),
+            ration: None,
         }
     }
 

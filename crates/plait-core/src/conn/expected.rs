@@ -106,7 +106,8 @@ impl Connection {
         let before = recv.nxt();
         let dsn = unwrap32(low, before);
         let Some(end) = dsn.checked_add(len) else { return false };
-        if recv.is_crowded() || end > recv.right_edge() {
+        // Where memory is short, more is looked at.
+        if recv.is_crowded() || end > recv.right_edge() || ctx.ration.is_some() {
             return false;
         }
         fallback.on_dss();

@@ -17,6 +17,7 @@ mod expected;
 mod fallback;
 mod fastclose;
 mod handshake;
+mod holdings;
 mod ingress;
 mod invariants;
 mod joins;
@@ -41,6 +42,7 @@ pub use context::Entropy;
 pub(crate) use context::{Context, Shared};
 pub use fallback::FallbackCause;
 pub(crate) use handshake::{Asks, Opening, listen_syn};
+pub use holdings::Ration;
 pub(crate) use provisional::Provisional;
 pub use segments::{Report, Transmit};
 

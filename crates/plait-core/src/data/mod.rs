@@ -1,8 +1,11 @@
 //! The connection level: data by DSN, whatever subflow carries it. DSNs count from 0 at the first
 //! byte; the wire's numbers (IDSN + 1 + DSN) are made at the edge.
 
+mod kept;
 pub(crate) mod reassembly;
 pub(crate) mod send_queue;
 pub(crate) mod tuning;
 pub(crate) mod verifier;
 pub(crate) mod window;
+
+pub(crate) use kept::Kept;

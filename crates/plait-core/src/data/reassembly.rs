@@ -1,5 +1,6 @@
 //! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
 
+use super::kept::Kept;
 use super::tuning::Tuning;
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
@@ -36,6 +37,8 @@ pub(crate) struct Reassembly {
     /// Right edge of the window as far as it was ever advertised.
     edge: u64,
     held: VecDeque<Held>,
+    /// Bytes in `held`.
+    waiting: u64,
     /// Pieces in `held` from which on no more are wanted.
     most: u32,
     /// Real bytes that are in order; pattern bytes are known from their position.
@@ -56,6 +59,7 @@ impl Reassembly {
             tuning: None,
             edge: 0,
             held: VecDeque::new(),
+            waiting: 0,
             most,
             ready: VecDeque::new(),
             fin: Slim::NONE,
@@ -109,8 +113,20 @@ impl Reassembly {
     }
 
     /// Bytes that wait for the ones before them.
-    pub(crate) fn out_of_order(&self) -> u64 {
-        self.held.iter().map(|held| held.range.len()).sum()
+    pub(crate) const fn out_of_order(&self) -> u64 {
+        self.waiting
+    }
+
+    /// Memory of what is here and was not read.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept::bytes(self.readable() + self.waiting)
+            + Kept::pieces(&self.ready)
+            + Kept::pieces(&self.held)
+    }
+
+    /// Whether `range` goes further than `most` bytes beyond what was read.
+    pub(crate) const fn is_far(&self, range: ByteRange, most: u64) -> bool {
+        range.end > self.read.saturating_add(most)
     }
 
     /// What is empty needs no memory.
@@ -236,6 +252,7 @@ impl Reassembly {
                 return new;
             }
             if let Some(held) = self.held.pop_front() {
+                self.waiting -= held.range.len();
                 self.deliver_held(now, &held, held.range.end, on_readable);
             }
         }
@@ -289,6 +306,7 @@ impl Reassembly {
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
             reserve_ahead(&mut self.held, 512);
             self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
+            self.waiting += range.len();
             return range.len();
         }
         let mut index = self.held.partition_point(|held| held.range.end <= range.start);
@@ -307,6 +325,7 @@ impl Reassembly {
             start = next.map_or(range.end, |next| next.end.max(start));
             index += 1;
         }
+        self.waiting += new;
         new
     }
 
@@ -377,6 +396,8 @@ mod tests {
                 );
                 let fresh = (start..end).filter(|byte| model.insert(*byte)).count() as u64;
                 prop_assert_eq!(new, fresh);
+                let held = reassembly.held.iter().map(|held| held.range.len()).sum();
+                prop_assert_eq!(reassembly.out_of_order(), held);
                 prop_assert!(runs.windows(2).all(|pair| pair[0].end == pair[1].start));
                 let mut buffer = [0; 64];
                 loop {

@@ -3,6 +3,7 @@
 
 mod plan;
 
+use super::kept::Kept;
 use crate::seldom::Seldom;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -66,6 +67,14 @@ impl SendQueue {
     /// Bytes that are written and not DATA_ACKed: what fills the send buffer.
     pub(crate) const fn occupied(&self) -> u64 {
         self.written - self.una
+    }
+
+    /// Memory of what is not DATA_ACKed. A piece is kept whole until all of it is.
+    pub(crate) fn kept(&self) -> Kept {
+        let store = self.store.as_deref();
+        let first = store.and_then(|it| it.front()).map_or(self.una, |(start, _)| *start);
+        let pieces = store.map_or(Kept::default(), Kept::pieces);
+        Kept::bytes(self.written - first.min(self.una)) + pieces + Kept::pieces(&self.sent)
     }
 
     /// Bytes that no subflow has been given.

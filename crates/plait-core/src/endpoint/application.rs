@@ -63,12 +63,12 @@ impl Endpoint {
     /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
     /// n of the pattern). Returns how many the send buffer took.
     pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> u64 {
-        self.with(now, id, |conn, _| conn.write_pattern(len)).unwrap_or(0)
+        self.with(now, id, |conn, ctx| conn.write_pattern(ctx.ration, len)).unwrap_or(0)
     }
 
     /// Writes real bytes. Returns how many the send buffer took.
     pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> usize {
-        self.with(now, id, |conn, _| conn.write_bytes(bytes)).unwrap_or(0)
+        self.with(now, id, |conn, ctx| conn.write_bytes(ctx.ration, bytes)).unwrap_or(0)
     }
 
     /// Reads up to `max` bytes without looking at them. Returns how many there were.

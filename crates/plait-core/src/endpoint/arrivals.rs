@@ -65,6 +65,10 @@ impl Endpoint {
                 }
             }
             _ => match self.listeners.get(&address.local_port) {
+                Some(_) if self.full => {
+                    self.turned_away += 1;
+                    self.reset(address, syn, None);
+                }
                 Some(spec) => {
                     let spec = Arc::clone(spec);
                     if self.connections.untold() >= MAX_HALF_OPEN {

@@ -4,6 +4,7 @@ mod addresses;
 mod application;
 mod arrivals;
 mod directory;
+mod holdings;
 mod records;
 mod rest;
 mod silence;
@@ -23,6 +24,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 pub(crate) use directory::Directory;
+pub use holdings::Holdings;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::{Flags, Segment};
 use records::{Record, Records};
@@ -74,6 +76,9 @@ pub struct Endpoint {
     joins: Allowance,
     /// What each connection has told and taken in, while that is checked.
     audits: BTreeMap<ConnId, Audit>,
+    /// No further connections are taken, and how many were not.
+    full: bool,
+    turned_away: u64,
 }
 
 impl fmt::Debug for Endpoint {
@@ -102,6 +107,8 @@ impl Endpoint {
             silence: Silence::default(),
             joins: Allowance::default(),
             audits: BTreeMap::new(),
+            full: false,
+            turned_away: 0,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The receiving half of a subflow: sequence order, SACK and D-SACK blocks, and when to
 //! acknowledge.
 
+use crate::data::Kept;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
@@ -38,6 +39,8 @@ const RECENT: usize = 4;
 #[derive(Debug, Default)]
 struct Holes {
     held: VecDeque<Held>,
+    /// Payload bytes in `held`.
+    bytes: u64,
     ranges: RangeSet,
     recent: [u64; RECENT],
     recent_len: usize,
@@ -75,6 +78,12 @@ impl Receiver {
     /// Whether some data waits behind a hole.
     pub(crate) fn has_hole(&self) -> bool {
         self.holes.as_ref().is_some_and(|it| !it.held.is_empty())
+    }
+
+    /// Memory of what waits behind a hole.
+    pub(crate) fn kept(&self) -> Kept {
+        let of = |it: &Holes| Kept::bytes(it.bytes) + Kept::pieces(&it.held);
+        self.holes.as_deref().map_or(Kept::default(), of)
     }
 
     /// Whether nothing that has come waits for data before it, neither data nor a FIN.
@@ -198,6 +207,7 @@ impl Receiver {
             let Some(held) = holes.held.pop_front() else { break };
             let skip = self.nxt - held.seq;
             let len = u64::from(held.payload.len());
+            holes.bytes -= len;
             if skip < len {
                 self.nxt = held.seq + len;
                 self.end_dsn = held.dsn + len;
@@ -270,6 +280,7 @@ impl Holes {
         if self.held.len() == self.held.capacity() {
             self.make_room();
         }
+        self.bytes += u64::from(payload.len());
         self.held.insert(at, Held { seq: range.start, dsn, at: now, payload });
         self.note_recent(range.start);
     }

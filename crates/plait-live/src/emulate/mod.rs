@@ -240,7 +240,7 @@ impl Relay {
                 if now.since(due) > Lateness::LIMIT && self.late.len() < MOST_LATE {
                     self.late.push(now);
                 }
-                to.try_send(&packet)?;
+                let _ = to.try_send(&packet)?;
                 way.recycle(packet);
             }
         }

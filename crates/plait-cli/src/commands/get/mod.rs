@@ -5,12 +5,11 @@ mod target;
 
 use crate::commands::address::not_dialled;
 use crate::commands::endpoint::{EndpointFlags, origins, resolve, stop_on_signal};
+use crate::commands::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
-use crate::flags::whole;
 use http::{Broken, Whole};
 use plait_app::Host;
-use plait_base::Span;
 use plait_live::{Client, DialSettings, Happening};
 use std::cell::Cell;
 use std::fs::File;
@@ -27,7 +26,7 @@ use target::Target;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Examples:
-  plait get http://10.99.0.1/file --from 10.98.1.77@wifi0 --from 10.98.2.77@lte0 --dry-run
+  plait get http://10.99.0.1/file --from 10.98.1.77 --from 10.98.2.77 --dry-run
   plait get 10.99.0.1:7 --from 10.98.1.77 --from 10.98.2.77 --scheduler blest --dry-run";
 
 /// A Multipath TCP client that dials from several addresses
@@ -53,10 +52,8 @@ pub(crate) struct Args {
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Give up where nobody has answered after so many seconds [default: as TCP does, about two
-    /// minutes]
-    #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400))]
-    connect_timeout: Option<u64>,
+    #[command(flatten)]
+    dial: DialFlags,
     #[command(flatten)]
     endpoint: EndpointFlags,
 }
@@ -76,19 +73,17 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let spec = args.endpoint.spec()?;
     check_writable("--output", args.output.as_deref())?;
+    from.check_devices("--from")?;
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
-    from.check_devices("--from")?;
     let device = args.endpoint.device.clone();
     let files = args.endpoint.files_for(Host::Client, &from.all)?;
     let hiding = from.hide("--from")?;
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
     plait_live::drop_capabilities().map_err(internal)?;
-    if let Some(seconds) = args.connect_timeout {
-        client.give_up_after(Span::from_secs(seconds));
-    }
+    args.dial.apply(&mut client);
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
     client.connect(to, theirs.into(), None).map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;

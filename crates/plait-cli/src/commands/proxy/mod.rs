@@ -4,11 +4,10 @@ mod socks;
 
 use crate::commands::address::{address_and_port, not_dialled};
 use crate::commands::endpoint::{EndpointFlags, origins, stop_on_signal};
+use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
-use crate::flags::whole;
 use plait_app::Host;
-use plait_base::Span;
 use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, Happening, Origin};
 use socks::Reply;
 use std::io::{self, Write};
@@ -24,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const GUESTS: usize = 256;
 
 const EXAMPLES: &str = "Examples:
-  plait proxy --socks 127.0.0.1:1080 --via 10.98.1.77@wifi0 --via 10.98.2.77@lte0 --dry-run
+  plait proxy --socks 127.0.0.1:1080 --via 10.98.1.77 --via 10.98.2.77 --dry-run
   plait proxy --socks [::1]:1080 --via fd98::77 --scheduler redundant --dry-run";
 
 /// Multipath TCP for local programs that speak SOCKS
@@ -45,10 +44,10 @@ pub(crate) struct Args {
     /// Repeat for further paths; connections begin on the first of their family
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
-    /// Give up where nobody has answered after so many seconds [default: as TCP does, about two
-    /// minutes]
-    #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400))]
-    connect_timeout: Option<u64>,
+    #[command(flatten)]
+    dial: DialFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
     #[command(flatten)]
     endpoint: EndpointFlags,
 }
@@ -57,10 +56,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let from = origins("--via", &args.via)?;
     let spec = args.endpoint.spec()?;
+    let limits = args.limits.limits()?;
+    from.check_devices("--via")?;
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
-    from.check_devices("--via")?;
     let files = args.endpoint.files_for(Host::Client, &from.all)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
@@ -70,9 +70,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let device = args.endpoint.device.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--via", &error))?;
-    if let Some(seconds) = args.connect_timeout {
-        client.give_up_after(Span::from_secs(seconds));
-    }
+    args.dial.apply(&mut client);
+    client.limit(limits);
     plait_live::drop_capabilities().map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
     if let Some(files) = &files {
@@ -81,7 +80,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     listen(listener, client.dialler(), families, console);
     console.remark(1, &format!("listening on {}", args.socks));
     let served = client.serve(|happening: &Happening| {
-        let level = if matches!(happening, Happening::Unreached { .. }) { 1 } else { 2 };
+        let rare = matches!(happening, Happening::Unreached { .. } | Happening::TurnedAway { .. });
+        let level = if rare { 1 } else { 2 };
         console.remark(level, &happening.to_string());
     });
     drop(hiding);
@@ -133,6 +133,7 @@ fn hear(
                 connected: Reply::Succeeded.bytes().to_vec(),
                 refused: Reply::Refused.bytes().to_vec(),
                 silent: Reply::HostUnreachable.bytes().to_vec(),
+                full: Reply::Failed.bytes().to_vec(),
             };
             let asked = dialler.dial(Dial { to, socket: stream.into(), greeting });
             if asked { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }

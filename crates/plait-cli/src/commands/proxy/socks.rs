@@ -15,6 +15,7 @@ const V6: u8 = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reply {
     Succeeded = 0,
+    Failed = 1,
     NotAllowed = 2,
     HostUnreachable = 4,
     Refused = 5,

@@ -2,7 +2,7 @@
 
 use super::Schedulers;
 use plait_core::Carried;
-use plait_live::{Asker, Opened, Overview};
+use plait_live::{Asker, Opened, Overview, Shortage};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write};
@@ -117,6 +117,7 @@ fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("PLAIT_COMMIT"))];
     out.sample(name, &build, 1);
     connections(&mut out, overview, schedulers);
+    limits(&mut out, overview);
     subflows(&mut out, overview);
     let counters = &overview.counters;
     let name = "plait_packets_total";
@@ -163,6 +164,33 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     out.family(name, "counter", "Connections that fell back to plain TCP, by cause.");
     for (cause, count) in &overview.tally.fallbacks {
         out.sample(name, &[("cause", &format!("{cause:?}"))], count);
+    }
+}
+
+/// What connections hold, those that have ended included, and what they may.
+fn limits(out: &mut Exposition, overview: &Overview) {
+    let (holdings, limits) = (&overview.holdings, &overview.limits);
+    let mut gauge = |name: &str, help: &str, value: u64| {
+        out.family(name, "gauge", help);
+        out.sample(name, &[], value);
+    };
+    let help = "Connections whose handshake is not done.";
+    gauge("plait_connections_half_open", help, holdings.half_open as u64);
+    let help = "Connections that are relayed no more and whose end the client has not acknowledged, \
+                or not met with its own.";
+    gauge("plait_connections_closing", help, holdings.closing as u64);
+    let help = "Connections that have ended and wait for segments that are late.";
+    gauge("plait_connections_time_wait", help, holdings.time_wait as u64);
+    let help = "Connections that may be relayed at a time.";
+    gauge("plait_connections_limit", help, limits.connections as u64);
+    let help = "Memory of connections: data of both directions, and what it lies in.";
+    gauge("plait_memory_bytes", help, overview.memory);
+    gauge("plait_memory_limit_bytes", "What that may be.", limits.memory);
+    let name = "plait_connections_refused_total";
+    out.family(name, "counter", "Connections that were refused, by what was short.");
+    for shortage in [Shortage::Connections, Shortage::Memory] {
+        let count = overview.tally.refused.get(&shortage).copied().unwrap_or_default();
+        out.sample(name, &[("shortage", shortage.name())], count);
     }
 }
 
@@ -220,6 +248,8 @@ mod tests {
             overview.tally.accepted.insert(opened, count);
         }
         overview.totals.joined.sent = 17;
+        overview.holdings.closing = 18;
+        overview.tally.refused.insert(Shortage::Memory, 19);
         let ports = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
         let rules = ["otias", "daps", "otias"].map(str::to_owned).to_vec();
         let schedulers = Schedulers { ports, rules };
@@ -233,6 +263,9 @@ mod tests {
             "plait_connections_accepted_total{port=\"80\",scheduler=\"daps\",multipath=\"true\"} 5",
             "plait_connections_failed_total 0",
             "plait_sent_bytes_total{subflow=\"joined\"} 17",
+            "plait_connections_closing 18",
+            "plait_connections_refused_total{shortage=\"connections\"} 0",
+            "plait_connections_refused_total{shortage=\"memory\"} 19",
             "plait_sent_bytes_total{subflow=\"first\"} 0",
         ] {
             assert!(lines.contains(&line), "{line}\n{text}");

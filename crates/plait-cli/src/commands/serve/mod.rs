@@ -7,6 +7,7 @@ mod top;
 
 use crate::commands::address::{address, address_and_port};
 use crate::commands::endpoint::{EndpointFlags, not_own, own, resolve, set_rules, stop_on_signal};
+use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use plait_app::Host;
@@ -64,6 +65,8 @@ pub(crate) struct Args {
     #[arg(long)]
     top: bool,
     #[command(flatten)]
+    limits: LimitFlags,
+    #[command(flatten)]
     endpoint: EndpointFlags,
 }
 
@@ -78,6 +81,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let rules = args.rules()?;
     let settings = args.settings(&rules)?;
+    let limits = args.limits.limits()?;
     if args.endpoint.dry_run {
         let own = std::iter::once(args.listen.ip()).chain(args.advertise.iter().copied());
         let mut plan = args.endpoint.plan(own);
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let files = args.endpoint.files(Host::Server, BTreeMap::new())?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
+    server.limit(limits);
     let public = args.public.map(|public| args.lead_there(public)).transpose()?;
     plait_live::drop_capabilities().map_err(internal)?;
     let interrupted = stop_on_signal(server.stopper().map_err(internal)?).map_err(internal)?;

@@ -1,0 +1,50 @@
+//! What a connection keeps of data, and what it may keep where memory is short.
+
+use super::Connection;
+use crate::data::Kept;
+use plait_base::ByteRange;
+
+/// What a connection may hold where memory is short, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ration {
+    /// In either direction, whatever its peer does.
+    pub share: u64,
+    /// To be sent, where its peer takes it.
+    pub most: u64,
+}
+
+impl Connection {
+    /// A connection without data, its addresses and its place in the books included.
+    const BASE: u64 = 4_096;
+
+    /// Bytes of memory that it takes, about: data of both directions, and what it lies in.
+    pub(crate) fn holds(&self) -> u64 {
+        Connection::BASE + (self.queue.kept() + self.received()).with_room()
+    }
+
+    /// Memory of what has arrived and was not read.
+    fn received(&self) -> Kept {
+        self.subflows.iter().fold(self.recv.kept(), |sum, it| sum + it.rx.kept())
+    }
+
+    /// How large the send buffer may be: beyond the share that everybody has, twice what the peer has
+    /// room for and the subflows carry in a round trip. A peer that does not read has no room, and
+    /// windows of subflows to one that does not acknowledge are small.
+    pub(super) fn sendable(&self, ration: Ration) -> u64 {
+        let room = self.window.end().saturating_sub(self.queue.una());
+        let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
+        let taken = windows.sum::<u64>().min(room).saturating_mul(2);
+        ration.share.max(taken.min(ration.most))
+    }
+
+    /// Whether data that has arrived at `seq` of a subflow is too much for a connection that may keep
+    /// `most`. What others may wait for is taken as long as the reader keeps up: what can be read, and
+    /// what fills a hole of its subflow, behind which that may be. Everything else is while all that is
+    /// here, with what it lies in, is below twice as much.
+    pub(super) fn exceeds(&self, most: u64, index: usize, seq: u64, data: ByteRange) -> bool {
+        let rx = &self.subflows[index].rx;
+        let next = seq <= rx.nxt() && (data.start <= self.recv.nxt() || rx.has_hole());
+        let full = self.received().taken() >= most.saturating_mul(2);
+        self.recv.is_far(data, most) || full && (!next || self.recv.readable() > 0)
+    }
+}

@@ -1,0 +1,66 @@
+//! What connections take of memory, and how it is kept within bounds.
+
+use super::Endpoint;
+use crate::conn::Ration;
+
+/// The connections of an endpoint, and what they keep.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Holdings {
+    /// Bytes of memory, about: data that was written and not DATA_ACKed, data that has arrived and was
+    /// not read, what either lies in, and 4 kB for each connection.
+    pub bytes: u64,
+    /// Connections that hold more than [`Holdings::LADEN`] bytes.
+    pub laden: usize,
+    /// Connections that a peer has begun whose handshake is not done.
+    pub half_open: usize,
+    /// Connections that were released and are not over: what they sent is not acknowledged, or the
+    /// peer has not ended its direction.
+    pub closing: usize,
+    /// Connections that were released and wait for segments that are late (TIME-WAIT, RFC 9293 section
+    /// 3.6.1).
+    pub time_wait: usize,
+}
+
+impl Holdings {
+    /// What a connection without data holds far less than.
+    pub const LADEN: u64 = 64 * 1024;
+}
+
+impl Endpoint {
+    /// What connections take of memory. It looks at every connection.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        let mut all = Holdings { half_open: self.connections.untold(), ..Holdings::default() };
+        for (_, conn) in self.connections.iter() {
+            let holds = conn.holds();
+            all.bytes += holds;
+            all.laden += usize::from(holds > Holdings::LADEN);
+            if conn.is_released() {
+                let counted = if conn.is_over() { &mut all.time_wait } else { &mut all.closing };
+                *counted += 1;
+            }
+        }
+        all
+    }
+
+    /// From now on memory is short, or no longer (`None`): each connection takes no more to send than
+    /// makes its share with what is not acknowledged, or what its peer takes in two round trips
+    /// ([`Ration::most`]), and discards what arrives further than its share beyond what was read, or
+    /// would wait where twice as much is here already, as if it were lost. What connections have, they
+    /// keep.
+    pub fn limit_buffers(&mut self, ration: Option<Ration>) {
+        self.shared.ration = ration;
+    }
+
+    /// From now on SYNs of further connections are answered with a reset, or no longer. Joins are
+    /// taken.
+    pub fn turn_away(&mut self, on: bool) {
+        self.full = on;
+    }
+
+    /// How many SYNs [`Endpoint::turn_away`] has had answered with a reset.
+    #[must_use]
+    pub const fn turned_away(&self) -> u64 {
+        self.turned_away
+    }
+}

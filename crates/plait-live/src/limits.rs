@@ -1,0 +1,274 @@
+//! What connections may take together, so that no number of clients exhausts the host.
+
+use plait_base::{Span, Time};
+use plait_core::{Endpoint, Ration};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// How often memory that is short is looked at, so that it is known when it no longer is.
+const OFTEN: Span = Span::from_millis(100);
+/// How often it is told that connections are turned away.
+const WHILE: Span = Span::from_secs(10);
+/// A connection may hold one of so many parts of what is left for each of those that hold much, of which
+/// there are counted so many at least.
+const PARTS: u64 = 4;
+const FEW: u64 = 4;
+/// It may hold so much in any case, so that it gets on, and from so much on anything: more than its
+/// buffers take.
+const LEAST: u64 = 16 * 1024;
+const AMPLE: u64 = 16 << 20;
+/// What a new connection counts for until the next look.
+const NEWCOMER: u64 = 8_192;
+
+/// What connections may take together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections that are relayed at a time: further ones are refused.
+    pub connections: usize,
+    /// Bytes of memory for data and what goes with it ([`plait_core::Holdings::bytes`], and what waits
+    /// between sockets and connections). Three quarters of it are given away: each connection may hold,
+    /// of either direction, a quarter of what is left of them for each that holds much (after the
+    /// dynamic thresholds of Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998), and 16
+    /// KiB in any case; to be sent also what its peer takes. Where no more is left for each, further
+    /// connections are refused.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    /// None.
+    fn default() -> Limits {
+        Limits { connections: usize::MAX, memory: u64::MAX }
+    }
+}
+
+impl Limits {
+    /// Memory for each connection at least: what it may hold in any case, both directions and what
+    /// they lie in, is a quarter of it.
+    pub const LEAST_EACH: u64 = 256 * 1024;
+    /// Files that are open beside the sockets of connections, at most.
+    pub const OTHER_FILES: usize = 320;
+
+    /// Connections for which this memory suffices.
+    #[must_use]
+    pub fn fit(memory: u64) -> usize {
+        usize::try_from(memory / Limits::LEAST_EACH).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// A quarter of the memory that this process may have: of the host's, or of its control group's
+    /// where that is less. 256 MiB where neither can be told.
+    #[must_use]
+    pub fn memory_of_host() -> u64 {
+        let host = fs::read_to_string("/proc/meminfo").ok().and_then(|text| host_memory(&text));
+        let group = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
+            let own = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+            let mut dirs = Path::new("/sys/fs/cgroup").join(own);
+            let mut least = None::<u64>;
+            // Those above have a say too.
+            while dirs.starts_with("/sys/fs/cgroup") {
+                let file = fs::read_to_string(dirs.join("memory.max"));
+                let most = file.ok().and_then(|text| text.trim().parse().ok());
+                least = least.into_iter().chain(most).min();
+                if !dirs.pop() {
+                    break;
+                }
+            }
+            least
+        });
+        host.into_iter().chain(group).min().map_or(256 << 20, |bytes| bytes / 4)
+    }
+
+    /// Connections for which this process may open files, a socket each, after it has taken as many as
+    /// the system lets it have.
+    #[must_use]
+    pub fn connections_of_host() -> usize {
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        // Where it is refused, there are as many as there were.
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+        let files = if raised.is_ok() { maximum } else { current };
+        let files = files.and_then(|files| usize::try_from(files).ok());
+        files.map_or(usize::MAX, |files| files.saturating_sub(Limits::OTHER_FILES).max(1))
+    }
+}
+
+/// What a host has in all, in bytes.
+fn host_memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What is used up.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Shortage {
+    /// There are as many connections as there may be.
+    Connections,
+    /// What they hold has come near to what they may.
+    Memory,
+}
+
+impl Shortage {
+    /// Its name in logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shortage::Connections => "connections",
+            Shortage::Memory => "memory",
+        }
+    }
+}
+
+/// Keeps connections within limits.
+#[derive(Default, Debug)]
+pub(crate) struct Guard {
+    pub(crate) limits: Limits,
+    /// When what is held was last looked at, and what had been taken in until then.
+    looked: Time,
+    before: u64,
+    /// What each connection may hold, while memory is short.
+    share: Option<Ration>,
+    /// Nothing is left to be given away.
+    filled: bool,
+    /// Connections that were turned away, and how many of them the endpoint has told of.
+    pub(crate) refused: BTreeMap<Shortage, u64>,
+    by_endpoint: u64,
+    /// How many nobody was told of, and when somebody last was.
+    untold: u64,
+    told: Option<Time>,
+}
+
+impl Guard {
+    /// What there is no more of.
+    pub(crate) fn shortage(&self, relays: usize) -> Option<Shortage> {
+        match relays >= self.limits.connections {
+            true => Some(Shortage::Connections),
+            false => self.filled.then_some(Shortage::Memory),
+        }
+    }
+
+    /// Whether what is held is to be looked at, where so many bytes have been taken in so far: it may
+    /// have grown by a 64th of the limit, or memory is short and may be so no longer.
+    pub(crate) fn is_due(&self, now: Time, taken_in: u64) -> bool {
+        taken_in - self.before >= self.limits.memory / 64
+            || self.share.is_some() && now >= self.looked + OFTEN
+    }
+
+    /// So much is held, and so many connections hold much of it; gives what each may hold from now on.
+    pub(crate) fn look(
+        &mut self,
+        now: Time,
+        taken_in: u64,
+        held: u64,
+        laden: usize,
+    ) -> Option<Ration> {
+        (self.looked, self.before) = (now, taken_in);
+        let left = (self.limits.memory / 4 * 3).saturating_sub(held);
+        let share = left / PARTS / FEW.max(laden as u64);
+        self.filled = share < LEAST;
+        let ration = Ration { share: share.max(LEAST), most: left / PARTS };
+        self.share = (share < AMPLE).then_some(ration);
+        self.share
+    }
+
+    /// Bytes that a relay moves at a time.
+    pub(crate) fn piece(&self, most: usize) -> usize {
+        self.share.map_or(most, |it| most.min(it.share as usize / 4))
+    }
+
+    /// What a connection counts for that has just come.
+    pub(crate) const fn newcomer() -> u64 {
+        NEWCOMER
+    }
+
+    /// Has the endpoint turn connections away while something is short, and counts those that it has.
+    pub(crate) fn stand(&mut self, endpoint: &mut Endpoint, relays: usize) {
+        let so_far = endpoint.turned_away();
+        let shortage = self.shortage(relays);
+        let more = so_far - std::mem::replace(&mut self.by_endpoint, so_far);
+        if more > 0 {
+            // Where it has just ended, it was the connections', which come and go.
+            self.refuse(shortage.unwrap_or(Shortage::Connections), more);
+        }
+        endpoint.turn_away(shortage.is_some());
+    }
+
+    /// So many connections were turned away.
+    pub(crate) fn refuse(&mut self, shortage: Shortage, count: u64) {
+        *self.refused.entry(shortage).or_default() += count;
+        self.untold += count;
+    }
+
+    /// How many were turned away since this last told of any, now and then.
+    pub(crate) fn tell(&mut self, now: Time) -> Option<u64> {
+        let due = self.told.is_none_or(|told| now >= told + WHILE);
+        if self.untold == 0 || !due {
+            return None;
+        }
+        self.told = Some(now);
+        Some(std::mem::take(&mut self.untold))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(connections: usize, memory: u64) -> Guard {
+        Guard { limits: Limits { connections, memory }, ..Guard::default() }
+    }
+
+    /// What each may hold, and whether there is a shortage, where so many MiB of 1 GiB are held.
+    #[test]
+    fn a_connection_may_hold_a_part_of_what_is_left() {
+        let mut guard = guard(1_000, 1 << 30);
+        let mut at = |mb: u64, laden: usize| {
+            let share = guard.look(Time::ZERO, 0, mb << 20, laden);
+            (share.map(|it| it.share >> 10), guard.shortage(8), guard.piece(256 << 10) >> 10)
+        };
+        assert_eq!(at(512, 0), (None, None, 256));
+        assert_eq!(at(512, 16), (Some(4_096), None, 256));
+        assert_eq!(at(752, 4), (Some(1_024), None, 256));
+        assert_eq!(at(764, 4), (Some(256), None, 64));
+        assert_eq!(at(764, 64), (Some(16), None, 4));
+        assert_eq!(at(768, 1), (Some(16), Some(Shortage::Memory), 4));
+        assert_eq!(at(900, 1), (Some(16), Some(Shortage::Memory), 4));
+        assert_eq!(at(511, 0), (None, None, 256));
+        assert_eq!(guard.shortage(1_000), Some(Shortage::Connections));
+    }
+
+    #[test]
+    fn it_is_looked_at_where_it_may_have_changed() {
+        let mut guard = guard(1_000, 64 << 20);
+        let later = Time::ZERO + OFTEN;
+        assert!(!guard.is_due(later, (1 << 20) - 1));
+        assert!(guard.is_due(Time::ZERO, 1 << 20));
+        guard.look(Time::ZERO, 1 << 20, 40 << 20, 4);
+        assert!(!guard.is_due(Time::ZERO, 1 << 20));
+        assert!(guard.is_due(later, 1 << 20));
+        // Without a limit nothing is ever looked at.
+        assert!(!Guard::default().is_due(later, u64::MAX / 65));
+    }
+
+    #[test]
+    fn what_is_turned_away_is_told_now_and_then() {
+        let mut guard = guard(1, 64 << 20);
+        assert_eq!(guard.tell(Time::ZERO), None);
+        guard.refuse(Shortage::Connections, 1);
+        assert_eq!(guard.tell(Time::ZERO), Some(1));
+        guard.refuse(Shortage::Connections, 3);
+        guard.refuse(Shortage::Memory, 2);
+        assert_eq!(guard.tell(Time::ZERO + Span::from_secs(9)), None);
+        assert_eq!(guard.tell(Time::ZERO + Span::from_secs(10)), Some(5));
+        let counted: Vec<_> = guard.refused.into_iter().collect();
+        assert_eq!(counted, [(Shortage::Connections, 4), (Shortage::Memory, 2)]);
+    }
+
+    #[test]
+    fn the_memory_of_a_host_is_read() {
+        let text = "MemFree:  1 kB\nMemTotal:       24627284 kB\nMemAvailable: 3 kB\n";
+        assert_eq!(host_memory(text), Some(24_627_284 * 1024));
+        assert_eq!(host_memory("MemTotal: many kB\n"), None);
+        assert!(Limits::memory_of_host() >= 1 << 20);
+        assert!(Limits::connections_of_host() >= 1);
+    }
+}
