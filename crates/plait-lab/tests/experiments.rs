@@ -7,6 +7,7 @@ use plait_lab::experiment::{
     file_schema, judge, run,
 };
 use plait_lab::{Simulator, World};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,6 +113,54 @@ fn the_schema_of_the_files_is_the_one_that_is_written_down() {
         std::fs::write(&file, &text).unwrap();
     }
     assert!(std::fs::read_to_string(&file).unwrap() == text, "it drifted; see above");
+}
+
+/// What `file` names, in tables within tables too, that `schema` does not know.
+fn unknown_names(schema: &Value, root: &Value, file: &Value, unknown: &mut Vec<String>) {
+    let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
+    if let Some(whole) = reference.and_then(|it| root.pointer(it)) {
+        return unknown_names(whole, root, file, unknown);
+    }
+    // Where several forms may stand, the table.
+    let mut forms = schema["anyOf"].as_array().into_iter().flatten();
+    let schema = forms.find(|it| it["properties"].is_object()).unwrap_or(schema);
+    match file {
+        Value::Object(table) if schema["properties"].is_object() => {
+            for (name, value) in table {
+                match (&schema["properties"][name], &schema["additionalProperties"]) {
+                    (Value::Null, Value::Bool(false)) => unknown.push(name.clone()),
+                    (Value::Null, _) => {}
+                    (known, _) => unknown_names(known, root, value, unknown),
+                }
+            }
+        }
+        Value::Array(rows) => {
+            rows.iter().for_each(|row| unknown_names(&schema["items"], root, row, unknown));
+        }
+        _ => {}
+    }
+}
+
+/// Editors read the schema: what it refuses is underlined.
+#[test]
+fn the_schema_knows_every_name_in_the_files() {
+    let (schema, mut looked_at) = (file_schema(), 0);
+    for directory in std::fs::read_dir(Path::new(ROOT).join("experiments")).unwrap() {
+        let Ok(files) = std::fs::read_dir(directory.unwrap().path()) else { continue };
+        for file in files.map(|it| it.unwrap().path()) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let Ok(read) = toml::from_str::<Value>(&text) else { continue };
+            let mut unknown = Vec::new();
+            unknown_names(&schema, &schema, &read, &mut unknown);
+            assert!(unknown.is_empty(), "{}: {unknown:?}", file.display());
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 40, "{looked_at} files");
+    let mut unknown = Vec::new();
+    let wrong = toml::from_str::<Value>("idle_restart = 1\n[[path]]\nratte = 1\n").unwrap();
+    unknown_names(&schema, &schema, &wrong, &mut unknown);
+    assert_eq!(unknown, ["idle_restart", "ratte"]);
 }
 
 const SMALL: &str = r#"
