@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use anstream::{AutoStream, ColorChoice};
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -41,7 +42,7 @@ impl Console {
     /// A remark on stderr: of level 1 unless `-q`, of level 2 with `-v`.
     pub(crate) fn remark(self, level: u8, text: &str) {
         if self.chatter >= level {
-            eprintln!("{text}");
+            remark(&text);
         }
     }
 
@@ -49,6 +50,12 @@ impl Console {
     pub(crate) fn plain(self) -> Console {
         Console { colour: false, ..self }
     }
+}
+
+/// A line on stderr. Nobody may be there to read it any more, and that ends nothing: a line is lost,
+/// not a server.
+pub(crate) fn remark(text: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Writes `text` to the file that `flag` names.

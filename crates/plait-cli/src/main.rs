@@ -1,5 +1,6 @@
 //! `plait`: which Multipath TCP scheduler, and why. Data goes to stdout, everything else to
 //! stderr; the exit code says how it went (see `failure`).
+#![warn(clippy::print_stderr)] // it panics where nobody reads: `console::remark`
 
 mod commands;
 mod console;
@@ -115,7 +116,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("plait: {failure}");
+            console::remark(&format_args!("plait: {failure}"));
             ExitCode::from(&failure)
         }
     }

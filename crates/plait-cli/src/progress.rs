@@ -1,6 +1,6 @@
 //! Progress on a terminal, and Ctrl-C.
 
-use crate::console::Console;
+use crate::console::{Console, remark};
 use crate::failure::Failure;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use plait_app::Workload;
@@ -52,7 +52,7 @@ impl Tally {
             // Runs are of unlike length, so what all have taken tells more than what the last did.
             let each = self.bar.elapsed().div_f64(made.max(1) as f64);
             let left = HumanDuration(each.mul_f64(all.saturating_sub(made) as f64));
-            eprintln!("plait: {made} of {all} runs, about {left} left");
+            remark(&format_args!("plait: {made} of {all} runs, about {left} left"));
         }
     }
 

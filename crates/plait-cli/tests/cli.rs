@@ -31,6 +31,16 @@ fn refusal(output: &Output, code: i32) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// Where stderr cannot be written, a line is lost and nothing else.
+#[test]
+fn an_unwritable_stderr_ends_nothing() {
+    for (args, code) in [(&["doctor", "--no-such-flag"][..], 2), (&["list", "paths", "-v"], 0)] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let status = Command::new(PLAIT).args(args).stdout(Stdio::null()).stderr(full).status();
+        assert_eq!(status.unwrap().code(), Some(code), "{args:?}");
+    }
+}
+
 /// A fresh directory of this test's own, with small recordings in it.
 fn directory(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -8,7 +8,7 @@ mod top;
 use crate::commands::address::{address, address_and_port};
 use crate::commands::endpoint::{EndpointFlags, not_own, own, resolve, set_rules, stop_on_signal};
 use crate::commands::limits::LimitFlags;
-use crate::console::{Console, deliver};
+use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use plait_app::Host;
 use plait_live::{Choice, Happening, Rules, ServeSettings, Server};
@@ -104,7 +104,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         server.observe(Box::new(files.clone()));
     }
     if console.chatter > 0 {
-        eprintln!("listening on {} behind {}, to {}", args.listen, server.device(), args.to);
+        let device = server.device();
+        remark(&format_args!("listening on {} behind {device}, to {}", args.listen, args.to));
     }
     if let Some(listener) = metrics {
         metrics::serve(listener, server.asker(), schedulers);
@@ -117,7 +118,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let wanted = if args.top { 2 } else { 1 };
     let tell = |happening: &Happening| {
         if console.chatter >= wanted {
-            eprintln!("{happening}");
+            remark(happening);
         }
     };
     let served = server.run(tell).map_err(internal);
