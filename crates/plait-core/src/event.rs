@@ -58,7 +58,7 @@ pub enum Event {
         /// The server's address at its end.
         server: ServerAddress,
     },
-    /// A subflow is gone.
+    /// A subflow is gone: it was reset or given up, or both ends have taken leave on it (FIN).
     SubflowDown {
         /// The subflow.
         subflow: SubflowId,

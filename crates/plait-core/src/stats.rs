@@ -8,9 +8,9 @@ use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
 /// What subflows have carried; as `u64`s, so that they only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Carried {
-    /// Bytes of payload sent, each once; a FIN counts as one.
+    /// Bytes of payload sent, each once.
     pub sent: u64,
-    /// Bytes of payload taken in, in the subflow's order; a FIN counts as one.
+    /// Bytes of payload taken in, in the subflow's order.
     pub received: u64,
     /// Segments sent again, probes included.
     pub retransmissions: u64,
@@ -47,11 +47,11 @@ impl Totals {
 }
 
 impl Subflow {
-    /// What it has carried; a SYN is none of it.
+    /// What it has carried; SYN and FIN, which have sequence numbers, are none of it.
     pub(crate) fn carried(&self) -> Carried {
         Carried {
-            sent: self.tx.nxt().saturating_sub(1),
-            received: self.rx.nxt().saturating_sub(1),
+            sent: self.tx.nxt().saturating_sub(1 + u64::from(self.standing.fin_sent)),
+            received: self.rx.taken_in(),
             retransmissions: self.undo.counters.retransmissions,
         }
     }

@@ -124,7 +124,7 @@ impl Connection {
         self.news |= subflow.is_quiet() && self.queue.is_drained();
         if acked.fin_acked {
             self.changed = true;
-            self.on_leave(index, Step::FinAcked, ctx.now);
+            self.on_leave(ctx, index, Step::FinAcked);
             if self.sends_plain() {
                 self.on_fin_acked();
             }

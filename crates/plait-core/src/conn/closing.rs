@@ -1,13 +1,14 @@
 //! The end of the data: DATA_FIN in both directions, then a FIN on every subflow (RFC 8684 section
 //! 3.3.3). Plain TCP has the FIN alone.
 
-use super::Connection;
 use super::fastclose::FastClose;
+use super::{Connection, Context};
+use crate::Event;
 use crate::planted::{Planted, planted};
 use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
-use plait_base::{Slim, Span, Time};
+use plait_base::{Slim, Span};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
@@ -101,12 +102,18 @@ impl Connection {
     }
 
     /// A FIN has come or was acknowledged on the subflow at `index`.
-    pub(super) fn on_leave(&mut self, index: usize, step: Step, now: Time) {
+    pub(super) fn on_leave(&mut self, ctx: &mut Context<'_>, index: usize, step: Step) {
         let subflow = &mut self.subflows[index];
+        let before = subflow.state;
         subflow.step(step);
         if subflow.state == State::TimeWait {
             subflow.timers.clear_all();
-            subflow.timers.set(Timer::TimeWait, now + TIME_WAIT);
+            subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
+        }
+        // Both ends have taken leave on it.
+        let gone = |state| matches!(state, State::Closed | State::TimeWait);
+        if gone(subflow.state) && !gone(before) && subflow.standing.joined {
+            ctx.emit(Event::SubflowDown { subflow: subflow.id });
         }
     }
 

@@ -401,6 +401,7 @@ impl Connection {
         }
         self.changed = true;
         let was_joined = subflow.standing.joined;
+        let was_told = subflow.state == State::TimeWait;
         subflow.owes = Owes::default();
         subflow.owes.set(Debt::Rst, tell_peer);
         subflow.step(Step::Aborted);
@@ -412,7 +413,9 @@ impl Connection {
         self.queue.reinject_orphans(self.carriers());
         self.queue.unassign_all();
         if was_joined {
-            ctx.emit(Event::SubflowDown { subflow: id });
+            if !was_told {
+                ctx.emit(Event::SubflowDown { subflow: id });
+            }
             self.notify_subflows(ctx);
         }
         self.on_subflow_gone(ctx);

@@ -205,7 +205,7 @@ impl Connection {
         if !subflow.rx.take_fin(seq) {
             return;
         }
-        self.on_leave(index, Step::FinReceived, ctx.now);
+        self.on_leave(ctx, index, Step::FinReceived);
         if plain {
             self.recv.set_fin(seq - 1);
             self.on_peer_finished();

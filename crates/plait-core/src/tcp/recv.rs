@@ -62,17 +62,25 @@ pub(crate) struct Receiver {
     unacked: u32,
     /// Segments that are still acknowledged one by one.
     quick: u32,
+    /// The peer's FIN has been taken in.
+    fin_taken: bool,
 }
 
 impl Receiver {
     /// A receiver that expects the byte after the peer's SYN.
     pub(crate) fn new(quick: u32, most: u32) -> Receiver {
-        Receiver { nxt: 1, end_dsn: 0, holes: None, most, unacked: 0, quick }
+        Receiver { nxt: 1, end_dsn: 0, holes: None, most, unacked: 0, quick, fin_taken: false }
     }
 
     /// Next sequence number expected.
     pub(crate) const fn nxt(&self) -> u64 {
         self.nxt
+    }
+
+    /// Bytes of payload in order.
+    pub(crate) const fn taken_in(&self) -> u64 {
+        // The SYN and the FIN have numbers too.
+        self.nxt.saturating_sub(1 + self.fin_taken as u64)
     }
 
     /// Whether some data waits behind a hole.
@@ -222,6 +230,7 @@ impl Receiver {
     pub(crate) fn take_fin(&mut self, seq: u64) -> bool {
         let in_order = seq == self.nxt;
         self.nxt += u64::from(in_order);
+        self.fin_taken |= in_order;
         let ahead = (seq > self.nxt).then_some(seq);
         if ahead.is_some() || self.holes.is_some() {
             self.holes.get_or_insert_default().fin = ahead;

@@ -108,6 +108,8 @@ pub(crate) struct Standing {
     pub(crate) peer_backup: bool,
     /// Data may be sent on it.
     pub(crate) joined: bool,
+    /// Our FIN was sent.
+    pub(crate) fin_sent: bool,
     /// A timeout expired and no valid packet has come since.
     pub(crate) pf: bool,
     /// Probes of the present silence.
@@ -128,6 +130,7 @@ impl Default for Standing {
             backup: false,
             peer_backup: false,
             joined: false,
+            fin_sent: false,
             pf: false,
             probes: 0,
             unmapped: 0,
@@ -309,6 +312,7 @@ impl Subflow {
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
     pub(crate) fn on_sent(&mut self, now: Time, dsn: u64, len: u32, fin: bool, mss: u64) -> u64 {
         let seq = self.tx.push(now, dsn, len, fin);
+        self.standing.fin_sent |= fin;
         self.after_send(now, u64::from(len), mss);
         seq
     }

@@ -3,7 +3,7 @@
 use crate::harness::{MSS, Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
 use plait_base::Time;
-use plait_core::ConnectionState;
+use plait_core::{ConnectionState, Detail, Event};
 use plait_wire::Flags;
 
 const FULL: u64 = MSS as u64;
@@ -12,6 +12,7 @@ const FULL: u64 = MSS as u64;
 #[test]
 fn the_order_of_the_end() {
     let mut s = Script::open_server(multipath(), 2);
+    s.endpoint.record_events(Detail::Everything);
     s.write(100);
     s.expect(want(0, PSH).len(100));
     s.finish();
@@ -31,6 +32,18 @@ fn the_order_of_the_end() {
         s.expect(want(path, ACK).ack(2));
     }
     assert!(s.endpoint.is_over());
+    // Both have gone, which is told of once.
+    let mut events = Vec::new();
+    s.endpoint.swap_events(&mut events);
+    let gone = events.iter().filter_map(|(_, event)| match event {
+        Event::SubflowDown { subflow } => Some(subflow.0),
+        _ => None,
+    });
+    assert_eq!(gone.collect::<Vec<_>>(), [0, 1]);
+    // No FIN is payload.
+    let totals = s.endpoint.totals();
+    assert_eq!([totals.first.sent, totals.first.received], [100, 0]);
+    assert_eq!([totals.joined.sent, totals.joined.received], [0, 0]);
     // R59: TIME-WAIT answers, and ends.
     s.send(s.tx(0).seq(1).flags(FIN));
     s.expect(want(0, ACK).ack(2));
