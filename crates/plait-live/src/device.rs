@@ -72,7 +72,18 @@ impl Device {
         match self.tun.recv(buffer) {
             Ok(len) => Ok(Some(len)),
             Err(error) if is_transient(&error) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(self.gone(error)),
+        }
+    }
+
+    /// The same error, which says so where the device has gone: a file descriptor in bad state.
+    fn gone(&self, error: io::Error) -> io::Error {
+        match error.raw_os_error() {
+            Some(EBADFD) => {
+                let text = format!("the TUN device {} is gone", self.name);
+                io::Error::new(io::ErrorKind::NetworkDown, text)
+            }
+            _ => error,
         }
     }
 
@@ -89,7 +100,7 @@ impl Device {
         match rustix::io::readv(&self.tun, &mut parts).map_err(io::Error::from) {
             Ok(len) => Ok(Some((len.saturating_sub(Virtio::LEN), Virtio::from_bytes(header)))),
             Err(error) if is_transient(&error) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(self.gone(error)),
         }
     }
 
@@ -108,18 +119,18 @@ impl Device {
     ) -> io::Result<io::Result<()>> {
         let first = virtio.to_bytes();
         let parts = [IoSlice::new(&first), IoSlice::new(headers), IoSlice::new(payload)];
-        Device::taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
+        self.taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
     }
 
     /// Gives a packet to the kernel. The inner error is why it did not take it: it is lost, as on a wire.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// Where the device is gone ([`io::ErrorKind::NetworkDown`]).
     pub fn try_send(&self, packet: &[u8]) -> io::Result<io::Result<()>> {
         if self.offload {
             return self.try_send_offloaded(Virtio::default(), packet, &[]);
         }
-        Device::taken(self.tun.send(packet))
+        self.taken(self.tun.send(packet))
     }
 
     /// Gives a packet to a kernel that has nothing left to do to it, its headers and its payload. The
@@ -130,22 +141,23 @@ impl Device {
         payload: &[u8],
     ) -> io::Result<io::Result<()>> {
         let parts = [IoSlice::new(headers), IoSlice::new(payload)];
-        Device::taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
+        self.taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
     }
 
-    fn taken(written: io::Result<usize>) -> io::Result<io::Result<()>> {
+    fn taken(&self, written: io::Result<usize>) -> io::Result<io::Result<()>> {
         match written {
             Ok(_) => Ok(Ok(())),
             // No memory, a packet that the kernel does not understand, or a device that is down.
             Err(error) if is_transient(&error) => Ok(Err(error)),
             Err(error) => match error.raw_os_error() {
                 Some(code) if [EIO, EINVAL, ENOBUFS, ENOMEM].contains(&code) => Ok(Err(error)),
-                _ => Err(error),
+                _ => Err(self.gone(error)),
             },
         }
     }
 }
 
+const EBADFD: i32 = rustix::io::Errno::BADFD.raw_os_error();
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 const EINVAL: i32 = rustix::io::Errno::INVAL.raw_os_error();
 const ENOBUFS: i32 = rustix::io::Errno::NOBUFS.raw_os_error();

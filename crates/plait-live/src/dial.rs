@@ -110,13 +110,15 @@ impl Client {
         let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
         spec.config.subflow_windows = true;
         let mut own = Vec::new();
+        let routed = from.iter().map(|origin| origin.address).collect();
         for Origin { address, device: exit } in from {
             add_route(&device, address)?;
             let exit = exit.map(|name| Exit::open(&name, address)).transpose()?;
             own.push(OwnAddress { address, exit });
         }
         let stack = Stack::new(device, Names::Client(Ways::new(own)))?;
-        let engine = Engine::new(stack, None)?;
+        let mut engine = Engine::new(stack, None)?;
+        engine.routed = routed;
         let (sender, dials) = mpsc::channel();
         let dialler = Dialler { dials: sender, waker: Arc::new(engine.stopper()?) };
         Ok(Client { engine, spec, dialler, dials })

@@ -2,6 +2,7 @@
 
 use crate::happening::Happening;
 use crate::limits::{Guard, Shortage};
+use crate::links::LinkWatch;
 use crate::overview::{ASK, ConnectionView, Opened, Overview, Questions, STOP, Tally};
 use crate::poller::{Poller, Ready};
 use crate::proxy_header;
@@ -18,6 +19,7 @@ use std::os::unix::net::UnixStream;
 /// What the poller knows the device by, and what wakes it.
 const DEVICE: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
+const LINKS: u64 = u64::MAX - 2;
 /// How long connections have to end once a server is stopped.
 pub(crate) const GRACE: Span = Span::from_secs(5);
 /// Longest wait.
@@ -39,6 +41,9 @@ const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 pub(crate) struct Engine {
     pub(crate) stack: Stack,
     poller: Poller,
+    links: LinkWatch,
+    /// What has routes to the device.
+    pub(crate) routed: Vec<IpAddr>,
     /// What the connections that peers open are relayed to.
     service: Option<Service>,
     relays: BTreeMap<ConnId, Relay>,
@@ -75,9 +80,13 @@ impl Engine {
         let stopper = UnixStream::pair()?;
         stopper.0.set_nonblocking(true)?;
         poller.add(&stopper.0, WAKER, true, false)?;
+        let links = LinkWatch::open(stack.device.index())?;
+        poller.add(&links, LINKS, true, false)?;
         Ok(Engine {
             stack,
             poller,
+            links,
+            routed: Vec::new(),
             service,
             relays: BTreeMap::new(),
             again: Vec::new(),
@@ -123,12 +132,13 @@ impl Engine {
             match self.ready[at].token {
                 DEVICE => self.stack.take_in()?,
                 WAKER => self.on_woken()?,
+                LINKS => self.on_links(),
                 conn => {
                     let conn = ConnId(conn as u32);
                     if let Some(relay) = self.relays.get_mut(&conn) {
                         match relay.on_socket_ready() {
                             Ok(()) => due.push(conn),
-                            Err(error) => self.end(conn, Some(error.to_string())),
+                            Err(error) => self.end_by_socket(conn, &error),
                         }
                     }
                 }
@@ -246,7 +256,7 @@ impl Engine {
         let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
         *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
-        self.happenings.push(Happening::Accepted { conn, from, multipath });
+        self.happenings.push(Happening::Accepted { conn, from, multipath, port, rule });
         let relayed = match self.service.map(|service| (service, dial(service.to))) {
             Some((service, Ok(socket))) => {
                 let now = self.stack.clock.now();
@@ -256,7 +266,7 @@ impl Engine {
                 }
                 self.add(relay)
             }
-            Some((_, Err(error))) => Err(error),
+            Some((service, Err(error))) => Err(unreached(service, &error)),
             None => Err(io::Error::other("nobody listens")),
         };
         if let Err(error) = relayed {
@@ -270,6 +280,24 @@ impl Engine {
         let (_, ours, theirs) = ports.and_then(|it| it.first().copied()).unwrap_or_default();
         let to = SocketAddr::new(service.listen.ip(), ours);
         proxy_header::encode(SocketAddr::new(from, theirs), to)
+    }
+
+    /// The socket of a connection has failed.
+    fn end_by_socket(&mut self, conn: ConnId, error: &io::Error) {
+        let connecting = self.relays.get(&conn).is_some_and(Relay::is_connecting);
+        let problem = match self.service {
+            Some(service) if connecting => unreached(service, error).to_string(),
+            _ => error.to_string(),
+        };
+        self.end(conn, Some(problem));
+    }
+
+    /// The device may have gone down or come up.
+    fn on_links(&mut self) {
+        for up in self.links.news() {
+            let (device, routed) = (self.stack.device.name().to_owned(), self.routed.clone());
+            self.happenings.push(Happening::Device { device, routed, up });
+        }
     }
 
     /// Somebody asks for an end or has a question.
@@ -395,6 +423,11 @@ fn watch(poller: &Poller, relay: &mut Relay) -> io::Result<()> {
         relay.watched = wanted;
     }
     Ok(())
+}
+
+/// Why the service was not reached.
+fn unreached(service: Service, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("the service {}: {error}", service.to))
 }
 
 /// A socket that connects to the service.

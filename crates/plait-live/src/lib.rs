@@ -16,6 +16,7 @@ mod exit;
 mod happening;
 mod host;
 mod limits;
+mod links;
 mod names;
 mod namespace;
 mod observe;

@@ -1,4 +1,4 @@
-use plait_base::{ConnId, PathId, Time};
+use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::Event;
 use plait_wire::Segment;
 use std::net::IpAddr;
@@ -30,15 +30,28 @@ pub trait Observe: Send {
     /// A packet leaves, and the kernel has taken it, or one has arrived.
     fn on_packet(&mut self, now: Time, sight: &Sight<'_>);
 
-    /// The user is done with a connection.
+    /// The user is done with a connection; of what it has left to send, and its peer's end, is still told.
     fn on_ended(&mut self, conn: ConnId);
+
+    /// Something was told a while ago, a tenth of a second at most: readers want to see it.
+    fn on_lull(&mut self);
 }
 
+/// How long what was told may wait for readers.
+const LAG: Span = Span::from_millis(100);
+
 /// Who hears, and the list by which events come.
-#[derive(Default)]
 pub(crate) struct Observed {
     observer: Option<Box<dyn Observe>>,
     events: Vec<(ConnId, Event)>,
+    /// When what was told is to be shown to readers.
+    due: Time,
+}
+
+impl Default for Observed {
+    fn default() -> Observed {
+        Observed { observer: None, events: Vec::new(), due: Time::NEVER }
+    }
 }
 
 impl Observed {
@@ -57,6 +70,7 @@ impl Observed {
         let Some(observer) = &mut self.observer else { return };
         if endpoint.has_events() {
             endpoint.swap_events(&mut self.events);
+            self.due = self.due.min(now + LAG);
             self.events.iter().for_each(|(conn, event)| observer.on_core(now, *conn, event));
         }
     }
@@ -64,6 +78,22 @@ impl Observed {
     pub(crate) fn on_packet(&mut self, now: Time, sight: &Sight<'_>) {
         if let Some(observer) = &mut self.observer {
             observer.on_packet(now, sight);
+            self.due = self.due.min(now + LAG);
+        }
+    }
+
+    /// When [`Observed::show`] is to be called.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Has what was told shown to readers, where it is time.
+    pub(crate) fn show(&mut self, now: Time) {
+        if now >= self.due
+            && let Some(observer) = &mut self.observer
+        {
+            self.due = Time::NEVER;
+            observer.on_lull();
         }
     }
 

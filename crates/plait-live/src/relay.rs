@@ -140,6 +140,11 @@ impl Relay {
         (self.to_socket.bytes.capacity() + self.to_peer.bytes.capacity()) as u64
     }
 
+    /// Whether the socket is not there yet.
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.connecting
+    }
+
     /// The address that the peer came from.
     pub(crate) fn from(&self) -> Option<IpAddr> {
         match self.peer {

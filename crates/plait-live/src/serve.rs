@@ -83,7 +83,9 @@ impl Server {
         stack.choices = Choices::new(choices.collect(), &all);
         let service = Service { to, proxy_header, listen };
         let ports = all.into_iter().map(|(port, _)| port).collect();
-        Ok(Server { engine: Engine::new(stack, Some(service))?, ports })
+        let mut engine = Engine::new(stack, Some(service))?;
+        engine.routed = std::iter::once(listen.ip()).chain(advertise).collect();
+        Ok(Server { engine, ports })
     }
 
     /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that

@@ -238,14 +238,15 @@ impl Stack {
             self.endpoint.handle_timeout(now);
             self.observed.tell(now, &mut self.endpoint);
         }
+        self.observed.show(now);
         if now >= self.rests_at {
             self.endpoint.rest(now);
             self.rests_at = now + REST;
         }
     }
 
-    /// When the endpoint wants to be called.
+    /// When the endpoint, or who hears of it, wants to be called.
     pub(crate) fn next(&self) -> Time {
-        self.endpoint.poll_timeout()
+        self.endpoint.poll_timeout().min(self.observed.due())
     }
 }

@@ -140,7 +140,8 @@ impl Seen {
             Happening::Ended { problem: Some(problem), .. } => panic!("{problem}"),
             Happening::Accepted { .. }
             | Happening::Unreached { .. }
-            | Happening::TurnedAway { .. } => None,
+            | Happening::TurnedAway { .. }
+            | Happening::Device { .. } => None,
         };
         self.happenings.iter().filter_map(ended).collect()
     }

@@ -2,6 +2,7 @@
 
 use crate::commands::address::{device_name, host_problem, not_of_a_host};
 use crate::commands::list::spec_problem;
+use crate::console::Console;
 use crate::export::live::LiveFiles;
 use crate::failure::{Failure, unknown};
 use plait_app::Host;
@@ -94,10 +95,11 @@ impl EndpointFlags {
         &self,
         end: Host,
         names: BTreeMap<IpAddr, String>,
+        console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {
         let title = format!("{}, {}", self.scheduler, self.cc);
         let files = (self.pcap.as_deref(), self.qlog.as_deref());
-        LiveFiles::create(files, end, &title, names)
+        LiveFiles::create(files, end, &title, names, console)
     }
 
     /// The same for an end that dials.
@@ -105,9 +107,10 @@ impl EndpointFlags {
         &self,
         end: Host,
         from: &[Origin],
+        console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {
         let name = |it: &Origin| Some((it.address, it.device.clone()?));
-        self.files(end, from.iter().filter_map(name).collect())
+        self.files(end, from.iter().filter_map(name).collect(), console)
     }
 
     /// What would be set for an end that dials from these addresses.
@@ -218,6 +221,17 @@ fn is_own(address: IpAddr) -> Option<bool> {
     let any = std::fs::read_to_string(file).is_ok_and(|text| text.trim() != "0");
     // A socket takes an address that the host has, and no other one.
     (!any).then(|| UdpSocket::bind((address, 0)).is_ok())
+}
+
+/// Why what speaks to kernels has ended.
+pub(crate) fn ended(error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::NetworkDown => Failure::Privilege(format!(
+            "{error}: something has removed it, and its routes with it\n  start plait again, and have what \
+             manages networks here leave its devices alone"
+        )),
+        _ => Failure::Internal(error.to_string()),
+    }
 }
 
 /// Refuses an address that is none of this host, as far as that can be told.

@@ -1,9 +1,10 @@
 //! `--pcap` and `--qlog` of the commands that speak to kernels: what this end sends, takes in and
 //! decides.
 
-use super::pcapng::{CaptureFile, Frame};
-use super::qlog::Qlog;
+use super::pcapng::{CaptureFile, FLAG, Frame};
+use super::qlog::{self, Qlog};
 use super::reasons::Reasons;
+use crate::console::{Console, remark};
 use crate::failure::Failure;
 use plait_app::Host;
 use plait_base::{ConnId, Time};
@@ -28,6 +29,8 @@ pub(crate) struct LiveFiles {
 }
 
 struct Inner {
+    /// Whether somebody is to be told at once of what cannot be written.
+    tells: bool,
     capture: Option<LiveCapture>,
     qlog: Option<Qlog>,
     names: Names,
@@ -55,6 +58,7 @@ impl LiveFiles {
         end: Host,
         title: &str,
         names: BTreeMap<IpAddr, String>,
+        console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {
         if pcap.is_none() && qlog.is_none() {
             return Ok(None);
@@ -64,7 +68,8 @@ impl LiveFiles {
         let capture = pcap.map(|file| LiveCapture::create(file, &comment)).transpose()?;
         let qlog = qlog.map(|file| Qlog::open(file, end)).transpose()?;
         let names = Names { given: names, known: BTreeMap::new() };
-        let inner = Inner { capture, qlog, names, title: title.to_owned(), command };
+        let tells = console.chatter > 0;
+        let inner = Inner { tells, capture, qlog, names, title: title.to_owned(), command };
         Ok(Some(LiveFiles { inner: Arc::new(Mutex::new(inner)) }))
     }
 
@@ -91,6 +96,7 @@ impl Observe for LiveFiles {
             });
             qlog.begin(&inner.title, &inner.command, &clock);
         }
+        inner.flush();
     }
 
     fn on_core(&mut self, now: Time, conn: ConnId, event: &Event) {
@@ -122,12 +128,43 @@ impl Observe for LiveFiles {
         let Ok(mut inner) = self.inner.lock() else { return };
         if let Some(capture) = &mut inner.capture {
             capture.reasons.remove(&conn);
-            capture.file.flush();
         }
         if let Some(qlog) = &mut inner.qlog {
             qlog.forget(Some(conn));
+        }
+        inner.flush();
+    }
+
+    fn on_lull(&mut self) {
+        if let Ok(mut inner) = self.inner.lock() {
+            inner.flush();
+        }
+    }
+}
+
+impl Inner {
+    /// Hands what was written to the system, and tells of what could not be written, once.
+    fn flush(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.file.flush();
+        }
+        if let Some(qlog) = &mut self.qlog {
             qlog.flush();
         }
+        if self.tells
+            && let Some(problem) = self.problem()
+        {
+            self.tells = false;
+            remark(&problem);
+        }
+    }
+
+    /// A line for the log where a file is written no more.
+    fn problem(&self) -> Option<String> {
+        let captured = self.capture.as_ref().and_then(|it| Some((FLAG, it.file.problem()?)));
+        let logged = || self.qlog.as_ref().and_then(|it| Some((qlog::FLAG, it.problem()?)));
+        let (flag, problem) = captured.or_else(logged)?;
+        Some(format!("event=file-ended flag={flag} problem={problem:?}"))
     }
 }
 
@@ -232,6 +269,62 @@ fn rfc3339(nanos: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plait_base::PathId;
+    use plait_wire::Segment;
+
+    fn files(pcap: Option<&Path>, qlog: Option<&Path>) -> LiveFiles {
+        let console = Console { width: 80, colour: false, animate: false, chatter: 1 };
+        let files = LiveFiles::create((pcap, qlog), Host::Server, "", BTreeMap::new(), console);
+        files.unwrap().unwrap()
+    }
+
+    /// What comes after the user is done with a connection, which may be most of it, is there to be read
+    /// soon as well, whole.
+    #[test]
+    fn what_comes_after_the_end_can_be_read() {
+        let dir = std::env::temp_dir().join(format!("plait-live-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (pcap, qlog) = (dir.join("pcap"), dir.join("qlog"));
+        let mut files = files(Some(&pcap), Some(&qlog));
+        files.on_start(0);
+        files.on_ended(ConnId(1));
+        let sight = Sight {
+            path: PathId(0),
+            client: [10, 0, 0, 1].into(),
+            outbound: true,
+            segment: &Segment::default(),
+            bytes: &[0x45; 40],
+        };
+        let now = Time::ZERO;
+        (0..3_000).for_each(|_| files.on_packet(now, &sight));
+        files.on_lull();
+        let records = std::fs::read(&qlog).unwrap();
+        assert_eq!(
+            (records.last(), records.iter().filter(|it| **it == 0x1e).count()),
+            (Some(&b'\n'), 3_001)
+        );
+        let file = std::fs::File::open(&pcap).unwrap();
+        let mut reader = pcap_file::pcapng::PcapNgReader::new(file).unwrap();
+        let mut blocks = 0;
+        while let Some(block) = reader.next_block() {
+            block.unwrap();
+            blocks += 1;
+        }
+        // An interface, too.
+        assert_eq!(blocks, 3_001);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_told_of_at_once() {
+        let mut files = files(None, Some(Path::new("/dev/full")));
+        assert_eq!(files.inner.lock().unwrap().problem(), None);
+        files.on_start(0);
+        let problem = files.inner.lock().unwrap().problem().unwrap();
+        let told = "event=file-ended flag=--qlog problem=\"No space left on device (os error 28)\"";
+        assert_eq!(problem, told);
+        assert_eq!(files.finish().unwrap_err().code(), 2);
+    }
 
     /// As `date -u -d @SECONDS` says.
     #[test]

@@ -11,6 +11,7 @@ pub(crate) mod qlog;
 mod reasons;
 pub(crate) mod recorded;
 mod weighed;
+mod whole;
 mod words;
 
 use plait_app::AppEvent;

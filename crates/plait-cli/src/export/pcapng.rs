@@ -1,6 +1,7 @@
 //! Packet captures as files: pcapng with an interface for each path, IP packets without a link
 //! layer, nanoseconds, and comments.
 
+use super::whole::{WholeRecords, problem};
 use crate::failure::Failure;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -11,7 +12,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub(crate) struct Frame<'a> {
 /// A file that is being written.
 pub(crate) struct CaptureFile {
     file: PathBuf,
-    out: PcapNgWriter<BufWriter<File>>,
+    out: PcapNgWriter<WholeRecords>,
     /// The first failure to write; nothing is written after it.
     broken: Option<PcapError>,
 }
@@ -66,11 +67,13 @@ impl CaptureFile {
             ..SectionHeaderBlock::default()
         };
         let mut out =
-            PcapNgWriter::with_section_header(BufWriter::new(out), section).map_err(fail)?;
+            PcapNgWriter::with_section_header(WholeRecords::new(out), section).map_err(fail)?;
         for name in interfaces {
             out.write_pcapng_block(interface(name)).map_err(fail)?;
         }
-        Ok(CaptureFile { file: file.to_owned(), out, broken: None })
+        let mut file = CaptureFile { file: file.to_owned(), out, broken: None };
+        file.flush();
+        Ok(file)
     }
 
     /// Adds an interface, and gives its place; failures are told by [`CaptureFile::finish`].
@@ -106,7 +109,18 @@ impl CaptureFile {
             data: Cow::Borrowed(frame.bytes),
             options,
         };
-        self.broken = self.out.write_pcapng_block(block).err();
+        let written = self.out.write_pcapng_block(block);
+        let ended =
+            written.and_then(|_| self.out.get_mut().end_record().map_err(PcapError::IoError));
+        self.broken = ended.err();
+    }
+
+    /// Why nothing is written any more, if so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match self.broken.as_ref()? {
+            PcapError::IoError(error) => problem(error),
+            other => Some(other.to_string()),
+        }
     }
 
     /// Ends the file; fails if a packet of it could not be written.

@@ -3,6 +3,7 @@
 //! with the subflow in place of a QUIC path, and Multipath TCP's own events.
 
 use super::weighed::Weighed;
+use super::whole::{WholeRecords, problem};
 use super::words::{Block, Carry};
 use crate::failure::Failure;
 use plait_app::Host;
@@ -14,11 +15,11 @@ use plait_wire::Segment;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What names the file.
-const FLAG: &str = "--qlog";
+pub(super) const FLAG: &str = "--qlog";
 /// Each record begins with this byte and ends with a line feed (RFC 7464).
 const RECORD: u8 = 0x1e;
 /// Connections that are known at a time: those that are done with may still say something.
@@ -30,7 +31,7 @@ pub(super) type Group = Option<ConnId>;
 /// The observer that writes the file.
 pub(crate) struct Qlog {
     file: PathBuf,
-    out: BufWriter<File>,
+    out: WholeRecords,
     paths: Vec<String>,
     /// Whose view it is.
     vantage: Host,
@@ -64,7 +65,7 @@ impl Qlog {
         let out = File::create(file).map_err(|error| Failure::unwritable(FLAG, file, &error))?;
         Ok(Qlog {
             file: file.to_owned(),
-            out: BufWriter::new(out),
+            out: WholeRecords::new(out),
             paths: Vec::new(),
             vantage,
             views: BTreeMap::new(),
@@ -117,6 +118,11 @@ impl Qlog {
         }
     }
 
+    /// Why nothing is written any more, if so.
+    pub(super) fn problem(&self) -> Option<String> {
+        problem(self.broken.as_ref()?)
+    }
+
     /// Ends the file; fails if a record of it could not be written.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
@@ -131,7 +137,8 @@ impl Qlog {
         if self.broken.is_none() {
             let written = self.out.write_all(&[RECORD]).and_then(|()| {
                 serde_json::to_writer(&mut self.out, record)?;
-                self.out.write_all(b"\n")
+                self.out.write_all(b"\n")?;
+                self.out.end_record()
             });
             self.broken = written.err();
         }

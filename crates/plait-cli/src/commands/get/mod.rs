@@ -4,7 +4,7 @@ mod http;
 mod target;
 
 use crate::commands::address::not_dialled;
-use crate::commands::endpoint::{EndpointFlags, origins, resolve, stop_on_signal};
+use crate::commands::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
 use crate::commands::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let device = args.endpoint.device.clone();
-    let files = args.endpoint.files_for(Host::Client, &from.all)?;
+    let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
     let hiding = from.hide("--from")?;
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
@@ -93,7 +93,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let running = thread::spawn(move || {
         let mut last = None;
-        client.run(|happening| last = Some(happening.clone())).map(|()| last)
+        let hear = |happening: &Happening| match happening {
+            Happening::Device { .. } => console.remark(1, &happening.to_string()),
+            _ => last = Some(happening.clone()),
+        };
+        client.run(hear).map(|()| last)
     });
     let begun = Cell::new(false);
     let outcome = args.exchange(&target, &ours, &begun);
@@ -103,7 +107,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     drop(ours);
     let ended = running.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
-    let ended = ended.map_err(internal)?;
+    let ended = ended.map_err(|error| endpoint::ended(&error))?;
     drop(hiding);
     files.map_or(Ok(()), |files| files.finish())?;
     if interrupted.load(Ordering::Relaxed) {

@@ -3,7 +3,7 @@
 mod socks;
 
 use crate::commands::address::{address_and_port, not_dialled};
-use crate::commands::endpoint::{EndpointFlags, origins, stop_on_signal};
+use crate::commands::endpoint::{EndpointFlags, ended, origins, stop_on_signal};
 use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
@@ -19,7 +19,8 @@ use std::time::Duration;
 
 /// How long a program has to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Programs that are listened to at a time; further ones are turned away.
+/// Programs that are listened to at a time, before they have said what they want; further ones are
+/// turned away.
 const GUESTS: usize = 256;
 
 const EXAMPLES: &str = "Examples:
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
-    let files = args.endpoint.files_for(Host::Client, &from.all)?;
+    let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
     let families =
@@ -80,13 +81,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     listen(listener, client.dialler(), families, console);
     console.remark(1, &format!("listening on {}", args.socks));
     let served = client.serve(|happening: &Happening| {
-        let rare = matches!(happening, Happening::Unreached { .. } | Happening::TurnedAway { .. });
+        use Happening::{Device, TurnedAway, Unreached};
+        let rare = matches!(happening, Unreached { .. } | TurnedAway { .. } | Device { .. });
         let level = if rare { 1 } else { 2 };
         console.remark(level, &happening.to_string());
     });
     drop(hiding);
     files.map_or(Ok(()), |files| files.finish())?;
-    served.map_err(internal)?;
+    served.map_err(|error| ended(&error))?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
@@ -95,8 +97,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2], console: Console) {
     let guests = Arc::new(());
     thread::spawn(move || {
+        let mut refused = 0_u64;
         for stream in listener.incoming().flatten() {
             if Arc::strong_count(&guests) > GUESTS {
+                refused += 1;
+                // The log is not to grow with them.
+                if refused.is_power_of_two() {
+                    console.remark(1, &turned_away(refused));
+                }
                 continue;
             }
             let (guest, dialler) = (Arc::clone(&guests), dialler.clone());
@@ -107,6 +115,13 @@ fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2], console:
             });
         }
     });
+}
+
+/// Programs are turned away, and why.
+fn turned_away(count: u64) -> String {
+    let problem = format!("{GUESTS} programs have connected and not said what they want");
+    let seconds = PATIENCE.as_secs();
+    format!("event=programs-turned-away count={count} problem=\"{problem}; each has {seconds} s\"")
 }
 
 fn hear(

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const GUESTS: usize = 64;
 
 /// Answers whoever asks for `/metrics`.
-pub(super) fn serve(listener: TcpListener, asker: Asker, schedulers: Schedulers) {
+pub(super) fn serve(listener: TcpListener, asker: Asker, schedulers: Arc<Schedulers>) {
     let told = move || asker.ask().map(|overview| render(&overview, &schedulers));
     thread::spawn(move || listen(&listener, PATIENCE, told));
 }

@@ -6,7 +6,9 @@ mod rules;
 mod top;
 
 use crate::commands::address::{address, address_and_port};
-use crate::commands::endpoint::{EndpointFlags, not_own, own, resolve, set_rules, stop_on_signal};
+use crate::commands::endpoint::{
+    EndpointFlags, ended, not_own, own, resolve, set_rules, stop_on_signal,
+};
 use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
@@ -17,6 +19,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
@@ -91,9 +94,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         }
         return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
     }
-    let schedulers = args.schedulers(rules);
+    let schedulers = Arc::new(args.schedulers(rules));
+    let of = Arc::clone(&schedulers);
     let metrics = args.metrics.map(listen).transpose()?;
-    let files = args.endpoint.files(Host::Server, BTreeMap::new())?;
+    let files = args.endpoint.files(Host::Server, BTreeMap::new(), console)?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
     server.limit(limits);
@@ -116,12 +120,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     notify::tell(notify::READY);
     // The picture is not to be written over.
     let wanted = if args.top { 2 } else { 1 };
-    let tell = |happening: &Happening| {
-        if console.chatter >= wanted {
-            remark(happening);
+    let tell = |happening: &Happening| match happening {
+        Happening::Accepted { port, rule, .. } => {
+            console.remark(wanted, &format!("{happening} scheduler={}", of.of(*port, *rule)));
         }
+        _ => console.remark(wanted, &happening.to_string()),
     };
-    let served = server.run(tell).map_err(internal);
+    let served = server.run(tell).map_err(|error| ended(&error));
     drop(public);
     notify::tell(notify::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
