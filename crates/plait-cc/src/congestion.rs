@@ -364,6 +364,25 @@ impl Congestion {
         self.idle.until_initial(mode, &self.sizes, self.cwnd, rto)
     }
 
+    /// A full segment now holds `mss` bytes (zero counts as one), as the peer asked or plain TCP has
+    /// it. An initial window is as many segments as before; any other keeps its bytes, at least one
+    /// segment.
+    pub fn resize(&mut self, mss: u32) {
+        if mss == self.sizes.mss {
+            return;
+        }
+        let initial = self.cwnd == self.sizes.initial_bytes();
+        self.sizes.mss = mss;
+        self.is_fixed = self.algorithm.fixed_window(mss.max(1)).is_some();
+        if let Some(window) = self.fixed() {
+            (self.cwnd, self.ssthresh) = (window, Slim::some(window));
+        } else if initial {
+            self.put(self.sizes.initial_bytes());
+        } else if self.cwnd < self.sizes.segment() {
+            self.put(self.sizes.segment());
+        }
+    }
+
     /// Sets the window to `bytes`, at least one segment, and keeps the threshold. A fixed window
     /// stays.
     pub fn set_cwnd(&mut self, bytes: u64) {

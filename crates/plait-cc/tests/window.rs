@@ -617,3 +617,24 @@ fn wvegas_measures_anew_after_a_recovery() {
     round_trip(&mut congestion, &[35, 35, 35], true);
     assert_eq!(congestion.cwnd(), 21 * MSS);
 }
+
+#[test]
+fn segments_of_another_size_are_what_windows_are_counted_in() {
+    let mut fresh = build("reno");
+    fresh.resize(500);
+    assert_eq!((fresh.cwnd(), fresh.initial_window()), (5_000, 5_000));
+    // By a segment a round trip, of the new size.
+    let mut grown = at("reno", 8, Some(4));
+    grown.resize(500);
+    assert_eq!(grown.cwnd(), 8_000);
+    alone(&mut grown, Time::ZERO, 8_000);
+    assert_eq!(grown.cwnd(), 8_500);
+    // Never below one.
+    let mut small = at("reno", 1, Some(1));
+    small.resize(3_000);
+    assert_eq!(small.cwnd(), 3_000);
+    let mut fixed = build("fixed:cwnd=20seg");
+    let before = fixed.cwnd();
+    fixed.resize(500);
+    assert_eq!((before, fixed.cwnd()), (20_000, 10_000));
+}

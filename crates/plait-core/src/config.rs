@@ -176,6 +176,9 @@ impl Config {
     /// What an IP packet carries beside the longest headers.
     pub const SUPERPACKET: u32 = 0xffff - 40 - 60;
 
+    /// Bytes of options on a data segment of plain TCP: timestamps and their padding.
+    pub(crate) const PLAIN_OPTIONS: u64 = 12;
+
     /// Interval of probes: a path that has healed is found within it and a round trip.
     pub const PROBE: Span = Span::from_secs(1);
 
@@ -204,13 +207,18 @@ impl Config {
     /// DATA_ACK: 18 bytes, 20 with a checksum).
     #[must_use]
     pub const fn segment_payload(&self) -> u64 {
-        (self.mtu as u64).saturating_sub(40 + self.option_bytes())
+        self.room_for_data(self.option_bytes())
+    }
+
+    /// What the MTU leaves beside headers and `options` bytes of options.
+    pub(crate) const fn room_for_data(&self, options: u64) -> u64 {
+        (self.mtu as u64).saturating_sub(40 + options)
     }
 
     /// Bytes of options on a data segment in steady state.
     #[must_use]
     pub const fn option_bytes(&self) -> u64 {
-        if self.multipath { 32 } else { 12 }
+        if self.multipath { Config::PLAIN_OPTIONS + 20 } else { Config::PLAIN_OPTIONS }
     }
 }
 

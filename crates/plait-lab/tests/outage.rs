@@ -353,6 +353,110 @@ fn a_stream_stands_still_for_half_a_second_at_most_whatever_the_paths() {
     }
 }
 
+/// What a bulk transfer shows of an outage: the longest time between two reads, the first timeout of
+/// the path that falls silent, and the longest round trip of the other, its queue included.
+struct BulkGaps {
+    gaps: Gaps,
+    silent: SubflowId,
+    from: Time,
+    rto: Span,
+    rtt: Span,
+}
+
+impl Watch for BulkGaps {
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        if now < self.from {
+            self.gaps.last = None;
+        }
+        self.gaps.on_app(now, who, event);
+    }
+
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        match event {
+            Event::Timeout { subflow, rto }
+                if *subflow == self.silent && self.rto == Span::ZERO && now > self.from =>
+            {
+                self.rto = *rto;
+            }
+            Event::Acked { subflow, rtt: Some(rtt), .. }
+                if *subflow != self.silent && who.host == Host::Server =>
+            {
+                self.rtt = self.rtt.max(*rtt);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Paths and outages as for streams, of at most 30 Mbit/s, under a transfer that fills both.
+fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
+    let mut stream = Stream::new(seed, &["bulk outage"]);
+    let rates = [(); 2].map(|()| between(&mut stream, 1_000, 30_000));
+    let rtts = [(); 2].map(|()| between(&mut stream, 5_000, 50_000));
+    let fast = usize::from(rates[1] > rates[0]);
+    let silent = if stream.below(4) == 0 { 1 - fast } else { fast };
+    let down = 1_000 + stream.below(1_000);
+    let until = match stream.below(3) {
+        0 => String::new(),
+        _ => format!("{}ms", down + between(&mut stream, 200, 3_000)),
+    };
+    let schedulers = plait_sched::SCHEDULERS;
+    let scheduler = schedulers[(seed % schedulers.len() as u64) as usize].name;
+    let around = ["", "", "+rp", "+bm", "+copy"][stream.below(5) as usize];
+    let around = if scheduler == "redundant" && around == "+copy" { "" } else { around };
+    let cc = ["cubic", "cubic", "reno", "lia", "olia", "balia"][stream.below(6) as usize];
+    let workload = ["bulk:4s", "bulk:4s", "download:2MB"][stream.below(3) as usize];
+    let path = |index: usize| {
+        let outage =
+            if index == silent { format!(",down={down}ms..{until}") } else { String::new() };
+        format!("--path p{index}:rate={}kbit,rtt={}us{outage}", rates[index], rtts[index])
+    };
+    let (a, b) = (path(0), path(1));
+    let line =
+        format!("{a} {b} --workload {workload} --schedulers {scheduler}{around} --cc {cc} --check");
+    (line, SubflowId(silent as u8), Time::ZERO + Span::from_millis(down))
+}
+
+/// How long a bulk transfer may stand still. The timeout tells that the path is silent. Then the first
+/// segment of what it has waits behind a full window on the other path, which is a round trip there
+/// with its queue, and may be lost in that queue, which is another. No scheduler can promise less
+/// where a path of 1 Mbit/s is left; half a second holds where these come to no more.
+fn bulk_is_not_held_up(seed: u64, line: &str, silent: SubflowId, from: Time) {
+    let scenario = common::scenario(line);
+    for cell in plait_lab::cells(&scenario).into_iter().filter(Cell::multipath) {
+        let gaps = Gaps { last: None, longest: Span::ZERO, rto: Span::ZERO };
+        let mut it = BulkGaps { gaps, silent, from, rto: Span::ZERO, rtt: Span::ZERO };
+        let outcome = plait_lab::simulate(&cell, seed, &mut it);
+        assert_eq!(outcome.violation, None, "{seed}: {line}");
+        // Where nobody noticed the outage, nobody is to feel it.
+        let most = match it.rto {
+            Span::ZERO => Span::from_millis(500),
+            rto => rto + it.rtt.times(2),
+        };
+        let longest = it.gaps.longest;
+        assert!(longest <= most, "{seed}: {longest} > {most} ({}): {line}", it.rto);
+    }
+}
+
+/// `PLAIT_SEEDS=N` tries N outages.
+#[test]
+fn bulk_stands_still_for_a_timeout_and_what_the_other_path_has_queued() {
+    let seeds = std::env::var("PLAIT_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(130);
+    for seed in 0..seeds {
+        let (line, silent, from) = any_bulk_outage(seed);
+        bulk_is_not_held_up(seed, &line, silent, from);
+    }
+}
+
+/// DAPS had planned data for the path that lives, early and low; when the other fell silent, that
+/// waited until all that was beyond it had gone again: 2.4 s.
+#[test]
+fn data_planned_for_the_path_that_lives_is_not_overtaken_by_reinjections() {
+    let line = "--path p0:rate=87702kbit,rtt=8904us,down=1102ms..2404ms \
+                --path p1:rate=1090kbit,rtt=45307us --workload bulk:6s --schedulers daps --check";
+    bulk_is_not_held_up(18, line, SubflowId(0), Time::ZERO + Span::from_millis(1_102));
+}
+
 /// When something was first read after the faults had healed.
 struct Again {
     heals: Time,

@@ -13,12 +13,14 @@ pub enum Task {
     Place(ByteRange),
 }
 
-/// Settles what is the same in every scheduler: reinjections go first, nothing to send is idle, and
-/// one subflow leaves no choice.
+/// Settles what is the same in every scheduler: reinjections go first, and new data below them before
+/// them; nothing to send is idle, and one subflow leaves no choice.
 #[inline(always)]
 #[must_use]
 pub fn task(view: &View<'_>) -> Task {
-    if let Some(decision) = reinjection(view) {
+    if view.connection.reinject.is_some()
+        && let Some(decision) = overtaken(view).or_else(|| reinjection(view))
+    {
         return Task::Settled(decision);
     }
     match next_segment(view) {
@@ -28,6 +30,21 @@ pub fn task(view: &View<'_>) -> Task {
             _ => Task::Place(segment),
         },
     }
+}
+
+/// Places new data that lies below the first range of the reinjection queue by the rule of the lowest
+/// RTT; `None` if there is none. It was left for a subflow that then fell silent, and the reader waits
+/// for it before all that was sent beyond it.
+#[inline(never)]
+fn overtaken(view: &View<'_>) -> Option<Decision> {
+    let waiting = view.connection.reinject?;
+    let segment = next_segment(view).filter(|it| it.start < waiting.range.start)?;
+    Some(match lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
+        Place::On(subflow) | Place::Again(subflow) => {
+            new_on(view, subflow.id, segment, Reason::LowestRtt)
+        }
+        Place::Untried(_) | Place::None => none_usable(view),
+    })
 }
 
 /// The first segment of the unsent data.

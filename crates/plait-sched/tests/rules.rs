@@ -4,9 +4,10 @@
 mod model;
 
 use model::{MSS, Model, subflow};
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    CaState, Decision, Effect, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What,
+    CaState, Decision, Effect, Notice, Outcome, Reason, Scheduler, SentRange, Spec, SubflowView,
+    What,
 };
 use std::collections::BTreeMap;
 
@@ -443,5 +444,33 @@ fn round_robin_counts_turns_while_there_is_one_subflow() {
         model.subflows.push(subflow(1, ms(20), 10 * MSS));
         let sent = turns.map(|_| step(&mut model));
         assert_eq!(sent, turns, "{name}");
+    }
+}
+
+/// What was left for a path that then fell silent comes back into the unsent data, below what was sent
+/// beyond it: the reader waits for it first.
+#[test]
+fn new_data_below_what_is_reinjected_goes_before_it() {
+    // `linux` resends as the kernel does.
+    let ahead = plait_sched::SCHEDULERS.iter().filter(|it| it.queues_ahead && it.name != "linux");
+    for entry in ahead {
+        let dead = SubflowView { pf: true, ..full(path(0, 10, 10)) };
+        let mut model = Model::new(vec![dead, path(1, 40, 10)], 0);
+        let hole = ByteRange::new(3 * MSS, 5 * MSS);
+        model.queue.record(ByteRange::new(0, 9 * MSS), A);
+        model.queue.unsent.insert(hole);
+        model.connection.unsent = hole.len();
+        model.connection.snd_nxt = 9 * MSS;
+        let waits = |range| SentRange { range, carried: SubflowSet::one(A), first: A };
+        // What waits below the hole goes before it.
+        model.connection.reinject = Some(waits(ByteRange::new(2 * MSS, 3 * MSS)));
+        let below = ask(entry.name, &model).0;
+        let is_again = matches!(below, Decision::Send { what: What::Reinject, .. });
+        assert!(is_again, "{}: {below:?}", entry.name);
+        model.connection.reinject = Some(waits(ByteRange::new(5 * MSS, 9 * MSS)));
+        let beyond = ask(entry.name, &model).0;
+        let new = What::New { offset: 0 };
+        let is_new = matches!(beyond, Decision::Send { subflow: B, what, .. } if what == new);
+        assert!(is_new, "{}: {beyond:?}", entry.name);
     }
 }

@@ -95,7 +95,7 @@ impl Connection {
         segment: &Segment,
         map: &Mapping,
     ) -> bool {
-        let Connection { subflows, recv, keys, fallback, mss, .. } = self;
+        let Connection { subflows, recv, keys, fallback, ack_unit, .. } = self;
         let subflow = &mut subflows[index];
         let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
         if map.long || map.ssn != seq as u32 || len == 0 || segment.payload.len() != map.len.into()
@@ -114,7 +114,7 @@ impl Connection {
         note_stamp(subflow, segment);
         subflow.standing.unmapped = 0;
         let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
-        let due = subflow.rx.accept_next(dsn, len, *mss);
+        let due = subflow.rx.accept_next(dsn, len, *ack_unit);
         subflow.note_due(now, due);
         let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
             log.emit(run.event());

@@ -216,7 +216,7 @@ impl Connection {
             // A segment sent from now on tells the infinite mapping.
             self.fallback.sending = Sending::Telling { until: self.subflows[index].tx.nxt() + 1 };
             self.scheduling.wake();
-            self.settle_fallback();
+            self.settle_fallback(index);
         }
     }
 
@@ -239,12 +239,16 @@ impl Connection {
                 self.on_peer_finished();
             }
         }
-        self.settle_fallback();
+        self.settle_fallback(index);
     }
 
-    fn settle_fallback(&mut self) {
+    fn settle_fallback(&mut self, index: usize) {
         if self.sends_plain() && self.receives_plain() {
             (self.mode, self.changed) = (Mode::Plain, true);
+            // While segments tell the infinite mapping they have no room for more data.
+            if self.fallback.sending == Sending::Plain {
+                self.size_segments(index);
+            }
         }
     }
 
@@ -274,6 +278,7 @@ impl Connection {
                 self.begin(ctx, index, FallbackCause::FirstData);
                 self.receive_plain(ctx, index);
                 (self.mode, self.changed) = (Mode::Plain, true);
+                self.size_segments(index);
             }
             return;
         }
@@ -469,6 +474,7 @@ impl Connection {
         match self.fallback.sending {
             Sending::Telling { until } if self.subflows[index].tx.una() >= until => {
                 self.fallback.sending = Sending::Plain;
+                self.settle_fallback(index);
                 false
             }
             Sending::Telling { .. } => true,

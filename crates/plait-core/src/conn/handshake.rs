@@ -2,7 +2,7 @@
 
 use super::joins::Joins;
 use super::{Connection, ConnectionSpec, Context, FallbackCause, Mode};
-use crate::config::JoinTiming;
+use crate::config::{Config, JoinTiming};
 use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Offer};
@@ -349,10 +349,23 @@ impl Connection {
             subflow.rtt.sample(now, now.since(subflow.shake.sent_at));
         }
         subflow.rtt.start_data(subflow.shake.retries > 0);
-        // The MSS counts no options (RFC 6691).
-        let mss = u64::from(subflow.shake.offer.mss);
-        let options = self.spec.config.option_bytes();
-        self.mss = self.mss.min(mss.saturating_sub(options).max(1));
+        self.size_segments(index);
+    }
+
+    /// What our MTU and the peer's MSS, which counts no options (RFC 6691), leave for data on the
+    /// subflow at `index`. Plain TCP has no DSS to leave room for, and no other subflow, and counts its
+    /// window in such segments; else the least of all subflows counts.
+    pub(super) fn size_segments(&mut self, index: usize) {
+        let config = &self.spec.config;
+        let mss = u64::from(self.subflows[index].shake.offer.mss);
+        let left = |room: u64| config.room_for_data(room).min(mss.saturating_sub(room)).max(1);
+        let usual = left(config.option_bytes());
+        self.mss = if self.plain() { left(Config::PLAIN_OPTIONS) } else { self.mss.min(usual) };
+        self.ack_unit = self.ack_unit.min(usual);
+        if self.plain() {
+            self.subflows[index].cc.resize(self.mss as u32);
+        }
+        self.scheduling.on_subflows_changed();
     }
 
     /// The peer speaks plain TCP, which has no other subflows: those that were begun together with

@@ -185,6 +185,8 @@ pub(crate) struct Connection {
     addresses: Addresses,
     /// Payload bytes of a full segment: what our MTU and the peers' MSS leave.
     mss: u64,
+    /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
+    ack_unit: u64,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
     /// The peer's joins that may still be taken.
@@ -223,6 +225,7 @@ impl Connection {
             joins: Joins::default(),
             addresses: Addresses::default(),
             mss: spec.config.segment_payload(),
+            ack_unit: spec.config.segment_payload(),
             challenges: Challenges::default(),
             admission: Allowance::default(),
             dials: 0,

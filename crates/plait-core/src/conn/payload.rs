@@ -124,7 +124,7 @@ impl Connection {
             self.subflows[index].owes.ack = true;
             return;
         }
-        let mss = self.mss();
+        let unit = self.ack_unit;
         let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
         subflow.standing.unmapped = 0;
@@ -141,9 +141,9 @@ impl Connection {
         };
         let payload = segment.payload.clone();
         let due = match &mut subflow.verifier {
-            None => subflow.rx.accept(now, seq, dsn, payload, mss, &mut deliver),
+            None => subflow.rx.accept(now, seq, dsn, payload, unit, &mut deliver),
             Some(verifier) => aside(|| {
-                subflow.rx.accept(now, seq, dsn, payload, mss, |dsn, payload, at| {
+                subflow.rx.accept(now, seq, dsn, payload, unit, |dsn, payload, at| {
                     verifier.take((dsn, payload, at), &mut deliver);
                 })
             }),

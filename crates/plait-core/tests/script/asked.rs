@@ -48,6 +48,24 @@ fn the_peers_mss_is_respected() {
     s.expect(want(0, PSH).len(524));
 }
 
+/// RFC 9293 section 3.7.1: a peer without Multipath TCP needs no room for a DSS; windows
+/// are counted in what it takes. A window of ten segments is ten segments.
+#[test]
+fn after_a_fallback_in_the_handshake_segments_are_those_of_plain_tcp() {
+    for (told, len) in [(1_460, MSS + 20), (536, 524)] {
+        let mut s = Script::client(spec(multipath(), 1, None));
+        s.expect(want(0, SYN));
+        s.after(20);
+        s.send(Seg { mss: Some(told), ..s.syn_ack(0).stripped() });
+        s.expect(want(0, ACK).plain());
+        s.write(50_000);
+        for _ in 0..10 {
+            s.expect(want(0, PSH).len(len).plain());
+        }
+        assert!(s.out.is_empty(), "{}", s.log);
+    }
+}
+
 /// R62 (RFC 9293 section 3.7.1): a SYN without an MSS leaves 536 bytes, and 1,220 over IPv6; 12 of them
 /// are for timestamps.
 #[test]

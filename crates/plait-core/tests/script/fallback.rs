@@ -75,6 +75,29 @@ fn the_receiver_of_wrong_data() {
     assert_eq!(s.endpoint.unacked(s.id), 50);
 }
 
+/// Once the infinite mapping has been acknowledged, full segments are those of plain TCP; while it is
+/// told they leave room for it.
+#[test]
+fn segments_grow_when_nothing_is_mapped_any_more() {
+    let mut s = Script::open_server(summing(), 1);
+    s.send(s.tx(0).data(0, 10));
+    s.write(500);
+    s.peers.get_mut(&0).unwrap().rcv = 501;
+    s.send(s.tx(0).dack(0).mptcp(s.our_fail(0)));
+    // The peer's infinite mapping.
+    s.send(s.tx(0).map(10, 11, 0));
+    s.out.clear();
+    s.write(u64::from(MSS));
+    s.expect(want(0, PSH).seq(501).len(MSS).map(0, 1, 0));
+    let rest = s.bare(11, 10);
+    s.peers.get_mut(&0).unwrap().rcv = 501 + MSS;
+    s.send(Seg { ack: 501 + MSS, ..rest });
+    s.out.clear();
+    s.write(10_000);
+    s.expect(want(0, PSH).plain());
+    s.expect(want(0, PSH).len(MSS + 20).plain());
+}
+
 /// R42, R53: the sender's part. MP_FAIL is answered by MP_FAIL for the other direction and an infinite
 /// mapping from the last DATA_ACKed byte on, and then data has no mapping; acknowledgements of the
 /// subflow are those of the data.
