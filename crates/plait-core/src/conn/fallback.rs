@@ -434,7 +434,8 @@ impl Connection {
         if !already && (self.mode != Mode::Multipath || !possible) {
             return;
         }
-        if !already && !self.may_fall_back(index) {
+        // A peer that has not seen our proof of a join falls back, where one that has resets.
+        if !already && !self.may_follow(index) {
             let nxt = self.recv.nxt();
             return self.reset_failed(ctx, index, nxt);
         }

@@ -8,8 +8,8 @@ use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
-    ConnectionView, Decision, Effect, Needs, Notice, Reason, Scheduler, SubflowView, View, What,
-    WhenFull,
+    ConnectionView, Decision, Effect, Needs, Notice, Reason, Scheduler, SentRange, SubflowView,
+    View, What, WhenFull,
 };
 
 /// A wait for a subflow ends at the latest after its RTO or this (schedulers 1.3).
@@ -151,6 +151,7 @@ impl Connection {
     /// the last [`Connection::refresh_views`].
     fn with_view<R>(&mut self, now: Time, f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R) -> R {
         let (mss, tsq) = (self.scheduling.views.segment_size() as u32, self.holds_back());
+        let reinject = self.queue.next_reinjection().map(|next| self.beside_silence(next));
         let Connection { scheduling, queue, spec, started, window, .. } = self;
         let Scheduling { scheduler, warm_up, views, app_blocked, .. } = scheduling;
         // Built in place: a copy of what was just written costs more than all the rest.
@@ -164,7 +165,7 @@ impl Connection {
                 snd_nxt: queue.nxt(),
                 wnd_end: window.end(),
                 unsent: queue.unsent(),
-                reinject: queue.next_reinjection(),
+                reinject,
                 app_blocked: *app_blocked,
                 sndbuf_free: spec.config.sndbuf.saturating_sub(queue.occupied()),
                 sndbuf: spec.config.sndbuf,
@@ -173,6 +174,19 @@ impl Connection {
             queue: &*queue,
         };
         f(&mut Deciding { scheduler: &mut **scheduler, warm_up }, &view)
+    }
+
+    /// What is to be sent again as a scheduler sees it: where one subflow of a path has fallen silent,
+    /// its siblings there have probably as well, and count as having carried it.
+    fn beside_silence(&self, mut next: SentRange) -> SentRange {
+        if self.subflows.len() > 2 {
+            let silent =
+                |path| self.subflows.iter().any(|it| it.standing.pf && it.address.path == path);
+            for subflow in self.subflows.iter().filter(|it| silent(it.address.path)) {
+                next.carried.insert(subflow.id);
+            }
+        }
+        next
     }
 
     /// Tells the scheduler of an event.
