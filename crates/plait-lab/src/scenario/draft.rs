@@ -72,7 +72,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
     setting("rcvbuf", "a size such as 6MiB, or auto[:MAX]", "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)"),
     setting("sndbuf", "a size such as 4MiB", "4MiB", "send buffer of the connection"),
-    setting("until", "a time, at most 1h of virtual time", "", "end of a run that has not finished"),
+    setting("until", "a time, at most 60min of virtual time", "", "end of a run that has not finished"),
     Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },
     Setting { switch: true, ..setting("check", "on or off", "off", "check the invariants after every event") },
     Setting { switch: true, ..setting("wire", "on or off", "off", "encode and parse every segment: it must come out as it went in") },
