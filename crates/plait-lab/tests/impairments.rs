@@ -39,6 +39,22 @@ fn what_is_edited_breaks_no_invariant() {
     }
 }
 
+/// A server that has not seen the proof of a join falls back alone where a checksum is wrong, and is
+/// followed: the transfer goes on (R53, R58).
+#[test]
+fn a_checksum_that_fails_while_a_join_is_half_done_ends_no_upload() {
+    for join in ["after-data", "after-synack", "simultaneous"] {
+        let line = format!(
+            "--path a:rate=12mbit,rtt=23ms,edit=1% --path b:rate=6mbit,rtt=60ms --checksum on \
+             --workload upload:2MB --schedulers minrtt --runs 20 --join {join} --check"
+        );
+        for (cell, outcome) in &runs(&line) {
+            assert_eq!(outcome.violation, None, "{cell}: {join}");
+            assert!(outcome.completed || !cell.multipath(), "{cell}: {join}");
+        }
+    }
+}
+
 /// Two paths into one link are worth that link.
 #[test]
 fn a_shared_link_is_the_bound() {

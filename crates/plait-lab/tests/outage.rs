@@ -256,6 +256,26 @@ fn a_stream_stands_still_for_half_a_second_at_most() {
     }
 }
 
+/// What a silent subflow has does not go to its siblings on the same path first, which would each wait
+/// for a timeout of their own.
+#[test]
+fn siblings_on_the_silent_path_are_not_asked_first() {
+    let paths = "--path a:rate=20mbit,rtt=30ms,down=2237ms.. --path b:rate=8mbit,rtt=50ms";
+    for (stream, subflows) in [("12000B@100ms", 4), ("12000B@100ms", 2), ("8000B@40ms", 2)] {
+        let line = format!(
+            "{paths} --workload stream:{stream},for=6s --subflows {subflows} --schedulers {EVERY} --check"
+        );
+        let scenario = common::scenario(&line);
+        for cell in plait_lab::cells(&scenario).into_iter().filter(Cell::multipath) {
+            let mut gaps = Gaps { last: None, longest: Span::ZERO, rto: Span::ZERO };
+            let outcome = plait_lab::simulate(&cell, scenario.seed, &mut gaps);
+            assert_eq!(outcome.violation, None, "{cell}: {line}");
+            let most = gaps.rto + Span::from_millis(150);
+            assert!(gaps.longest <= most, "{cell}: {} > {most}\n  {line}", gaps.longest);
+        }
+    }
+}
+
 /// The kernel sends again what a silent path has on a subflow that holds nothing, which one that
 /// carries a stream seldom does, or once the path is stale: after four timeouts, each of which is
 /// twice the last.

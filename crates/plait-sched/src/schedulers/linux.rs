@@ -246,8 +246,13 @@ impl Linux {
     fn resend(&mut self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
         let waiting = view.connection.reinject?;
         let len = waiting.range.len().min(rules::segment_len(view));
-        if self.is_given_up(view, waiting.carried) {
-            let chosen = self.least_linger(view, SubflowView::alive, out)?;
+        // Siblings of a silent subflow count as carriers of what it has, and have it not.
+        let start = waiting.range.start;
+        let sent = view.queue.sent_from(start).filter(|it| it.range.start <= start);
+        if self.is_given_up(view, sent.map_or(waiting.carried, |it| it.carried)) {
+            let elsewhere = |it: &SubflowView| it.alive() && !waiting.carried.contains(it.id);
+            let other = self.least_linger(view, elsewhere, out);
+            let chosen = other.or_else(|| self.least_linger(view, SubflowView::alive, out))?;
             return Some(match chosen.usable(len, view.tsq) {
                 true => rules::reinject_on(view, chosen.id, Reason::Reinjection),
                 false => Decision::Wait { on: Some(chosen.id), reason: Reason::UntriedBusy },
