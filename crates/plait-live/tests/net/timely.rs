@@ -17,10 +17,25 @@ const REFUTATIONS: usize = 3;
 /// told and there is nothing.
 pub fn measured<T>(
     what: &str,
-    mut look: impl FnMut() -> Result<Option<T>, Failed>,
+    look: impl FnMut() -> Result<Option<T>, Failed>,
     refute: impl Fn(&T) -> Option<String>,
 ) -> Result<Option<T>, Failed> {
     let _urgent = Urgent::start();
+    Ok(match weighed(what, look, refute)? {
+        Ok(seen) => Some(seen),
+        Err(why) => {
+            println!("skipped: {what}: not measured, {why}");
+            None
+        }
+    })
+}
+
+/// The looks themselves: what was seen, or why nothing is settled.
+pub fn weighed<T>(
+    what: &str,
+    mut look: impl FnMut() -> Result<Option<T>, Failed>,
+    refute: impl Fn(&T) -> Option<String>,
+) -> Result<Result<T, String>, Failed> {
     let (mut borne_out, mut refuted) = (0, Vec::new());
     for _ in 0..TRIES {
         let Some(seen) = look()? else { continue };
@@ -29,15 +44,14 @@ pub fn measured<T>(
             Some(why) => refuted.push(why),
         }
         if borne_out > refuted.len() {
-            return Ok(Some(seen));
+            return Ok(Ok(seen));
         }
         if refuted.len() >= REFUTATIONS {
             return Err(format!("{what}: {}", refuted.join("; ")).into());
         }
     }
     let why = if refuted.is_empty() { "packets were late".to_owned() } else { refuted.join("; ") };
-    println!("skipped: {what}: not measured, {why}");
-    Ok(None)
+    Ok(Err(why))
 }
 
 /// The kernel took every packet of plait's, and there were bytes for each. Where it was held up it refused
