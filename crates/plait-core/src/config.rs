@@ -28,6 +28,18 @@ pub enum RtoMode {
     Rfc200,
 }
 
+/// What fast recovery lets out while less is in flight than the threshold (PRR's reduction bound).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Prr {
+    /// A segment more than each acknowledgement delivered: RFC 6937 section 3. Where a full queue goes on
+    /// losing what is sent again, that goes on filling it.
+    #[default]
+    Rfc6937,
+    /// That where an acknowledgement moves the left edge and tells of no new loss, else as much as it
+    /// delivered: RFC 9937, and Linux.
+    Rfc9937,
+}
+
 /// What a window is reduced from after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ReduceFrom {
@@ -142,6 +154,8 @@ pub struct Config {
     pub pacing: Option<Pacing>,
     /// What a window is reduced from after a loss.
     pub reduce_from: ReduceFrom,
+    /// What fast recovery lets out below the threshold.
+    pub prr: Prr,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
     /// Take a reduction of the window back when what counted as lost proves to have been late
@@ -250,6 +264,7 @@ impl Default for Config {
             tsq: false,
             pacing: None,
             reduce_from: ReduceFrom::default(),
+            prr: Prr::default(),
             probe: Some(Config::PROBE),
             undo: true,
             subflow_windows: false,

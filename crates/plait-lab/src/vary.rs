@@ -53,6 +53,7 @@ const OPTIONS: &[&str] = &[
     "probes",
     "delayed-ack",
     "idle-restart",
+    "prr",
     "rto",
     "mtu",
     "rcvbuf",

@@ -468,6 +468,29 @@ fn bulk_stands_still_for_a_timeout_and_what_the_other_path_has_queued() {
     }
 }
 
+/// A slow start that has overrun the queue of the path that lives must not go on doing so while it is
+/// repaired: by the letter of RFC 6937 it does, and these stand still for 0.56, 0.57 and 1.89 s.
+#[test]
+fn a_queue_that_was_overrun_is_not_overrun_again() {
+    for line in [
+        "--path a:rate=8mbit,rtt=20ms,down=3100ms..5100ms --path b:rate=2mbit,rtt=50ms",
+        "--path a:rate=10mbit,rtt=20ms,down=600ms..2600ms --path b:rate=5mbit,rtt=50ms",
+        "--path a:rate=10mbit,rtt=20ms,down=600ms..2600ms --path b:rate=5mbit,rtt=50ms --pacing on",
+    ] {
+        let longest = |prr: &str| {
+            let line = format!("{line} --workload bulk:8s --schedulers minrtt --check --prr {prr}");
+            let scenario = common::scenario(&line);
+            let cell = plait_lab::cells(&scenario).into_iter().find(Cell::multipath).unwrap();
+            let mut gaps = Gaps { last: None, longest: Span::ZERO, rto: Span::ZERO };
+            let outcome = plait_lab::simulate(&cell, scenario.seed, &mut gaps);
+            assert_eq!(outcome.violation, None, "{line}");
+            gaps.longest
+        };
+        let (letter, safe) = (longest("rfc6937"), longest("rfc9937"));
+        assert!(safe <= Span::from_millis(500) && safe < letter, "{safe}, {letter}: {line}");
+    }
+}
+
 /// DAPS had planned data for the path that lives, early and low; when the other fell silent, that
 /// waited until all that was beyond it had gone again: 2.4 s.
 #[test]

@@ -1,6 +1,6 @@
 //! What happens to a subflow when an acknowledgement comes or its retransmission timer expires.
 
-use crate::config::ReduceFrom;
+use crate::config::{self, ReduceFrom};
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
 use crate::tcp::loss::{Phase, Prr};
@@ -82,6 +82,7 @@ impl Subflow {
             self.tell_controller(now, &outcome, acked.rtt, flows);
         }
         self.leave_recovery(now, acked);
+        let kept = self.tx.inflight();
         self.detect_loss(now, flows, mss, acked);
         if self.rack.tail.is_open() {
             acked.tail_repaired = self.rack.tail.on_ack(ack, dsack);
@@ -91,7 +92,10 @@ impl Subflow {
         } else if !recovering {
             self.tell_controller(now, &outcome, acked.rtt, flows);
         } else if let (Phase::Recovery { .. }, Some(prr)) = (&self.phase, &mut self.prr) {
-            prr.on_ack(outcome.delivered, self.tx.inflight(), mss);
+            let inflight = self.tx.inflight();
+            let safe = outcome.advanced > 0 && inflight == kept;
+            let extra = safe || self.prr_rule == config::Prr::Rfc6937;
+            prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
         }
         if outcome.advanced > 0 {
             if self.tx.is_empty() {

@@ -1,4 +1,4 @@
-//! Loss detection by time (RACK-TLP, RFC 8985) and the window during recovery (PRR, RFC 6937).
+//! Loss detection by time (RACK-TLP, RFC 8985) and the window during recovery (PRR, RFC 6937 and 9937).
 
 use crate::formulas::lost_at;
 use crate::tcp::rtt::Rtt;
@@ -164,13 +164,14 @@ impl Prr {
         }
     }
 
-    pub(crate) fn on_ack(&mut self, delivered: u64, inflight: u64, mss: u64) {
+    /// `extra` may go out beside what was delivered, where less is in flight than the threshold.
+    pub(crate) fn on_ack(&mut self, delivered: u64, inflight: u64, extra: u64) {
         self.delivered += delivered;
         let allowance = if inflight > self.ssthresh {
             let share = u128::from(self.delivered) * u128::from(self.ssthresh);
             (share.div_ceil(u128::from(self.recover_flight)) as u64).saturating_sub(self.out)
         } else {
-            let bound = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            let bound = self.delivered.saturating_sub(self.out).max(delivered) + extra;
             (self.ssthresh - inflight).min(bound)
         };
         self.cwnd = inflight + allowance;

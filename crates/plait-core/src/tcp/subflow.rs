@@ -1,7 +1,7 @@
 //! One subflow: the parts of a TCP connection side by side, and what happens to them when a segment
 //! goes out.
 
-use crate::config::{Config, Pacing, ReduceFrom};
+use crate::config::{self, Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
 use crate::tcp::delivery::DeliveryRate;
@@ -165,6 +165,7 @@ pub(crate) struct Subflow {
     pub(crate) timers: Timers<Timer, OFTEN>,
     pub(crate) owes: Owes,
     pub(super) reduce_from: ReduceFrom,
+    pub(super) prr_rule: config::Prr,
     pub(crate) last_send: Time,
     /// The present round trip ends when this sequence number is acknowledged.
     pub(crate) round_end: u64,
@@ -217,6 +218,7 @@ impl Subflow {
             timers: Timers::new(),
             owes: Owes::default(),
             reduce_from: config.reduce_from,
+            prr_rule: config.prr,
             last_send: Time::ZERO,
             round_end: 0,
             host_queue: None,

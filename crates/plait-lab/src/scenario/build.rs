@@ -15,7 +15,7 @@ use plait_app::workload::WorkloadError;
 use plait_app::{MEASURES, WORKLOADS, Workload};
 use plait_base::{Span, SubflowId};
 use plait_cc::{IdleRestart, SpecError as CcError};
-use plait_core::{JoinTiming, RtoMode};
+use plait_core::{JoinTiming, Prr, RtoMode};
 use plait_sched::SpecError;
 use std::num::NonZeroUsize;
 
@@ -41,6 +41,7 @@ pub(super) const SLOW_STARTS: &[(&str, u32)] =
     &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
 pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
     &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
+pub(super) const PRRS: &[(&str, Prr)] = &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)];
 pub(super) const RTOS: &[(&str, RtoMode)] =
     &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
 
@@ -235,6 +236,7 @@ impl Draft {
             probes: self.switch("probes")?,
             delayed_ack: self.switch("delayed-ack")?,
             idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,
+            prr: self.choice("prr", PRRS)?,
             rto: self.choice("rto", RTOS)?,
             mtu: self.mtu()?,
             rcvbuf,

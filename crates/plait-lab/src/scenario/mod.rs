@@ -29,7 +29,7 @@ use plait_app::Workload;
 use plait_app::quantity::{Bytes, Size};
 use plait_base::Span;
 use plait_cc::IdleRestart;
-use plait_core::{Config, JoinTiming, Pacing, RtoMode};
+use plait_core::{Config, JoinTiming, Pacing, Prr, RtoMode};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -106,6 +106,8 @@ pub struct Transport {
     pub delayed_ack: bool,
     /// Congestion window after an idle time.
     pub idle_restart: IdleRestart,
+    /// What fast recovery lets out below its threshold.
+    pub prr: Prr,
     /// Retransmission timeout.
     pub rto: RtoMode,
     /// Largest IP packet in bytes.
@@ -200,6 +202,7 @@ impl Scenario {
             Subflows::Mesh4 => 1,
         };
         config.rto = transport.rto;
+        config.prr = transport.prr;
         config.slow_start_limit = transport.slow_start;
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
@@ -265,6 +268,7 @@ impl Scenario {
             ("probes", switch(transport.probes)),
             ("delayed-ack", switch(transport.delayed_ack)),
             ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),
+            ("prr", word(build::PRRS, transport.prr)),
             ("rto", word(build::RTOS, transport.rto)),
             ("mtu", transport.mtu.to_string()),
             ("rcvbuf", receive),
