@@ -61,8 +61,9 @@ fn lossy(family: Family, speaks: Speaks, checksum: bool) -> Result<(), Failed> {
     assert_eq!(kernel::hash(&bytes), expected);
     serving.until_ended(1);
     let (_, counters) = serving.stop()?;
-    // Lost parts go alone, and so do segments that a single acknowledgement lets go.
-    assert!(counters.bytes_out > 1_700 * counters.packets_out, "{counters:?}");
+    // Lost parts go alone, and so do segments that a single acknowledgement lets go; still the mean
+    // packet, acknowledgements and all, is longer than any that the device takes whole.
+    assert!(counters.bytes_out > 1_500 * counters.packets_out, "{counters:?}");
     let serving = Serving::start(&bed, served.address, offloaded())?;
     assert_eq!(bed.client.within(|| kernel::put(to, speaks, LEN))??, expected);
     let [after, _] = bed.counters();
