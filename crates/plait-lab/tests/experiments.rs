@@ -353,6 +353,37 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:20:1: picture[0].benefit: `completion_ms`: what several paths gain",
             "goodput_mbps",
         ),
+        // What no run has could never hold.
+        (
+            "completion_ms[size=20kB] >= lrf.completion_ms",
+            "completion_ms[size=20kB] >= lrf.page_load_ms",
+            "small.toml:29:46: claim[1].holds: `page_load_ms`: no measure of the workload `download:100kB`",
+            "completion_ms, goodput_mbps, ooo_delay_ms, ooo_delay_p95_ms, ooo_delay_max_ms, path_share.PATH",
+        ),
+        (
+            "lrf.completion_ms > 0",
+            "lrf.fetch_mbps.20s > 0",
+            "small.toml:24:57: claim[0].holds: `fetch_mbps`: no measure of the workload `download:20kB`",
+            "gap_seg.TIME",
+        ),
+        (
+            "lrf.completion_ms > 0",
+            "lrf.competing_mbps > 0",
+            "small.toml:24:57: claim[0].holds: `competing_mbps`: nothing competes there",
+            "completion_ms",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"cdf\"\nmeasure = \"object_time_ms\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:22:11: picture[0].measure: `object_time_ms`: no measure of the workload",
+            "completion_ms",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[quick]\nworkload = \"bulk:{size}\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:37:18: claim[2].holds: `completion_ms`: no measure of the workload `bulk:20kB`",
+            "goodput_mbps",
+        ),
     ];
     for (from, to, start, near) in cases {
         let text = SMALL.replacen(from, to, 1);

@@ -1,20 +1,23 @@
 //! What is wrong with an experiment although each of its parts can be read.
 
+use super::given;
 use super::plan::not_run;
 use super::{Claim, Experiment, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::Given;
 
-/// Where the axes and the claims stand, in their order.
+/// Where the axes, the claims and what pictures show stand, in their order.
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) axes: Vec<Place>,
     pub(super) claims: Vec<Place>,
+    /// Of the measures of the pictures.
+    pub(super) pictures: Vec<Place>,
 }
 
 /// # Errors
 /// An axis that changes nothing; a claim that is made twice, looks at no cell, or at one that is
-/// not run.
+/// not run or does not have the measure; a picture of a measure that no cell has.
 pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), ScenarioError> {
     for (axis, place) in experiment.axes.iter().zip(&places.axes) {
         if !changes(experiment, &axis.name) {
@@ -30,7 +33,13 @@ pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), Scen
             return Err(ScenarioError::new(place, Fault::Conflict, &claim.id, "given twice"));
         }
         looks(experiment, claim, place)?;
+        given::claim(experiment, claim)?;
     }
+    for (picture, place) in experiment.pictures.iter().zip(&places.pictures) {
+        given::picture(experiment, picture, place)?;
+    }
+    let quick = experiment.quickened();
+    quick.claims.iter().try_for_each(|claim| given::claim(&quick, claim))?;
     Ok(())
 }
 

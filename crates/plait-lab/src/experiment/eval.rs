@@ -12,7 +12,7 @@ pub(super) trait Cells {
     /// How many runs are made of a row at these points.
     fn runs(&self, row: usize, at: &[usize]) -> usize;
     /// The measure of every run of a cell; empty where a run is missing or did not finish.
-    fn values(&self, row: usize, at: &[usize], measure: &str) -> Vec<f64>;
+    fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64>;
 }
 
 /// One relation of a statement, at the point where it holds by least or fails by most.
@@ -310,13 +310,13 @@ impl<C: Cells> Evaluator<'_, C> {
             dims.push(Dim { axis: RUNS, points: runs });
             return Array::over(dims, |at| {
                 let (run, at) = at.split_last().map_or((0, at), |(run, at)| (*run, at));
-                let values = self.cells.values(row, &place(at, &inner), &value.measure);
+                let values = self.cells.values(row, &place(at, &inner), value);
                 values.get(run).copied().unwrap_or(f64::NAN)
             });
         }
         let over = dims.clone();
         Array::over(dims, |at| {
-            let values = self.cells.values(row, &place(at, &over), &value.measure);
+            let values = self.cells.values(row, &place(at, &over), value);
             of_runs(value.statistic, values)
         })
     }

@@ -13,6 +13,7 @@ mod eval;
 mod extra;
 mod file;
 mod function;
+mod given;
 mod names;
 mod plan;
 mod results;

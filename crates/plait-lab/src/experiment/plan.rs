@@ -2,6 +2,7 @@
 
 use super::eval::{Cells, Evaluator};
 use super::names::Names;
+use super::statement::Value;
 use super::{Claim, Experiment, RowSubject};
 use crate::compare::{Cell, Subject};
 use crate::error::{Fault, ScenarioError};
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 /// A row at points of all axes: the row, and a point of each axis.
 pub(super) type Spot = (usize, Vec<usize>);
+/// A row, a point of each axis, and what is wanted of that cell.
+pub(super) type Asked = (usize, Vec<usize>, Value);
 
 /// An experiment with its cells.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,7 +51,7 @@ impl Plan {
     /// Where a setting cannot be taken at some point of the sweep, or a placeholder stands for
     /// nothing.
     pub fn of(experiment: &Experiment, claims_only: bool) -> Result<Plan, ScenarioError> {
-        let wanted = if claims_only { looked_at(experiment) } else { all(experiment) };
+        let wanted = if claims_only { looked_at(experiment) } else { runs_of(experiment) };
         let mut texts = BTreeMap::new();
         let mut plan =
             Plan { experiment: experiment.clone(), cells: Vec::new(), index: BTreeMap::new() };
@@ -79,7 +82,7 @@ fn runs_at(experiment: &Experiment, row: usize, at: &[usize]) -> bool {
 }
 
 /// Every cell.
-fn all(experiment: &Experiment) -> BTreeSet<Spot> {
+pub(super) fn runs_of(experiment: &Experiment) -> BTreeSet<Spot> {
     let mut grid: Vec<Vec<usize>> = vec![Vec::new()];
     for axis in &experiment.axes {
         let more = |at: &Vec<usize>| -> Vec<Vec<usize>> {
@@ -97,7 +100,13 @@ fn all(experiment: &Experiment) -> BTreeSet<Spot> {
 
 /// The cells that the claims look at.
 fn looked_at(experiment: &Experiment) -> BTreeSet<Spot> {
-    asked(experiment, &experiment.claims).0
+    let asked = asked(experiment, &experiment.claims).0;
+    asked.into_iter().map(|(row, at, _)| (row, at)).collect()
+}
+
+/// The cells that a claim looks at, and what it wants of each.
+pub(super) fn measures_of(experiment: &Experiment, claim: &Claim) -> Vec<Asked> {
+    asked(experiment, std::slice::from_ref(claim)).0
 }
 
 /// A cell that a claim looks at although it is not run.
@@ -106,7 +115,7 @@ pub(super) fn not_run(experiment: &Experiment, claim: &Claim) -> Option<Spot> {
 }
 
 /// The cells that claims ask for, and one that is not run.
-fn asked(experiment: &Experiment, claims: &[Claim]) -> (BTreeSet<Spot>, Option<Spot>) {
+fn asked(experiment: &Experiment, claims: &[Claim]) -> (Vec<Asked>, Option<Spot>) {
     let notebook = Notebook { experiment, seen: RefCell::default(), missing: RefCell::default() };
     let rows = experiment.row_names();
     let names = Names { rows: &rows, axes: &experiment.axes, paths: &experiment.paths };
@@ -120,7 +129,7 @@ fn asked(experiment: &Experiment, claims: &[Claim]) -> (BTreeSet<Spot>, Option<S
 /// Notes which cells are asked for.
 struct Notebook<'a> {
     experiment: &'a Experiment,
-    seen: RefCell<BTreeSet<Spot>>,
+    seen: RefCell<Vec<Asked>>,
     missing: RefCell<Option<Spot>>,
 }
 
@@ -133,9 +142,9 @@ impl Cells for Notebook<'_> {
         1
     }
 
-    fn values(&self, row: usize, at: &[usize], _: &str) -> Vec<f64> {
+    fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64> {
         if runs_at(self.experiment, row, at) {
-            self.seen.borrow_mut().insert((row, at.to_vec()));
+            self.seen.borrow_mut().push((row, at.to_vec(), value.clone()));
         } else {
             *self.missing.borrow_mut() = Some((row, at.to_vec()));
         }
@@ -222,7 +231,11 @@ fn fill_in(experiment: &Experiment, at: &[usize], draft: &mut Draft) -> Result<(
 }
 
 /// A text with `{axis}` and `{axis.field}` replaced, the innermost first: `{point.rtt_{class}}`.
-fn filled(experiment: &Experiment, at: &[usize], given: &Given) -> Result<String, ScenarioError> {
+pub(super) fn filled(
+    experiment: &Experiment,
+    at: &[usize],
+    given: &Given,
+) -> Result<String, ScenarioError> {
     let mut text = given.text.clone();
     while let Some(close) = text.find('}') {
         let Some(open) = text[..close].rfind('{') else { break };

@@ -2,6 +2,7 @@
 
 use super::eval::Cells;
 use super::plan::Plan;
+use super::statement::Value as Named;
 use crate::compare::RunOutcome;
 use crate::report::COMPETING;
 use crate::scenario::Scenario;
@@ -227,9 +228,9 @@ impl Cells for Results {
         self.plan.position(row, at).map_or(0, |cell| self.plan.cells[cell].runs as usize)
     }
 
-    fn values(&self, row: usize, at: &[usize], measure: &str) -> Vec<f64> {
+    fn values(&self, row: usize, at: &[usize], value: &Named) -> Vec<f64> {
         let cell = self.plan.position(row, at);
-        cell.and_then(|cell| Results::values(self, cell, measure)).unwrap_or_default()
+        cell.and_then(|cell| Results::values(self, cell, &value.measure)).unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@ use super::embedded::Misses;
 use super::eval::{Cells, Evaluator, Shown};
 use super::names::Names;
 use super::results::Results;
+use super::statement::Value;
 use crate::stats::percentile;
 use plait_base::Stream;
 
@@ -211,8 +212,8 @@ impl Cells for Resampled<'_> {
         Cells::runs(self.results, row, at)
     }
 
-    fn values(&self, row: usize, at: &[usize], measure: &str) -> Vec<f64> {
-        let values = Cells::values(self.results, row, at, measure);
+    fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64> {
+        let values = Cells::values(self.results, row, at, value);
         if values.len() != self.picks.len() {
             return values;
         }

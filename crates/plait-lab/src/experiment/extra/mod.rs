@@ -71,6 +71,15 @@ pub(super) fn is_extra(name: &str) -> bool {
     OF_RUNS.iter().chain(OF_PATHS).map(|known| known.0).chain(timed).any(|known| known == base)
 }
 
+/// The workloads of whose runs it is; `None` where it is of all.
+pub(super) fn workloads(name: &str) -> Option<&'static [&'static str]> {
+    match name {
+        "object_time_p90_ms" | "object_time_p99_ms" => Some(&["web"]),
+        "fetch_mbps" => Some(&["video"]),
+        _ => None,
+    }
+}
+
 /// Whether `text` names a part of the time of so many seconds: `40s`.
 pub(super) fn begins_part(text: &str, seconds: u64) -> bool {
     let number = text.strip_suffix('s').filter(|it| *it == "0" || !it.starts_with('0'));

@@ -30,6 +30,7 @@ impl Reader<'_> {
         let rows = self.experiment.row_names();
         let axes = &self.experiment.axes;
         let names = Names { rows: &rows, axes, paths: &self.experiment.paths };
+        let mut measured = self.source.place(&whole.span(), field);
         for (key, value) in entries {
             let field = format!("{field}.{}", key.get_ref());
             let place = self.source.place(&value.span(), &field);
@@ -62,6 +63,7 @@ impl Reader<'_> {
                     let parts: Vec<&str> = text.split('.').collect();
                     let (first, more) = parts.split_first().map_or(("", &[][..]), |(a, b)| (a, b));
                     picture.measure = names.measure(first, more, &place)?.0;
+                    measured = place;
                 }
                 "rows" => picture.rows = some_rows(self)?,
                 "benefit" => picture.benefit = some_rows(self)?,
@@ -119,6 +121,7 @@ impl Reader<'_> {
         }
         picture.panels = panels(axes, &[picture.x, picture.y]);
         self.experiment.pictures.push(picture);
+        self.places.pictures.push(measured);
         Ok(())
     }
 }

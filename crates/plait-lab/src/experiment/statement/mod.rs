@@ -18,6 +18,7 @@ mod read;
 
 use super::array::Array;
 use super::function::Function;
+use crate::error::Place;
 use crate::relation::Relation;
 
 /// A statement.
@@ -59,6 +60,8 @@ pub(in crate::experiment) enum Expression {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::experiment) struct Value {
+    /// Where its measure stands.
+    pub(in crate::experiment) place: Place,
     /// `None` stands for the row of `for`.
     pub(in crate::experiment) row: Option<usize>,
     pub(in crate::experiment) measure: String,

@@ -362,7 +362,8 @@ impl<'a> Reader<'a> {
         let Some((measure, more)) = parts.split_first() else {
             return Err(self.refuse("a row is followed by `.MEASURE`"));
         };
-        let (measure, more) = self.names.measure(measure, more, &self.place(measure))?;
+        let place = self.place(measure);
+        let (measure, more) = self.names.measure(measure, more, &place)?;
         let statistic = match more {
             [] => Statistic::Median,
             [name] => Statistic::named(name)
@@ -379,6 +380,6 @@ impl<'a> Reader<'a> {
             }
             self.expect("]")?;
         }
-        Ok(Value { row, measure, statistic, chosen })
+        Ok(Value { place, row, measure, statistic, chosen })
     }
 }
