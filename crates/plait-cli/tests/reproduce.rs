@@ -150,13 +150,31 @@ fn an_experiment_is_added_by_copying_one_file() {
         serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["experiments"][0]["id"], "ton-fig99");
     // A page without anything from elsewhere, and a picture a file.
-    let page = fs::read_to_string(pages.join("ton.html")).unwrap();
+    let page = fs::read_to_string(pages.join("ton-fig99.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("ton-h8"), "{page}");
     for foreign in ["http://", "https://", "<script", "src="] {
         let page = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!page.contains(foreign), "{foreign}");
     }
-    assert!(fs::read_to_string(pages.join("index.html")).unwrap().contains("ton.html"));
+    // A second figure into the same directory: the index has both, and what is no page of ours is
+    // left alone.
+    let other = Path::new(EXPERIMENTS).join("imc/imc-u.toml");
+    let imc = Path::new(root).join("imc");
+    fs::create_dir(&imc).unwrap();
+    fs::copy(other, imc.join("imc-u.toml")).unwrap();
+    fs::write(pages.join("ton-notes.html"), "<p>mine").unwrap();
+    let pages_text = pages.to_str().unwrap();
+    for what in ["imc/u", "imc/u", "imc"] {
+        let args =
+            ["reproduce", what, "--experiments", root, "--cache", cache, "--html", pages_text];
+        let output = plait(&args);
+        assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let index = fs::read_to_string(pages.join("index.html")).unwrap();
+    let links: Vec<&str> =
+        index.split("<a href=\"").skip(1).map(|link| link.split('"').next().unwrap()).collect();
+    assert_eq!(links, ["ton-fig99.html", "imc.html", "imc-u.html"], "{index}");
+    assert!(index.contains("<td>ToN</td>") && index.contains("1 holds"), "{index}");
     let drawn = fs::read_to_string(pages.join("svg/ton-fig99-1-1.svg")).unwrap();
     assert!(drawn.starts_with("<svg xmlns=") && drawn.contains("--p0"), "{drawn}");
 }

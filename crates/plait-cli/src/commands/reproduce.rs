@@ -37,7 +37,8 @@ pub(crate) struct Args {
     experiments: Option<PathBuf>,
     #[command(flatten)]
     making: Making,
-    /// Draw the figures: a page for each paper, an index and every picture (SVG) in this directory
+    /// Draw the figures: a page for each paper (or the one figure), every picture (SVG) and an index
+    /// of all pages that are there, in this directory
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
     /// Write one JSON document (`plait schema reproduce` tells its shape)
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let document = Document::of("plait.reproduce/1", command, &made, args.quick, &misses, others);
     args.making.keep(&made, &document)?;
     if let Some(directory) = &args.html {
-        papers::render(directory, &made.results, &document)?;
+        papers::render(directory, &made.results, args.parts().1.is_some(), &document)?;
     }
     let text = match (args.json, args.format) {
         (true, _) => json(&document)?,

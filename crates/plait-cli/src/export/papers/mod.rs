@@ -1,7 +1,8 @@
-//! `plait reproduce --html`: a page for each paper, an index, and every picture as a file. A page
-//! needs nothing but itself.
+//! `plait reproduce --html`: a page for each paper, or of one figure, an index of all pages that the
+//! directory has, and every picture as a file. A page needs nothing but itself.
 
 mod figure;
+mod index;
 mod plot;
 
 use super::page::{STYLE, escaped};
@@ -16,16 +17,17 @@ use std::path::Path;
 const PAGES: &str = include_str!("papers.css");
 const PLOTS: &str = include_str!("plot.css");
 
-/// Writes the pages and pictures into a directory, which is made where it is missing.
+/// Writes the pages and pictures into a directory, which is made where it is missing. A single
+/// `figure` has a page of its own, so that it takes the place of no other.
 pub(crate) fn render(
     directory: &Path,
     results: &[Results],
+    figure: bool,
     document: &Document,
 ) -> Result<(), Failure> {
     let pictures = directory.join("svg");
     std::fs::create_dir_all(&pictures)
         .map_err(|error| Failure::unwritable("--html", directory, &error))?;
-    let mut index = String::new();
     for (tag, title, place) in PAPERS {
         let of: Vec<&Results> =
             results.iter().filter(|it| it.plan.experiment.paper() == *tag).collect();
@@ -43,6 +45,7 @@ pub(crate) fn render(
             escaped(place),
             tally(&claims)
         );
+        let alone = of.first().filter(|_| figure).map(|one| &one.plan.experiment);
         for one in of {
             experiment(&mut body, one, &claims, &pictures)?;
         }
@@ -52,23 +55,16 @@ pub(crate) fn render(
             table(&mut body, rest.into_iter().copied());
             body.push_str("</section>\n");
         }
-        let name = format!("{tag}.html");
-        let page = page(&format!("{title} ({place})"), &body, document);
-        write("--html", &directory.join(&name), &page)?;
-        let _ = writeln!(
-            index,
-            "<tr><th><a href=\"{name}\">{}</a></th><td>{}</td><td>{}</td></tr>",
-            escaped(title),
-            escaped(place),
-            tally(&claims)
-        );
+        let (name, entry) = match alone {
+            Some(one) => (one.id.as_str(), format!("{}: {}", one.id, one.title)),
+            None => (*tag, (*title).to_owned()),
+        };
+        let entry = index::entry(&entry, place, &tally(&claims));
+        let page = page(&format!("{title} ({place})"), &entry, &body, document);
+        write("--html", &directory.join(format!("{name}.html")), &page)?;
     }
-    let body = format!(
-        "<header><h1>The papers again <span>what they say, what comes out</span></h1></header>\n\
-         <section><div class=\"scroll\"><table class=\"claims\"><thead><tr><th>paper</th><th></th>\
-         <th>claims</th></tr></thead><tbody>\n{index}</tbody></table></div></section>\n"
-    );
-    write("--html", &directory.join("index.html"), &page("The papers again", &body, document))
+    let body = index::body(directory)?;
+    write("--html", &directory.join("index.html"), &page("The papers again", "", &body, document))
 }
 
 /// How many claims stand how.
@@ -85,13 +81,13 @@ fn tally(claims: &[&Verdict]) -> String {
     parts.join(", ")
 }
 
-fn page(title: &str, body: &str, document: &Document) -> String {
+fn page(title: &str, entry: &str, body: &str, document: &Document) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n{entry}\
          <title>{} \u{b7} plait reproduce</title>\n<style>\n{STYLE}{PAGES}{PLOTS}</style>\n</head>\n\
          <body>\n<main>\n{body}<footer>plait {} ({}): <code>{}</code></footer>\n</main>\n</body>\n\
          </html>\n",
