@@ -145,6 +145,14 @@ fn wrong_input_is_refused_with_place_and_choice() {
             format!("{PAIR} --schedulers blets"),
             &["--schedulers", "`blest`?", "allowed: all, minrtt"],
         ),
+        (
+            format!("{PAIR} --schedulers stms-a:count_lost=x"),
+            &["`count_lost` cannot be `x`\n  allowed: off|resting|on"],
+        ),
+        (
+            format!("{PAIR} --schedulers stms-a:foo=1"),
+            &["no parameter `foo`\n  allowed: gap0, threshold,"],
+        ),
         (format!("--path a:trace={letter},rtt=9ms"), &["letter.down:7", "7x", "milliseconds"]),
         (format!("--path a:trace={letter_csv},rtt=9ms"), &["letter.csv:7", "1a0", "bytes per"]),
         (format!("{one} {one}"), &["--path", "`a`", "two paths", "allowed: a name of its own"]),

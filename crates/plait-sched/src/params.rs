@@ -2,7 +2,9 @@
 
 use crate::exact::{self, MILLION};
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// The word for a value that is left to the scheduler.
@@ -152,26 +154,41 @@ pub(crate) fn separated<'a>(
 
 impl fmt::Display for ParamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.param.is_some() { "allowed" } else { "known" };
+        match (self.problem(), self.allowed()) {
+            (problem, None) => f.write_str(&problem),
+            (problem, Some(allowed)) => write!(f, "{problem}; {word}: {allowed}"),
+        }
+    }
+}
+
+impl ParamError {
+    /// What is wrong, without what would do.
+    #[must_use]
+    pub fn problem(&self) -> String {
         let (owner, key, value) = (self.owner, &self.key, &self.value);
         match (self.fault, self.param) {
-            (ParamFault::Repeated, _) => write!(f, "{owner}: parameter `{key}` is given twice"),
-            (_, Some(param)) => {
-                write!(
-                    f,
-                    "{owner}: parameter `{key}` cannot be `{value}`; allowed: {}",
-                    param.kind
-                )?;
-                match param.suffix() {
-                    "" => Ok(()),
-                    suffix => write!(f, ", with or without `{suffix}` behind it"),
-                }
-            }
+            (ParamFault::Repeated, _) => format!("{owner}: parameter `{key}` is given twice"),
+            (_, Some(_)) => format!("{owner}: parameter `{key}` cannot be `{value}`"),
             (_, None) if self.known.is_empty() => {
-                write!(f, "{owner}: no parameter `{key}`; it has none")
+                format!("{owner}: no parameter `{key}`; it has none")
             }
+            (_, None) => format!("{owner}: no parameter `{key}`"),
+        }
+    }
+
+    /// What would do, of the value or of the key; `None` where nothing would, or it was given before.
+    #[must_use]
+    pub fn allowed(&self) -> Option<String> {
+        match (self.fault, self.param) {
+            (ParamFault::Repeated, _) => None,
+            (_, Some(param)) => Some(match param.suffix() {
+                "" => param.kind.to_string(),
+                suffix => format!("{}, with or without `{suffix}` behind it", param.kind),
+            }),
             (_, None) => {
-                write!(f, "{owner}: no parameter `{key}`; known: ")?;
-                separated(f, self.known.iter().map(|param| param.name), ", ")
+                let names: Vec<&str> = self.known.iter().map(|param| param.name).collect();
+                (!names.is_empty()).then(|| names.join(", "))
             }
         }
     }

@@ -444,7 +444,12 @@ fn scheduler_error(given: &Given, piece: &str, error: &SpecError) -> ScenarioErr
             .allow("all, beside others such as ecf:beta=0.5 or blest+rp");
     }
     if what.is_empty() {
-        let mut refused = ScenarioError::new(place, Fault::Invalid, piece, &error.to_string());
+        let (problem, would_do) = match error {
+            SpecError::Param(error) => (error.problem(), error.allowed()),
+            _ => (error.to_string(), None),
+        };
+        let mut refused = ScenarioError::new(place, Fault::Invalid, piece, &problem)
+            .allow(&would_do.unwrap_or_default());
         refused.nearest = nearest(error.given(), allowed).map(str::to_owned);
         return refused;
     }

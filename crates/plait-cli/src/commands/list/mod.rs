@@ -374,6 +374,10 @@ pub(crate) fn spec_problem(error: &SpecError) -> String {
         SpecError::Param(error) if error.fault == plait_sched::ParamFault::Repeated => {
             format!("{error}\n  remedy: give it once")
         }
+        SpecError::Param(error) => match error.allowed() {
+            Some(allowed) => format!("{}\n  allowed: {allowed}", error.problem()),
+            None => error.to_string(),
+        },
         error => error.to_string(),
     }
 }
