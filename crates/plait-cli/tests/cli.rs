@@ -433,6 +433,12 @@ fn limits_that_cannot_be_kept_are_refused_with_the_remedy() {
         (&["--max-connections", "65", "--memory", "16MiB"], "suffices for 64, 256 KiB each"),
         (&["--memory", "100kB"], "allowed: 1MiB and more"),
         (&["--memory", "many"], "--memory"),
+        (&["--memory", "5"], "has no unit: a number of bytes needs one of B, kB"),
+        (&["--memory", "5"], "\n  allowed: 1MiB and more"),
+        (&["--user-timeout", "5"], "\n  allowed: off, or from 1s to 1440min"),
+        (&["--user-timeout", "10ms"], "\n  allowed: off, or from 1s to 1440min"),
+        (&["--user-timeout", "2000min"], "\n  allowed: off, or from 1s to 1440min"),
+        (&["--scheduler", "stms-a:count_lost=x"], "cannot be `x`\n  allowed: off|resting|on"),
     ] {
         let told = refusal(&with(flags), 2);
         assert!(told.contains(words), "{told}");

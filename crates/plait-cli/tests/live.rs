@@ -49,6 +49,7 @@ fn main() {
     }
     trials.push(Trial::test("a_client_that_says_nothing_costs_nothing", idle));
     trials.push(Trial::test("clients_that_do_not_read_take_no_more_than_they_may", unread));
+    trials.push(Trial::test("a_client_that_takes_nothing_is_ended_in_time", untaken));
     trials.push(Trial::test("one_connection_too_many_is_refused", refused));
     trials.push(Trial::test("a_silent_target_is_given_up_in_time", given_up));
     trials.push(Trial::test("a_device_that_goes_is_named", device_gone));
@@ -713,6 +714,45 @@ fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
     server.kill()?;
     server.wait()?;
     Ok(bed.emulator.stop()?.lateness.allows_timing().then_some([alone, beside]))
+}
+
+/// R75: with `--user-timeout` clients that read nothing are ended, by plain TCP and by Multipath TCP, and
+/// one that reads little, but goes on, is not.
+fn untaken() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let to = at_once(&bed.server)?;
+    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
+    let flags = ["--user-timeout", "3s", "--metrics", scraped];
+    let mut server = bed.server.within(|| serve(listen, to, &flags))?;
+    let log = BufReader::new(server.stderr.take().unwrap());
+    let log = std::thread::spawn(move || log.lines().map_while(Result::ok).collect::<Vec<_>>());
+    let told = |series: &str| value(&metrics(&bed.server, scraped.parse().unwrap()), series);
+    let ask =
+        |speaks| bed.client.within(move || kernel::request(listen, speaks, ["get ", "50000000\n"]));
+    let mut slow = ask(Speaks::Over(2))??;
+    let mut silent = [ask(Speaks::Tcp)??, ask(Speaks::Mptcp)??];
+    let mut piece = vec![0; 400_000];
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(8) || told("plait_connections_timed_out_total") < 2
+    {
+        assert!(start.elapsed() < Duration::from_secs(60), "nobody was ended");
+        slow.read_exact(&mut piece)?;
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    assert_eq!(told("plait_connections{multipath=\"true\"}"), 1);
+    assert_eq!(told("plait_connections{multipath=\"false\"}"), 0);
+    assert_eq!(told("plait_connections_failed_total"), 2);
+    for stream in &mut silent {
+        let end = stream.read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset, "{end}");
+    }
+    net::run(&format!("kill -TERM {}", server.id()));
+    drop(slow);
+    server.wait()?;
+    let log = log.join().unwrap();
+    let why = "problem=\"the peer has taken nothing of what waits for it for the user timeout\"";
+    assert_eq!(log.iter().filter(|it| it.ends_with(why)).count(), 2, "{log:#?}");
+    Ok(())
 }
 
 /// `--max-connections`: one more is refused, told of in metrics and the log, and taken once there is

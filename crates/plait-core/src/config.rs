@@ -139,6 +139,12 @@ pub struct Config {
     /// How long a connection whose last subflow is gone waits for another one before it fails; zero
     /// for not at all. Plain TCP fails at once.
     pub close_timeout: Span,
+    /// How long data may wait while the peer takes nothing, before the connection is aborted: it neither
+    /// acknowledges data nor opens its window (the user timeout of RFC 9293 sections 3.8.3 and 3.10.1;
+    /// RFC 5482 is its option, which is not sent). An eighth of it later at most. `None` for ever: a
+    /// peer that answers the probes of its closed window may keep it closed (RFC 9293 section 3.8.6.1)
+    /// unless the user says otherwise (RFC 6429 section 3).
+    pub user_timeout: Option<Span>,
     /// How many further addresses of the peer are accepted (ADD_ADDR).
     pub peer_addresses: u8,
     /// Retransmission timeout.
@@ -257,6 +263,7 @@ impl Default for Config {
             subflows: 1,
             deny_joins: false,
             close_timeout: Config::CLOSE_TIMEOUT,
+            user_timeout: None,
             peer_addresses: Config::PEER_ADDRESSES,
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),

@@ -113,6 +113,8 @@ pub struct ConnectionStats {
     pub initial_window_at: Option<Time>,
     /// No subflow is left, and one is waited for.
     pub waits: bool,
+    /// It was aborted, for its peer took nothing for [`Config::user_timeout`](crate::Config::user_timeout).
+    pub timed_out: bool,
     /// Every subflow's handshake and closing is over.
     pub over: bool,
     /// The subflows.
@@ -132,6 +134,7 @@ impl Connection {
             subflows_ready: self.subflows_ready(),
             initial_window_at: self.initial_window_at(),
             waits: self.waits(),
+            timed_out: self.has_run_out_of_patience(),
             over: self.is_over(),
             subflows,
         }

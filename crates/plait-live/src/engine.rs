@@ -36,6 +36,8 @@ pub(crate) struct Service {
 
 /// Why a connection has not come about of which nothing was heard.
 const SILENT: &str = "no answer: is a server there, and do its answers come back?";
+/// Why one was ended that did not come on.
+const UNTAKEN: &str = "the peer has taken nothing of what waits for it for the user timeout";
 const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 
 pub(crate) struct Engine {
@@ -379,7 +381,10 @@ impl Engine {
         let established = relay.as_ref().is_some_and(|relay| relay.established);
         let to = relay.as_ref().and_then(Relay::sought);
         let refused = to.is_some_and(|to| self.stack.resets.contains(&to));
+        let stats = self.stack.endpoint.stats(conn);
+        let timed_out = stats.as_ref().is_some_and(|stats| stats.timed_out);
         let why = match (established, refused) {
+            _ if timed_out => UNTAKEN,
             (true, _) => "the peer has reset the connection, or has not answered for too long",
             (_, true) => "refused: nobody listens there, or something on the way forbids it",
             (_, false) => SILENT,
@@ -393,12 +398,12 @@ impl Engine {
             self.happenings.push(Happening::Unreached { conn, to, refused });
         }
         let moved = relay.map(|relay| relay.moved).unwrap_or_default();
-        let stats = self.stack.endpoint.stats(conn);
         let failed = stats.as_ref().is_none_or(|it| it.state == ConnectionState::Failed);
         let problem = problem.or_else(|| failed.then(|| why.to_owned()));
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
         self.tally.failed += u64::from(problem.is_some());
+        self.tally.timed_out += u64::from(timed_out);
         if let Some(cause) = fallback {
             *self.tally.fallbacks.entry(cause).or_default() += 1;
         }

@@ -47,6 +47,8 @@ pub struct Tally {
     pub accepted: BTreeMap<Opened, u64>,
     /// Those that did not end in order.
     pub failed: u64,
+    /// Those of them whose peer took nothing for the user timeout.
+    pub timed_out: u64,
     /// Those that were refused, as something was short.
     pub refused: BTreeMap<Shortage, u64>,
     /// Those that fell back to plain TCP, by cause.

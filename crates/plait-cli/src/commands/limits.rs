@@ -1,9 +1,10 @@
-//! `--max-connections`, `--memory` and `--connect-timeout`: what bounds the connections of `serve`, `get`
+//! `--max-connections`, `--memory`, `--user-timeout` and `--connect-timeout`: what bounds the connections of `serve`, `get`
 //! and `proxy`.
 
 use crate::failure::Failure;
 use crate::flags::whole;
 use plait_base::Span;
+use plait_core::ConnectionSpec;
 use plait_live::{Client, Limits};
 
 /// Flags of `serve` and `proxy`, which have any number of connections.
@@ -18,17 +19,40 @@ pub(crate) struct LimitFlags {
     /// of this process, has]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
+    /// End a connection whose peer takes nothing for so long although data waits for it: it acknowledges
+    /// none and does not open its window. `off`: never, as long as it answers
+    #[arg(long, value_name = "TIME|off", default_value = "15min", value_parser = user_timeout)]
+    user_timeout: Patience,
 }
 
 const LEAST_MEMORY: u64 = 1 << 20;
+const ENOUGH: &str = "1MiB and more, as 512MB";
+
+const SECOND: Span = Span::from_secs(1);
+const DAY: Span = Span::from_secs(86_400);
+
+/// How long a peer is waited for that takes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Patience(Option<Span>);
+
+fn user_timeout(text: &str) -> Result<Patience, String> {
+    let refuse = |problem: String| Err(format!("{problem}\n  allowed: off, or from 1s to 1440min"));
+    match plait_app::quantity::time(text) {
+        _ if text == "off" => Ok(Patience(None)),
+        Ok(time) if (SECOND..=DAY).contains(&time) => Ok(Patience(Some(time))),
+        Ok(time) if time < SECOND => refuse("a round trip may take longer".to_owned()),
+        Ok(_) => refuse("that is more than a day".to_owned()),
+        Err(error) => refuse(error.to_string()),
+    }
+}
 
 fn memory(text: &str) -> Result<u64, String> {
     match plait_app::quantity::bytes(text) {
         Ok(bytes) if bytes < LEAST_MEMORY => {
-            Err("that is for four connections\n  allowed: 1MiB and more, as 512MB".into())
+            Err(format!("that is for four connections\n  allowed: {ENOUGH}"))
         }
         Ok(bytes) => Ok(bytes),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(format!("{error}\n  allowed: {ENOUGH}")),
     }
 }
 
@@ -56,6 +80,13 @@ impl LimitFlags {
             ));
         }
         Ok(Limits { connections: wanted, memory })
+    }
+}
+
+impl LimitFlags {
+    /// Has connections that are made from this go by them.
+    pub(crate) fn apply(&self, spec: &mut ConnectionSpec) {
+        spec.config.user_timeout = self.user_timeout.0;
     }
 }
 

@@ -41,7 +41,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         if self.spec.config.subflow_windows {
             let window = u64::from(segment.window) << subflow.shake.peer_scale;
-            let held = subflow.exceeds_window(self.mss);
+            let held = subflow.exceeds_window(u64::from(self.mss));
             subflow.standing.edge = subflow.standing.edge.max(ack.saturating_add(window));
             if held {
                 self.scheduling.on_released(subflow.id);
@@ -78,7 +78,7 @@ impl Connection {
 
     #[inline(never)]
     fn on_heard(&mut self, ctx: &mut Context<'_>, index: usize, heard: &Heard<'_>) {
-        let (mss, mut acked) = (self.mss, Acked::default());
+        let (mss, mut acked) = (self.mss(), Acked::default());
         self.with_flows(index, |subflow, flows| {
             subflow.on_ack(ctx.now, heard, flows, mss, &mut acked);
         });

@@ -1,6 +1,7 @@
 //! What the user of a connection sees of it, and asks of it.
 
-use super::{Connection, ConnectionState, Mode, Ration};
+use super::{Connection, ConnectionState, Context, Mode, Ration};
+use plait_base::Time;
 
 impl Connection {
     /// The state as the connection's user sees it.
@@ -21,23 +22,28 @@ impl Connection {
     }
 
     /// Takes `len` pattern bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_pattern(&mut self, ration: Option<Ration>, len: u64) -> u64 {
-        let taken = self.room_for(ration, len);
+    pub(crate) fn write_pattern(&mut self, ctx: &Context<'_>, len: u64) -> u64 {
+        let taken = self.room_for(ctx.ration, len);
         if taken > 0 {
             self.queue.write_pattern(taken);
-            self.scheduling.on_data();
+            self.on_written(ctx.now);
         }
         taken
     }
 
     /// Takes real bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_bytes(&mut self, ration: Option<Ration>, bytes: &[u8]) -> usize {
-        let taken = self.room_for(ration, bytes.len() as u64) as usize;
+    pub(crate) fn write_bytes(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> usize {
+        let taken = self.room_for(ctx.ration, bytes.len() as u64) as usize;
         if taken > 0 {
             self.queue.write_bytes(&bytes[..taken]);
-            self.scheduling.on_data();
+            self.on_written(ctx.now);
         }
         taken
+    }
+
+    fn on_written(&mut self, now: Time) {
+        self.scheduling.on_data();
+        self.arm_patience(now);
     }
 
     /// Where memory is short, the send buffer is no larger than `ration` says.

@@ -8,7 +8,7 @@ use crate::planted::{Planted, planted};
 use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
-use plait_base::{Slim, Span};
+use plait_base::{Slim, Span, Time};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
@@ -31,6 +31,8 @@ pub(crate) struct Closing {
     /// The user is done with the connection; how much of our data was acknowledged when that was
     /// last looked at.
     pub(super) released: Slim<u64>,
+    /// The peer took nothing for too long.
+    pub(super) timed_out: bool,
     /// The user has aborted the connection, and the peer has not confirmed it.
     pub(crate) fast: Option<FastClose>,
 }
@@ -68,8 +70,9 @@ const TIME_WAIT: Span = Span::from_secs(60);
 
 impl Connection {
     /// No more data from this end.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self, now: Time) {
         self.closing.asked = true;
+        self.arm_patience(now);
         self.scheduling.app_blocked = false;
         self.scheduling.wake();
     }

@@ -114,7 +114,7 @@ impl Connection {
         note_stamp(subflow, segment);
         subflow.standing.unmapped = 0;
         let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
-        let due = subflow.rx.accept_next(dsn, len, *ack_unit);
+        let due = subflow.rx.accept_next(dsn, len, u64::from(*ack_unit));
         subflow.note_due(now, due);
         let new = recv.insert(now, dsn, &segment.payload, now, id, &mut |run| {
             log.emit(run.event());

@@ -358,12 +358,13 @@ impl Connection {
     pub(super) fn size_segments(&mut self, index: usize) {
         let config = &self.spec.config;
         let mss = u64::from(self.subflows[index].shake.offer.mss);
-        let left = |room: u64| config.room_for_data(room).min(mss.saturating_sub(room)).max(1);
+        let left =
+            |room: u64| config.room_for_data(room).min(mss.saturating_sub(room)).max(1) as u32;
         let usual = left(config.option_bytes());
         self.mss = if self.plain() { left(Config::PLAIN_OPTIONS) } else { self.mss.min(usual) };
         self.ack_unit = self.ack_unit.min(usual);
         if self.plain() {
-            self.subflows[index].cc.resize(self.mss as u32);
+            self.subflows[index].cc.resize(self.mss);
         }
         self.scheduling.on_subflows_changed();
     }

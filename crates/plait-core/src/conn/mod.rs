@@ -21,6 +21,7 @@ mod holdings;
 mod ingress;
 mod invariants;
 mod joins;
+mod patience;
 mod payload;
 mod priority;
 mod probing;
@@ -67,6 +68,7 @@ use core::net::IpAddr;
 use egress::Rounds;
 use fallback::Fallback;
 use joins::Joins;
+use patience::Patience;
 use plait_base::{PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
 use plait_sched::Scheduler;
@@ -181,12 +183,13 @@ pub(crate) struct Connection {
     recv: Reassembly,
     scheduling: Scheduling,
     closing: Closing,
+    patience: Patience,
     joins: Joins,
     addresses: Addresses,
     /// Payload bytes of a full segment: what our MTU and the peers' MSS leave.
-    mss: u64,
+    mss: u32,
     /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
-    ack_unit: u64,
+    ack_unit: u32,
     /// Challenge ACKs that may still be sent.
     challenges: Challenges,
     /// The peer's joins that may still be taken.
@@ -222,10 +225,11 @@ impl Connection {
                 .tune(spec.config.rcvbuf_first, spec.config.segment_payload()),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
+            patience: Patience::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
-            mss: spec.config.segment_payload(),
-            ack_unit: spec.config.segment_payload(),
+            mss: spec.config.segment_payload() as u32,
+            ack_unit: spec.config.segment_payload() as u32,
             challenges: Challenges::default(),
             admission: Allowance::default(),
             dials: 0,
@@ -333,7 +337,7 @@ impl Connection {
 
     /// Payload bytes of a full segment.
     pub(crate) fn mss(&self) -> u64 {
-        self.mss
+        u64::from(self.mss)
     }
 
     fn plain(&self) -> bool {

@@ -124,7 +124,7 @@ impl Connection {
             self.subflows[index].owes.ack = true;
             return;
         }
-        let unit = self.ack_unit;
+        let unit = u64::from(self.ack_unit);
         let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
         subflow.standing.unmapped = 0;
@@ -165,7 +165,7 @@ impl Connection {
             self.news = true;
             if self.recv.is_tuned(now) {
                 let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
-                self.recv.retune(now, longest.unwrap_or_default(), self.mss);
+                self.recv.retune(now, longest.unwrap_or_default(), u64::from(self.mss));
             }
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.

@@ -12,7 +12,7 @@ impl Connection {
         if !self.is_released() {
             self.closing.released = Slim::some(self.queue.una());
             self.changed = true;
-            self.finish();
+            self.finish(ctx.now);
             self.arm_release(ctx);
         }
     }

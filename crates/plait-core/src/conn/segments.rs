@@ -154,8 +154,7 @@ impl Connection {
         }
         if subflow.shake.offer.sack && subflow.rx.has_sack() {
             // A superpacket is cut into full segments, which have room for as much.
-            let most =
-                if payload.len() > self.spec.config.mtu { self.mss as u32 } else { u32::MAX };
+            let most = if payload.len() > self.spec.config.mtu { self.mss } else { u32::MAX };
             let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len().min(most));
             let room =
                 plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());

@@ -41,6 +41,8 @@ pub(crate) enum Awaited {
     Release,
     /// No subflow is left: until then there must be one.
     LastChance,
+    /// Whether the peer takes anything is looked at.
+    Patience,
 }
 
 impl From<Awaited> for usize {
@@ -289,6 +291,9 @@ impl Connection {
         }
         if self.timers.take_due(Awaited::Release, ctx.now) {
             return self.on_release_timer(ctx);
+        }
+        if self.timers.take_due(Awaited::Patience, ctx.now) && self.is_out_of_patience(ctx.now) {
+            return self.give_up_on_peer(ctx);
         }
         if self.timers.at(Awaited::Address) <= ctx.now {
             self.on_address_timer(ctx);

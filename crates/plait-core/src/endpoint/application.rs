@@ -63,12 +63,12 @@ impl Endpoint {
     /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
     /// n of the pattern). Returns how many the send buffer took.
     pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> u64 {
-        self.with(now, id, |conn, ctx| conn.write_pattern(ctx.ration, len)).unwrap_or(0)
+        self.with(now, id, |conn, ctx| conn.write_pattern(ctx, len)).unwrap_or(0)
     }
 
     /// Writes real bytes. Returns how many the send buffer took.
     pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> usize {
-        self.with(now, id, |conn, ctx| conn.write_bytes(ctx.ration, bytes)).unwrap_or(0)
+        self.with(now, id, |conn, ctx| conn.write_bytes(ctx, bytes)).unwrap_or(0)
     }
 
     /// Reads up to `max` bytes without looking at them. Returns how many there were.
@@ -83,7 +83,7 @@ impl Endpoint {
 
     /// No more data from this end; what was written is still delivered.
     pub fn finish(&mut self, now: Time, id: ConnId) {
-        self.with(now, id, |conn, _| conn.finish());
+        self.with(now, id, |conn, ctx| conn.finish(ctx.now));
     }
 
     /// Ends the connection at once: what was not delivered is lost at both ends. The peer is told

@@ -28,7 +28,7 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = SLOTS;
+    const COUNT: usize = 8;
     /// All timers, in the order in which those due at the same time expire.
     pub(crate) const ALL: [Timer; Timer::COUNT] = [
         Timer::Reorder,
@@ -48,19 +48,19 @@ impl From<Timer> for usize {
     }
 }
 
-/// Kinds of timers, at most.
-const SLOTS: usize = 8;
+/// Kinds of timers that are seldom set, at most.
+const OTHERS: usize = 6;
 /// How many of them are set all the time. The others take memory from the first time on.
 pub(crate) const OFTEN: usize = 4;
 
 /// None is set.
-const NONE: [Time; SLOTS] = [Time::NEVER; SLOTS];
+const NONE: [Time; OTHERS] = [Time::NEVER; OTHERS];
 
-/// Timers of the kinds `K`, at most [`SLOTS`] of them, the first `N` of which are set often.
+/// Timers of the kinds `K`, the first `N` of which are set often, and at most [`OTHERS`] more.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers<K, const N: usize> {
     at: [Time; N],
-    others: Option<Box<[Time; SLOTS]>>,
+    others: Option<Box<[Time; OTHERS]>>,
     /// None of them is earlier.
     earliest: Time,
     kinds: PhantomData<K>,
@@ -74,7 +74,7 @@ impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
     pub(crate) fn set(&mut self, timer: K, at: Time) {
         match self.at.get_mut(timer.into()) {
             Some(slot) => *slot = at,
-            None => self.others.get_or_insert_with(|| Box::new(NONE))[timer.into()] = at,
+            None => self.others.get_or_insert_with(|| Box::new(NONE))[timer.into() - N] = at,
         }
         self.earliest = self.earliest.min(at);
     }
@@ -83,14 +83,14 @@ impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
         if let Some(slot) = self.at.get_mut(timer.into()) {
             *slot = Time::NEVER;
         } else if let Some(others) = &mut self.others {
-            others[timer.into()] = Time::NEVER;
+            others[timer.into() - N] = Time::NEVER;
         }
     }
 
     pub(crate) fn at(&self, timer: K) -> Time {
         match (self.at.get(timer.into()), &self.others) {
             (Some(at), _) => *at,
-            (None, Some(others)) => others[timer.into()],
+            (None, Some(others)) => others[timer.into() - N],
             (None, None) => Time::NEVER,
         }
     }

@@ -18,6 +18,7 @@ mod found;
 mod handshake;
 mod joins;
 mod pacing;
+mod patience;
 mod receiving;
 mod recovery;
 mod silence;

@@ -38,7 +38,7 @@ fn a_closed_window() {
 }
 
 /// A server that has filled a window of two segments, which the peer then closed.
-fn two_segments_of_window(config: Config, full: u32) -> Script {
+pub(crate) fn two_segments_of_window(config: Config, full: u32) -> Script {
     let capable = config.multipath;
     let mut s = Script::server(spec(config, 1, None));
     let syn = s.syn(0).win(2 * full as u16);

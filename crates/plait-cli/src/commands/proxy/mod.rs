@@ -56,7 +56,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let from = origins("--via", &args.via)?;
-    let spec = args.endpoint.spec()?;
+    let mut spec = args.endpoint.spec()?;
+    args.limits.apply(&mut spec);
     let limits = args.limits.limits()?;
     from.check_devices("--via")?;
     if args.endpoint.dry_run {

@@ -160,6 +160,9 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     let name = "plait_connections_failed_total";
     out.family(name, "counter", "Connections that did not end in order.");
     out.sample(name, &[], overview.tally.failed);
+    let name = "plait_connections_timed_out_total";
+    out.family(name, "counter", "Those whose client took nothing for the user timeout.");
+    out.sample(name, &[], overview.tally.timed_out);
     let name = "plait_fallbacks_total";
     out.family(name, "counter", "Connections that fell back to plain TCP, by cause.");
     for (cause, count) in &overview.tally.fallbacks {
@@ -250,6 +253,7 @@ mod tests {
         overview.totals.joined.sent = 17;
         overview.holdings.closing = 18;
         overview.tally.refused.insert(Shortage::Memory, 19);
+        overview.tally.timed_out = 20;
         let ports = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
         let rules = ["otias", "daps", "otias"].map(str::to_owned).to_vec();
         let schedulers = Schedulers { ports, rules };
@@ -262,6 +266,7 @@ mod tests {
             "plait_connections_accepted_total{port=\"80\",scheduler=\"otias\",multipath=\"true\"} 10",
             "plait_connections_accepted_total{port=\"80\",scheduler=\"daps\",multipath=\"true\"} 5",
             "plait_connections_failed_total 0",
+            "plait_connections_timed_out_total 20",
             "plait_sent_bytes_total{subflow=\"joined\"} 17",
             "plait_connections_closing 18",
             "plait_connections_refused_total{shortage=\"connections\"} 0",

@@ -13,6 +13,7 @@ use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use plait_app::Host;
+use plait_core::ConnectionSpec;
 use plait_live::{Choice, Happening, Rules, ServeSettings, Server};
 use rules::Rule;
 use std::collections::BTreeMap;
@@ -163,7 +164,7 @@ impl Args {
     }
 
     fn settings(&self, rules: &[Rule]) -> Result<ServeSettings, Failure> {
-        let spec = self.endpoint.spec()?;
+        let spec = self.spec("--scheduler", &self.endpoint.scheduler)?;
         let to = resolve("--to", &self.to, None)?;
         let family = |address: &IpAddr| address.is_ipv4() == self.listen.is_ipv4();
         let remedy =
@@ -194,11 +195,11 @@ impl Args {
             if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
                 return Err(Failure::Usage(format!("--port: {port} is listened on already")));
             }
-            ports.push((port, self.endpoint.spec_with("--port", scheduler)?));
+            ports.push((port, self.spec("--port", scheduler)?));
         }
         let choice = |rule: &Rule| {
             // What a rule names has been looked at where it stands.
-            let spec = self.endpoint.spec_with("--rules", &rule.scheduler)?;
+            let spec = self.spec("--rules", &rule.scheduler)?;
             Ok(Choice { of: rule.of, spec })
         };
         Ok(ServeSettings {
@@ -211,6 +212,13 @@ impl Args {
             ports,
             choices: rules.iter().map(choice).collect::<Result<_, Failure>>()?,
         })
+    }
+
+    /// What connections with the scheduler that `flag` names are made from.
+    fn spec(&self, flag: &str, scheduler: &str) -> Result<ConnectionSpec, Failure> {
+        let mut spec = self.endpoint.spec_with(flag, scheduler)?;
+        self.limits.apply(&mut spec);
+        Ok(spec)
     }
 
     /// Refuses a service that is this server itself.

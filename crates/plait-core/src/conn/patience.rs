@@ -1,0 +1,84 @@
+//! A peer that takes nothing although data waits for it: the user timeout (RFC 9293 section 3.8.3).
+
+use super::timeouts::Awaited;
+use super::{Connection, Context};
+use alloc::boxed::Box;
+use plait_base::{Span, Time};
+
+/// How often it is looked at within a timeout. Looking compares with what was seen before, so that
+/// acknowledgements need not tell anybody.
+const LOOKS: u64 = 8;
+
+/// What the peer had taken when it last took something, as far as somebody has looked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Taken {
+    since: Time,
+    /// Data that was acknowledged, and the right edge of the window.
+    una: u64,
+    edge: u64,
+}
+
+/// How long the peer has been waited for.
+#[derive(Default, Debug)]
+pub(super) struct Patience {
+    /// While data waits; most connections have no timeout, or are idle.
+    taken: Option<Box<Taken>>,
+}
+
+impl Connection {
+    /// Whether the peer has something to take: data, or our end of it.
+    fn has_to_take(&self) -> bool {
+        let fin_waits = self.closing.asked && !self.closing.fin_acked;
+        (!self.queue.is_drained() || fin_waits) && !self.failed
+    }
+
+    /// What the peer has taken until now.
+    fn taken(&self, since: Time) -> Taken {
+        Taken { since, una: self.queue.una(), edge: self.window.end() }
+    }
+
+    /// Data waits from now on, if none did.
+    pub(super) fn arm_patience(&mut self, now: Time) {
+        let Some(timeout) = self.spec.config.user_timeout else { return };
+        if !self.timers.is_set(Awaited::Patience) {
+            self.patience.taken = Some(Box::new(self.taken(now)));
+            self.look_again(now, timeout);
+        }
+    }
+
+    fn look_again(&mut self, now: Time, timeout: Span) {
+        self.timers.set(Awaited::Patience, now + timeout.over(LOOKS));
+    }
+
+    /// Whether data has waited for too long; otherwise it is looked at again, while any does.
+    pub(super) fn is_out_of_patience(&mut self, now: Time) -> bool {
+        let before = self.patience.taken.take();
+        let (Some(timeout), Some(before)) = (self.spec.config.user_timeout, before) else {
+            return false;
+        };
+        if !self.has_to_take() {
+            return false;
+        }
+        let taken = self.taken(before.since);
+        if taken == *before && now >= before.since + timeout {
+            return true;
+        }
+        let since = if taken == *before { before.since } else { now };
+        self.patience.taken = Some(Box::new(Taken { since, ..taken }));
+        self.look_again(now, timeout);
+        false
+    }
+
+    /// The connection ends at once, and its user is told.
+    pub(super) fn give_up_on_peer(&mut self, ctx: &mut Context<'_>) {
+        self.closing.timed_out = true;
+        self.changed = true;
+        self.news = true;
+        self.abort(ctx);
+    }
+
+    /// Whether that is how it ended.
+    pub(crate) const fn has_run_out_of_patience(&self) -> bool {
+        self.closing.timed_out
+    }
+}

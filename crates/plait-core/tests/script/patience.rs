@@ -1,0 +1,127 @@
+//! The user timeout: a peer that takes nothing although data waits for it.
+
+use crate::harness::{MSS, Script, multipath, plain};
+use crate::segment::{ACK, FIN, want};
+use crate::windows::two_segments_of_window;
+use plait_base::{Span, Time};
+use plait_core::{Config, ConnectionState};
+use plait_wire::Flags;
+
+const TIMEOUT: Span = Span::from_secs(60);
+/// It is looked at eight times in a timeout.
+const LATEST: Span = Span::from_millis(67_500);
+const HOUR: Span = Span::from_secs(3_600);
+
+fn patient(config: Config) -> Config {
+    Config { user_timeout: Some(TIMEOUT), ..config }
+}
+
+/// So much time passes; the peer answers each probe, and keeps its window closed.
+fn answer_probes(s: &mut Script, time: Span) -> usize {
+    let (target, mut answered) = (s.now + time, 0);
+    while s.now < target && s.state() != ConnectionState::Failed {
+        s.until(s.endpoint.poll_timeout().min(target));
+        let probed = s.out.iter().any(|(_, seg, _)| seg.len == 0 && seg.flags == ACK);
+        if probed && s.state() != ConnectionState::Failed {
+            s.lose_all();
+            s.send(s.tx(0).win(0));
+            answered += 1;
+        }
+    }
+    answered
+}
+
+fn timed_out(s: &Script) -> bool {
+    s.endpoint.stats(s.id).unwrap().timed_out
+}
+
+/// R75 (RFC 9293 sections 3.8.3 and 3.8.6.1): a peer that answers every probe of its closed window is
+/// waited for as long as the user says, and for ever where the user says nothing.
+#[test]
+fn a_closed_window_is_not_waited_for_beyond_the_timeout() {
+    for (config, full) in [(plain(), 1_448), (multipath(), MSS)] {
+        let mut s = two_segments_of_window(patient(config.clone()), full);
+        let start = s.now;
+        assert!(answer_probes(&mut s, HOUR) > 3);
+        let ended = s.now.since(start);
+        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, true));
+        assert!(TIMEOUT <= ended && ended <= LATEST, "{ended:?}");
+        let told = &s.out.back().unwrap().1;
+        let fast = told.mptcp.is_some() && !told.flags.has(Flags::RST);
+        assert_eq!((fast, told.flags.has(Flags::RST)), (config.multipath, !config.multipath));
+
+        let mut s = two_segments_of_window(config, full);
+        assert!(answer_probes(&mut s, HOUR) > 10);
+        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Open, false));
+    }
+}
+
+/// R75: whoever takes something now and then is waited for anew each time: a window that opens, or
+/// data that is acknowledged.
+#[test]
+fn a_slow_peer_is_waited_for() {
+    for (config, full) in [(plain(), 1_448), (multipath(), MSS)] {
+        let mut s = two_segments_of_window(patient(config), full);
+        answer_probes(&mut s, Span::from_secs(50));
+        s.lose_all();
+        // Room for all three that are left: two are acknowledged late, and each again in time.
+        s.send(s.tx(0).win(100));
+        assert_eq!(s.out.iter().map(|(_, seg, _)| seg.len).sum::<u32>(), 3 * full);
+        for _ in 0..2 {
+            s.after(50_000);
+            assert_eq!(s.state(), ConnectionState::Open);
+            s.peers.get_mut(&0).unwrap().rcv += full;
+            s.data_rcv += u64::from(full);
+            s.send(s.tx(0).win(100));
+        }
+        let start = s.now;
+        s.until(start + TIMEOUT - Span::from_millis(1));
+        assert_eq!(s.state(), ConnectionState::Open);
+        s.until(start + LATEST);
+        assert!(timed_out(&s));
+    }
+}
+
+/// R75: a connection on which nothing waits has no timeout, whatever waited before.
+#[test]
+fn an_idle_connection_stays() {
+    for config in [plain(), multipath()] {
+        let mut s = Script::open_server(patient(config), 1);
+        s.after(3_600_000);
+        s.write(100);
+        s.after(5);
+        s.ack(0, 101, 100);
+        s.after(3_600_000);
+        assert_eq!(s.state(), ConnectionState::Open);
+        assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
+        // What is written then has all of the time.
+        let start = s.now;
+        s.write(100);
+        s.until(start + TIMEOUT - Span::from_millis(1));
+        assert_eq!(s.state(), ConnectionState::Open);
+        s.until(start + LATEST);
+        assert!(timed_out(&s));
+    }
+}
+
+/// R75: of a peer that is gone nothing is heard: the timeout ends what fifteen retransmissions would
+/// end later. Our end of the data waits as data does.
+#[test]
+fn a_dead_peer_is_given_up_in_time() {
+    for config in [plain(), multipath()] {
+        let mut s = Script::open_server(patient(config), 1);
+        let start = s.now;
+        s.finish();
+        s.until(start + TIMEOUT - Span::from_millis(1));
+        assert_ne!(s.state(), ConnectionState::Failed);
+        s.until(start + LATEST);
+        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, true));
+    }
+    // An end that is acknowledged waits for nothing, though the peer does not end.
+    let mut s = Script::open_server(patient(plain()), 1);
+    s.finish();
+    s.expect(want(0, FIN));
+    s.ack(0, 2, 0);
+    s.after(3_600_000);
+    assert_eq!(s.state(), ConnectionState::Open);
+}
