@@ -30,13 +30,8 @@ demo: ## every scheduler over WiFi and LTE, beside plain TCP on each (SEED=n)
 test: ## format, lints, documentation, floors, every test
 	@tests/run
 
-soak: ## the long versions of the randomised tests (optimised build)
-	@PLAIT_SOAK=1 PLAIT_SEEDS=$${PLAIT_SEEDS:-20000} PROPTEST_CASES=$${PROPTEST_CASES:-20000} \
-	  PLAIT_FUZZ_SECONDS=$${PLAIT_FUZZ_SECONDS:-600} \
-	  cargo test --workspace --profile soak --no-fail-fast
-	@cargo test -p plait-lab --features planted-bugs --test planted --profile soak
-	@cargo test -p plait-wire --features planted-bugs --test fuzz --profile soak
-	@cargo test -p plait-core --features planted-bugs --test fuzz --profile soak
+soak: ## the long versions of the randomised tests, part by part (optimised build; about an hour, PARTS="sched fuzz" for some)
+	@tests/soak
 
 promise: ## docs/promise.md: every scheduler against the best path alone (recorded links: PLAIT_DATA)
 	@cargo build --release --quiet -p plait-cli
