@@ -54,15 +54,24 @@ pub fn weighed<T>(
     Ok(Err(why))
 }
 
-/// The kernel took every packet of plait's, and there were bytes for each. Where it was held up it refused
-/// one once in some hundred runs, and not again since the reason is told.
+/// EAGAIN, ENOMEM and ENOBUFS: the kernel had no room for a packet.
+const NO_ROOM: [i32; 3] = [11, 12, 105];
+
+/// The kernel took every packet of plait's, and there were bytes for each. A TUN device answers before the
+/// packet comes to TCP, so nothing that TCP thinks of one that is late (a number outside the window, an
+/// old stamp) is an answer: it refuses what is malformed (EINVAL), what comes while it is down (EIO), and
+/// what it has no memory for. The last is the machine's affair, where it was also late.
 pub fn none_dropped(counters: &StackCounters, report: &Report) {
-    assert!(!matches!(counters.why, Some(Untaken::Unencodable(_))), "{counters:?}");
     let late = !report.lateness.allows_timing();
-    if late && counters.dropped > 0 {
+    let excused = match counters.why {
+        Some(Untaken::Refused(_, Some(code))) => late && NO_ROOM.contains(&code),
+        Some(_) => false,
+        None => true,
+    };
+    if counters.dropped > 0 {
         eprintln!("dropped: {counters:?}");
     }
-    assert!(counters.dropped == 0 || late && counters.dropped < 5, "{counters:?}");
+    assert!(excused && counters.dropped < 5, "{counters:?}");
 }
 
 /// Every link carried data: `bytes` of it, where no packet was late, and in any case more than
