@@ -33,6 +33,10 @@ pub struct StackCounters {
     pub packets_out: u64,
     /// Bytes of IP.
     pub bytes_out: u64,
+    /// Those of them that are in packets which the device cuts (superpackets).
+    pub bytes_cut: u64,
+    /// Bytes of the longest packet written.
+    pub longest_out: u64,
     /// Packets that hold no segment for us: damaged, of another protocol, for another address.
     pub refused: u64,
     /// Packets that the kernel did not take.
@@ -192,11 +196,11 @@ impl Stack {
             false => codec::encode_headers(&headers, segment, checksum, out),
             true => codec::encode(&headers, segment, checksum, out),
         };
+        let len = codec::encoded_len(&headers, segment) as u64;
+        let cut = if segment.payload.len() > u32::from(cut) { cut } else { 0 };
         let virtio = match offloaded {
             true => {
-                let bytes = segment.payload.len();
-                let cut = if bytes > u32::from(cut) { cut } else { 0 };
-                let header_len = codec::encoded_len(&headers, segment) - bytes as usize;
+                let header_len = len as usize - segment.payload.len() as usize;
                 Virtio::of_tcp(headers.len(), header_len, cut)
             }
             false => Virtio::default(),
@@ -213,11 +217,13 @@ impl Stack {
         self.counters.why = taken.or(self.counters.why);
         if taken.is_none() {
             self.counters.packets_out += 1;
-            self.counters.bytes_out += codec::encoded_len(&headers, segment) as u64;
+            self.counters.bytes_out += len;
+            self.counters.bytes_cut += if cut > 0 { len } else { 0 };
+            self.counters.longest_out = self.counters.longest_out.max(len);
             if self.observed.is_on()
                 && let Some(client) = self.names.client(path)
             {
-                if self.outgoing.len() < codec::encoded_len(&headers, segment) {
+                if (self.outgoing.len() as u64) < len {
                     self.outgoing.extend_from_slice(lent);
                 }
                 virtio.finish_checksum(&mut self.outgoing);
