@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -52,6 +52,7 @@ fn main() {
     trials.push(Trial::test("a_client_that_takes_nothing_is_ended_in_time", untaken));
     trials.push(Trial::test("one_connection_too_many_is_refused", refused));
     trials.push(Trial::test("a_silent_target_is_given_up_in_time", given_up));
+    trials.push(Trial::test("an_own_address_is_reached_by_its_device_or_refused", own_address));
     trials.push(Trial::test("a_device_that_goes_is_named", device_gone));
     let no_nft = Command::new("nft").arg("-v").output().is_err();
     if no_nft {
@@ -810,6 +811,69 @@ fn given_up() -> Result<(), Failed> {
     assert!(said.contains("10.99.0.1:80: no answer"), "{said}");
     // TCP alone tries for minutes.
     assert!((2..30).contains(&took.as_secs()), "{took:?}");
+    Ok(())
+}
+
+/// An address of the host itself: the kernel gives it what is to leave by the device that has it; what is to
+/// leave by others is refused at once, and not dialled until TCP gives up.
+fn own_address() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let own = SocketAddr::new([10, 98, 2, 1].into(), 0);
+    let served = Service::start(&bed.client, own, Speaks::Tcp, 2)?;
+    let to = served.address;
+    let get = |from: &str| -> std::io::Result<Output> {
+        let mut get = Command::new(PLAIT)
+            .args(["get", &to.to_string(), "--from", from])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        // Who is refused at once does not read it.
+        let _ = get.stdin.take().unwrap().write_all(b"get 1000\n");
+        get.wait_with_output()
+    };
+    let output = bed.client.within(|| get("10.98.2.77@c1"))??;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.as_str()), (Some(0), ""));
+    assert_eq!(output.stdout, kernel::pattern(1000));
+    let start = Instant::now();
+    let output = bed.client.within(|| get("10.98.1.77@c0"))??;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("this host has it, on no device of --from"), "{said}");
+    let socks = SocketAddr::new([127, 0, 0, 1].into(), 1080);
+    for (via, expected) in [("10.98.1.77@c0", 4), ("10.98.2.77@c1", 0)] {
+        let mut proxy = bed.client.within(|| {
+            Command::new(PLAIT)
+                .args(["proxy", "--socks", &socks.to_string(), "--via", via])
+                .stderr(Stdio::piped())
+                .spawn()
+                .map(Running)
+        })??;
+        let mut log = BufReader::new(proxy.stderr.take().unwrap());
+        log.read_line(&mut String::new())?;
+        let (mut stream, code) = bed.client.within(|| by_socks(socks, to, false))??;
+        assert_eq!(code, expected, "{via}");
+        if code == 0 {
+            stream.write_all(b"get 1000\n")?;
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes)?;
+            assert_eq!(bytes, kernel::pattern(1000));
+        } else {
+            let mut line = String::new();
+            log.read_line(&mut line)?;
+            let told =
+                format!("event=unreached to={to} problem=\"this host has it, on no device of");
+            assert!(line.starts_with(&told), "{line}");
+        }
+        drop(stream);
+        // It ends in order: the service hears of the end.
+        net::run(&format!("kill -TERM {}", proxy.id()));
+        proxy.wait()?;
+    }
+    // TCP gives up after two minutes.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    served.join();
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! Everything that is created here hangs on a file descriptor of the process: devices are not
 //! persistent, and their routes go with them. So nothing is left behind, however the process ends.
 
+mod addresses;
 mod capabilities;
 mod choice;
 mod clock;
@@ -33,6 +34,7 @@ mod stack;
 mod virtio;
 mod ways;
 
+pub use addresses::has_address;
 pub use capabilities::{Capabilities, drop_capabilities};
 pub use choice::{Choice, Match, Prefix};
 pub use clock::Clock;

@@ -7,7 +7,7 @@ use crate::export::live::LiveFiles;
 use crate::failure::{Failure, unknown};
 use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Origin, Rules, Signals, Wish};
+use plait_live::{Origin, Rules, Signals, Wish, has_address};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -246,6 +246,22 @@ pub(crate) fn own(flag: &str, address: IpAddr) -> Result<(), Failure> {
         None if is_own(address) == Some(false) => refuse("no device of this host has it"),
         None => Ok(()),
     }
+}
+
+/// Why an address that this host has is not reached from these origins of `flag`, if so. The host gives
+/// itself what follows its routes, and what is to leave by the device that has the address; by another
+/// device it leaves, and whoever answers answers somebody else.
+pub(crate) fn astray(flag: &str, to: IpAddr, from: &[Origin]) -> Option<String> {
+    if is_own(to) != Some(true) {
+        return None;
+    }
+    let mut family = from.iter().filter(|it| it.address.is_ipv4() == to.is_ipv4()).peekable();
+    let leads_there = |it: &Origin| match &it.device {
+        Some(device) => has_address(device, to).unwrap_or(true),
+        None => true,
+    };
+    (family.peek().is_some() && !family.any(leads_there))
+        .then(|| format!("this host has it, on no device of {flag}: no answer would come back"))
 }
 
 /// Refuses an address that the kernel of this host has: it answers there itself, and plait would hear

@@ -74,6 +74,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let spec = args.endpoint.spec()?;
     check_writable("--output", args.output.as_deref())?;
     from.check_devices("--from")?;
+    if let Some(problem) = endpoint::astray("--from", to.ip(), &from.all) {
+        let remedy = "ask without plait, or from the device that has it; see them: ip addr";
+        let authority = &target.authority;
+        return Err(Failure::Usage(format!("the target: `{authority}`: {problem}\n  {remedy}")));
+    }
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }

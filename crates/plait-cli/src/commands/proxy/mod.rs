@@ -3,7 +3,7 @@
 mod socks;
 
 use crate::commands::address::{address_and_port, not_dialled};
-use crate::commands::endpoint::{EndpointFlags, ended, origins, stop_on_signal};
+use crate::commands::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
 use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
@@ -66,8 +66,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
-    let families =
-        [true, false].map(|v4| from.all.iter().any(|it: &Origin| it.address.is_ipv4() == v4));
+    let via = from.all.clone();
     let hiding = from.hide("--via")?;
     let device = args.endpoint.device.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if let Some(files) = &files {
         client.observe(Box::new(files.clone()));
     }
-    listen(listener, client.dialler(), families, console);
+    listen(listener, client.dialler(), via, console);
     console.remark(1, &format!("listening on {}", args.socks));
     let served = client.serve(|happening: &Happening| {
         use Happening::{Device, TurnedAway, Unreached};
@@ -93,10 +92,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Hears programs out, each on a thread of its own, and has their connections made. `families` tells
-/// whether there are addresses of IPv4 and of IPv6 to dial from.
-fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2], console: Console) {
-    let guests = Arc::new(());
+/// Hears programs out, each on a thread of its own, and has their connections made, from `via`.
+fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Console) {
+    let (guests, via) = (Arc::new(()), Arc::<[Origin]>::from(via));
     thread::spawn(move || {
         let mut refused = 0_u64;
         for stream in listener.incoming().flatten() {
@@ -108,10 +106,10 @@ fn listen(listener: TcpListener, dialler: Dialler, families: [bool; 2], console:
                 }
                 continue;
             }
-            let (guest, dialler) = (Arc::clone(&guests), dialler.clone());
+            let (guest, dialler, via) = (Arc::clone(&guests), dialler.clone(), Arc::clone(&via));
             thread::spawn(move || {
                 // Who does not speak SOCKS, or goes away, is not told anything.
-                let _ = hear(stream, &dialler, families, console);
+                let _ = hear(stream, &dialler, &via, console);
                 drop(guest);
             });
         }
@@ -128,20 +126,20 @@ fn turned_away(count: u64) -> String {
 fn hear(
     mut stream: TcpStream,
     dialler: &Dialler,
-    families: [bool; 2],
+    via: &[Origin],
     console: Console,
 ) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
-    let wanted = |to: &SocketAddr| families[usize::from(to.is_ipv6())];
+    let wanted = |to: &SocketAddr| via.iter().any(|it| it.address.is_ipv4() == to.is_ipv4());
     let asked = socks::request(&mut stream, wanted)?;
-    let asked = asked.and_then(|to| match not_dialled(to.ip()) {
-        Some(problem) => {
-            console.remark(1, &format!("event=unreached to={to} problem={problem:?}"));
-            Err(Reply::NotAllowed)
-        }
-        None => Ok(to),
+    let asked = asked.and_then(|to| {
+        let refused = not_dialled(to.ip()).map(|problem| (problem, Reply::NotAllowed));
+        let lost = || Some((astray("--via", to.ip(), via)?, Reply::HostUnreachable));
+        let Some((problem, reply)) = refused.or_else(lost) else { return Ok(to) };
+        console.remark(1, &format!("event=unreached to={to} problem={problem:?}"));
+        Err(reply)
     });
     match asked {
         Ok(to) => {

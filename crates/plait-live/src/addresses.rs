@@ -1,0 +1,77 @@
+//! The addresses of this host's devices, as the kernel tells over netlink.
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use rustix::net::{AddressFamily as Family, SocketType, netdevice::name_to_index, socket};
+use std::io;
+use std::net::IpAddr;
+
+/// Whether a device of this host, in the namespace of the calling thread, has an address. It needs no
+/// capability.
+///
+/// # Errors
+/// Where there is no such device, or the kernel does not tell.
+pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
+    let any = socket(Family::INET, SocketType::DGRAM, None)?;
+    let index = name_to_index(&any, device)?;
+    let mut found = false;
+    each_address(address.is_ipv4(), |message| {
+        let is_it = |attribute: &AddressAttribute| match attribute {
+            AddressAttribute::Local(own) => *own == address,
+            // That of the other end, where there is a local one beside it.
+            AddressAttribute::Address(own) => address.is_ipv6() && *own == address,
+            _ => false,
+        };
+        found |= message.header.index == index && message.attributes.iter().any(is_it);
+    })?;
+    Ok(found)
+}
+
+/// Calls `f` with each address of a family.
+fn each_address(v4: bool, mut f: impl FnMut(&AddressMessage)) -> io::Result<()> {
+    let mut asked = AddressMessage::default();
+    asked.header.family = if v4 { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetAddress(asked));
+    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&bytes, 0)?;
+    loop {
+        let (answers, _) = socket.recv_from_full()?;
+        let mut rest = &answers[..];
+        while !rest.is_empty() {
+            let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+            match answer.payload {
+                NetlinkPayload::Done(_) => return Ok(()),
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewAddress(message)) => {
+                    f(&message);
+                }
+                _ => {}
+            }
+            // Each begins at a multiple of four.
+            let len = (answer.header.length as usize).next_multiple_of(4).max(4);
+            rest = rest.get(len..).unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv6Addr;
+
+    #[test]
+    fn the_loopback_device_has_its_addresses_and_no_others() {
+        assert!(has_address("lo", [127, 0, 0, 1].into()).unwrap());
+        assert!(!has_address("lo", [192, 0, 2, 1].into()).unwrap());
+        assert!(!has_address("lo", Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()).unwrap());
+        assert!(has_address("nosuchdevice", [127, 0, 0, 1].into()).is_err());
+    }
+}
