@@ -73,6 +73,8 @@ impl ScenarioFlags {
              edit=PERCENT       a middlebox changes a byte and repairs the TCP checksum\n\
              strip=WHAT[@TIME]  a middlebox takes MPTCP options off: syn, synack, ack (the third),\n\
              \u{20}                  first (data), data or all; @TIME from then on, or @FROM..TO\n\
+             mtu=BYTES          longest packet that gets through, either way; longer ones vanish;\n\
+             \u{20}                  steps 1500@0s/1280@2s\n\
              down=FROM..TO      an outage, repeatable; `down=1s..` for ever\n\
              gone=FROM..TO      the client\u{2019}s address goes away and comes back, and its host\n\
              \u{20}                  knows (REMOVE_ADDR), repeatable\n\

@@ -34,6 +34,7 @@ const KEYS: &[&str] = &[
     "corrupt",
     "edit",
     "strip",
+    "mtu",
     "nic",
 ];
 

@@ -36,6 +36,9 @@ pub struct LinkConfig {
     pub corrupt: Chance,
     /// What others send through the queue, where it is a drop-tail queue.
     pub cross: Vec<CrossTraffic>,
+    /// The longest packet in bytes that gets through, each from its time on, until the next one's;
+    /// before the first any does. A longer one vanishes, and nobody is told.
+    pub mtu: Vec<(Time, u32)>,
     /// Outages `[from, to)`, in any order; [`Time::NEVER`] as the end means for ever.
     pub outages: Vec<(Time, Time)>,
     /// From here on nothing is lost at random, held back, doubled or damaged any more;
@@ -114,6 +117,7 @@ impl LinkConfig {
             duplicate: Chance::NEVER,
             corrupt: Chance::NEVER,
             cross: Vec::new(),
+            mtu: Vec::new(),
             outages: Vec::new(),
             heals: Time::NEVER,
         }

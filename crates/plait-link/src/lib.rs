@@ -1,6 +1,6 @@
 //! Floor 1: one direction of a path.
 //!
-//! A packet that is offered to a [`Link`] meets, in this order: an outage, loss (random or in
+//! A packet that is offered to a [`Link`] meets, in this order: an outage, the largest packet, loss (random or in
 //! bursts), a queue, a transmitter with a fixed, stepped or recorded rate, and the propagation
 //! delay with its jitter, reordering, duplication and damage. [`CrossTraffic`] of others takes places in the queue. What a packet carries is no concern
 //! of the link: it sees when the packet is offered and how many bytes it has, and returns its
@@ -23,6 +23,7 @@ mod fault;
 mod host;
 mod link;
 mod loss;
+mod mtu;
 mod outage;
 mod queue;
 mod schedule;

@@ -8,6 +8,7 @@ use crate::cross::Cross;
 use crate::delay::Delays;
 use crate::fault::Faults;
 use crate::loss::{LossModel, Losses};
+use crate::mtu::Mtus;
 use crate::outage::Outages;
 use crate::queue::{Backlog, Limit};
 use crate::{Aqm, LinkConfig, Service};
@@ -32,6 +33,7 @@ pub struct Link {
     /// Takes the place of the backlog where the queue is managed.
     managed: Option<Box<ManagedQueue>>,
     outages: Outages,
+    mtus: Mtus,
     losses: Losses,
     /// That of what departs now.
     delay: Span,
@@ -50,8 +52,8 @@ pub struct Link {
     cross_next: Time,
     /// The end of losses and faults.
     heals: Time,
-    /// Nothing befalls packets but that they wait, or find no room: no outage, no loss, no fault, no
-    /// managed queue, no cross traffic, and one delay for all.
+    /// Nothing befalls packets but that they wait, or find no room: no outage, no largest packet, no
+    /// loss, no fault, no managed queue, no cross traffic, and one delay for all.
     plain: bool,
     /// Of what [`Link::try_pass`] took: delivered as well as offered, and counted in `counters` as neither.
     passed_packets: u64,
@@ -104,6 +106,8 @@ pub enum DropCause {
     Aqm,
     /// The link was down when the packet was offered, or would be when it departed.
     Outage,
+    /// It was longer than the link takes ([`LinkConfig::mtu`]).
+    Mtu,
     /// It arrived, but damaged. No link says so: it is the receiving host that drops the packet.
     Corrupt,
 }
@@ -137,13 +141,16 @@ pub struct LinkCounters {
     pub dropped_aqm: u64,
     /// Packets lost in an outage.
     pub dropped_outage: u64,
+    /// Packets longer than the link takes.
+    pub dropped_mtu: u64,
 }
 
 impl LinkCounters {
     /// Packets dropped for any cause.
     #[must_use]
     pub const fn dropped_packets(&self) -> u64 {
-        self.dropped_loss + self.dropped_queue + self.dropped_aqm + self.dropped_outage
+        let unmanaged = self.dropped_loss + self.dropped_queue + self.dropped_outage;
+        unmanaged + self.dropped_aqm + self.dropped_mtu
     }
 }
 
@@ -171,10 +178,12 @@ impl Link {
             Aqm::Codel { .. } => None,
         };
         let outages = Outages::new(&config.outages);
+        let mtus = Mtus::new(&config.mtu);
         let faults = Faults::new(config, stream).map(Box::new);
         let uneven = config.jitter > Span::ZERO || !config.delay_steps.is_empty();
         let plain = config.loss == LossModel::NEVER
             && outages.is_empty()
+            && mtus.is_empty()
             && (faults.is_none() && managed.is_none() && cross.is_none() && !uneven);
         Link {
             service: Service::new(&config.rate),
@@ -182,6 +191,7 @@ impl Link {
             limit,
             managed,
             outages,
+            mtus,
             losses: Losses::new(config.loss, stream("loss")),
             delay: config.delay,
             delays: Delays::new(&config.delay_steps).map(Box::new),
@@ -213,6 +223,10 @@ impl Link {
         if self.outages.hit_offer(at) {
             self.counters.dropped_outage += 1;
             return Fate::Drop(DropCause::Outage);
+        }
+        if !self.mtus.admits(at, size) {
+            self.counters.dropped_mtu += 1;
+            return Fate::Drop(DropCause::Mtu);
         }
         if self.losses.hit() && at < self.heals {
             self.counters.dropped_loss += 1;
@@ -273,9 +287,9 @@ impl Link {
         let Some(cross) = &mut self.cross else { return };
         while cross.next() <= at {
             let (backlog, limit) = (&mut self.backlog, self.limit);
-            let (service, outages) = (&mut self.service, &mut self.outages);
+            let (service, outages, mtus) = (&mut self.service, &mut self.outages, &mut self.mtus);
             cross.take(|at, size| {
-                if outages.hit_offer(at) {
+                if outages.hit_offer(at) || !mtus.admits(at, size) {
                     return false;
                 }
                 backlog.drain(at);

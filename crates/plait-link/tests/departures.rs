@@ -281,6 +281,29 @@ fn an_outage_takes_what_is_offered_and_what_departs_in_it() {
     assert_eq!(link.counters().dropped_outage, 5);
 }
 
+/// A packet longer than the path takes is gone before it meets the queue; that of others too.
+#[test]
+fn what_is_too_long_vanishes() {
+    let steps = vec![(Time::ZERO, 1_400), (ms(10), 600), (ms(20), 1_500)];
+    let mut link = link(fixed(25_000_000), |config| config.mtu = steps.clone());
+    assert_eq!(departs(link.offer(Time::ZERO, 1_401)), Err(DropCause::Mtu));
+    assert_eq!(link.queued_bytes(Time::ZERO), 0);
+    assert_eq!(departs(link.offer(Time::ZERO, 1_400)), Ok(us(448)));
+    assert_eq!(departs(link.offer(ms(10), 601)), Err(DropCause::Mtu));
+    assert_eq!(departs(link.offer(ms(10), 600)), Ok(us(10_192)));
+    assert_eq!(departs(link.offer(ms(20), 1_500)), Ok(us(20_480)));
+    assert_eq!((link.counters().dropped_mtu, link.counters().dropped_packets()), (2, 2));
+    assert_eq!(link.counters().offered_packets, 5);
+    let mut config = LinkConfig::new(fixed(25_000_000), Span::ZERO);
+    let rate = Rate::from_bps(3_000_000);
+    config.cross = vec![CrossTraffic { rate, size: 1_000, arrivals: Arrivals::Poisson }];
+    config.mtu = vec![(Time::ZERO, 1_000), (ms(500), 999)];
+    let mut link = Link::new(&config, 1, &["a"]);
+    let before = link.cross_bytes(ms(500));
+    assert!(before[0] > 100_000);
+    assert_eq!(link.cross_bytes(ms(5_000)), before);
+}
+
 #[test]
 fn what_departs_in_an_outage_still_takes_its_time() {
     let mut link = link(fixed(25_000_000), |config| config.outages = vec![(us(400), us(500))]);

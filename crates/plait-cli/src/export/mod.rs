@@ -57,6 +57,7 @@ fn drop_word(cause: DropCause) -> &'static str {
         DropCause::Loss => "loss",
         DropCause::Queue => "queue",
         DropCause::Outage => "outage",
+        DropCause::Mtu => "mtu",
         DropCause::Corrupt => "corrupt",
         DropCause::Aqm => "aqm",
     }

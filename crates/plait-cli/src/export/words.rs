@@ -153,6 +153,7 @@ pub(super) enum Drop {
     Queue,
     Aqm,
     Outage,
+    Mtu,
     Corrupt,
 }
 
@@ -163,6 +164,7 @@ impl From<DropCause> for Drop {
             DropCause::Queue => Drop::Queue,
             DropCause::Aqm => Drop::Aqm,
             DropCause::Outage => Drop::Outage,
+            DropCause::Mtu => Drop::Mtu,
             DropCause::Corrupt => Drop::Corrupt,
         }
     }

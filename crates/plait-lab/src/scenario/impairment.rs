@@ -1,8 +1,8 @@
 //! What a path does to packets beside its rate and delay: loss in bursts, queue management,
-//! reordering, middleboxes. Each has a text that reads back.
+//! reordering, the largest packet, middleboxes. Each has a text that reads back.
 
 use super::draft::Given;
-use super::path_parse::outage;
+use super::path_parse::{outage, steps_of};
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity::{self, Percent, QuantityError};
 use plait_base::{Chance, Span, Time};
@@ -13,6 +13,9 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 
 /// Longest that CoDel may wait, and that a packet may be held back.
 const LONGEST: Span = Span::from_secs(600);
+
+/// Every link of the Internet takes packets of this many bytes (RFC 791).
+const SMALLEST_MTU: u32 = 68;
 
 /// Values with parameters of their own: the key of the path, how its value starts, and the names
 /// that go on with it after a comma.
@@ -116,6 +119,29 @@ pub(super) fn reorder(given: &Given) -> Result<Reorder> {
 /// As [`reorder`] reads it.
 pub(super) fn reorder_text(reorder: Reorder) -> String {
     format!("{}:{}", Percent(reorder.chance), reorder.by)
+}
+
+/// `1280`, or `1500@0s/1280@2s`.
+pub(super) fn mtu(given: &Given) -> Result<Vec<(Time, u32)>> {
+    let bytes = |text: &str| {
+        let most = text.trim().parse::<u32>().ok();
+        most.filter(|most| (SMALLEST_MTU..=65_535).contains(most)).ok_or_else(|| {
+            given.error(Fault::Invalid, "not a largest packet").allow("bytes, from 68 to 65535")
+        })
+    };
+    if !given.text.contains(['@', '/']) {
+        return Ok(vec![(Time::ZERO, bytes(&given.text)?)]);
+    }
+    steps_of(given, "1500@0s/1280@2s", bytes)
+}
+
+/// As [`mtu`] reads it.
+pub(super) fn mtu_text(steps: &[(Time, u32)]) -> String {
+    if let [(Time::ZERO, most)] = steps {
+        return most.to_string();
+    }
+    let step = |(at, most): &(Time, u32)| format!("{most}@{}", at.since(Time::ZERO));
+    steps.iter().map(step).collect::<Vec<_>>().join("/")
 }
 
 /// `WHAT`, `WHAT@TIME` or `WHAT@FROM..TO`.

@@ -1,7 +1,7 @@
 //! A path of a scenario: what was said about it, and the links that it becomes.
 
 use super::delay::Delay;
-use super::impairment::{aqm_text, loss_text, reorder_text, strip_text};
+use super::impairment::{aqm_text, loss_text, mtu_text, reorder_text, strip_text};
 use super::profile::{Profile, Wander};
 use super::redraw::Redraw;
 use crate::report::PathReport;
@@ -96,6 +96,8 @@ pub struct Path {
     pub duplicate: Chance,
     /// Chance of a packet to arrive damaged, each way.
     pub corrupt: Chance,
+    /// Longest packet in bytes that gets through, each way, from each time on; empty for no limit.
+    pub mtu: Vec<(Time, u32)>,
     /// Outages `[from, to)` of both directions; [`Time::NEVER`] is for ever.
     pub outages: Vec<(Time, Time)>,
     /// Times `[from, to)` in which the client has no address on the path, and knows it; apart from
@@ -144,6 +146,7 @@ impl Path {
                 corrupt: self.corrupt,
                 cross: Vec::new(),
                 heals: Time::NEVER,
+                mtu: self.mtu.clone(),
                 outages: self.outages.clone(),
             }
         };
@@ -280,6 +283,9 @@ impl Path {
             }
         }
         fields.extend(self.middlebox.strip.map(|strip| ("strip", strip_text(strip))));
+        if !self.mtu.is_empty() {
+            fields.push(("mtu", mtu_text(&self.mtu)));
+        }
         fields.extend(self.outages.iter().map(|span| ("down", span_text(*span))));
         fields.extend(self.gone.iter().map(|span| ("gone", span_text(*span))));
         if let Some(nic) = self.nic {
@@ -348,6 +354,7 @@ impl Path {
             reorder: Reorder::default(),
             duplicate: Chance::NEVER,
             corrupt: Chance::NEVER,
+            mtu: Vec::new(),
             outages: Vec::new(),
             gone: Vec::new(),
             nic: None,

@@ -34,6 +34,7 @@ pub const PATH_KEYS: &[&str] = &[
     "corrupt",
     "edit",
     "strip",
+    "mtu",
     "down",
     "gone",
     "nic",
@@ -157,6 +158,9 @@ fn fill(
     }
     if let Some(given) = draft.field("corrupt") {
         path.corrupt = chance(given)?;
+    }
+    if let Some(given) = draft.field("mtu") {
+        path.mtu = impairment::mtu(given)?;
     }
     for given in draft.fields("down") {
         path.outages.push(outage(given)?);

@@ -36,11 +36,12 @@ fn any_path() -> impl Strategy<Value = String> {
             "strip=data@2s..3s",
             "via=cell",
             "loss_up=ge:p=1%,r=30%,bad=50%,good=0.1%",
+            "mtu=1500@0s/1280@2s",
             "down=1s..2s,down=3s..",
             "gone=1s..2s,gone=3s..",
             "loss=0%",
         ],
-        0..15,
+        0..16,
     );
     let profile = prop::sample::select(PROFILES.iter().map(|it| it.name).collect::<Vec<_>>());
     prop_oneof![

@@ -29,7 +29,8 @@ fn an_odd_round_trip_is_split_without_loss() {
 fn every_key_is_understood() {
     let it = path(
         "a:rtt=40ms,rate_down=10mbit@0s/4mbit@20s,rate_up=2mbit,queue=100pkt,loss=1%,loss_up=0.5%,\
-         jitter=2ms,down=1s..3s,down=9s..,gone=4s..5s,gone=6s..,nic=inf,backup,aqm=droptail",
+         jitter=2ms,down=1s..3s,down=9s..,gone=4s..5s,gone=6s..,nic=inf,backup,aqm=droptail,\
+         mtu=1500@0s/1280@2s",
     );
     let links = it.links(false, 1);
     assert!(matches!(&links.link.down.rate, RateSource::Steps(steps) if steps.len() == 2));
@@ -39,6 +40,11 @@ fn every_key_is_understood() {
     assert_eq!(links.link.up.jitter, Span::from_millis(2));
     let second = |n| Time::ZERO + Span::from_secs(n);
     assert_eq!(links.link.up.outages, [(second(1), second(3)), (second(9), Time::NEVER)]);
+    assert_eq!(links.link.up.mtu, [(second(0), 1_500), (second(2), 1_280)]);
+    assert_eq!(
+        path("a:rtt=1ms,rate=1mbit,mtu=600").links(true, 1).link.down.mtu,
+        [(second(0), 600)]
+    );
     assert_eq!(it.gone, [(second(4), second(5)), (second(6), Time::NEVER)]);
     assert!(links.nic.is_infinite() && links.backup && it.is_random(false));
 }
@@ -137,6 +143,9 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,trace=bad.down", "3"),
         ("a:rtt=1ms,rate=1mbit,offset=random", "no trace"),
         ("a:rtt=1ms,rate=1mbit,queue=50", "no unit"),
+        ("a:rtt=1ms,rate=1mbit,mtu=67", "from 68 to 65535"),
+        ("a:rtt=1ms,rate=1mbit,mtu=1500B", "from 68 to 65535"),
+        ("a:rtt=1ms,rate=1mbit,mtu=1500@1s/1280@2s", "the first step is not at 0s"),
         ("a:rtt=1ms,rate=1mbit,down=3s..1s", "ends before it begins"),
         ("a:rtt=1ms,rate=1mbit,down=3s", "not a span of time"),
         ("a:rtt=1ms,rate=1mbit,gone=1s..3s,gone=2s..4s", "gone then already"),
