@@ -41,6 +41,7 @@ const RUNS: &[(&str, &str)] = &[
     ("played", "--path a:rtt=40ms,rate=0.2mbit --workload video:paper,start=5s,for=40s"),
     ("page", "--path a:rtt=40ms,rate=8mbit --workload web:google"),
     ("broken", "--path a:rtt=10ms,rate=8mbit,down=200ms.. --workload download:1MB"),
+    ("narrow", "--path a:rtt=10ms,rate=8mbit,mtu=1500@0s/1280@200ms --workload download:1MB"),
 ];
 /// What no run says: no scheduler of `plait list` lowers a limit, and only the apps of `plait swarm`
 /// read real bytes.

@@ -167,6 +167,9 @@ pub struct Config {
     /// Take a reduction of the window back when what counted as lost proves to have been late
     /// (D-SACK, Eifel detection, F-RTO).
     pub undo: bool,
+    /// Find out by timeouts that a path lets short packets through and long ones not, and send shorter
+    /// ones (RFC 4821 section 7.7, RFC 8899 section 4.3).
+    pub black_holes: bool,
     /// Send nothing beyond the window that the peer told on a subflow: stock kernels refuse it, beside
     /// what is beyond the shared one (RFC 8684 section 3.3.4). Between plait's own ends the shared
     /// window says it all.
@@ -195,6 +198,12 @@ impl Config {
 
     /// What an IP packet carries beside the longest headers.
     pub const SUPERPACKET: u32 = 0xffff - 40 - 60;
+
+    /// IP packet in bytes that passes nearly everywhere (BASE_PLPMTU of RFC 8899 section 5.1.2), counted
+    /// with the headers of IPv4.
+    pub const BASE_PACKET: u32 = 1_200;
+    /// IP packet in bytes that every host takes (RFC 791); smaller ones are not tried.
+    pub const LEAST_PACKET: u32 = 576;
 
     /// Bytes of options on a data segment of plain TCP: timestamps and their padding.
     pub(crate) const PLAIN_OPTIONS: u64 = 12;
@@ -274,6 +283,7 @@ impl Default for Config {
             prr: Prr::default(),
             probe: Some(Config::PROBE),
             undo: true,
+            black_holes: true,
             subflow_windows: false,
             offsets: StartOffsets::default(),
         }

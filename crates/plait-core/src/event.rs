@@ -182,6 +182,16 @@ pub enum Event {
     },
     /// The connection fell back to plain TCP.
     Fallback(FallbackCause),
+    /// Segments of the connection are shorter from here on, for the path of a subflow lets no longer
+    /// ones through.
+    SegmentSize {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Payload bytes of a full segment.
+        bytes: u64,
+        /// How that is known.
+        cause: SizeCause,
+    },
     /// A subflow's congestion window was lowered after an idle time.
     IdleReset {
         /// The subflow.
@@ -219,6 +229,15 @@ impl Event {
                 | Event::IdleReset { .. }
         )
     }
+}
+
+/// How it is known that a path lets no longer packets through.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SizeCause {
+    /// Long segments vanish while short ones arrive (RFC 8899 section 4.3).
+    BlackHole,
+    /// A router said so (RFC 1191, RFC 8201).
+    TooBig,
 }
 
 /// Why a congestion window changed.

@@ -25,7 +25,7 @@ pub use conn::{
     SchedulerFactory, Transmit,
 };
 pub use endpoint::{Endpoint, Holdings};
-pub use event::{Block, Carry, Detail, Event, WindowCause};
+pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
 /// Whether bugs can be switched on in this build. They cannot be in anything that ships.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 

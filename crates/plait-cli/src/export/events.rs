@@ -2,7 +2,7 @@
 
 use super::weighed::{Assigned, Considered, Weighed};
 use super::words::{
-    Block, Carry, Drop, FallbackCause, HostWord, OptionWord, Way, WindowCause, reasons,
+    Block, Carry, Drop, FallbackCause, HostWord, OptionWord, SizeCause, Way, WindowCause, reasons,
 };
 use crate::failure::Failure;
 use plait_app::provenance::{Foretold, Regret};
@@ -158,6 +158,11 @@ enum What<'a> {
     },
     Fallback {
         cause: FallbackCause,
+    },
+    SegmentSize {
+        subflow: u8,
+        payload_bytes: u64,
+        cause: SizeCause,
     },
     IdleReset {
         subflow: u8,
@@ -414,6 +419,9 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
             What::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
         }
         Event::Fallback(cause) => What::Fallback { cause: cause.into() },
+        Event::SegmentSize { subflow, bytes, cause } => {
+            What::SegmentSize { subflow: subflow.0, payload_bytes: bytes, cause: cause.into() }
+        }
         Event::IdleReset { subflow, before, after } => {
             What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
         }

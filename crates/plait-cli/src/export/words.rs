@@ -145,6 +145,23 @@ impl From<plait_core::WindowCause> for WindowCause {
     }
 }
 
+/// How it is known that a path lets no longer packets through.
+#[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SizeCause {
+    BlackHole,
+    TooBig,
+}
+
+impl From<plait_core::SizeCause> for SizeCause {
+    fn from(cause: plait_core::SizeCause) -> SizeCause {
+        match cause {
+            plait_core::SizeCause::BlackHole => SizeCause::BlackHole,
+            plait_core::SizeCause::TooBig => SizeCause::TooBig,
+        }
+    }
+}
+
 /// Why a path dropped a segment.
 #[derive(Serialize, JsonSchema, Clone, Copy, Debug)]
 #[serde(rename_all = "kebab-case")]

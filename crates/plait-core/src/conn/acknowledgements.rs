@@ -113,7 +113,11 @@ impl Connection {
             }
         }
         if acked.undone == Some(true) {
+            self.subflows[index].forget_suspicion();
             self.withdraw_reinjections(index);
+        }
+        if acked.longest > 0 {
+            self.on_size_passed(ctx, index, acked.longest);
         }
         self.continue_frto(index);
         let subflow = &mut self.subflows[index];

@@ -361,7 +361,10 @@ impl Connection {
         let left =
             |room: u64| config.room_for_data(room).min(mss.saturating_sub(room)).max(1) as u32;
         let usual = left(config.option_bytes());
-        self.mss = if self.plain() { left(Config::PLAIN_OPTIONS) } else { self.mss.min(usual) };
+        self.mss = match self.plain() && !self.narrowed {
+            true => left(Config::PLAIN_OPTIONS),
+            false => self.mss.min(usual),
+        };
         self.ack_unit = self.ack_unit.min(usual);
         if self.plain() {
             self.subflows[index].cc.resize(self.mss);

@@ -33,6 +33,7 @@ mod rest;
 mod restart;
 mod scheduling;
 mod segments;
+mod sizing;
 mod superpackets;
 mod timeouts;
 mod views;
@@ -186,7 +187,7 @@ pub(crate) struct Connection {
     patience: Patience,
     joins: Joins,
     addresses: Addresses,
-    /// Payload bytes of a full segment: what our MTU and the peers' MSS leave.
+    /// Payload bytes of a full segment: what our MTU, the peers' MSS and the paths leave.
     mss: u32,
     /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
     ack_unit: u32,
@@ -203,6 +204,10 @@ pub(crate) struct Connection {
     news: bool,
     /// Its addresses or its key may have changed.
     changed: bool,
+    /// A path let less through than the handshake said.
+    narrowed: bool,
+    /// Handshakes in a row that passed without any data that did.
+    unheard: u8,
 }
 
 impl Connection {
@@ -237,6 +242,8 @@ impl Connection {
             rounds: Rounds::default(),
             news: false,
             changed: true,
+            narrowed: false,
+            unheard: 0,
             spec,
         }
     }
@@ -321,7 +328,10 @@ impl Connection {
         let known = self.spec.paths.iter().find(|known| known.path == address.path);
         let remembered = known.and_then(|known| known.ssthresh);
         let config = &self.spec.config;
-        let subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
+        let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
+        if self.narrowed {
+            subflow.cc.resize(self.mss);
+        }
         self.changed = true;
         match self.subflows.get_mut(id.index()) {
             Some(slot) => {

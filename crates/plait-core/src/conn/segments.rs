@@ -147,6 +147,7 @@ impl Connection {
             let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
             options.mptcp = self.ack_option(index, data_len, checksum).map(Box::new);
         }
+        let packet = self.most_packet();
         let subflow = &mut self.subflows[index];
         if subflow.shake.offer.timestamps {
             let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
@@ -154,8 +155,8 @@ impl Connection {
         }
         if subflow.shake.offer.sack && subflow.rx.has_sack() {
             // A superpacket is cut into full segments, which have room for as much.
-            let most = if payload.len() > self.spec.config.mtu { self.mss } else { u32::MAX };
-            let mtu_room = self.spec.config.mtu.saturating_sub(40 + payload.len().min(most));
+            let most = if payload.len() > packet { self.mss } else { u32::MAX };
+            let mtu_room = packet.saturating_sub(40 + payload.len().min(most));
             let room =
                 plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
             let (irs, sack) = (subflow.shake.irs, &mut options.sack);
@@ -244,7 +245,7 @@ impl Connection {
     pub(super) fn tell_infinite(&self, segment: &mut Segment) {
         let mapping = Some(self.infinite_mapping());
         segment.options.dss.get_or_insert_default().mapping = mapping;
-        let most = self.spec.config.mtu;
+        let most = self.most_packet();
         while segment.options.sack.count() > 0
             && (!segment.options.fits() || segment.ip_len() > most)
         {

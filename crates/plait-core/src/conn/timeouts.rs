@@ -236,6 +236,7 @@ impl Connection {
         let frto = self.plain();
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
+        self.ask_for_size(now, index);
         if self.subflows[index].rtt.backoff() > DATA_RETRIES {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
         }

@@ -8,7 +8,7 @@ use plait_base::{SubflowSet, Time};
 use plait_sched::{CaState, SubflowView};
 
 /// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
-const KEYS_OVER_DSS: u64 = 4;
+pub(super) const KEYS_OVER_DSS: u64 = 4;
 
 /// The views of the subflows that carry data.
 #[derive(Debug)]

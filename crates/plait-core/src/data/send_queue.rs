@@ -309,6 +309,21 @@ impl SendQueue {
         self.sent.insert(at + 1, tail);
     }
 
+    /// No range that was sent is longer than `most` bytes from here on.
+    #[cold]
+    pub(crate) fn cut_to(&mut self, most: u64) {
+        let whole = core::mem::take(&mut self.sent);
+        self.sent.reserve(2 * whole.len());
+        for mut rest in whole {
+            while rest.range.len() > most {
+                let range = ByteRange::with_len(rest.range.start, most);
+                self.sent.push_back(SentRange { range, ..rest });
+                rest.range.start = range.end;
+            }
+            self.sent.push_back(rest);
+        }
+    }
+
     /// Every subflow had carried `range`: it may be carried by any again.
     pub(crate) fn forget_carried(&mut self, range: ByteRange) {
         let mut at = self.index_above(range.start);

@@ -3,7 +3,7 @@
 use crate::config::{self, ReduceFrom};
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
-use crate::tcp::loss::{Phase, Prr};
+use crate::tcp::loss::{Phase, Prr, Troubles};
 use crate::tcp::send::AckOutcome;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -35,6 +35,8 @@ pub(crate) struct Acked {
     /// A reduction of the window was taken back; whether it was a timeout's.
     pub(crate) undone: Option<bool>,
     pub(crate) fin_acked: bool,
+    /// Length of the longest segment delivered among those sent since the path is under suspicion.
+    pub(crate) longest: u32,
 }
 
 impl Subflow {
@@ -49,9 +51,10 @@ impl Subflow {
     ) {
         let Heard { ack, blocks, dsack, echo } = *told;
         let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
-        let mut outcome = AckOutcome::default();
+        let since = self.suspicion().since();
+        let mut outcome = AckOutcome { since, ..AckOutcome::default() };
         self.tx.on_ack(ack, blocks, &mut outcome);
-        acked.delivered = outcome.delivered;
+        (acked.delivered, acked.longest) = (outcome.delivered, outcome.longest);
         acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
         if dsack.is_some() {
             self.rack.on_dsack(self.tx.una(), self.tx.nxt());
@@ -91,7 +94,9 @@ impl Subflow {
             self.answer_to_tail_loss(now, &outcome, acked.rtt, flows);
         } else if !recovering {
             self.tell_controller(now, &outcome, acked.rtt, flows);
-        } else if let (Phase::Recovery { .. }, Some(prr)) = (&self.phase, &mut self.prr) {
+        } else if let (Phase::Recovery { .. }, Some(Troubles { prr, .. })) =
+            (&self.phase, self.troubles.as_deref_mut())
+        {
             let inflight = self.tx.inflight();
             let safe = outcome.advanced > 0 && inflight == kept;
             let extra = safe || self.prr_rule == config::Prr::Rfc6937;
@@ -186,16 +191,16 @@ impl Subflow {
         let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
         self.undo.begin(now, false, self.tx.nxt(), false);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
-        *self.make_room() = prr;
+        self.make_room().prr = prr;
         self.phase = Phase::Recovery { point: self.tx.nxt() };
         self.rack.tail.forget();
         self.timers.clear(Timer::Tail);
     }
 
     /// The first reduction makes room for recoveries and timeouts to come.
-    fn make_room(&mut self) -> &mut Prr {
+    fn make_room(&mut self) -> &mut Troubles {
         self.timers.make_room();
-        self.prr.get_or_insert_default()
+        self.troubles.get_or_insert_default()
     }
 
     /// The loss that a probe has repaired reduces the window as any other; nothing is left to be

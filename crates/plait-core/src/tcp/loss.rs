@@ -1,6 +1,7 @@
 //! Loss detection by time (RACK-TLP, RFC 8985) and the window during recovery (PRR, RFC 6937 and 9937).
 
 use crate::formulas::lost_at;
+use crate::tcp::hole::Suspicion;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, Sent, TxRing, Whereabouts};
 use crate::tcp::tail::TailProbe;
@@ -184,6 +185,14 @@ impl Prr {
     pub(crate) const fn cwnd(&self) -> u64 {
         self.cwnd
     }
+}
+
+/// What is kept from the first loss on.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Troubles {
+    /// Counts in recovery only.
+    pub(crate) prr: Prr,
+    pub(crate) suspicion: Suspicion,
 }
 
 /// Where a subflow stands in loss recovery.

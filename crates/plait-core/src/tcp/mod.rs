@@ -4,6 +4,7 @@
 pub(crate) mod acked;
 pub(crate) mod clock;
 pub(crate) mod delivery;
+pub(crate) mod hole;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
 pub(crate) mod mappings;

@@ -57,6 +57,9 @@ pub(crate) struct AckOutcome {
     pub(crate) sample: Option<Time>,
     /// A segment sent once was delivered below one that was delivered before.
     pub(crate) reordering: bool,
+    /// Length of the longest of those newly delivered that were sent from `since` on.
+    pub(crate) longest: u32,
+    pub(crate) since: Time,
 }
 
 /// Separate ranges that the scoreboard takes in; a peer that tells more is not listened to until
@@ -375,6 +378,48 @@ impl TxRing {
         self.look_anew();
     }
 
+    /// Cuts the segment at the left edge into a part of `small` bytes and others of at most `most`.
+    #[cold]
+    pub(crate) fn cut_first(&mut self, small: u32, most: u32) {
+        let end = self.ring.front().map_or(0, |first| first.seq + u64::from(small));
+        self.cut(|sent| if sent.seq < end { small } else { most }, 1);
+    }
+
+    /// Cuts every segment to parts of at most `most` bytes.
+    #[cold]
+    pub(crate) fn cut_to(&mut self, most: u32) {
+        if self.ring.iter().any(|sent| sent.len > most) {
+            self.cut(|_| most, usize::MAX);
+        }
+    }
+
+    /// Cuts each of the first `count` segments: of what is left of one, so much as `most` says is the
+    /// next part.
+    fn cut(&mut self, most: impl Fn(&Sent) -> u32, count: usize) {
+        let whole = core::mem::take(&mut self.ring);
+        self.ring.reserve(2 * whole.len());
+        for (at, mut rest) in whole.into_iter().enumerate() {
+            while at < count && !rest.fin && rest.len > most(&rest).max(1) {
+                let len = most(&rest).max(1);
+                self.ring.push_back(Sent { len, ..rest });
+                rest.seq += u64::from(len);
+                rest.dsn += u64::from(len);
+                rest.len -= len;
+            }
+            self.ring.push_back(rest);
+        }
+        // An acknowledgement may have ended within a segment.
+        while let Some(first) = self.ring.front().filter(|first| first.end() <= self.una) {
+            if first.whereabouts == Whereabouts::InFlight {
+                self.inflight -= u64::from(first.len);
+            }
+            self.ring.pop_front();
+        }
+        let all = |it| self.ring.iter().filter(|sent| sent.whereabouts == it).count() as u32;
+        (self.lost, self.sacked_segments) = (all(Whereabouts::Lost), all(Whereabouts::Sacked));
+        self.look_anew();
+    }
+
     /// The first lost segment that waits for its retransmission.
     pub(crate) fn first_lost(&mut self) -> Option<&Sent> {
         if self.lost == 0 {
@@ -436,6 +481,9 @@ fn note_delivered(sent: &Sent, highest_before: u64, outcome: &mut AckOutcome) {
     {
         outcome.newest = Some(*sent);
     }
+    if sent.sent_at >= outcome.since {
+        outcome.longest = outcome.longest.max(sent.len);
+    }
     if !sent.retransmitted {
         outcome.sample = outcome.sample.max(Some(sent.sent_at));
         outcome.reordering |= sent.end() < highest_before;
@@ -465,10 +513,10 @@ mod tests {
 
     proptest! {
         /// R69: what is kept in mind between acknowledgements finds the same as a look at every
-        /// segment, whatever was sent, sent again, acknowledged, reneged or taken back before.
+        /// segment, whatever was sent, sent again, acknowledged, reneged, taken back or cut before.
         #[test]
         fn marking_agrees_with_a_look_at_every_segment(
-            steps in proptest::collection::vec((0u8..10, 0u64..40, 1u64..6), 1..120),
+            steps in proptest::collection::vec((0u8..11, 0u64..40, 1u64..6), 1..120),
         ) {
             let mut ring = TxRing::new();
             ring.syn_acked();
@@ -502,6 +550,8 @@ mod tests {
                     }
                     8 if place % 4 == 0 => ring.mark_all_lost(),
                     8 => ring.unmark_lost(),
+                    10 if place % 2 == 0 => ring.cut_first(count as u32, 4 + count as u32),
+                    10 => ring.cut_to(4 + count as u32),
                     _ => ring.forget_reneged(),
                 }
                 let Some(newest) = newest else { continue };
@@ -513,6 +563,7 @@ mod tests {
                 let marked = ring.mark_overtaken(newest, |sent| sent.sent_at <= latest);
                 prop_assert_eq!(lost(&ring), expected);
                 prop_assert_eq!(ring.inflight() + marked, flight);
+                prop_assert!(ring.first().is_none_or(|first| first.end() > ring.una()));
                 let there = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::InFlight);
                 prop_assert_eq!(there.map(|sent| u64::from(sent.len)).sum::<u64>(), ring.inflight());
             }

@@ -5,8 +5,9 @@ use crate::config::{self, Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
 use crate::tcp::delivery::DeliveryRate;
+use crate::tcp::hole::Suspicion;
 use crate::tcp::host_queue::{self, HostQueue};
-use crate::tcp::loss::{Phase, Prr, Rack, probe_timeout};
+use crate::tcp::loss::{Phase, Rack, Troubles, probe_timeout};
 use crate::tcp::mappings::Mappings;
 use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
@@ -153,8 +154,8 @@ pub(crate) struct Subflow {
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
     pub(crate) phase: Phase,
-    /// Counts in recovery only; from the first one on.
-    pub(super) prr: Option<Box<Prr>>,
+    /// From the first loss on.
+    pub(super) troubles: Option<Box<Troubles>>,
     pub(crate) cc: Congestion,
     pub(crate) usage: WindowUsage,
     pub(crate) delivery: DeliveryRate,
@@ -208,7 +209,7 @@ impl Subflow {
             rtt: Rtt::new(config.rto),
             rack: Rack::new(),
             phase: Phase::Open,
-            prr: None,
+            troubles: None,
             cc: Congestion::new(settings, algorithm),
             usage: WindowUsage::default(),
             delivery: DeliveryRate::default(),
@@ -246,8 +247,8 @@ impl Subflow {
 
     /// The same without what an effect allows.
     pub(crate) fn uncapped_cwnd(&self) -> u64 {
-        match (&self.phase, &self.prr) {
-            (Phase::Recovery { .. }, Some(prr)) => prr.cwnd(),
+        match (&self.phase, &self.troubles) {
+            (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
             _ => self.cc.cwnd(),
         }
     }
@@ -331,8 +332,8 @@ impl Subflow {
     fn after_send(&mut self, now: Time, len: u64, mss: u64) {
         self.last_send = now;
         self.cc.on_send();
-        if let (Phase::Recovery { .. }, Some(prr)) = (&self.phase, &mut self.prr) {
-            prr.on_sent(len);
+        if let (Phase::Recovery { .. }, Some(it)) = (&self.phase, &mut self.troubles) {
+            it.prr.on_sent(len);
         }
         if self.pacer.is_some() {
             self.pace(now, len);
@@ -407,8 +408,30 @@ impl Subflow {
         self.undo.give_back();
         self.rx.forget_duplicate();
         self.cc.give_back();
-        if !matches!(self.phase, Phase::Recovery { .. }) {
-            self.prr = None;
+        let suspected = self.suspicion().is_grave();
+        if !suspected && !matches!(self.phase, Phase::Recovery { .. }) {
+            self.troubles = None;
+        }
+    }
+
+    /// What is suspected of the path.
+    pub(crate) fn suspicion(&self) -> Suspicion {
+        self.troubles.as_ref().map_or_else(Suspicion::default, |it| it.suspicion)
+    }
+
+    pub(crate) fn suspicion_mut(&mut self) -> Option<&mut Suspicion> {
+        self.troubles.as_mut().map(|it| &mut it.suspicion)
+    }
+
+    /// After a timeout short segments go out in place of a long one.
+    pub(crate) fn suspect(&mut self, now: Time) {
+        self.troubles.get_or_insert_default().suspicion.ask(now);
+    }
+
+    /// The path lets through what it should.
+    pub(crate) fn forget_suspicion(&mut self) {
+        if let Some(troubles) = &mut self.troubles {
+            troubles.suspicion = Suspicion::default();
         }
     }
 

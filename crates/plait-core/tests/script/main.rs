@@ -16,6 +16,7 @@ mod fallback;
 mod fastclose;
 mod found;
 mod handshake;
+mod holes;
 mod joins;
 mod pacing;
 mod patience;

@@ -1,0 +1,142 @@
+//! A path that lets short packets through and long ones not, and says nothing of it (R63; RFC 4821
+//! section 7.7, RFC 8899 section 4.3). Long segments have 1,428 bytes here, those of packets of 1,200
+//! bytes 1,128, those of 576 bytes 504.
+
+use crate::harness::{MSS, Script, multipath, plain};
+use crate::segment::{PSH, want};
+use plait_core::Config;
+
+/// The piece that passes everywhere: four bytes stay free for our keys.
+const SMALL: u32 = 500;
+const BASE: u32 = 1_128;
+
+/// A server with `segments` of plain data in flight on an only subflow; none is on record.
+fn sending(config: Config, segments: u64) -> Script {
+    let mut s = Script::open_server(config, 1);
+    s.write(segments * u64::from(MSS));
+    s.lose_all();
+    s
+}
+
+fn next_timeout(s: &mut Script) {
+    let rto = s.endpoint.stats(s.id).unwrap().subflows[0].rto.as_millis_f64();
+    s.after(rto as u64);
+}
+
+/// Lengths of what went out, which is lost.
+fn lengths(s: &mut Script) -> Vec<u32> {
+    let list = s.out.iter().map(|(_, seg, _)| seg.len).collect();
+    s.lose_all();
+    list
+}
+
+fn size(s: &Script) -> u64 {
+    s.endpoint.segment_payload(s.id)
+}
+
+/// R63: the second timeout in a row sends the first segment in pieces, each with its own mapping.
+#[test]
+fn the_second_timeout_asks_with_short_segments() {
+    let mut s = sending(multipath(), 10);
+    s.after(240);
+    assert_eq!(lengths(&mut s).last(), Some(&MSS));
+    s.after(440);
+    s.expect(want(0, PSH).seq(1).map(0, 1, SMALL as u16));
+    s.expect(want(0, PSH).map(u64::from(SMALL), 1 + SMALL, (MSS - SMALL) as u16));
+    s.expect_nothing();
+    // Nothing was lowered by that, and a path that is silent is asked with the same again.
+    assert_eq!(size(&s), u64::from(MSS));
+    // The first of the three is the probe that a silent path gets each second.
+    s.after(880);
+    assert_eq!(lengths(&mut s), [SMALL, SMALL, MSS - SMALL]);
+}
+
+/// R63: short segments pass twice, and long ones before and between do not: from then on segments are
+/// as long as the longest that passed, at most those of the base.
+#[test]
+fn what_passes_twice_is_the_size() {
+    let mut s = sending(multipath(), 10);
+    s.after(240);
+    s.after(440);
+    s.lose_all();
+    s.ack(0, 1 + MSS, u64::from(MSS));
+    let more = lengths(&mut s);
+    assert!(!more.is_empty() && more.iter().all(|len| *len == MSS), "{more:?}");
+    assert_eq!(size(&s), u64::from(MSS));
+    let before = s.endpoint.stats(s.id).unwrap().subflows[0].ssthresh;
+    next_timeout(&mut s);
+    assert_eq!(lengths(&mut s)[..2], [SMALL, MSS - SMALL]);
+    s.ack(0, 1 + 2 * MSS, 2 * u64::from(MSS));
+    assert_eq!(size(&s), u64::from(BASE));
+    let after = s.endpoint.stats(s.id).unwrap().subflows[0];
+    assert_eq!(after.ssthresh, before, "the size is no sign of congestion");
+    // What was under way is cut: 1,128 bytes and what is left of the segment.
+    let sent = lengths(&mut s);
+    assert_eq!(sent[..2], [BASE, MSS - BASE]);
+    s.ack(0, 1 + 10 * MSS, 10 * u64::from(MSS));
+    s.write(20_000);
+    let all = lengths(&mut s);
+    assert!(all[0] == BASE && all.iter().all(|len| *len <= BASE), "{all:?}");
+}
+
+/// R63: where the base itself does not pass, the least packet does.
+#[test]
+fn the_least_packet_where_no_more_passes() {
+    let mut s = sending(multipath(), 10);
+    s.after(240);
+    s.after(440);
+    s.lose_all();
+    s.ack(0, 1 + SMALL, u64::from(SMALL));
+    s.lose_all();
+    next_timeout(&mut s);
+    // What is left of the first segment is in the way: 928 bytes.
+    assert_eq!(lengths(&mut s)[..2], [SMALL, MSS - 2 * SMALL]);
+    s.ack(0, 1 + 2 * SMALL, 2 * u64::from(SMALL));
+    assert_eq!(size(&s), 504);
+    assert!(lengths(&mut s).iter().all(|len| *len <= 504));
+}
+
+/// R63: an outage that heals lowers nothing: what is long arrives.
+#[test]
+fn a_long_segment_that_arrives_clears_the_path() {
+    let mut s = sending(multipath(), 10);
+    s.after(240);
+    s.after(440);
+    s.after(880);
+    s.lose_all();
+    s.ack(0, 1 + MSS, u64::from(MSS));
+    s.ack(0, 1 + 3 * MSS, 3 * u64::from(MSS));
+    s.lose_all();
+    // The next silence begins from nothing: the first timeout does not ask.
+    next_timeout(&mut s);
+    assert!(lengths(&mut s).contains(&MSS));
+    s.ack(0, 1 + 4 * MSS, 4 * u64::from(MSS));
+    assert_eq!(size(&s), u64::from(MSS));
+}
+
+/// R63: plain TCP has it too, and a connection that does not look for holes does not.
+#[test]
+fn plain_tcp_asks_and_whoever_does_not_want_to_does_not() {
+    let full = MSS + 20;
+    for (config, first) in [(plain(), SMALL + 20), (Config { black_holes: false, ..plain() }, full)]
+    {
+        let mut s = Script::open_server(config, 1);
+        s.write(10 * u64::from(full));
+        s.lose_all();
+        s.after(240);
+        s.lose_all();
+        s.after(440);
+        assert_eq!(lengths(&mut s)[0], first);
+    }
+}
+
+/// R12, R63: the checksum of a piece is that of its own mapping (the audit verifies it).
+#[test]
+fn pieces_have_checksums_of_their_own() {
+    let mut s = sending(Config { checksum: true, ..multipath() }, 3);
+    s.after(240);
+    s.after(440);
+    let pieces: Vec<_> = s.out.iter().rev().take(2).map(|(_, seg, _)| seg.map).collect();
+    let rest = (u64::from(SMALL), 1 + SMALL, (MSS - SMALL) as u16);
+    assert_eq!(pieces, [Some(rest), Some((0, 1, SMALL as u16))]);
+}
