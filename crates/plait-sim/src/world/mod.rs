@@ -2,13 +2,15 @@
 
 mod onlookers;
 mod seats;
+mod serving;
+mod telling;
 
 use crate::changes::PathChanges;
 use crate::digest::RunDigest;
 use crate::host::{Host, Seat};
 use crate::network::{Arrival, Direction, Hop, Network};
-use crate::queue::{EventQueue, Stamp};
-use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch, Who};
+use crate::queue::EventQueue;
+use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch};
 use onlookers::{Onlookers, Sight};
 use plait_app::{Ends, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
@@ -310,153 +312,6 @@ impl<'a> World<'a> {
         if self.hosts[host].endpoint.poll_timeout() <= self.now {
             self.hosts[host].endpoint.handle_timeout(self.now);
         }
-    }
-
-    /// Lets a host do all that it has to do now: apps act, segments leave, events are told.
-    #[inline(always)]
-    fn serve(&mut self, host: usize) {
-        // Somebody who watches wants to see what happened before what came of it; measures do not
-        // tell the difference.
-        loop {
-            if self.watched {
-                self.drain_core(host);
-            }
-            if self.hosts[host].calls_apps(self.now) {
-                self.poll_apps(host);
-            }
-            self.transmit(host);
-            self.drain_core(host);
-            if self.hosts[host].apps_wake() > self.now {
-                break;
-            }
-        }
-        if self.setup.check {
-            self.verify(host);
-        }
-        self.rearm(host);
-    }
-
-    /// Looks for violations of invariants after a host was served.
-    #[inline(never)]
-    fn verify(&mut self, host: usize) {
-        if self.onlookers.violation.is_none() {
-            let violation = self.hosts[host].endpoint.violation();
-            let violation = violation.map(|what| format!("{:?}: {what}", self.now));
-            self.onlookers.violation = violation.or_else(|| self.acknowledged_early(host / 2));
-            self.ending |= self.onlookers.violation.is_some();
-        }
-    }
-
-    /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
-    /// order, at the other.
-    fn acknowledged_early(&self, pair: usize) -> Option<String> {
-        let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
-        for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
-            let (Some(near), Some(far)) = (near.conn, far.conn) else { continue };
-            if !self.is_current(2 * pair + 1, index, far) {
-                continue;
-            }
-            let ends = client.endpoint.progress(near).zip(server.endpoint.progress(far));
-            let Some(((up_acked, down_here), (down_acked, up_here))) = ends else { continue };
-            if up_acked > up_here || down_acked > down_here {
-                return Some(format!(
-                    "{:?}: DATA_ACK ahead of delivery: up {up_acked} of {up_here}, \
-                     down {down_acked} of {down_here}",
-                    self.now
-                ));
-            }
-        }
-        None
-    }
-
-    /// Sets the host's wake-up. One that is set for an earlier time stands: it will find nothing to
-    /// do, which costs less than keeping the queue in step with every timer.
-    #[inline(always)]
-    fn rearm(&mut self, host: usize) {
-        let source = self.network.sources() + host;
-        let next = self.hosts[host].next_wake();
-        if next < self.queue.at(source) {
-            let order = self.queue.order();
-            // A host that works on a segment sees to its timers when it is done.
-            let at = next.max(self.now).max(self.hosts[host].busy_until());
-            self.queue.set(source, Stamp { at, order });
-        }
-    }
-
-    #[inline(always)]
-    fn transmit(&mut self, host: usize) {
-        let (now, pair) = (self.now, host / 2);
-        let direction = if is_client(host) { Direction::Up } else { Direction::Down };
-        let works = self.setup.send_cost != Span::ZERO;
-        if works && !self.hosts[host].may_send(now) {
-            return;
-        }
-        let World { hosts, network, queue, digest, onlookers, ending, .. } = self;
-        let endpoint = &mut hosts[host].endpoint;
-        while let Some(transmit) = endpoint.poll_transmit(now) {
-            let (path, segment) = (transmit.path, transmit.segment);
-            let payload = segment.payload.len();
-            digest.push(now, false, path, direction, &segment);
-            let sent = Sight { now, hop: Hop::Sent, pair, path, way: direction, segment: &segment };
-            *ending |= !onlookers.on_segment(sent);
-            let dropped = network.send(queue, now, pair, path, direction, segment);
-            if let Some(report) = transmit.report {
-                let departs = network.left_host(pair, path, direction);
-                endpoint.on_departure(now, report, payload, departs);
-            }
-            if let Some((segment, cause)) = dropped {
-                let hop = Hop::Dropped(cause);
-                let dropped = Sight { now, hop, pair, path, way: direction, segment: &segment };
-                *ending |= !onlookers.on_segment(dropped);
-                endpoint.recycle(segment);
-            }
-            if works {
-                hosts[host].works_until(now + self.setup.send_cost);
-                break;
-            }
-        }
-    }
-
-    /// Tells observers what the cores have said since the last time.
-    #[inline(always)]
-    fn drain_core(&mut self, host: usize) {
-        if self.hosts[host].endpoint.has_events() {
-            self.tell_observers(host);
-        }
-    }
-
-    #[inline(never)]
-    fn tell_observers(&mut self, host: usize) {
-        let World { hosts, observers, onlookers, told, now, .. } = self;
-        let Host { endpoint, seats, side, .. } = &mut hosts[host];
-        endpoint.swap_events(told);
-        // Mostly there is one connection, and all that was said is of it.
-        if let [Seat { conn: Some(conn), .. }] = seats.as_slice()
-            && told.iter().all(|(speaker, _)| speaker == conn)
-            && let Some(observer) = observers[host / 2].first_mut()
-        {
-            observer.observe_all(*now, *side, told.iter().map(|(_, event)| event));
-            onlookers.on_core(*now, Who { pair: host / 2, connection: 0, host: *side }, told);
-            return;
-        }
-        self.tell_each(host);
-    }
-
-    /// The same where several connections may have spoken.
-    #[inline(never)]
-    fn tell_each(&mut self, host: usize) {
-        let told = std::mem::take(&mut self.told);
-        for said in told.chunk_by(|one, next| one.0 == next.0) {
-            let conn = said[0].0;
-            // A server's connection speaks before it is accepted.
-            let seat = self.hosts[host].seat_of(conn);
-            let Some(seat) = seat.or_else(|| self.seat_before_accept(host, conn)) else { continue };
-            let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
-            let observer = &mut self.observers[who.pair][seat];
-            observer.observe_all(self.now, who.host, said.iter().map(|(_, event)| event));
-            self.onlookers.on_core(self.now, who, said);
-        }
-        self.told = told;
     }
 
     fn finish(mut self) -> Outcome {

@@ -1,0 +1,114 @@
+//! What a host does when something has reached it or its time has come.
+
+use super::onlookers::Sight;
+use super::{World, is_client};
+use crate::network::{Direction, Hop};
+use crate::queue::Stamp;
+use plait_base::Span;
+
+impl World<'_> {
+    /// Lets a host do all that it has to do now: apps act, segments leave, events are told.
+    #[inline(always)]
+    pub(super) fn serve(&mut self, host: usize) {
+        // Somebody who watches wants to see what happened before what came of it; measures do not
+        // tell the difference.
+        loop {
+            if self.watched {
+                self.drain_core(host);
+            }
+            if self.hosts[host].calls_apps(self.now) {
+                self.poll_apps(host);
+            }
+            self.transmit(host);
+            self.drain_core(host);
+            if self.hosts[host].apps_wake() > self.now {
+                break;
+            }
+        }
+        if self.setup.check {
+            self.verify(host);
+        }
+        self.rearm(host);
+    }
+
+    /// Looks for violations of invariants after a host was served.
+    #[inline(never)]
+    fn verify(&mut self, host: usize) {
+        if self.onlookers.violation.is_none() {
+            let violation = self.hosts[host].endpoint.violation();
+            let violation = violation.map(|what| format!("{:?}: {what}", self.now));
+            self.onlookers.violation = violation.or_else(|| self.acknowledged_early(host / 2));
+            self.ending |= self.onlookers.violation.is_some();
+        }
+    }
+
+    /// DATA_ACK is never ahead of delivery: what one end counts as acknowledged has arrived, in
+    /// order, at the other.
+    fn acknowledged_early(&self, pair: usize) -> Option<String> {
+        let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
+        for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
+            let (Some(near), Some(far)) = (near.conn, far.conn) else { continue };
+            if !self.is_current(2 * pair + 1, index, far) {
+                continue;
+            }
+            let ends = client.endpoint.progress(near).zip(server.endpoint.progress(far));
+            let Some(((up_acked, down_here), (down_acked, up_here))) = ends else { continue };
+            if up_acked > up_here || down_acked > down_here {
+                return Some(format!(
+                    "{:?}: DATA_ACK ahead of delivery: up {up_acked} of {up_here}, \
+                     down {down_acked} of {down_here}",
+                    self.now
+                ));
+            }
+        }
+        None
+    }
+
+    /// Sets the host's wake-up. One that is set for an earlier time stands: it will find nothing to
+    /// do, which costs less than keeping the queue in step with every timer.
+    #[inline(always)]
+    pub(super) fn rearm(&mut self, host: usize) {
+        let source = self.network.sources() + host;
+        let next = self.hosts[host].next_wake();
+        if next < self.queue.at(source) {
+            let order = self.queue.order();
+            // A host that works on a segment sees to its timers when it is done.
+            let at = next.max(self.now).max(self.hosts[host].busy_until());
+            self.queue.set(source, Stamp { at, order });
+        }
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, host: usize) {
+        let (now, pair) = (self.now, host / 2);
+        let direction = if is_client(host) { Direction::Up } else { Direction::Down };
+        let works = self.setup.send_cost != Span::ZERO;
+        if works && !self.hosts[host].may_send(now) {
+            return;
+        }
+        let World { hosts, network, queue, digest, onlookers, ending, .. } = self;
+        let endpoint = &mut hosts[host].endpoint;
+        while let Some(transmit) = endpoint.poll_transmit(now) {
+            let (path, segment) = (transmit.path, transmit.segment);
+            let payload = segment.payload.len();
+            digest.push(now, false, path, direction, &segment);
+            let sent = Sight { now, hop: Hop::Sent, pair, path, way: direction, segment: &segment };
+            *ending |= !onlookers.on_segment(sent);
+            let dropped = network.send(queue, now, pair, path, direction, segment);
+            if let Some(report) = transmit.report {
+                let departs = network.left_host(pair, path, direction);
+                endpoint.on_departure(now, report, payload, departs);
+            }
+            if let Some((segment, cause)) = dropped {
+                let hop = Hop::Dropped(cause);
+                let dropped = Sight { now, hop, pair, path, way: direction, segment: &segment };
+                *ending |= !onlookers.on_segment(dropped);
+                endpoint.recycle(segment);
+            }
+            if works {
+                hosts[host].works_until(now + self.setup.send_cost);
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What the cores say, on its way to the observers.
+
+use super::World;
+use crate::host::{Host, Seat};
+use crate::setup::Who;
+
+impl World<'_> {
+    /// Tells observers what the cores have said since the last time.
+    #[inline(always)]
+    pub(super) fn drain_core(&mut self, host: usize) {
+        if self.hosts[host].endpoint.has_events() {
+            self.tell_observers(host);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_observers(&mut self, host: usize) {
+        let World { hosts, observers, onlookers, told, now, .. } = self;
+        let Host { endpoint, seats, side, .. } = &mut hosts[host];
+        endpoint.swap_events(told);
+        // Mostly there is one connection, and all that was said is of it.
+        if let [Seat { conn: Some(conn), .. }] = seats.as_slice()
+            && told.iter().all(|(speaker, _)| speaker == conn)
+            && let Some(observer) = observers[host / 2].first_mut()
+        {
+            observer.observe_all(*now, *side, told.iter().map(|(_, event)| event));
+            onlookers.on_core(*now, Who { pair: host / 2, connection: 0, host: *side }, told);
+            return;
+        }
+        self.tell_each(host);
+    }
+
+    /// The same where several connections may have spoken.
+    #[inline(never)]
+    fn tell_each(&mut self, host: usize) {
+        let told = std::mem::take(&mut self.told);
+        for said in told.chunk_by(|one, next| one.0 == next.0) {
+            let conn = said[0].0;
+            // A server's connection speaks before it is accepted.
+            let seat = self.hosts[host].seat_of(conn);
+            let Some(seat) = seat.or_else(|| self.seat_before_accept(host, conn)) else { continue };
+            let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
+            let observer = &mut self.observers[who.pair][seat];
+            observer.observe_all(self.now, who.host, said.iter().map(|(_, event)| event));
+            self.onlookers.on_core(self.now, who, said);
+        }
+        self.told = told;
+    }
+}
