@@ -1,5 +1,8 @@
 //! The books of one subflow: everything about its window that is not a formula.
 
+mod outside;
+mod undo;
+
 use crate::books::Sizes;
 use crate::hystart::{Growth, HyStart};
 use crate::idle::IdlePeriod;
@@ -9,15 +12,7 @@ use crate::{
 };
 use alloc::boxed::Box;
 use plait_base::{Slim, Span, Time};
-
-/// What a reduction changed, kept until it can no longer be taken back.
-#[derive(Clone, Copy, Debug)]
-struct Before {
-    cwnd: u64,
-    fraction: f64,
-    ssthresh: Slim<u64>,
-    intervals: LossIntervals,
-}
+use undo::Before;
 
 /// The congestion window of one subflow.
 ///
@@ -64,7 +59,7 @@ impl Congestion {
             sizes,
             watches: algorithm.watches(),
             couples: algorithm.couples(),
-            is_fixed: algorithm.fixed_window(sizes.mss.max(1)).is_some(),
+            is_fixed: false,
             algorithm,
             cwnd: sizes.initial_bytes(),
             fraction: 0.0,
@@ -75,10 +70,7 @@ impl Congestion {
             hystart: settings.hystart.then(|| Box::new(HyStart::new())),
             before: None,
         };
-        if let Some(window) = congestion.fixed() {
-            congestion.cwnd = window;
-            congestion.ssthresh = Slim::some(window);
-        }
+        congestion.fix();
         congestion
     }
 
@@ -274,52 +266,6 @@ impl Congestion {
         self.put(self.sizes.segment());
     }
 
-    /// The last loss or timeout was none: window and threshold are what they were before it, or more
-    /// where the window has grown beyond that meanwhile (RFC 4015 section 3.2 restores less; Linux
-    /// the same). Of several timeouts in a row all are taken back. False where nothing can be: it
-    /// was done before, or the window has been set from outside since.
-    pub fn undo(&mut self, now: Time) -> bool {
-        let before = self.before.as_mut().and_then(|before| before.take());
-        let Some(before) = before else { return false };
-        self.intervals = LossIntervals {
-            since_last: before.intervals.since_last.saturating_add(self.intervals.since_last),
-            between_last_two: before.intervals.between_last_two,
-        };
-        if self.is_fixed() {
-            return true;
-        }
-        if self.cwnd <= before.cwnd {
-            (self.cwnd, self.fraction) = (before.cwnd, before.fraction);
-        }
-        self.ssthresh = before.ssthresh;
-        self.algorithm.on_undo(now);
-        self.phase = if self.below_threshold() {
-            Phase::SlowStart { after_timeout: false }
-        } else {
-            Phase::Avoidance
-        };
-        true
-    }
-
-    fn remember(&mut self) {
-        let Congestion { cwnd, fraction, ssthresh, intervals, .. } = *self;
-        let before = Some(Before { cwnd, fraction, ssthresh, intervals });
-        **self.before.get_or_insert_default() = before;
-    }
-
-    /// No reduction before this will be taken back; what is kept for that is let go.
-    pub fn give_back(&mut self) {
-        self.before = None;
-        self.algorithm.on_lasting();
-    }
-
-    /// What was reduced cannot be taken back any more.
-    fn forget(&mut self) {
-        if let Some(before) = &mut self.before {
-            **before = None;
-        }
-    }
-
     /// Data was sent: an idle time, if there was one, is over.
     pub fn on_send(&mut self) {
         self.idle = IdlePeriod::default();
@@ -364,42 +310,14 @@ impl Congestion {
         self.idle.until_initial(mode, &self.sizes, self.cwnd, rto)
     }
 
-    /// A full segment now holds `mss` bytes (zero counts as one), as the peer asked or plain TCP has
-    /// it. An initial window is as many segments as before; any other keeps its bytes, at least one
-    /// segment.
-    pub fn resize(&mut self, mss: u32) {
-        if mss == self.sizes.mss {
-            return;
-        }
-        let initial = self.cwnd == self.sizes.initial_bytes();
-        self.sizes.mss = mss;
-        self.is_fixed = self.algorithm.fixed_window(mss.max(1)).is_some();
-        if let Some(window) = self.fixed() {
+    /// Takes a window that never moves, where the algorithm has one for this size of segments.
+    fn fix(&mut self) -> bool {
+        let window = self.fixed();
+        self.is_fixed = window.is_some();
+        if let Some(window) = window {
             (self.cwnd, self.ssthresh) = (window, Slim::some(window));
-        } else if initial {
-            self.put(self.sizes.initial_bytes());
-        } else if self.cwnd < self.sizes.segment() {
-            self.put(self.sizes.segment());
         }
-    }
-
-    /// Sets the window to `bytes`, at least one segment, and keeps the threshold. A fixed window
-    /// stays.
-    pub fn set_cwnd(&mut self, bytes: u64) {
-        if !self.is_fixed() {
-            self.forget();
-            self.put(bytes);
-        }
-    }
-
-    /// Sets window and threshold, at least one segment each, as a scheduler's penalty asks. A fixed
-    /// window stays.
-    pub fn penalise(&mut self, cwnd: u64, ssthresh: Option<u64>) {
-        if !self.is_fixed() {
-            self.forget();
-            self.ssthresh = ssthresh.map(|bytes| bytes.max(self.sizes.segment())).into();
-            self.put(cwnd);
-        }
+        self.is_fixed
     }
 
     fn fixed(&self) -> Option<u64> {
@@ -495,12 +413,5 @@ impl Congestion {
         let threshold = self.algorithm.threshold(now, inflight, &view).max(self.sizes.segment());
         self.ssthresh = Slim::some(threshold);
         threshold
-    }
-
-    /// Sets the window from outside the formula.
-    fn put(&mut self, bytes: u64) {
-        self.cwnd = bytes.max(self.sizes.segment());
-        self.fraction = 0.0;
-        self.algorithm.on_window_set(&self.flow(None, true));
     }
 }
