@@ -31,13 +31,13 @@ pub enum RtoMode {
 /// What fast recovery lets out while less is in flight than the threshold (PRR's reduction bound).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Prr {
-    /// A segment more than each acknowledgement delivered: RFC 6937 section 3. Where a full queue goes on
-    /// losing what is sent again, that goes on filling it.
+    /// A segment more than was delivered where an acknowledgement moves the left edge and tells of no
+    /// new loss, else as much as it delivered: RFC 9937, and Linux since 4.3.
     #[default]
-    Rfc6937,
-    /// That where an acknowledgement moves the left edge and tells of no new loss, else as much as it
-    /// delivered: RFC 9937, and Linux.
     Rfc9937,
+    /// That segment more on every acknowledgement: RFC 6937 section 3. Where a full queue goes on losing
+    /// what is sent again, that goes on filling it.
+    Rfc6937,
 }
 
 /// What a window is reduced from after a loss.

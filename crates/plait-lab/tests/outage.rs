@@ -440,32 +440,36 @@ fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
 /// How long a bulk transfer may stand still. The timeout tells that the path is silent. Then the first
 /// segment of what it has waits behind a full window on the other path, which is a round trip there
 /// with its queue, and may be lost in that queue, which is another. No scheduler can promise less
-/// where a path of 1 Mbit/s is left; half a second holds where these come to no more.
-fn bulk_is_not_held_up(seed: u64, line: &str, silent: SubflowId, from: Time) {
+/// where a path of 1 Mbit/s is left. Tells whether it was half a second, or where a timeout and a
+/// round trip come to more, that.
+fn bulk_is_not_held_up(seed: u64, line: &str, silent: SubflowId, from: Time) -> bool {
     let scenario = common::scenario(line);
+    let mut soon = true;
     for cell in plait_lab::cells(&scenario).into_iter().filter(Cell::multipath) {
         let gaps = Gaps { last: None, longest: Span::ZERO, rto: Span::ZERO };
         let mut it = BulkGaps { gaps, silent, from, rto: Span::ZERO, rtt: Span::ZERO };
         let outcome = plait_lab::simulate(&cell, seed, &mut it);
         assert_eq!(outcome.violation, None, "{seed}: {line}");
         // Where nobody noticed the outage, nobody is to feel it.
-        let most = match it.rto {
-            Span::ZERO => Span::from_millis(500),
-            rto => rto + it.rtt.times(2),
-        };
+        let half = Span::from_millis(500);
+        let most = if it.rto == Span::ZERO { half } else { it.rto + it.rtt.times(2) };
         let longest = it.gaps.longest;
         assert!(longest <= most, "{seed}: {longest} > {most} ({}): {line}", it.rto);
+        soon &= longest <= (it.rto + it.rtt).max(half);
     }
+    soon
 }
 
 /// `PLAIT_SEEDS=N` tries N outages.
 #[test]
 fn bulk_stands_still_for_a_timeout_and_what_the_other_path_has_queued() {
     let seeds = std::env::var("PLAIT_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(130);
+    let mut late = 0;
     for seed in 0..seeds {
         let (line, silent, from) = any_bulk_outage(seed);
-        bulk_is_not_held_up(seed, &line, silent, from);
+        late += u64::from(!bulk_is_not_held_up(seed, &line, silent, from));
     }
+    assert!(late * 100 <= seeds, "{late} of {seeds} lost the first segment twice");
 }
 
 /// A slow start that has overrun the queue of the path that lives must not go on doing so while it is
@@ -497,7 +501,7 @@ fn a_queue_that_was_overrun_is_not_overrun_again() {
 fn data_planned_for_the_path_that_lives_is_not_overtaken_by_reinjections() {
     let line = "--path p0:rate=87702kbit,rtt=8904us,down=1102ms..2404ms \
                 --path p1:rate=1090kbit,rtt=45307us --workload bulk:6s --schedulers daps --check";
-    bulk_is_not_held_up(18, line, SubflowId(0), Time::ZERO + Span::from_millis(1_102));
+    assert!(bulk_is_not_held_up(18, line, SubflowId(0), Time::ZERO + Span::from_millis(1_102)));
 }
 
 /// When something was first read after the faults had healed.

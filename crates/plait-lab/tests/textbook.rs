@@ -82,14 +82,14 @@ fn random_loss_leaves_reno_what_the_square_root_law_says() {
 /// sample of its own. Bounds hold for both.
 fn two_equal_flows(cc: &str) -> String {
     let mut table = format!(
-        "two flows of {cc} over 10 Mbit/s, 50 ms, queue 62.5 kB, bulk:300s\n\
+        "two flows of {cc} over 10 Mbit/s, 50 ms, queue 62.5 kB, bulk:900s\n\
          {:>6} {:>5} {:>8} {:>20} {:>20}\n",
         "jitter", "seeds", "sum", "larger over smaller", "Jain, mean and least"
     );
     for (jitter, seeds) in [("0s", 3), ("1.2ms", 4)] {
         let runs = shares(
             &format!(
-                "--path a:rate=10mbit,rtt=50ms,queue=62500B,jitter={jitter} --workload bulk:300s \
+                "--path a:rate=10mbit,rtt=50ms,queue=62500B,jitter={jitter} --workload bulk:900s \
                  --cc {cc} --compete {cc}@a"
             ),
             seeds,

@@ -3,7 +3,7 @@
 
 use crate::{Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
 use core::cmp::Ordering;
-use plait_base::ByteRange;
+use plait_base::{ByteRange, SubflowId};
 
 /// What every scheduler that takes back has for it.
 pub(crate) const BACK: Param = Param {
@@ -36,7 +36,13 @@ impl Arrival {
         Arrival::behind(subflow, |behind, cwnd| (2 * (behind + 1).div_ceil(cwnd) + 1, 1))
     }
 
-    /// The same, but it waits for fractions of RTTs too.
+    /// Of what goes over `subflow` before all that is assigned to it, once its full window moves on.
+    fn first_on(subflow: &SubflowView) -> Arrival {
+        let srtt = subflow.srtt.map_or(0, exact::whole_nanos);
+        Arrival { srtt, halves: 3, of: 1 }
+    }
+
+    /// [`Arrival::next_on`], but it waits for fractions of RTTs too.
     pub(crate) fn in_parts(subflow: &SubflowView) -> Arrival {
         Arrival::behind(subflow, |behind, cwnd| (2 * behind + cwnd, cwnd))
     }
@@ -77,36 +83,48 @@ impl Arrival {
 }
 
 /// The first of what is assigned to a subflow whose window has come down to a few segments, for
-/// one that has room and would have the next segment across sooner.
+/// one that would have it across sooner: with room, or with nothing assigned but what lies beyond it,
+/// which then goes after it.
 pub(crate) fn take_back(
     view: &View<'_>,
     arrival: impl Fn(&SubflowView) -> Arrival,
     out: &mut Outcome,
 ) -> Option<Decision> {
     for owner in view.subflows.iter().filter(|it| is_stuck(it)) {
+        let Some(first) = first_assigned(view, owner.id) else { continue };
         let there = arrival(owner);
         let candidates = view.candidates();
-        let takes = |it: &&SubflowView| {
-            let free = it.queued == 0 && it.usable(ahead::mss(it), view.tsq);
-            let sooner = arrival(it).order(&there) == Ordering::Less;
-            candidates.contains(it.id) && free && sooner
-        };
-        let takers = view.subflows.iter().filter(takes);
-        let Some(taker) = takers.min_by(|a, b| arrival(a).order(&arrival(b))) else { continue };
-        let mut at = view.connection.snd_una;
-        let first = loop {
-            let (range, holder) = view.queue.assigned_from(at)?;
-            if holder == owner.id {
-                break range;
+        let here = |it: &SubflowView| {
+            let beyond = || first_assigned(view, it.id).is_some_and(|own| first.end <= own.start);
+            match it.queued {
+                0 if it.usable(ahead::mss(it), view.tsq) => Some(arrival(it)),
+                1.. if !is_stuck(it) && beyond() => Some(Arrival::first_on(it)),
+                _ => None,
             }
-            at = range.end;
         };
-        let room = taker.room() / ahead::mss(taker) * ahead::mss(taker);
+        let takers = view.subflows.iter().filter(|it| candidates.contains(it.id));
+        let takers = takers.filter_map(|it| Some((it, here(it)?)));
+        let sooner = takers.filter(|(_, at)| at.order(&there) == Ordering::Less);
+        let Some((taker, _)) = sooner.min_by(|a, b| a.1.order(&b.1)) else { continue };
+        let mss = ahead::mss(taker);
+        let room = if taker.queued > 0 { taker.cwnd } else { taker.room() } / mss * mss;
         let taken = ByteRange::with_len(first.start, room.min(first.len()));
         out.plan.push((taken, taker.id));
         return Some(Decision::Assign { reason: Reason::EarliestArrival });
     }
     None
+}
+
+/// The lowest range that is assigned to `holder` and not sent.
+fn first_assigned(view: &View<'_>, holder: SubflowId) -> Option<ByteRange> {
+    let mut at = view.connection.snd_una;
+    loop {
+        let (range, id) = view.queue.assigned_from(at)?;
+        if id == holder {
+            return Some(range);
+        }
+        at = range.end;
+    }
 }
 
 /// The most segments of a small window: what the kernel's opportunistic retransmission takes for one.

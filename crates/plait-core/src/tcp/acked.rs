@@ -99,7 +99,9 @@ impl Subflow {
         {
             let inflight = self.tx.inflight();
             let safe = outcome.advanced > 0 && inflight == kept;
-            let extra = safe || self.prr_rule == config::Prr::Rfc6937;
+            // A window that never moves is filled again, whatever is lost.
+            let always = self.prr_rule == config::Prr::Rfc6937 || self.cc.is_fixed();
+            let extra = safe || always;
             prr.on_ack(outcome.delivered, inflight, if extra { mss } else { 0 });
         }
         if outcome.advanced > 0 {

@@ -142,7 +142,7 @@ pub fn probe_timeout(srtt: Option<Span>, segments_in_flight: usize) -> Span {
 /// The longest delay of an acknowledgement that a peer is assumed to have.
 const MAX_ACK_DELAY: Span = Span::from_millis(200);
 
-/// Proportional rate reduction with the slow-start reduction bound (RFC 6937 section 3).
+/// Proportional rate reduction (RFC 9937, or RFC 6937 section 3).
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Prr {
     /// Bytes outstanding when recovery began.

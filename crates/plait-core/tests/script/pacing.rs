@@ -73,7 +73,7 @@ fn retransmissions_are_paced() {
     s.write(10 * u64::from(FULL));
     assert_eq!(s.lose_all(), 10);
     s.after(20);
-    s.send(s.tx(0).sack(&[(1 + 4 * FULL, 1 + 10 * FULL)]));
+    s.send(s.tx(0).sack(&[(1 + 5 * FULL, 1 + 10 * FULL)]));
     s.expect(want(0, PSH).seq(1));
     s.send(s.tx(0).sack(&[(1 + 4 * FULL, 1 + 10 * FULL)]));
     s.expect_nothing();

@@ -68,7 +68,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("probes", "on or off", "on", "probe silent paths each second, so that a healed one is used soon"),
     setting("delayed-ack", "on or off", "on", "delayed acknowledgements"),
     setting("idle-restart", "linux, rfc5681 or off", "linux", "congestion window after an idle time"),
-    setting("prr", "rfc6937 or rfc9937", "rfc6937", "fast recovery below its threshold: a segment more than was delivered, or (as Linux) only where nothing new is lost"),
+    setting("prr", "rfc9937 or rfc6937", "rfc9937", "fast recovery below its threshold: a segment more than was delivered where nothing new is lost (as Linux), or always"),
     setting("rto", "linux, rfc or rfc200", "linux", "retransmission timeout"),
     setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
     setting("rcvbuf", "a size such as 6MiB, or auto[:MAX]", "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)"),

@@ -74,7 +74,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("delayed-ack", "off"),
             ("idle-restart", "rfc5681"),
             ("slow-start", "linux"),
-            ("prr", "rfc9937"),
+            ("prr", "rfc6937"),
             ("rto", "rfc200"),
             ("mtu", "1280"),
             ("rcvbuf", "auto:6seg"),

@@ -12,7 +12,7 @@ fn settings_become_a_connection() {
         ("sndbuf", "64KiB"),
         ("initial-window", "4"),
         ("join", "simultaneous"),
-        ("prr", "rfc9937"),
+        ("prr", "rfc6937"),
         ("rto", "rfc"),
         ("idle-restart", "off"),
         ("slow-start", "rfc5681"),
@@ -24,7 +24,7 @@ fn settings_become_a_connection() {
     assert_eq!((multipath.rcvbuf, multipath.sndbuf), (6 * 1428, 65_536));
     assert_eq!(it.connection(false).ssthresh, Some(65_160));
     assert_eq!((multipath.join, multipath.rto), (JoinTiming::Simultaneous, RtoMode::Rfc));
-    assert_eq!(multipath.prr, plait_core::Prr::Rfc9937);
+    assert_eq!(multipath.prr, plait_core::Prr::Rfc6937);
     assert_eq!(multipath.slow_start_limit, 1);
     assert!(!multipath.delayed_ack && multipath.initial_window == 4);
     assert_eq!((it.effective_runs(), it.deadline()), (7, Span::from_secs(3_600)));
