@@ -64,25 +64,25 @@ impl Connection {
     }
 
     /// Reads up to `max` bytes without looking at them.
-    pub(crate) fn skip(&mut self, max: u64) -> u64 {
+    pub(crate) fn skip(&mut self, ration: Option<Ration>, max: u64) -> u64 {
         let taken = self.recv.skip(max);
-        self.after_read(taken);
+        self.after_read(ration, taken);
         taken
     }
 
     /// Reads real bytes.
-    pub(crate) fn read_bytes(&mut self, buffer: &mut [u8]) -> usize {
+    pub(crate) fn read_bytes(&mut self, ration: Option<Ration>, buffer: &mut [u8]) -> usize {
         let taken = self.recv.read(buffer);
-        self.after_read(taken as u64);
+        self.after_read(ration, taken as u64);
         taken
     }
 
     /// Tells the peer of a window that opened well (RFC 9293 section 3.8.6.2.2).
-    fn after_read(&mut self, taken: u64) {
+    fn after_read(&mut self, ration: Option<Ration>, taken: u64) {
         if taken == 0 {
             return;
         }
-        let (told, now) = (self.recv.advertised(), self.recv.window());
+        let (told, now) = (self.recv.advertised(), self.window_to_tell(ration));
         let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {

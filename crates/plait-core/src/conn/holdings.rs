@@ -37,6 +37,15 @@ impl Connection {
         ration.share.max(taken.min(ration.most))
     }
 
+    /// The receive window to tell: where memory is short, of no more than the share.
+    #[inline]
+    pub(super) fn window_to_tell(&self, ration: Option<Ration>) -> u64 {
+        match ration {
+            None => self.recv.window(),
+            Some(ration) => self.recv.window_within(ration.share),
+        }
+    }
+
     /// Whether data that has arrived at `seq` of a subflow is too much for a connection that may keep
     /// `most`. What others may wait for is taken as long as the reader keeps up: what can be read, and
     /// what fills a hole of its subflow, behind which that may be. Everything else is while all that is

@@ -43,7 +43,7 @@ impl Connection {
     /// Throws away what nobody reads.
     pub(crate) fn discard(&mut self) {
         if self.recv.readable() > 0 {
-            self.skip(u64::MAX);
+            self.skip(None, u64::MAX);
         }
         self.news = false;
     }

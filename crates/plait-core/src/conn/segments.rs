@@ -113,7 +113,7 @@ impl Connection {
     ) -> Box<Segment> {
         let receives_plain = self.receives_plain();
         let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
-        let window = self.recv.window();
+        let window = self.window_to_tell(ctx.ration);
         let scale = self.subflows[index].shake.own_scale;
         let field = (window >> scale).min(0xffff);
         self.recv.on_advertised(field << scale);

@@ -150,6 +150,12 @@ impl Reassembly {
         self.right_edge().saturating_sub(self.nxt() + held)
     }
 
+    /// The same where no more than `most` bytes beyond what was read are wanted. What was promised stays.
+    pub(crate) fn window_within(&self, most: u64) -> u64 {
+        let edge = self.edge.max(self.read.saturating_add(self.rcvbuf.min(most)));
+        edge.saturating_sub(self.nxt())
+    }
+
     /// Whether all of `range` is here, delivered or out of order.
     pub(crate) fn has(&self, range: ByteRange) -> bool {
         let mut reached = self.nxt;

@@ -1,8 +1,8 @@
 //! The peer's window: closed, tiny, and numbers that are none of its business.
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
-use crate::segment::{ACK, PSH, want};
-use plait_core::Config;
+use crate::segment::{ACK, PSH, Seg, want};
+use plait_core::{Config, Ration};
 
 const FULL: u32 = 1_448;
 
@@ -84,7 +84,7 @@ fn a_sender_is_not_silly() {
 fn a_tiny_buffer() {
     let mut s = Script::server(spec(plain(), 1, None));
     let syn = s.syn(0).win(500);
-    let syn = crate::segment::Seg { scale: Some(0), ..syn };
+    let syn = Seg { scale: Some(0), ..syn };
     s.send(syn);
     s.lose_all();
     s.after(20);
@@ -196,5 +196,56 @@ fn a_subflow_has_a_window_of_its_own() {
         // Room for more, told by an acknowledgement of nothing new.
         s.send(s.tx(0).ack(1 + MSS).dack(10 * u64::from(MSS)).win(4 * window));
         assert_eq!(s.lose_all() == 0, !enforced);
+    }
+}
+
+/// R37: where memory is short no window goes further than the share beyond what was read; what
+/// was promised before stays, and once memory is not short any more the whole buffer is told again.
+#[test]
+fn short_memory_makes_new_windows_small() {
+    const SHARE: u64 = 20_000;
+    for config in [plain(), multipath()] {
+        let full = if config.multipath { MSS } else { FULL };
+        let mut s = Script::open_server(config, 1);
+        let ration = Ration { share: SHARE, most: SHARE };
+        s.endpoint.limit_buffers(Some(ration));
+        let edge = |s: &mut Script| {
+            let (_, told, _) = s.out.pop_back().unwrap();
+            s.lose_all();
+            u64::from(told.ack - 1) + (u64::from(told.win) << s.peers[&0].remote_scale)
+        };
+        // The SYN/ACK has promised 64 KiB.
+        let mut sent = 0;
+        let mut send = |s: &mut Script| {
+            let seg = s.tx(0).seq(1 + sent);
+            let seg =
+                if s.config.multipath { seg.data(u64::from(sent), full) } else { seg.flags(PSH) };
+            s.send(Seg { len: full, ..seg });
+            sent += full;
+        };
+        for _ in 0..10 {
+            send(&mut s);
+        }
+        let told = edge(&mut s);
+        assert!((65_535 - 127..=65_535).contains(&told), "{told}");
+        // All is read: 14,280 bytes and the share are less than the promise.
+        s.skip(u64::MAX);
+        send(&mut s);
+        send(&mut s);
+        assert!((65_535 - 127..=65_535).contains(&edge(&mut s)));
+        for _ in 0..28 {
+            s.skip(u64::MAX);
+            send(&mut s);
+        }
+        send(&mut s);
+        // What the last two brought was not read.
+        let read = 39 * u64::from(full);
+        let told = edge(&mut s);
+        assert!((read + SHARE - 127..=read + SHARE).contains(&told), "{told}, {read} was read");
+        s.endpoint.limit_buffers(None);
+        s.skip(u64::MAX);
+        send(&mut s);
+        send(&mut s);
+        assert!(edge(&mut s) > 6 << 20);
     }
 }
