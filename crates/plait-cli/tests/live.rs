@@ -10,7 +10,7 @@ mod decoder;
 
 use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
-use net::timely::{all_carried, measured};
+use net::timely::{agreed, all_carried};
 use net::{Bed, Family, Line};
 use plait_live::Namespace;
 use plait_live::emulate::Strip;
@@ -505,7 +505,7 @@ fn ruled() -> Result<(), Failed> {
         (!right).then(|| format!("{sent:?} bytes were sent"))
     };
     // Where packets are late, without copies too something goes twice.
-    measured("what goes twice by a rule", sent_by_rules, wrong).map(drop)
+    agreed("what goes twice by a rule", sent_by_rules, wrong).map(drop)
 }
 
 /// So much is asked for in each of its downloads.
@@ -655,7 +655,7 @@ fn unread() -> Result<(), Failed> {
     let slower = |times: &[Duration; 2]| {
         (times[1] >= times[0].mul_f64(1.0 / 0.9)).then(|| format!("{times:?}"))
     };
-    measured("a download beside those who do not read", beside_unread, slower).map(drop)
+    agreed("a download beside those who do not read", beside_unread, slower).map(drop)
 }
 
 /// How long a download takes on a connection, and how long the next one, on the same connection, with

@@ -9,7 +9,7 @@ mod net;
 
 use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
-use net::timely::{TRIES, measured};
+use net::timely::{TRIES, agreed};
 use net::{Bed, Family, Line, stamp};
 use plait_live::emulate::Report;
 use serde_json::Value;
@@ -187,7 +187,7 @@ fn cell(scheduler: &'static str, size: usize) -> Result<(), Failed> {
         let (is_far, percent) = (apart.abs() > CLOSE, apart * 100.0);
         is_far.then(|| format!("{simulated:.1} ms simulated, {seen:.1} live: {percent:+.1} %"))
     };
-    let seen = measured(&format!("medians_agree/{scheduler}/{size}"), look, far)?;
+    let seen = agreed(&format!("medians_agree/{scheduler}/{size}"), look, far)?;
     CELLS.lock().unwrap().push(Cell { scheduler, size, simulated, seen });
     Ok(())
 }
@@ -252,7 +252,7 @@ fn share(scheduler: &'static str, family: Family) -> Result<(), Failed> {
         is_far.then(|| format!("{simulated:.3} simulated, {seen:.3} live"))
     };
     // A machine that is busy with other things measures nothing; the table says so.
-    let seen = measured(&format!("shares_agree/{scheduler}/{family:?}"), look, far)?;
+    let seen = agreed(&format!("shares_agree/{scheduler}/{family:?}"), look, far)?;
     SHARES.lock().unwrap().push(Share { scheduler, family, simulated, seen });
     Ok(())
 }

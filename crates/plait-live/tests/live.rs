@@ -62,10 +62,12 @@ fn main() {
     net::conduct(trials)
 }
 
-/// What is said of times holds where more looks bear it out than refute it: `+` does, `-` refutes it, and
-/// `.` was at packets that were late.
+/// What is said of times is settled by the first look that was not late, where that is decisive; else it
+/// holds where more looks bear it out than refute it. `+` does, `-` refutes it, and `.` was late.
 fn looks() -> Result<(), Failed> {
-    for (looks, settled) in [
+    let decisive =
+        [("+", Some(true)), ("..-", Some(false)), ("....+", Some(true)), (".....", None)];
+    let several = [
         ("+", Some(true)),
         ("..+", Some(true)),
         ("-++", Some(true)),
@@ -75,12 +77,16 @@ fn looks() -> Result<(), Failed> {
         ("--+.-", Some(false)),
         ("-+...", None),
         (".....", None),
-    ] {
-        let mut left = looks.chars();
-        let look = || Ok(left.next().filter(|it| *it != '.'));
-        let outcome = weighed("a test of the tests", look, |it| (*it == '-').then(String::new));
-        let outcome = outcome.map_or(Some(false), |seen| seen.ok().map(|_| true));
-        assert_eq!((outcome, left.as_str()), (settled, ""), "{looks}");
+    ];
+    for (refutations, all) in [(1, &decisive[..]), (3, &several[..])] {
+        for (looks, settled) in all {
+            let mut left = looks.chars();
+            let look = || Ok(left.next().filter(|it| *it != '.'));
+            let refute = |it: &char| (*it == '-').then(String::new);
+            let outcome = weighed("a test of the tests", refutations, look, refute);
+            let outcome = outcome.map_or(Some(false), |seen| seen.ok().map(|_| true));
+            assert_eq!((outcome, left.as_str()), (*settled, ""), "{looks}");
+        }
     }
     Ok(())
 }

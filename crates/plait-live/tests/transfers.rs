@@ -9,7 +9,7 @@ use libtest_mimic::{Failed, Trial};
 use net::kernel::{self, Service, Speaks};
 use net::nginx::{self, Nginx};
 use net::plait::{Serving, exchange, spec};
-use net::timely::{TRIES, measured, none_dropped};
+use net::timely::{TRIES, agreed, none_dropped};
 use net::{Bed, Family, Line, simulated, stamp};
 use plait_live::emulate::Report;
 use std::collections::BTreeMap;
@@ -218,7 +218,7 @@ fn compare(
         let wrong = idle || (share - simulated).abs() > NEAR;
         wrong.then(|| format!("{simulated:.3} simulated, {share:.3} live, {least} bytes over one"))
     };
-    let seen = measured(&what, look, wrong)?.map(|(share, _, took)| (share, took));
+    let seen = agreed(&what, look, wrong)?.map(|(share, _, took)| (share, took));
     Ok(Large { simulated, seen })
 }
 

@@ -25,6 +25,13 @@ impl Urgent {
     }
 }
 
+impl Urgent {
+    /// Whether the machine has allowed it.
+    pub fn holds(&self) -> bool {
+        ON.load(Ordering::Relaxed)
+    }
+}
+
 impl Drop for Urgent {
     fn drop(&mut self) {
         if ON.swap(false, Ordering::Relaxed) {
