@@ -29,7 +29,12 @@ impl Rounds {
     #[must_use]
     pub fn new(settings: Settings, segments: u64) -> Rounds {
         let mss = settings.segment();
-        Rounds { congestion: Congestion::new(settings, Box::new(Reno)), mss, segments, total: 0 }
+        Rounds {
+            congestion: Congestion::new(settings, Box::new(Reno::default())),
+            mss,
+            segments,
+            total: 0,
+        }
     }
 }
 

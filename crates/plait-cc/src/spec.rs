@@ -246,6 +246,8 @@ mod tests {
             ("coupled", "lia"),
             ("cubic", "cubic"),
             ("olia:quality=l/r2", "olia"),
+            ("reno:count=acks", "reno:count=acks"),
+            ("lia:count=bytes", "lia"),
             ("olia:quality=l2/r", "olia:quality=l2/r"),
             ("fixed", "fixed"),
             ("fixed:cwnd=bdp", "fixed"),
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!(unknown.given(), "oila");
         assert!(unknown.allowed().contains(&"coupled".to_string()));
         assert_eq!(error("olia:qualty=l2/r").given(), "qualty");
-        assert_eq!(error("olia:qualty=l2/r").allowed(), ["quality", "least"]);
+        assert_eq!(error("olia:qualty=l2/r").allowed(), ["quality", "least", "count"]);
         assert_eq!(error("olia:quality=x").allowed(), ["l/r2", "l2/r"]);
         assert_eq!(error("olia:quality").given(), "");
         assert!(matches!(error("fixed:cwnd=1seg,cwnd=2seg"), SpecError::Repeated { .. }));
@@ -274,7 +276,7 @@ mod tests {
             error("fixed:cwnd=20").to_string(),
             "`fixed:cwnd` cannot be `20`; it takes BDP, 20seg, 64KiB (a number carries its unit)"
         );
-        assert_eq!(error("reno:").to_string(), "`reno` takes no parameters, but `` was given",);
+        assert_eq!(error("balia:").to_string(), "`balia` takes no parameters, but `` was given",);
     }
 
     #[test]

@@ -55,6 +55,31 @@ fn expire(congestion: &mut Congestion, inflight: u64, first: bool) {
     congestion.on_timeout(Time::ZERO, inflight, first, Flows { all: &all, own: 0 });
 }
 
+/// Every second segment is acknowledged: by bytes a window of 20 grows by one in 10 ACKs, by ACKs by
+/// half of one (RFC 5681 equation 3).
+#[test]
+fn avoidance_grows_by_bytes_or_by_a_segment_for_each_ack() {
+    for (spec, grown) in [
+        ("reno", 1_000),
+        ("reno:count=acks", 500),
+        ("lia", 1_000),
+        ("lia:count=acks", 500),
+        ("olia", 1_000),
+        ("olia:count=acks", 500),
+    ] {
+        let mut congestion = at(spec, 20, Some(10));
+        for _ in 0..10 {
+            alone(&mut congestion, Time::ZERO, 2 * MSS);
+        }
+        let bytes = congestion.cwnd() - 20 * MSS;
+        assert!((grown * 97 / 100..=grown).contains(&bytes), "{spec}: {bytes}");
+        // A segment alone counts as one in both.
+        let before = congestion.cwnd();
+        alone(&mut congestion, Time::ZERO, MSS);
+        assert!(congestion.cwnd() - before >= 48, "{spec}");
+    }
+}
+
 #[test]
 fn slow_start_takes_at_most_l_segments_of_an_ack_and_one_after_a_timeout() {
     let mut congestion = build("reno");

@@ -1,6 +1,6 @@
 //! LIA, the Linked Increases Algorithm (RFC 6356).
 
-use super::reno;
+use super::reno::{self, COUNT, Count};
 use crate::{Ack, Algorithm, Entry, View};
 use alloc::boxed::Box;
 use plait_base::Time;
@@ -23,14 +23,16 @@ best path alone would give.\n\
 Bad at: leaving congested paths: the increase is shared by window, so traffic stays on paths that \
 OLIA would leave.",
     clause: "RFC 6356 section 3",
-    params: &[],
+    params: &[COUNT],
     state: &[],
-    make: |_| Box::new(Lia),
+    make: |spec| Box::new(Lia { count: Count::of(spec) }),
 };
 
 /// LIA. It has no state: alpha is a function of the flows.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Lia;
+pub struct Lia {
+    count: Count,
+}
 
 /// Sums over the coupled flows, windows in bytes and times in seconds.
 struct Sums {
@@ -79,7 +81,7 @@ pub fn increase(bytes: u64, view: &View<'_>) -> f64 {
 
 impl Algorithm for Lia {
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
-        increase(bytes, view)
+        increase(self.count.counted(bytes, view), view)
     }
 
     fn numbers(&self, _now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {

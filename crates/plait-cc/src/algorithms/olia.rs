@@ -1,6 +1,6 @@
 //! OLIA, the Opportunistic Linked Increases Algorithm (draft-khalili-mptcp-congestion-control-05).
 
-use super::reno;
+use super::reno::{self, COUNT, Count};
 use crate::{Ack, Algorithm, Entry, Flow, Kind, Param, Value, View};
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -41,13 +41,13 @@ a loss is still told by duplicate acknowledgements). With one subflow left it is
 Good at: leaving congested paths, and fairness to single-path flows beside it.\n\
 Bad at: paths that change: a window that was moved away comes back slowly.",
     clause: "draft-khalili-mptcp-congestion-control-05 section 3",
-    params: &[QUALITY, LEAST],
+    params: &[QUALITY, LEAST, COUNT],
     state: &[],
     make: |spec| {
         let draft = spec.value(QUALITY.name) == Some(Value::Word("l2/r"));
         let least = if spec.value(LEAST.name) == Some(Value::Word("2seg")) { 2 } else { 1 };
         let quality = if draft { Quality::Draft } else { Quality::Paper };
-        Box::new(Olia { least, ..Olia::new(quality) })
+        Box::new(Olia { quality, least, count: Count::of(spec) })
     },
 };
 
@@ -98,13 +98,14 @@ pub struct Olia {
     quality: Quality,
     /// Segments that the slow start threshold has at least while there are siblings.
     least: u64,
+    count: Count,
 }
 
 impl Olia {
     /// OLIA with this criterion of quality.
     #[must_use]
     pub fn new(quality: Quality) -> Olia {
-        Olia { quality, least: 1 }
+        Olia { quality, least: 1, count: Count::Bytes }
     }
 }
 
@@ -167,7 +168,7 @@ pub fn increase(bytes: u64, view: &View<'_>, quality: Quality) -> f64 {
 
 impl Algorithm for Olia {
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
-        increase(bytes, view, self.quality)
+        increase(self.count.counted(bytes, view), view, self.quality)
     }
 
     fn numbers(&self, _now: Time, view: &View<'_>, write: &mut dyn FnMut(&'static str, f64)) {

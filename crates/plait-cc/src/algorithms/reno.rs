@@ -1,8 +1,17 @@
 //! NewReno, uncoupled (RFC 5681).
 
-use crate::{Ack, Algorithm, Entry, View};
+use crate::{Ack, Algorithm, Entry, Kind, Param, Spec, Value, View};
 use alloc::boxed::Box;
 use plait_base::Time;
+
+pub(crate) const COUNT: Param = Param {
+    name: "count",
+    kind: Kind::Word { words: &["bytes", "acks"], default: "bytes" },
+    unit: "",
+    help: "what congestion avoidance grows by: acknowledged bytes, or a segment at most for each ACK, as Linux before 4.0, \
+           which is half as much where every second segment is acknowledged",
+    clause: "RFC 5681 section 3.1, equation 3; RFC 3465 section 2.1",
+};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reno",
@@ -17,14 +26,40 @@ Good at: being the measure of what coupling costs; paths that share nothing.\n\
 Bad at: shared bottlenecks, where it takes a share for each subflow; long fat paths, where a loss \
 costs many round trips.",
     clause: "RFC 5681 section 3.1, equations 3 and 4",
-    params: &[],
+    params: &[COUNT],
     state: &[],
-    make: |_| Box::new(Reno),
+    make: |spec| Box::new(Reno { count: Count::of(spec) }),
 };
 
-/// NewReno. It has no state: the owner keeps the fractions.
+/// What of an acknowledgement congestion avoidance grows by.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Count {
+    /// All that it acknowledges (RFC 3465 section 2.1).
+    #[default]
+    Bytes,
+    /// A segment at most, as RFC 5681 equation 3 and Linux before 4.0 have it: where every second
+    /// segment is acknowledged the window grows half as fast.
+    Acks,
+}
+
+impl Count {
+    pub(crate) fn of(spec: &Spec) -> Count {
+        if spec.value(COUNT.name) == Some(Value::Word("acks")) { Count::Acks } else { Count::Bytes }
+    }
+
+    pub(crate) fn counted(self, bytes: u64, view: &View<'_>) -> u64 {
+        match self {
+            Count::Bytes => bytes,
+            Count::Acks => bytes.min(view.own().mss()),
+        }
+    }
+}
+
+/// NewReno. The owner keeps the fractions.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Reno;
+pub struct Reno {
+    count: Count,
+}
 
 /// Growth in bytes for `bytes` acknowledged ones: `mss * bytes / cwnd`. The window is the one in
 /// force, in recovery too.
@@ -45,7 +80,7 @@ impl Algorithm for Reno {
     }
 
     fn increase(&mut self, _ack: &Ack, bytes: u64, view: &View<'_>) -> f64 {
-        increase(bytes, view)
+        increase(self.count.counted(bytes, view), view)
     }
 
     fn threshold(&mut self, _now: Time, inflight: u64, view: &View<'_>) -> u64 {
