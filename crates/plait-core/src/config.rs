@@ -205,6 +205,10 @@ impl Config {
     /// IP packet in bytes that every host takes (RFC 791); smaller ones are not tried.
     pub const LEAST_PACKET: u32 = 576;
 
+    /// Least MTU that a router is believed to have (Linux: min_pmtu); one below that of
+    /// [`Config::LEAST_PACKET`] counts as that.
+    pub(crate) const LEAST_MTU: u32 = 552;
+
     /// Bytes of options on a data segment of plain TCP: timestamps and their padding.
     pub(crate) const PLAIN_OPTIONS: u64 = 12;
 

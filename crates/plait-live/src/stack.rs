@@ -7,7 +7,7 @@ use crate::virtio::Virtio;
 use crate::{Clock, Device, SystemEntropy};
 use plait_base::{PathId, Span, Time};
 use plait_core::{Detail, Endpoint};
-use plait_wire::codec::{self, EncodeError, Headers, TcpChecksum, Verify};
+use plait_wire::codec::{self, EncodeError, Headers, TcpChecksum, TooBig, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +21,9 @@ const SENT_AT_ONCE: usize = 256;
 const REST: Span = Span::from_secs(5);
 /// Room for the largest packet.
 const LARGEST: usize = 0x1_0000;
+
+/// Least MTU of a link that carries IPv6 (RFC 8200 section 5).
+const LEAST_V6: u32 = 1_280;
 
 /// What the stack has seen.
 #[derive(Clone, Copy, Default, Debug)]
@@ -121,7 +124,9 @@ impl Stack {
     /// Gives the packet at the start of the buffer to the endpoint.
     fn handle(&mut self, len: usize, verify: Verify) -> Option<()> {
         let bytes = self.incoming.get(..len)?;
-        let packet = codec::parse_into(bytes, verify, &mut self.segment).ok()?;
+        let Ok(packet) = codec::parse_into(bytes, verify, &mut self.segment) else {
+            return self.on_too_big(len);
+        };
         let Headers { src, dst, .. } = packet.headers;
         let (path, server) =
             self.names.of_arrival(&self.endpoint, src, dst, self.segment.dst_port)?;
@@ -144,6 +149,29 @@ impl Stack {
         if self.segment.flags.has(Flags::RST) {
             self.resets.push(SocketAddr::new(src, self.segment.src_port));
         }
+        self.observed.tell(now, &mut self.endpoint);
+        Some(())
+    }
+
+    /// Where the packet at the start of the buffer is what a router says of one of ours, the endpoint
+    /// hears of it.
+    #[cold]
+    fn on_too_big(&mut self, len: usize) -> Option<()> {
+        let told = codec::parse_too_big(self.incoming.get(..len)?)?;
+        // As it would be answered: names know arrivals.
+        let (path, server) =
+            self.names.of_arrival(&self.endpoint, told.dst, told.src, told.src_port)?;
+        // The core counts with the header of IPv4, and no link of IPv6 takes less than 1,280 bytes (RFC
+        // 8201 section 4).
+        let mtu = match told.src {
+            IpAddr::V4(_) => told.mtu,
+            IpAddr::V6(_) if told.mtu < LEAST_V6 => 0,
+            IpAddr::V6(_) => told.mtu - 20,
+        };
+        let TooBig { src_port, dst_port, seq, .. } = told;
+        let quoted = Segment { src_port, dst_port, seq, server, ..Segment::default() };
+        let now = self.clock.now();
+        self.endpoint.on_too_big(now, path, &quoted, mtu);
         self.observed.tell(now, &mut self.endpoint);
         Some(())
     }

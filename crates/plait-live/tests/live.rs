@@ -36,6 +36,8 @@ fn main() {
         add("an_address_that_goes_away_and_a_backup", addresses);
         add("a_client_that_aborts_ends_the_relay", aborted);
         add("a_silent_path_is_left_and_found_again", blackhole);
+        add("a_router_says_what_a_path_takes", told_narrow);
+        add("a_path_that_is_narrow_in_silence", silently_narrow);
     }
     for entry in plait_sched::SCHEDULERS {
         let families: &[Family] =
@@ -510,6 +512,51 @@ fn silent_path(family: Family) -> Result<(Duration, u64, Lateness), Failed> {
     assert_eq!(arrivals.iter().map(|(_, count)| count).sum::<usize>(), len);
     assert_eq!(seen.ended(), [true]);
     Ok((gap, again, seen.report.lateness))
+}
+
+/// R63: the server's own kernel has a link of 1,280 bytes towards the client and says so by ICMP, which
+/// it does of packets that may not be fragmented only: segments fill it.
+fn told_narrow(family: Family) -> Result<(), Failed> {
+    let mean = narrow(family, 1_500, |bed| {
+        bed.server.within(|| net::run("ip link set s0 mtu 1280")).map_err(Into::into)
+    })?;
+    assert!(mean > 1_215, "packets of {mean} bytes");
+    Ok(())
+}
+
+/// R63, F17: packets of more than 1,280 bytes vanish, and nobody says so.
+fn silently_narrow(family: Family) -> Result<(), Failed> {
+    let mean = narrow(family, 1_280, |_| Ok(()))?;
+    assert!(mean <= 1_220, "packets of {mean} bytes");
+    Ok(())
+}
+
+/// A download over two paths, the first of which does not take 1,500 bytes. Gives the mean length of
+/// the packets there that had much to carry.
+fn narrow(
+    family: Family,
+    mtu: u32,
+    change: impl FnOnce(&Bed) -> Result<(), Failed>,
+) -> Result<u64, Failed> {
+    let [first, second] = two_lines();
+    let front = Front::build(family, &[Line { mtu, ..first }, second], spec("minrtt"), 1)?;
+    change(&front.bed)?;
+    let len = 3_000_000;
+    let [before, _] = front.bed.counters();
+    let start = Instant::now();
+    let bytes = front.bed.client.within(|| kernel::get(front.to, Speaks::Over(2), len))??;
+    let took = start.elapsed();
+    let [after, _] = front.bed.counters();
+    let seen = front.end()?;
+    let [down, _] = seen.report.links[0];
+    let mean = down.delivered_bytes / down.delivered_packets.max(1);
+    eprintln!("{took:?}, {mean} bytes a packet, {} too long", down.dropped_mtu);
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    assert_eq!(seen.ended(), [true]);
+    assert!(down.delivered_bytes > 1_000_000, "the narrow path carried {}", down.delivered_bytes);
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    Ok(mean)
 }
 
 /// R50, R51, R54: something on the only path takes the options off, at one of four places; data

@@ -9,7 +9,7 @@ use super::{Connection, Context};
 use crate::config::Config;
 use crate::event::{Event, SizeCause};
 use crate::tcp::hole::Verdict;
-use plait_base::Time;
+use plait_base::{Time, unwrap32};
 
 /// Timeouts in a row from which on a path is asked with short segments.
 const PATIENCE: u32 = 2;
@@ -81,6 +81,33 @@ impl Connection {
         let least = self.payload_within(Config::LEAST_PACKET);
         let size = if u64::from(passed) > least { below } else { least.min(below) };
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
+    }
+
+    /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
+    /// bytes. False where it is not to be believed: nothing in flight begins or goes on there (S10),
+    /// or no link has such an MTU.
+    #[cold]
+    pub(crate) fn on_too_big(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: u32,
+        mtu: u32,
+    ) -> bool {
+        let subflow = &self.subflows[index];
+        let (una, nxt) = (subflow.tx.una(), subflow.tx.nxt());
+        let seq = unwrap32(seq.wrapping_sub(subflow.shake.iss), una);
+        let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
+        if !under_way || mtu < Config::LEAST_MTU {
+            return false;
+        }
+        let size = self.payload_within(mtu.max(Config::LEAST_PACKET));
+        if size < self.mss() {
+            // What followed it met the same hop. It goes again at once: nothing was congested.
+            self.subflows[index].tx.mark_long_lost(seq, size as u32);
+            self.lower_size(ctx, index, size, SizeCause::TooBig);
+        }
+        true
     }
 
     /// From here on segments have at most `size` payload bytes, and what is under way is cut to that,

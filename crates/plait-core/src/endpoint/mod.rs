@@ -79,6 +79,8 @@ pub struct Endpoint {
     /// No further connections are taken, and how many were not.
     full: bool,
     turned_away: u64,
+    /// Messages of routers that nothing in flight bears out.
+    too_big_refused: u64,
 }
 
 impl fmt::Debug for Endpoint {
@@ -109,6 +111,7 @@ impl Endpoint {
             audits: BTreeMap::new(),
             full: false,
             turned_away: 0,
+            too_big_refused: 0,
         }
     }
 
@@ -400,6 +403,31 @@ impl Endpoint {
             conn.on_departure(now, report.subflow, payload, departs);
             self.connections.on_timers(report.conn);
         }
+    }
+
+    /// A router says that a packet of ours was too long for its next hop, which takes `mtu` bytes of IP
+    /// (counted with a header of 20). `segment` has the ports, the sequence number and the number of the
+    /// server's address of what it quotes: those of a segment of ours that went out on `path`. It
+    /// counts where that segment is in flight (RFC 5927 section 4.1) and `mtu` is not absurd: from
+    /// then on segments are shorter (RFC 1191, RFC 8201). Otherwise it is counted and ignored.
+    pub fn on_too_big(&mut self, now: Time, path: PathId, segment: &Segment, mtu: u32) {
+        let Segment { src_port: local_port, dst_port: remote_port, server, seq, .. } = *segment;
+        let address = Address { path, server, local_port, remote_port };
+        let known = self.addresses.get(&address.key()).copied();
+        let taken = known.and_then(|Known { conn: id, subflow }| {
+            self.with(now, id, |conn, ctx| {
+                let index = conn.find(address, subflow)?;
+                Some(conn.on_too_big(ctx, index, seq, mtu))
+            })
+        });
+        self.too_big_refused += u64::from(taken.flatten() != Some(true));
+    }
+
+    /// Messages of routers ([`Endpoint::on_too_big`]) that were ignored: about what is not in flight,
+    /// or with an MTU that no link has.
+    #[must_use]
+    pub const fn too_big_refused(&self) -> u64 {
+        self.too_big_refused
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.

@@ -325,6 +325,18 @@ impl TxRing {
         }
     }
 
+    /// Marks those in flight from `seq` on that have more than `most` bytes.
+    #[cold]
+    pub(crate) fn mark_long_lost(&mut self, seq: u64, most: u32) {
+        for index in 0..self.ring.len() {
+            let sent = &self.ring[index];
+            let long = sent.end() > seq && sent.len > most && !sent.fin;
+            if long && sent.whereabouts == Whereabouts::InFlight {
+                self.mark_lost(index);
+            }
+        }
+    }
+
     fn mark_lost(&mut self, index: usize) {
         let sent = &mut self.ring[index];
         sent.whereabouts = Whereabouts::Lost;

@@ -5,6 +5,7 @@
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{PSH, want};
 use plait_core::Config;
+use plait_wire::Segment;
 
 /// The piece that passes everywhere: four bytes stay free for our keys.
 const SMALL: u32 = 500;
@@ -139,4 +140,53 @@ fn pieces_have_checksums_of_their_own() {
     let pieces: Vec<_> = s.out.iter().rev().take(2).map(|(_, seg, _)| seg.map).collect();
     let rest = (u64::from(SMALL), 1 + SMALL, (MSS - SMALL) as u16);
     assert_eq!(pieces, [Some(rest), Some((0, 1, SMALL as u16))]);
+}
+
+/// What a router says of the segment at `seq`.
+fn too_big(s: &mut Script, seq: u32, mtu: u32) {
+    let subflow = s.endpoint.stats(s.id).unwrap().subflows[0].path;
+    let peer = &s.peers[&0];
+    let (src_port, dst_port) = (peer.remote_port, peer.port);
+    let seq = peer.irs.wrapping_add(seq);
+    let quoted = Segment { src_port, dst_port, seq, ..Segment::default() };
+    s.endpoint.on_too_big(s.now, subflow, &quoted, mtu);
+    s.drain();
+}
+
+/// R63, S10: what a router says counts where it quotes what is in flight; then segments fit at once,
+/// what was too long goes again, and the window stays.
+#[test]
+fn a_router_is_believed_of_what_is_in_flight() {
+    let mut s = sending(multipath(), 10);
+    let stats = |s: &Script| s.endpoint.stats(s.id).unwrap().subflows[0];
+    let before = stats(&s);
+    // Before what is in flight, after it, and MTUs that no link has.
+    for (seq, mtu) in [(0, 1_280), (1 + 10 * MSS, 1_280), (1, 551), (1, 0)] {
+        too_big(&mut s, seq, mtu);
+    }
+    assert_eq!((s.endpoint.too_big_refused(), size(&s)), (4, u64::from(MSS)));
+    s.expect_nothing();
+    // It is no news that 1,500 bytes fit.
+    too_big(&mut s, 1, 1_500);
+    assert_eq!((s.endpoint.too_big_refused(), size(&s)), (4, u64::from(MSS)));
+    // The first segment has passed; the others go again in pieces.
+    too_big(&mut s, 1 + MSS, 1_280);
+    assert_eq!(size(&s), 1_208);
+    s.expect(want(0, PSH).seq(1 + MSS).map(u64::from(MSS), 1 + MSS, 1_208));
+    s.expect(want(0, PSH).seq(1 + MSS + 1_208).len(MSS - 1_208));
+    // An initial window is ten segments, whatever their size; any other keeps its bytes.
+    assert_eq!(lengths(&mut s).iter().sum::<u32>(), 6 * MSS);
+    let after = stats(&s);
+    assert_eq!((after.cwnd, after.ssthresh), (12_080, before.ssthresh));
+    // The others say it too.
+    too_big(&mut s, 1 + 2 * MSS, 1_280);
+    s.expect_nothing();
+    s.after(20);
+    s.ack(0, 1 + 10 * MSS, 10 * u64::from(MSS));
+    assert!(stats(&s).cwnd >= 12_080 && s.endpoint.too_big_refused() == 4);
+    // Less than every host takes is taken for that.
+    s.write(3_000);
+    s.lose_all();
+    too_big(&mut s, 1 + 10 * MSS, 560);
+    assert_eq!(size(&s), 504);
 }

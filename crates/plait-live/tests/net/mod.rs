@@ -87,17 +87,27 @@ pub struct Line {
     pub strip: Strip,
     /// In percent.
     pub loss: u32,
+    /// Longer packets vanish.
+    pub mtu: u32,
 }
 
 impl Line {
     pub fn new(mbit: u64, rtt_ms: u64, queue: u64) -> Line {
-        Line { mbit, rtt: Span::from_millis(rtt_ms), queue, strip: Strip::Nothing, loss: 0 }
+        Line {
+            mbit,
+            rtt: Span::from_millis(rtt_ms),
+            queue,
+            strip: Strip::Nothing,
+            loss: 0,
+            mtu: 1_500,
+        }
     }
 
     fn link(&self) -> LinkConfig {
         let rate = RateSource::Fixed(Rate::from_bps(self.mbit * 1_000_000));
         let mut link = LinkConfig::new(rate, self.rtt.over(2));
         link.queue = QueueLimit::Bytes(self.queue);
+        link.mtu = vec![(plait_base::Time::ZERO, self.mtu)];
         link.loss = LossModel::Random(Chance::from_ppb(self.loss * 10_000_000));
         link
     }

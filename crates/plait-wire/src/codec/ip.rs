@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) const V4_HEADER: usize = 20;
 pub(super) const V6_HEADER: usize = 40;
-const TCP: u8 = 6;
+pub(super) const TCP: u8 = 6;
 /// "Don't fragment".
 const DF: u16 = 0x4000;
 /// "More fragments" and the offset.

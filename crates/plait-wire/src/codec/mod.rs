@@ -10,6 +10,8 @@
 //! on the wire: [`Segment::server`] is the driver's number for the server's address (zero after a
 //! parse), and whether a payload is a pattern or bytes.
 //!
+//! [`parse_too_big`] reads what routers say of packets that were too long.
+//!
 //! Checksums are a switch: a driver with checksum offload leaves the sum of the pseudo header for the
 //! device ([`TcpChecksum::PseudoHeader`]; the virtio header then says
 //! `csum_start` = length of the IP header, `csum_offset` = [`TCP_CHECKSUM_OFFSET`]) and trusts it the
@@ -19,12 +21,14 @@
 //! counted in [`Skipped`]; as in Linux a broken option does not take the segment with it.
 
 mod error;
+mod icmp;
 mod ip;
 mod mptcp;
 mod options;
 mod tcp;
 
 pub use error::{EncodeError, Field, ParseError, Problem, Skipped, Unread, Why};
+pub use icmp::{TooBig, parse_too_big};
 pub use tcp::{TCP_CHECKSUM_OFFSET, TcpChecksum, Verify};
 
 use crate::{Payload, Segment};

@@ -5,6 +5,7 @@
 
 mod generate;
 mod golden;
+mod icmp;
 mod malformed;
 mod properties;
 

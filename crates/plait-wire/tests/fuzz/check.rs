@@ -9,6 +9,8 @@ use std::net::IpAddr;
 /// Parses the bytes and holds what comes out against the promises. Tells what it met, in words, or
 /// which promise was broken.
 pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
+    // Another parser of the same bytes.
+    let _ = plait_wire::codec::parse_too_big(packet);
     let verified = parse(packet, Verify::Checksum);
     let mut segment = Segment::default();
     let parsed = match parse_into(packet, Verify::Trusted, &mut segment) {

@@ -1,0 +1,99 @@
+//! What routers say of packets that are too long.
+
+use plait_wire::codec::{Headers, TcpChecksum, TooBig, encode, parse_too_big};
+use plait_wire::{Payload, Segment, Sum};
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+/// What a router at `router` says of the packet of `segment`, quoting so many bytes of it.
+fn message(v6: bool, segment: &Segment, mtu: u32, quoted: usize) -> (Vec<u8>, TooBig) {
+    let address = |last: u8| match v6 {
+        true => IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]),
+        false => IpAddr::from([10, 0, 0, last]),
+    };
+    let (src, dst, router) = (address(1), address(2), address(9));
+    let mut packet = Vec::new();
+    encode(&Headers::new(src, dst), segment, TcpChecksum::Full, &mut packet).unwrap();
+    packet.truncate(quoted);
+    let mut body = if v6 { vec![2, 0, 0, 0] } else { vec![3, 4, 0, 0] };
+    body.extend_from_slice(&mtu.to_be_bytes());
+    body.extend_from_slice(&packet);
+    // The headers of a segment from the router to us lend theirs.
+    let blank = Segment { payload: Payload::from_bytes(&body), ..Segment::default() };
+    let mut out = Vec::new();
+    encode(&Headers::new(router, src), &blank, TcpChecksum::Full, &mut out).unwrap();
+    let header = if v6 { 40 } else { 20 };
+    out.truncate(header);
+    let mut sum = Sum::default();
+    if v6 {
+        out[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
+        out[6] = 58;
+        sum.add(&out[8..40]);
+        sum.add(&(body.len() as u32).to_be_bytes());
+        sum.add(&[0, 58]);
+    } else {
+        let total = (header + body.len()) as u16;
+        out[2..4].copy_from_slice(&total.to_be_bytes());
+        out[9] = 1;
+    }
+    sum.add(&body);
+    body[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
+    out.extend_from_slice(&body);
+    let Segment { src_port, dst_port, seq, .. } = *segment;
+    (out, TooBig { src, dst, src_port, dst_port, seq, mtu })
+}
+
+fn sent() -> Segment {
+    let payload = Payload::from_bytes(&[7; 600]);
+    Segment { src_port: 443, dst_port: 50_000, seq: 0xdead_beef, payload, ..Segment::default() }
+}
+
+/// R63: the ports and the sequence number that a router quotes are read, of eight bytes of TCP too.
+#[test]
+fn a_message_of_a_router_is_read() {
+    for v6 in [false, true] {
+        let header = if v6 { 40 } else { 20 };
+        for quoted in [header + 8, header + 20, 500, 2_000] {
+            let (packet, said) = message(v6, &sent(), 1_280, quoted);
+            assert_eq!(parse_too_big(&packet), Some(said), "{quoted} bytes of v6 = {v6}");
+        }
+        let (packet, _) = message(v6, &sent(), 1_280, header + 7);
+        assert_eq!(parse_too_big(&packet), None);
+        // Another type, another code, another protocol.
+        for (at, value) in [(header, 4), (header + 1, 1), (if v6 { 6 } else { 9 }, 6)] {
+            let (mut packet, _) = message(v6, &sent(), 1_280, 500);
+            packet[at] = value;
+            assert_eq!(parse_too_big(&packet), None, "{value} at {at}");
+        }
+    }
+}
+
+proptest! {
+    /// R79: whatever the bytes are, nothing panics; and a changed byte behind the addresses is found
+    /// by the checksum.
+    #[test]
+    fn no_bytes_are_too_strange(
+        v6: bool,
+        cut in 0usize..700,
+        changes in proptest::collection::vec((0usize..700, any::<u8>()), 0..4),
+        bytes in proptest::collection::vec(any::<u8>(), 0..120),
+    ) {
+        let _ = parse_too_big(&bytes);
+        let (mut packet, said) = message(v6, &sent(), 1_280, 600);
+        packet.truncate(cut.max(1));
+        let whole = packet.clone();
+        let header = if v6 { 40 } else { 20 };
+        for (at, value) in changes {
+            if let Some(byte) = packet.get_mut(at) {
+                *byte = value;
+            }
+        }
+        let one = packet.iter().zip(&whole).filter(|(a, b)| a != b).count() == 1;
+        let read = parse_too_big(&packet);
+        if one && packet.get(..header) == whole.get(..header) {
+            prop_assert_eq!(read, None);
+        } else if packet == whole && cut >= 648 {
+            prop_assert_eq!(read, Some(said));
+        }
+    }
+}
