@@ -326,6 +326,8 @@ impl SendQueue {
 
     /// Every subflow had carried `range`: it may be carried by any again.
     pub(crate) fn forget_carried(&mut self, range: ByteRange) {
+        self.cut(range.start);
+        self.cut(range.end);
         let mut at = self.index_above(range.start);
         while let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < range.end) {
             sent.carried = SubflowSet::EMPTY;
@@ -472,6 +474,17 @@ mod tests {
         queue.mark_carried(next.range, SLOW);
         assert!(queue.next_reinjection().is_none());
         assert!(queue.sent_from(200).unwrap().carried.contains(SLOW));
+    }
+
+    /// What is beside it in the same segment was carried all the same.
+    #[test]
+    fn a_part_of_a_segment_may_be_forgotten() {
+        let mut queue = SendQueue::default();
+        queue.write_pattern(100);
+        queue.take_new(0, 100, FAST);
+        queue.forget_carried(ByteRange::new(40, 70));
+        let carried = |dsn| queue.sent_from(dsn).unwrap().carried;
+        assert_eq!([carried(0), carried(40), carried(70)], [1, 0, 1].map(SubflowSet));
     }
 
     #[test]
