@@ -1,7 +1,7 @@
 //! From a seed to a case.
 
 use super::case::{
-    Case, End, EndCase, Finish, Idle, Join, LATEST_MS, PathCase, Reduce, Rto, Settings,
+    Case, End, EndCase, Finish, Idle, Join, LATEST_MS, PathCase, Recovery, Reduce, Rto, Settings,
 };
 use super::fault::{Fault, KINDS, log_within};
 use plait_base::Stream;
@@ -84,6 +84,13 @@ pub fn draw(seed: u64) -> Case {
     if one_in(&mut part("copy"), 8) {
         case.scheduler.push_str("+copy");
     }
+    if one_in(&mut part("recovery"), 4) {
+        case.settings.prr = Recovery::Rfc6937;
+    }
+    let mut works = part("send cost");
+    if one_in(&mut works, 6) {
+        case.settings.send_cost_ns = log_within(&mut works, 500, 100_000);
+    }
     let shape = shape(&case);
     for kind in KINDS {
         let mut stream = part(kind.name);
@@ -158,7 +165,7 @@ fn draw_settings(stream: &mut Stream) -> Settings {
         second_address: one_in(stream, 6),
         pacing: one_in(stream, 4),
         undo: !one_in(stream, 4),
-        wire: false,
+        ..Settings::default()
     }
 }
 

@@ -200,6 +200,8 @@ const SETTING_CHANGES: &[fn(&mut Settings)] = &[
     |it| it.second_address = false,
     |it| it.pacing = false,
     |it| it.undo = true,
+    |it| it.prr = Settings::default().prr,
+    |it| it.send_cost_ns = 0,
     |it| it.wire = false,
 ];
 

@@ -93,6 +93,10 @@ pub struct Settings {
     pub pacing: bool,
     /// Unfounded reductions of the window are undone.
     pub undo: bool,
+    /// What fast recovery lets out below its threshold.
+    pub prr: Recovery,
+    /// How long a host works on each segment that it sends, in nanoseconds.
+    pub send_cost_ns: u64,
     /// Every segment is encoded and parsed.
     pub wire: bool,
 }
@@ -212,6 +216,17 @@ pub enum Reduce {
     Flight,
 }
 
+/// What fast recovery lets out below its threshold.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// A segment more than was delivered, where nothing new is lost.
+    #[default]
+    Rfc9937,
+    /// A segment more than was delivered, always.
+    Rfc6937,
+}
+
 /// The latest time of a fault, in milliseconds.
 pub(super) const LATEST_MS: u64 = 3_600_000;
 
@@ -264,6 +279,8 @@ impl Default for Settings {
             second_address: false,
             pacing: false,
             undo: true,
+            prr: Recovery::default(),
+            send_cost_ns: 0,
             wire: false,
         }
     }

@@ -1,11 +1,13 @@
 //! The run that a case stands for.
 
-use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Reduce, Rto};
+use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Recovery, Reduce, Rto};
 use crate::swarm::fault::Reading;
 use crate::swarm::party::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_cc::IdleRestart;
-use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing, PathConfig, ReduceFrom, RtoMode};
+use plait_core::{
+    Config, ConnectionSpec, JoinTiming, Pacing, PathConfig, Prr, ReduceFrom, RtoMode,
+};
 use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
 use plait_sim::{ConnectionSetup, Middlebox, PairSetup, PathSetup, Setup, SharedLink};
 use std::net::{IpAddr, Ipv4Addr};
@@ -49,7 +51,7 @@ impl Case {
             check: true,
             wire: self.settings.wire,
             linger: true,
-            send_cost: Span::ZERO,
+            send_cost: Span::from_nanos(self.settings.send_cost_ns),
         })
     }
 
@@ -108,6 +110,10 @@ impl Case {
             subflows: settings.subflows,
             pacing: settings.pacing.then(Pacing::default),
             undo: settings.undo,
+            prr: match settings.prr {
+                Recovery::Rfc9937 => Prr::Rfc9937,
+                Recovery::Rfc6937 => Prr::Rfc6937,
+            },
             ..Config::default()
         }
     }

@@ -72,6 +72,7 @@ impl Case {
         }
         within("settings.ssthresh_bytes", self.settings.ssthresh_bytes, 0, MOST_BYTES)?;
         within("settings.initial_window", u64::from(self.settings.initial_window), 1, 1_000)?;
+        within("settings.send_cost_ns", self.settings.send_cost_ns, 0, 1_000_000)?;
         within("settings.subflows", u64::from(self.settings.subflows), 1, 8)?;
         for (name, end) in [("client", &self.client), ("server", &self.server)] {
             within(&format!("{name}.send_bytes"), end.send_bytes, 0, MOST_BYTES)?;
