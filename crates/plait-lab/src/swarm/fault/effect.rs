@@ -90,6 +90,12 @@ impl Fault {
                     });
                 }
             }
+            Fault::Narrow { path, way, mtu_bytes, from_ms, to_ms } => {
+                let (from, to) = outage(from_ms, to_ms);
+                on_links(paths, path, way, |link| {
+                    link.mtu.extend([(from, mtu_bytes), (to, u32::MAX)]);
+                });
+            }
             Fault::LateJoin { path, to_ms } => {
                 on_links(paths, path, Way::Both, |link| link.outages.push(outage(0, to_ms)));
             }
@@ -127,6 +133,7 @@ impl Fault {
             Fault::Outage { .. } | Fault::OutageOfAll { .. } | Fault::LateJoin { .. } => {
                 count(|link| link.dropped_outage)
             }
+            Fault::Narrow { .. } => count(|link| link.dropped_mtu),
             Fault::Cut { path, .. } => traces.meddled.get(*path).is_some_and(|it| it.cut > 0),
             Fault::Strip { path, .. } => {
                 traces.meddled.get(*path).is_some_and(|it| it.stripped > 0)

@@ -137,6 +137,17 @@ pub const KINDS: &[Kind] = &[
             to_ms: log_within(stream, 50, 8_000),
         },
     },
+    Kind {
+        name: "narrow",
+        summary: "long packets vanish on a path",
+        per_cent: 36,
+        draw: |stream, shape| {
+            let (from_ms, to_ms) = silence(stream, shape);
+            let (path, way) = (shape.any_path(stream), any_way(stream));
+            let mtu_bytes = [576, 600, 1_000, 1_200, 1_280, 1_400][stream.below(6) as usize];
+            Fault::Narrow { path, way, mtu_bytes, from_ms, to_ms }
+        },
+    },
 ];
 
 impl Kind {

@@ -113,6 +113,20 @@ pub enum Fault {
         /// Until when.
         to_ms: u64,
     },
+    /// Long packets vanish on a path for a time, and nobody says so.
+    Narrow {
+        /// The path's place.
+        path: usize,
+        /// Which packets.
+        #[serde(default)]
+        way: Way,
+        /// The longest that passes, in bytes.
+        mtu_bytes: u32,
+        /// From when on, in milliseconds.
+        from_ms: u64,
+        /// Until when.
+        to_ms: u64,
+    },
     /// A further path is silent at first, so that its subflow joins late.
     LateJoin {
         /// The path's place, not the first.
@@ -187,6 +201,7 @@ impl Fault {
             Fault::SlowReader { .. } => "slow-reader",
             Fault::AddressRemoved { .. } => "address-removed",
             Fault::LateJoin { .. } => "late-join",
+            Fault::Narrow { .. } => "narrow",
         }
     }
 
@@ -206,6 +221,7 @@ impl Fault {
             | Fault::Cut { path, .. }
             | Fault::Strip { path, .. }
             | Fault::AddressRemoved { path, .. }
+            | Fault::Narrow { path, .. }
             | Fault::LateJoin { path, .. } => Some(path),
             _ => None,
         }
@@ -219,6 +235,7 @@ impl Fault {
             | Fault::Corrupt(Share { way, .. })
             | Fault::Burst { way, .. }
             | Fault::Reorder { way, .. }
+            | Fault::Narrow { way, .. }
             | Fault::Outage { way, .. } => Some(way),
             _ => None,
         }
@@ -231,6 +248,7 @@ impl Fault {
             | Fault::Strip { to_ms, .. }
             | Fault::AddressRemoved { to_ms, .. }
             | Fault::OutageOfAll { to_ms, .. }
+            | Fault::Narrow { to_ms, .. }
             | Fault::LateJoin { to_ms, .. } => *to_ms,
             _ => 0,
         }
@@ -259,6 +277,11 @@ impl Fault {
         if let Some(share) = shares.iter().find(|share| **share > 1_000_000) {
             return out("ppm", u64::from(*share), 0, 1_000_000);
         }
+        if let Fault::Narrow { mtu_bytes, .. } = self
+            && !(576..=65_535).contains(mtu_bytes)
+        {
+            return out("mtu_bytes", u64::from(*mtu_bytes), 576, 65_535);
+        }
         let (field, time) = match self {
             Fault::Reorder { by_us, .. } => ("by_us", by_us / 1_000),
             Fault::ZeroWindow { for_ms, .. } => ("for_ms", *for_ms),
@@ -286,6 +309,7 @@ impl Fault {
             Fault::Outage { from_ms, to_ms, .. }
             | Fault::Strip { from_ms, to_ms, .. }
             | Fault::AddressRemoved { from_ms, to_ms, .. }
+            | Fault::Narrow { from_ms, to_ms, .. }
             | Fault::OutageOfAll { from_ms, to_ms } => {
                 let half = to_ms.saturating_sub(*from_ms) / 2;
                 if half >= 10 {
