@@ -1,7 +1,7 @@
 //! When a segment would arrive behind what is assigned already, and what follows where that is too
 //! late: data that waits for a window of a few segments goes where it arrives sooner.
 
-use crate::{Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
+use crate::{CaState, Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
 use core::cmp::Ordering;
 use plait_base::{ByteRange, SubflowId};
 
@@ -83,8 +83,8 @@ impl Arrival {
 }
 
 /// The first of what is assigned to a subflow whose window has come down to a few segments, for
-/// one that would have it across sooner: with room, or with nothing assigned but what lies beyond it,
-/// which then goes after it.
+/// one that would have it across sooner: with room, or, while a timeout is being repaired there,
+/// with nothing assigned but what lies beyond it, which then goes after it.
 pub(crate) fn take_back(
     view: &View<'_>,
     arrival: impl Fn(&SubflowView) -> Arrival,
@@ -92,13 +92,13 @@ pub(crate) fn take_back(
 ) -> Option<Decision> {
     for owner in view.subflows.iter().filter(|it| is_stuck(it)) {
         let Some(first) = first_assigned(view, owner.id) else { continue };
-        let there = arrival(owner);
+        let (there, silenced) = (arrival(owner), owner.ca == CaState::Loss);
         let candidates = view.candidates();
         let here = |it: &SubflowView| {
             let beyond = || first_assigned(view, it.id).is_some_and(|own| first.end <= own.start);
             match it.queued {
                 0 if it.usable(ahead::mss(it), view.tsq) => Some(arrival(it)),
-                1.. if !is_stuck(it) && beyond() => Some(Arrival::first_on(it)),
+                1.. if silenced && !is_stuck(it) && beyond() => Some(Arrival::first_on(it)),
                 _ => None,
             }
         };
