@@ -320,7 +320,8 @@ fn subflows_messages_and_data_are_named_before_they_are_spoken_of() {
             }
             // A segment is sent before it is delivered or dropped; only a duplicate arrives twice. A
             // middlebox lets it arrive without its options.
-            if let Some(hop) = name.strip_prefix("segment-") {
+            let hop = name.strip_prefix("segment-").filter(|hop| *hop != "size");
+            if let Some(hop) = hop {
                 let key = [
                     "path",
                     "direction",

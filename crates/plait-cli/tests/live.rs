@@ -499,9 +499,11 @@ fn standing() -> Result<(), Failed> {
 fn ruled() -> Result<(), Failed> {
     let len = RULED_LEN;
     let wrong = |sent: &[u64; 3]| {
-        // Two paths and copies of much of it; otherwise once, and ends of connections are no bytes.
+        // Two paths and copies of much of it; otherwise once, but for what a timeout reinjects. Ends of
+        // connections are no bytes.
         let [copied, single, plain] = *sent;
-        let right = copied > len * 23 / 20 && single == len && plain < len * 11 / 10;
+        let once = |bytes: u64| (len..len * 11 / 10).contains(&bytes);
+        let right = copied > len * 23 / 20 && once(single) && once(plain);
         (!right).then(|| format!("{sent:?} bytes were sent"))
     };
     // Where packets are late, without copies too something goes twice.
