@@ -1,9 +1,9 @@
 //! The addresses of this host's devices, as the kernel tells over netlink.
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use crate::netlink;
+use netlink_packet_core::{NLM_F_DUMP, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use rustix::net::{AddressFamily as Family, SocketType, netdevice::name_to_index, socket};
 use std::io;
 use std::net::IpAddr;
@@ -33,20 +33,12 @@ pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
 fn each_address(v4: bool, mut f: impl FnMut(&AddressMessage)) -> io::Result<()> {
     let mut asked = AddressMessage::default();
     asked.header.family = if v4 { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetAddress(asked));
-    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    request.finalize();
-    let mut bytes = vec![0; request.buffer_len()];
-    request.serialize(&mut bytes);
-    let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&bytes, 0)?;
+    let socket = netlink::ask(RouteNetlinkMessage::GetAddress(asked), NLM_F_DUMP)?;
     loop {
         let (answers, _) = socket.recv_from_full()?;
         let mut rest = &answers[..];
         while !rest.is_empty() {
-            let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+            let answer = netlink::parse(rest)?;
             match answer.payload {
                 NetlinkPayload::Done(_) => return Ok(()),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),

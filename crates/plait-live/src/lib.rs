@@ -20,6 +20,7 @@ mod limits;
 mod links;
 mod names;
 mod namespace;
+mod netlink;
 mod observe;
 mod overview;
 mod peers;

@@ -1,15 +1,12 @@
 //! Routes, over netlink. Those through a device of ours go when it goes.
 
-use crate::Device;
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
+use crate::{Device, netlink};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NetlinkPayload};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 use std::net::IpAddr;
 
@@ -36,17 +33,9 @@ pub fn add_route(device: &Device, address: IpAddr) -> io::Result<()> {
 
 /// Asks the kernel for a change, and waits for its answer.
 fn change(message: RouteNetlinkMessage) -> io::Result<()> {
-    let mut request = NetlinkMessage::from(message);
-    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-    request.finalize();
-    let mut bytes = vec![0; request.buffer_len()];
-    request.serialize(&mut bytes);
-    let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&bytes, 0)?;
+    let socket = netlink::ask(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL)?;
     let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+    let answer = netlink::parse(&answer)?;
     match answer.payload {
         NetlinkPayload::Error(error) => match error.code {
             None => Ok(()),

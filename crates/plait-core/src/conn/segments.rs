@@ -147,13 +147,17 @@ impl Connection {
             let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
             options.mptcp = self.ack_option(index, data_len, checksum).map(Box::new);
         }
-        let packet = self.most_packet();
+        let tells = {
+            let subflow = &self.subflows[index];
+            subflow.shake.offer.sack && subflow.rx.has_sack()
+        };
+        let packet = if tells { self.most_packet() } else { 0 };
         let subflow = &mut self.subflows[index];
         if subflow.shake.offer.timestamps {
             let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
             options.timestamps = Some(Timestamps { value, echo });
         }
-        if subflow.shake.offer.sack && subflow.rx.has_sack() {
+        if tells {
             // A superpacket is cut into full segments, which have room for as much.
             let most = if payload.len() > packet { self.mss } else { u32::MAX };
             let mtu_room = packet.saturating_sub(40 + payload.len().min(most));

@@ -1,6 +1,8 @@
 //! What a subflow has sent and not seen acknowledged: a ring in sequence order with the SACK
 //! scoreboard (RFC 6675) on it.
 
+mod cuts;
+
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -387,48 +389,6 @@ impl TxRing {
             }
         }
         self.lost = 0;
-        self.look_anew();
-    }
-
-    /// Cuts the segment at the left edge into a part of `small` bytes and others of at most `most`.
-    #[cold]
-    pub(crate) fn cut_first(&mut self, small: u32, most: u32) {
-        let end = self.ring.front().map_or(0, |first| first.seq + u64::from(small));
-        self.cut(|sent| if sent.seq < end { small } else { most }, 1);
-    }
-
-    /// Cuts every segment to parts of at most `most` bytes.
-    #[cold]
-    pub(crate) fn cut_to(&mut self, most: u32) {
-        if self.ring.iter().any(|sent| sent.len > most) {
-            self.cut(|_| most, usize::MAX);
-        }
-    }
-
-    /// Cuts each of the first `count` segments: of what is left of one, so much as `most` says is the
-    /// next part.
-    fn cut(&mut self, most: impl Fn(&Sent) -> u32, count: usize) {
-        let whole = core::mem::take(&mut self.ring);
-        self.ring.reserve(2 * whole.len());
-        for (at, mut rest) in whole.into_iter().enumerate() {
-            while at < count && !rest.fin && rest.len > most(&rest).max(1) {
-                let len = most(&rest).max(1);
-                self.ring.push_back(Sent { len, ..rest });
-                rest.seq += u64::from(len);
-                rest.dsn += u64::from(len);
-                rest.len -= len;
-            }
-            self.ring.push_back(rest);
-        }
-        // An acknowledgement may have ended within a segment.
-        while let Some(first) = self.ring.front().filter(|first| first.end() <= self.una) {
-            if first.whereabouts == Whereabouts::InFlight {
-                self.inflight -= u64::from(first.len);
-            }
-            self.ring.pop_front();
-        }
-        let all = |it| self.ring.iter().filter(|sent| sent.whereabouts == it).count() as u32;
-        (self.lost, self.sacked_segments) = (all(Whereabouts::Lost), all(Whereabouts::Sacked));
         self.look_anew();
     }
 

@@ -1,0 +1,25 @@
+//! A question to the kernel about routes and addresses, and its answers.
+
+use netlink_packet_core::{NLM_F_REQUEST, NetlinkMessage};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+
+/// Asks, with `flags` beside that of every request. The answers come by the socket.
+pub(crate) fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<Socket> {
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | flags;
+    request.finalize();
+    let mut bytes = vec![0; request.buffer_len()];
+    request.serialize(&mut bytes);
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&bytes, 0)?;
+    Ok(socket)
+}
+
+/// The first answer in `bytes`.
+pub(crate) fn parse(bytes: &[u8]) -> io::Result<NetlinkMessage<RouteNetlinkMessage>> {
+    NetlinkMessage::deserialize(bytes)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+}
