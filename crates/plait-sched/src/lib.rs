@@ -49,6 +49,9 @@ pub enum Notice {
     SubflowsChanged {
         /// The live ones.
         live: SubflowSet,
+        /// One that may carry data from now on. Its id may have been another's before, of which
+        /// nothing holds for this one.
+        began: Option<SubflowId>,
     },
 }
 

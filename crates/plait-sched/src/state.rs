@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use plait_base::{SubflowId, Time};
 
-use crate::exact;
+use crate::{Notice, exact};
 
 /// Writes the values of `slots`, one per subflow, that `number` gives.
 pub(crate) fn save_each<T>(
@@ -18,6 +18,15 @@ pub(crate) fn save_each<T>(
         if let Some(value) = number(slot) {
             write(&format!("{prefix}{id}{suffix}"), value);
         }
+    }
+}
+
+/// Forgets what is remembered under the id of a subflow that begins: it was another's.
+pub(crate) fn forget<T: Default>(notice: Notice, slots: &mut [T]) {
+    if let Notice::SubflowsChanged { began: Some(id), .. } = notice
+        && let Some(slot) = slots.get_mut(id.index())
+    {
+        *slot = T::default();
     }
 }
 
@@ -65,6 +74,11 @@ impl<T: Clone + Default> BySubflow<T> {
     fn make_room(&mut self, subflows: usize) {
         self.0.reserve_exact(subflows - self.0.len());
         self.0.resize(subflows, T::default());
+    }
+
+    /// All that is remembered, by id; a subflow of which nothing ever was may be missing.
+    pub(crate) fn all_mut(&mut self) -> &mut [T] {
+        &mut self.0
     }
 
     /// All that is remembered, by id.

@@ -253,7 +253,7 @@ impl Run {
     fn subflows_changed(&mut self) {
         self.model.unassign();
         let live = self.model.subflows.iter().filter(|it| it.alive()).map(|it| it.id).collect();
-        self.scheduler.on_notice(&self.model.view(), Notice::SubflowsChanged { live });
+        self.scheduler.on_notice(&self.model.view(), Notice::SubflowsChanged { live, began: None });
     }
 
     /// The oldest segment in flight on a subflow arrives and is acknowledged.
@@ -577,7 +577,7 @@ proptest! {
             for (name, value) in &states {
                 scheduler.load_state(&names[name % names.len()], *value);
             }
-            let gone = Notice::SubflowsChanged { live: SubflowSet::EMPTY };
+            let gone = Notice::SubflowsChanged { live: SubflowSet::EMPTY, began: Some(SubflowId(1)) };
             for notice in [None, Some(Notice::WindowLimited), Some(Notice::DataAck { old: 0, new: u64::MAX, edge }), Some(gone)] {
                 if let Some(notice) = notice {
                     scheduler.on_notice(&view, notice);
@@ -670,6 +670,38 @@ fn saved_states_use_the_documented_names() {
                 assert!(found, "{}: {name}", entry.name);
             }
             assert!(!scheduler.load_state("no such name", 1.0));
+        }
+    }
+}
+
+/// A connection that begins again, and a join after one has gone, use an id a second time.
+#[test]
+fn nothing_is_remembered_of_the_one_that_had_the_id_before() {
+    let model = Model::new(idle_paths(&[10, 20, 30]), 0);
+    let began = Notice::SubflowsChanged { live: SubflowSet(7), began: Some(SubflowId(1)) };
+    for entry in SCHEDULERS {
+        for decorator in DECORATORS {
+            let spec = format!("{}+{}", entry.name, decorator.name);
+            let mut scheduler = build(&spec);
+            let names = || entry.state.iter().chain(decorator.state).map(|(name, _)| *name);
+            for name in names().filter(|it| it.contains(".ID")) {
+                for id in ["1", "2"] {
+                    assert!(scheduler.load_state(&name.replace("ID", id), 3.0), "{spec}: {name}");
+                }
+            }
+            scheduler.on_notice(&model.view(), began);
+            let mut left = Vec::new();
+            scheduler.save_state(&mut |name, _| left.push(name.to_owned()));
+            let is_of = |id: &str, name: &String| name.split(['.', '_']).any(|part| part == id);
+            left.retain(|name| {
+                is_of("1", name) && names().any(|it| it.replace("ID", "1") == *name)
+            });
+            assert_eq!(left, [""; 0], "{spec}");
+            // A plan is made for all of them; the rest is of one each.
+            let mut kept = 0;
+            scheduler.save_state(&mut |name, _| kept += usize::from(is_of("2", &name.to_owned())));
+            let learns = names().any(|it| it.contains(".ID"));
+            assert!(kept > 0 || !learns, "{spec}");
         }
     }
 }

@@ -98,7 +98,7 @@ proptest! {
                 model.unassign();
                 first = 1;
                 let live = model.subflows.iter().skip(1).map(|it| it.id).collect();
-                scheduler.on_notice(&model.view(), Notice::SubflowsChanged { live });
+                scheduler.on_notice(&model.view(), Notice::SubflowsChanged { live, began: None });
                 reference = Daps::begin(&paths[1..], round);
             }
             let expected = reference.next().unwrap_or_else(|| {

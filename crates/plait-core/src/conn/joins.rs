@@ -153,16 +153,21 @@ impl Connection {
                 self.reinject_outstanding(other);
             }
         }
-        self.notify_subflows(ctx);
+        self.tell_of_subflows(ctx, Some(id));
         self.news = true;
     }
 
     /// The set of live subflows changed: what was assigned ahead was planned for another one.
     pub(crate) fn notify_subflows(&mut self, ctx: &mut Context<'_>) {
+        self.tell_of_subflows(ctx, None);
+    }
+
+    /// The same; one of them may be new.
+    fn tell_of_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
         self.queue.unassign_all();
         let live = self.live();
         self.scheduling.wake();
-        self.notify_scheduler(ctx, Notice::SubflowsChanged { live });
+        self.notify_scheduler(ctx, Notice::SubflowsChanged { live, began });
     }
 
     /// From when on the next send finds every congestion window back at its initial value; `None`

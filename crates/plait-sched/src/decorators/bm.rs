@@ -200,6 +200,7 @@ impl Scheduler for Bm {
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        state::forget(notice, &mut self.least);
         self.base.on_notice(view, notice);
     }
 

@@ -115,6 +115,7 @@ impl Scheduler for Copy {
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        state::forget(notice, &mut self.passed);
         self.base.on_notice(view, notice);
     }
 

@@ -242,6 +242,7 @@ impl Scheduler for Rp {
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        crate::state::forget(notice, &mut self.last_pen);
         self.base.on_notice(view, notice);
     }
 

@@ -302,6 +302,7 @@ impl Scheduler for Blest {
         if notice == Notice::WindowLimited {
             self.lambda.blocked = true;
         }
+        crate::state::forget(notice, self.extremes.all_mut());
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -299,15 +299,14 @@ impl Scheduler for Daps {
         ahead::place(view, subflow, segment, Reason::Planned, out)
     }
 
-    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
-        if let Notice::SubflowsChanged { .. } = notice {
+    fn on_notice(&mut self, _: &View<'_>, notice: Notice) {
+        if let Notice::SubflowsChanged { began, .. } = notice {
             self.walked = Walked::default();
-            for (smoothed, id) in self.smoothed.iter_mut().zip(0..) {
-                if view.subflow(SubflowId(id)).is_none() {
-                    *smoothed = Smoothed::default();
-                }
+            if began.is_some() {
+                self.plan = Plan::default();
             }
         }
+        crate::state::forget(notice, &mut self.smoothed);
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

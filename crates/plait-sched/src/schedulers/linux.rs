@@ -5,7 +5,7 @@ use crate::arrival::{self, Arrival, BACK};
 use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
-use crate::{Decision, Entry, Kind, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use crate::{Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet};
 
@@ -323,6 +323,10 @@ impl Scheduler for Linux {
             };
         };
         self.begin(view, segment, out)
+    }
+
+    fn on_notice(&mut self, _: &View<'_>, notice: Notice) {
+        crate::state::forget(notice, &mut self.avg);
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -1,7 +1,7 @@
 //! Every segment on every subflow.
 
 use crate::rules;
-use crate::{Decision, Entry, Needs, Outcome, Reason, Scheduler, SubflowView, View, What};
+use crate::{Decision, Entry, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View, What};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId};
 
@@ -127,6 +127,10 @@ impl Scheduler for Redundant {
             self.hand(view, only, segment);
         }
         decision
+    }
+
+    fn on_notice(&mut self, _: &View<'_>, notice: Notice) {
+        crate::state::forget(notice, &mut self.ptr);
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

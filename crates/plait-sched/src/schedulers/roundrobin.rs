@@ -2,7 +2,7 @@
 
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
     WhenFull,
 };
 use alloc::boxed::Box;
@@ -175,6 +175,10 @@ impl Scheduler for RoundRobin {
             Task::Settled(decision) => self.alone(view, decision),
             Task::Place(segment) => self.place(view, segment, out),
         }
+    }
+
+    fn on_notice(&mut self, _: &View<'_>, notice: Notice) {
+        crate::state::forget(notice, &mut self.quota);
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -260,6 +260,7 @@ impl Scheduler for StmsA {
     }
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        state::forget(notice, &mut self.learnt);
         let Notice::DataAck { old, new, edge: Some(edge) } = notice else { return };
         let Some(lanes) = Lanes::of(view) else { return };
         let Some(fast) = lanes.fast.srtt else { return };

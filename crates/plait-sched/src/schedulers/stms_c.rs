@@ -2,7 +2,7 @@
 
 use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Kind, Needs, Outcome, Param, Params, Reason, Scheduler, View};
+use crate::{Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, View};
 use alloc::boxed::Box;
 use plait_base::SubflowId;
 
@@ -95,6 +95,10 @@ impl Scheduler for StmsC {
             }
         }
         decision
+    }
+
+    fn on_notice(&mut self, _: &View<'_>, notice: Notice) {
+        crate::state::forget(notice, &mut self.gap);
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {

@@ -431,15 +431,8 @@ impl Scheduler for Sttf {
         }
     }
 
-    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
-        if let Notice::SubflowsChanged { .. } = notice {
-            // An id may come back for another subflow.
-            for (first, id) in self.first.iter_mut().zip(0..) {
-                if view.subflow(SubflowId(id)).is_none() {
-                    *first = None;
-                }
-            }
-        }
+    fn on_notice(&mut self, _: &View<'_>, notice: Notice) {
+        crate::state::forget(notice, &mut self.first);
     }
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
