@@ -230,7 +230,11 @@ impl Subflow {
         rtt: Option<Span>,
         flows: Flows<'_>,
     ) {
-        let Some(srtt) = self.rtt.srtt().filter(|_| outcome.delivered > 0) else { return };
+        if outcome.delivered == 0 {
+            return;
+        }
+        // Where all was sent again there is no sample (RFC 6298 section 3), but windows grow.
+        let srtt = self.rtt.srtt().unwrap_or_else(|| self.rtt.base_rto());
         let cwnd = self.cc.cwnd();
         let round = self.tx.una() >= self.round_end;
         let capped = self.is_capped();

@@ -1,7 +1,7 @@
 //! What a sender does about loss: RACK, tail probes, timeouts, recovery's window.
 
 use crate::harness::{MSS, Script, multipath, plain};
-use crate::segment::{PSH, want};
+use crate::segment::{ACK, PSH, SYN, want};
 use plait_base::Span;
 use plait_core::Config;
 
@@ -270,6 +270,37 @@ fn timeouts_back_off() {
     assert_eq!(s.endpoint.unacked(s.id), 0);
     s.after(10_000);
     s.expect_nothing();
+}
+
+/// R66, R67: where all that was acknowledged had been sent again, the SYN included, there is no sample
+/// of the RTT (Karn's rule), and slow start goes on all the same.
+#[test]
+fn a_window_grows_without_an_rtt() {
+    let mut s = Script::server(crate::harness::spec(plain(), 1, None));
+    let syn = s.syn(0);
+    s.send(syn.stripped());
+    for _ in 0..2 {
+        s.expect(want(0, SYN.with(ACK)));
+        s.until(s.endpoint.poll_timeout());
+    }
+    s.send(s.tx(0));
+    s.id = s.endpoint.poll_accept().unwrap();
+    s.lose_all();
+    s.write(10 * u64::from(FULL));
+    assert_eq!(s.lose_all(), 10);
+    s.until(s.endpoint.poll_timeout());
+    s.expect(want(0, PSH).seq(seq(0)).len(FULL));
+    s.expect_nothing();
+    // By one segment for each acknowledgement (RFC 3465 section 2.3).
+    for (acked, more) in [(1, 2), (3, 3)] {
+        s.after(20);
+        s.ack(0, seq(acked), 0);
+        for index in acked..acked + more {
+            s.expect(want(0, PSH).seq(seq(index)).len(FULL));
+        }
+        s.expect_nothing();
+    }
+    assert_eq!(s.endpoint.stats(s.id).unwrap().subflows[0].srtt, None);
 }
 
 /// R67 (RFC 6298 section 5.3): an acknowledgement that moves the edge starts the timer afresh; a
