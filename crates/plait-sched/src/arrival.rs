@@ -84,13 +84,15 @@ impl Arrival {
 
 /// The first of what is assigned to a subflow whose window has come down to a few segments, for
 /// one that would have it across sooner: with room, or, while a timeout is being repaired there,
-/// with nothing assigned but what lies beyond it, which then goes after it.
+/// with nothing assigned but what lies beyond it, which then goes after it. `from` tells of whom it
+/// may be taken.
 pub(crate) fn take_back(
     view: &View<'_>,
+    from: impl Fn(&SubflowView) -> bool,
     arrival: impl Fn(&SubflowView) -> Arrival,
     out: &mut Outcome,
 ) -> Option<Decision> {
-    for owner in view.subflows.iter().filter(|it| is_stuck(it)) {
+    for owner in view.subflows.iter().filter(|it| is_stuck(it) && from(it)) {
         let Some(first) = first_assigned(view, owner.id) else { continue };
         let (there, silenced) = (arrival(owner), owner.ca == CaState::Loss);
         let candidates = view.candidates();

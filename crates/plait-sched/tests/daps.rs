@@ -181,6 +181,32 @@ fn a_run_has_the_window_of_the_plan_or_of_its_beginning() {
     assert_eq!(second_run("daps:round=0,planned_cwnd=off"), [(0, 20), (1, 10), (0, 3)]);
 }
 
+/// What was planned for a window that is one segment now goes where it arrives sooner, once it lasts
+/// more than twice as long as the others' and a round trip.
+#[test]
+fn a_window_that_came_down_gives_back_what_was_planned_for_it() {
+    let ms = Span::from_millis;
+    for (spec, busy, passes) in
+        [("daps", 0, true), ("daps", 80, true), ("daps", 90, false), ("daps:back=off", 0, false)]
+    {
+        let windows = [1, 10, 10].map(|it| it * MSS);
+        let paths = (0..).zip(windows).map(|(id, cwnd)| subflow(id, ms(100), cwnd)).collect();
+        let mut model = Model::new(paths, 0);
+        // 20 round trips on the first, none on the second.
+        for (id, from, segments) in [(0, 0, 20), (2, 20, busy)].into_iter().filter(|it| it.2 > 0) {
+            model.queue.assign(ByteRange::with_len(from * MSS, segments * MSS), SubflowId(id));
+            let holder = model.subflow_mut(SubflowId(id));
+            (holder.queued, holder.inflight) = (segments * MSS, holder.cwnd);
+        }
+        let (mut scheduler, mut out) = (build(spec), Outcome::default());
+        let decision = model.ask(&mut *scheduler, &mut out);
+        assert_eq!(matches!(decision, Decision::Assign { .. }), passes, "{spec} {busy}");
+        if passes {
+            assert_eq!(out.plan, [(ByteRange::new(0, 10 * MSS), B)]);
+        }
+    }
+}
+
 #[test]
 fn a_subflow_in_slow_start_after_a_loss_is_left_out_where_that_is_asked_for() {
     let first = |spec: &str, ssthresh: Option<u64>| {

@@ -3,6 +3,7 @@
 mod plan;
 
 use crate::ahead::{self, Task};
+use crate::arrival::{self, Arrival, BACK};
 use crate::exact;
 use crate::rules;
 use crate::{
@@ -75,7 +76,10 @@ Each subflow sends its runs in order as its window opens: full windows do not ho
 next plan is made when this one is used up, or when a subflow comes, fails or recovers; what was
 assigned and not sent is then planned anew. The plan is kept as the next run of each subflow: a run
 costs the logarithm of the number of subflows, whatever E is. Only what the send window takes is
-assigned; where it is full, `retransmit` resends old data.
+assigned; where it is full, `retransmit` resends old data. What was planned for a window that has come
+down to a few segments since goes where it arrives sooner (`back`), once it would take that subflow more
+than twice as long as any other takes for what it has, and two round trips of the slowest besides: as
+long as windows stay as they are, no plan is so uneven.
 
 Paths of 20 and 60 ms have a plan of 30 ms; rounded to 4 ms (12 and 32) it has 96 ms. Rounding can
 lengthen a plan as well as shorten it.
@@ -88,7 +92,7 @@ Good at  paths of very unlike, constant delay and large transfers, where receive
 Bad at   any change: as much as the send window takes is planned at once, a period after the other,
          from the delays and windows of that moment. Windows that do not match the delays.
 ",
-    params: &[ROUND, CAP, PLANNED, SMOOTH, SLOW_START, RETRANSMIT],
+    params: &[ROUND, CAP, PLANNED, SMOOTH, SLOW_START, RETRANSMIT, BACK],
     state: &[
         ("plan_ms", "length of the plan; absent: there is none"),
         ("candidates", "the subflows for which it was made, as a sum of powers of two"),
@@ -113,6 +117,7 @@ struct Daps {
     smooth: bool,
     slow_start: bool,
     retransmit: bool,
+    takes_back: bool,
     plan: Plan,
     /// Smoothed windows, by id.
     smoothed: [Smoothed; SubflowId::MAX],
@@ -149,6 +154,16 @@ struct Walked {
     below: u64,
 }
 
+/// How long, in ns, a subflow takes to send what is assigned to it, a window in each round trip.
+fn drain(subflow: &SubflowView) -> u64 {
+    if subflow.queued == 0 {
+        return 0;
+    }
+    let window = exact::bytes(subflow.cwnd.min(subflow.cap)).max(1);
+    let nanos = exact::bytes(subflow.queued) * exact::nanos(subflow.srtt_or_max()) / window;
+    u64::try_from(nanos).unwrap_or(u64::MAX)
+}
+
 impl Daps {
     fn new(params: &Params) -> Daps {
         Daps {
@@ -158,6 +173,7 @@ impl Daps {
             smooth: params.switch(&SMOOTH),
             slow_start: params.switch(&SLOW_START),
             retransmit: params.switch(&RETRANSMIT),
+            takes_back: params.switch(&BACK),
             plan: Plan::default(),
             smoothed: [Smoothed::default(); SubflowId::MAX],
             walked: Walked::default(),
@@ -180,6 +196,17 @@ impl Daps {
         let smoothed = self.smoothed.get(subflow.id.index()).filter(|_| self.smooth);
         let bytes = smoothed.map_or(subflow.cwnd, |it| it.eighths / 8);
         (bytes / ahead::mss(subflow)).max(1)
+    }
+
+    /// All is assigned that may be: takes from a window that is not the one it was planned for.
+    fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
+        let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
+        let overdue = |owner: &SubflowView| {
+            let others = view.subflows.iter().filter(|it| it.id != owner.id).map(drain);
+            let even = others.max().unwrap_or_default().saturating_add(slowest.as_nanos());
+            drain(owner) > even.saturating_mul(2)
+        };
+        self.takes_back.then(|| arrival::take_back(view, overdue, Arrival::next_on, out)).flatten()
     }
 
     /// Makes a plan for the candidates that have an RTT sample.
@@ -277,8 +304,12 @@ impl Scheduler for Daps {
         }
         let segment = match ahead::task(view) {
             Task::Settled(decision) => {
-                if let Decision::Send { what: What::Reinject, .. } = decision {
-                    self.walked = Walked::default();
+                match decision {
+                    Decision::Send { what: What::Reinject, .. } => self.walked = Walked::default(),
+                    Decision::Wait { .. } => {
+                        return self.take_back(view, out).unwrap_or(decision);
+                    }
+                    _ => {}
                 }
                 // Each question is a sample of the windows.
                 return decision.one_segment(rules::segment_len(view));
@@ -288,6 +319,9 @@ impl Scheduler for Daps {
         let candidates = view.candidates();
         let run = self.next(view, candidates, out);
         if let Some(decision) = ahead::beyond_window(view, segment) {
+            if let Some(taken) = self.take_back(view, out) {
+                return taken;
+            }
             let resent = if self.retransmit { self.resend(view, candidates) } else { None };
             return resent.unwrap_or(decision);
         }

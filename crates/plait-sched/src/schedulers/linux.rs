@@ -308,7 +308,7 @@ impl Scheduler for Linux {
             };
         }
         if self.takes_back
-            && let Some(decision) = arrival::take_back(view, Arrival::next_on, out)
+            && let Some(decision) = arrival::take_back(view, |_| true, Arrival::next_on, out)
         {
             return decision;
         }

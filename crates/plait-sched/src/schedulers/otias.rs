@@ -77,7 +77,7 @@ impl Scheduler for Otias {
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         if self.takes_back
-            && let Some(decision) = arrival::take_back(view, |it| self.arrival(it), out)
+            && let Some(decision) = arrival::take_back(view, |_| true, |it| self.arrival(it), out)
         {
             return decision;
         }
