@@ -438,6 +438,8 @@ fn limits_that_cannot_be_kept_are_refused_with_the_remedy() {
         (&["--user-timeout", "5"], "\n  allowed: off, or from 1s to 1440min"),
         (&["--user-timeout", "10ms"], "\n  allowed: off, or from 1s to 1440min"),
         (&["--user-timeout", "2000min"], "\n  allowed: off, or from 1s to 1440min"),
+        (&["--keep-alive", "7200"], "\n  allowed: off, or from 1s to 1440min"),
+        (&["--keep-alive", "1ms"], "\n  allowed: off, or from 1s to 1440min"),
         (&["--scheduler", "stms-a:count_lost=x"], "cannot be `x`\n  allowed: off|resting|on"),
     ] {
         let told = refusal(&with(flags), 2);

@@ -18,12 +18,13 @@ use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
@@ -50,6 +51,7 @@ fn main() {
     trials.push(Trial::test("a_client_that_says_nothing_costs_nothing", idle));
     trials.push(Trial::test("clients_that_do_not_read_take_no_more_than_they_may", unread));
     trials.push(Trial::test("a_client_that_takes_nothing_is_ended_in_time", untaken));
+    trials.push(Trial::test("a_client_that_vanishes_is_ended_in_time", vanished));
     trials.push(Trial::test("one_connection_too_many_is_refused", refused));
     trials.push(Trial::test("a_silent_target_is_given_up_in_time", given_up));
     trials.push(Trial::test("an_own_address_is_reached_by_its_device_or_refused", own_address));
@@ -137,6 +139,43 @@ fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Running {
     lines.read_line(&mut said).unwrap();
     assert!(said.starts_with("listening on "), "{said}");
     Running(child)
+}
+
+/// A server in a test's network, and what it tells of itself.
+struct Watched<'a> {
+    bed: &'a Bed,
+    listen: SocketAddr,
+    server: Running,
+    log: JoinHandle<Vec<String>>,
+}
+
+impl Watched<'_> {
+    fn start<'a>(bed: &'a Bed, to: SocketAddr, flags: &[&str]) -> Result<Watched<'a>, Failed> {
+        let listen = SocketAddr::new(bed.family.service(), 80);
+        let flags = [flags, &["--metrics", "127.0.0.1:9100"]].concat();
+        let mut server = bed.server.within(|| serve(listen, to, &flags))?;
+        let log = BufReader::new(server.stderr.take().unwrap());
+        let log = std::thread::spawn(move || log.lines().map_while(Result::ok).collect());
+        Ok(Watched { bed, listen, server, log })
+    }
+
+    /// A sample of its metrics.
+    fn told(&self, series: &str) -> u64 {
+        value(&metrics(&self.bed.server, ([127, 0, 0, 1], 9100).into()), series)
+    }
+
+    /// A client asks for so many bytes.
+    fn ask(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
+        let len = format!("{len}\n");
+        self.bed.client.within(|| kernel::request(self.listen, speaks, ["get ", &len]))?
+    }
+
+    /// Ends it by TERM; gives its exit code and its log.
+    fn end(mut self) -> Result<(Option<i32>, Vec<String>), Failed> {
+        net::run(&format!("kill -TERM {}", self.server.id()));
+        let code = self.server.wait()?.code();
+        Ok((code, self.log.join().unwrap()))
+    }
 }
 
 /// A program that is ended where a test fails before it does so.
@@ -731,36 +770,80 @@ fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
 fn untaken() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
     let to = at_once(&bed.server)?;
-    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
-    let flags = ["--user-timeout", "3s", "--metrics", scraped];
-    let mut server = bed.server.within(|| serve(listen, to, &flags))?;
-    let log = BufReader::new(server.stderr.take().unwrap());
-    let log = std::thread::spawn(move || log.lines().map_while(Result::ok).collect::<Vec<_>>());
-    let told = |series: &str| value(&metrics(&bed.server, scraped.parse().unwrap()), series);
-    let ask =
-        |speaks| bed.client.within(move || kernel::request(listen, speaks, ["get ", "50000000\n"]));
-    let mut slow = ask(Speaks::Over(2))??;
-    let mut silent = [ask(Speaks::Tcp)??, ask(Speaks::Mptcp)??];
+    let server = Watched::start(&bed, to, &["--user-timeout", "3s"])?;
+    let ask = |speaks| server.ask(speaks, 50_000_000);
+    let mut slow = ask(Speaks::Over(2))?;
+    let mut silent = [ask(Speaks::Tcp)?, ask(Speaks::Mptcp)?];
     let mut piece = vec![0; 400_000];
+    let timed_out = "plait_connections_timed_out_total{timeout=\"user\"}";
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(8) || told("plait_connections_timed_out_total") < 2
-    {
+    while start.elapsed() < Duration::from_secs(8) || server.told(timed_out) < 2 {
         assert!(start.elapsed() < Duration::from_secs(60), "nobody was ended");
         slow.read_exact(&mut piece)?;
         std::thread::sleep(Duration::from_millis(300));
     }
-    assert_eq!(told("plait_connections{multipath=\"true\"}"), 1);
-    assert_eq!(told("plait_connections{multipath=\"false\"}"), 0);
-    assert_eq!(told("plait_connections_failed_total"), 2);
+    assert_eq!(server.told("plait_connections{multipath=\"true\"}"), 1);
+    assert_eq!(server.told("plait_connections{multipath=\"false\"}"), 0);
+    assert_eq!(server.told("plait_connections_failed_total"), 2);
     for stream in &mut silent {
         let end = stream.read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset, "{end}");
     }
-    net::run(&format!("kill -TERM {}", server.id()));
     drop(slow);
-    server.wait()?;
-    let log = log.join().unwrap();
+    let (_, log) = server.end()?;
     let why = "problem=\"the peer has taken nothing of what waits for it for the user timeout\"";
+    assert_eq!(log.iter().filter(|it| it.ends_with(why)).count(), 2, "{log:#?}");
+    Ok(())
+}
+
+/// A service that answers a request with three bytes and ends its side, and then reads until its client
+/// ends.
+fn half_closing(space: &Namespace) -> Result<SocketAddr, Failed> {
+    let listener = space.within(|| TcpListener::bind("127.0.0.1:0"))??;
+    let address = listener.local_addr()?;
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || -> std::io::Result<()> {
+                BufReader::new(&stream).read_line(&mut String::new())?;
+                stream.write_all(&kernel::pattern(3))?;
+                stream.shutdown(Shutdown::Write)?;
+                stream.read_to_end(&mut Vec::new()).map(drop)
+            });
+        }
+    });
+    Ok(address)
+}
+
+/// R75: with `--keep-alive` clients that have acknowledged the server's end, never end and are gone without
+/// a word are ended; one that still answers, if only on its second path, is not.
+fn vanished() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    let server = Watched::start(&bed, half_closing(&bed.server)?, &["--keep-alive", "1s"])?;
+    let mut clients = [server.ask(Speaks::Tcp, 3)?, server.ask(Speaks::Over(2), 3)?];
+    for client in &mut clients {
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes)?;
+        assert_eq!(bytes, kernel::pattern(3));
+    }
+    let (plain, multipath) =
+        ("plait_connections{multipath=\"false\"}", "plait_connections{multipath=\"true\"}");
+    // Probes are answered for as long as anybody is there.
+    std::thread::sleep(Duration::from_secs(12));
+    assert_eq!((server.told(plain), server.told(multipath)), (1, 1));
+    for (device, series) in [("c0", plain), ("c1", multipath)] {
+        let start = Instant::now();
+        bed.client.within(|| net::run(&format!("ip link set {device} down")))?;
+        net::until("the end of who is gone", || server.told(series) == 0);
+        // Nine probes, a second apart.
+        assert!(start.elapsed() >= Duration::from_secs(9), "{:?}", start.elapsed());
+        assert_eq!(server.told(multipath), u64::from(device == "c0"));
+    }
+    let timed_out = "plait_connections_timed_out_total{timeout=\"keep-alive\"}";
+    assert_eq!((server.told(timed_out), server.told("plait_connections_failed_total")), (2, 2));
+    drop(clients);
+    let (_, log) = server.end()?;
+    let why =
+        "problem=\"nothing has come of the peer, and it has answered none of the keep-alives\"";
     assert_eq!(log.iter().filter(|it| it.ends_with(why)).count(), 2, "{log:#?}");
     Ok(())
 }
@@ -770,35 +853,29 @@ fn untaken() -> Result<(), Failed> {
 fn refused() -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
     let to = at_once(&bed.server)?;
-    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
-    let flags = ["--max-connections", "2", "--metrics", scraped];
-    let mut server = bed.server.within(|| serve(listen, to, &flags))?;
-    let log = BufReader::new(server.stderr.take().unwrap());
-    let log = std::thread::spawn(move || log.lines().map_while(Result::ok).collect::<Vec<_>>());
-    let told = |series: &str| value(&metrics(&bed.server, scraped.parse().unwrap()), series);
-    let connect = || bed.client.within(|| kernel::request(listen, Speaks::Mptcp, ["get ", "3\n"]));
+    let server = Watched::start(&bed, to, &["--max-connections", "2"])?;
+    let connect = || server.ask(Speaks::Mptcp, 3);
     let read = |stream: &mut Socket| {
         let mut bytes = [0; 3];
         stream.read_exact(&mut bytes).map(|()| assert_eq!(bytes[..], kernel::pattern(3)))
     };
-    let (mut one, mut two) = (connect()??, connect()??);
+    let (mut one, mut two) = (connect()?, connect()?);
     read(&mut one)?;
     read(&mut two)?;
-    let third = connect()?.map(drop).unwrap_err();
+    let third = connect().map(drop).unwrap_err();
     assert_eq!(third.kind(), std::io::ErrorKind::ConnectionRefused, "{third}");
     let refused = "plait_connections_refused_total{shortage=\"connections\"}";
-    assert_eq!((told(refused), told("plait_connections_limit")), (1, 2));
+    assert_eq!((server.told(refused), server.told("plait_connections_limit")), (1, 2));
     // Those that are there go on.
     one.write_all(b"get 3\n")?;
     read(&mut one)?;
     // The service is told of an end, and ends too; the client keeps its socket and acknowledges.
     drop(one);
-    net::until("room", || told("plait_connections{multipath=\"true\"}") == 1);
-    read(&mut connect()??)?;
+    net::until("room", || server.told("plait_connections{multipath=\"true\"}") == 1);
+    read(&mut connect()?)?;
     drop(two);
-    net::run(&format!("kill -TERM {}", server.id()));
-    assert_eq!(server.wait()?.code(), Some(0));
-    let log = log.join().unwrap();
+    let (code, log) = server.end()?;
+    assert_eq!(code, Some(0));
     let lines = log.iter().filter(|it| it.starts_with("event=turned-away count=1 "));
     assert_eq!(lines.count(), 1, "{log:#?}");
     Ok(())

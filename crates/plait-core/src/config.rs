@@ -145,6 +145,13 @@ pub struct Config {
     /// peer that answers the probes of its closed window may keep it closed (RFC 9293 section 3.8.6.1)
     /// unless the user says otherwise (RFC 6429 section 3).
     pub user_timeout: Option<Span>,
+    /// How long nothing may come of the peer, on any subflow and with nothing of ours under way, before
+    /// it is asked for a sign of life (the keep-alive of RFC 9293 section 3.8.4); an eighth of it later
+    /// at most. [`Config::KEEP_ALIVES`] probes go out on each subflow, [`Config::KEEP_ALIVE_INTERVAL`]
+    /// apart, or this time where that is less. Where all stay unanswered the connection is aborted. A
+    /// subflow that leaves as many in a row unanswered while another one answers is reset. `None` for
+    /// never.
+    pub keep_alive: Option<Span>,
     /// How many further addresses of the peer are accepted (ADD_ADDR).
     pub peer_addresses: u8,
     /// Retransmission timeout.
@@ -212,6 +219,11 @@ impl Config {
     /// Bytes of options on a data segment of plain TCP: timestamps and their padding.
     pub(crate) const PLAIN_OPTIONS: u64 = 12;
 
+    /// Keep-alives that a peer may leave unanswered (Linux 6.18: `net.ipv4.tcp_keepalive_probes`).
+    pub const KEEP_ALIVES: u8 = 9;
+    /// Time between them, at most (Linux 6.18: `net.ipv4.tcp_keepalive_intvl`).
+    pub const KEEP_ALIVE_INTERVAL: Span = Span::from_secs(75);
+
     /// Interval of probes: a path that has healed is found within it and a round trip.
     pub const PROBE: Span = Span::from_secs(1);
 
@@ -277,6 +289,7 @@ impl Default for Config {
             deny_joins: false,
             close_timeout: Config::CLOSE_TIMEOUT,
             user_timeout: None,
+            keep_alive: None,
             peer_addresses: Config::PEER_ADDRESSES,
             rto: RtoMode::default(),
             idle_restart: IdleRestart::default(),

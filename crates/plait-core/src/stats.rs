@@ -92,6 +92,15 @@ pub struct SubflowStats {
     pub undone: u32,
 }
 
+/// Why a connection was aborted by its own end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TimedOut {
+    /// The peer took nothing for [`Config::user_timeout`](crate::Config::user_timeout).
+    User,
+    /// It answered no probe of [`Config::keep_alive`](crate::Config::keep_alive).
+    KeepAlive,
+}
+
 /// A connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionStats {
@@ -113,8 +122,8 @@ pub struct ConnectionStats {
     pub initial_window_at: Option<Time>,
     /// No subflow is left, and one is waited for.
     pub waits: bool,
-    /// It was aborted, for its peer took nothing for [`Config::user_timeout`](crate::Config::user_timeout).
-    pub timed_out: bool,
+    /// It was aborted, for nothing came of its peer.
+    pub timed_out: Option<TimedOut>,
     /// Every subflow's handshake and closing is over.
     pub over: bool,
     /// The subflows.
@@ -134,7 +143,7 @@ impl Connection {
             subflows_ready: self.subflows_ready(),
             initial_window_at: self.initial_window_at(),
             waits: self.waits(),
-            timed_out: self.has_run_out_of_patience(),
+            timed_out: self.timed_out(),
             over: self.is_over(),
             subflows,
         }

@@ -9,7 +9,7 @@ use crate::proxy_header;
 use crate::relay::{Course, PIECE, Relay};
 use crate::stack::Stack;
 use plait_base::{ConnId, Span, Time};
-use plait_core::{ConnectionState, SubflowStats};
+use plait_core::{ConnectionState, SubflowStats, TimedOut};
 use socket2::{Domain, Socket, Type};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
@@ -38,6 +38,7 @@ pub(crate) struct Service {
 const SILENT: &str = "no answer: is a server there, and do its answers come back?";
 /// Why one was ended that did not come on.
 const UNTAKEN: &str = "the peer has taken nothing of what waits for it for the user timeout";
+const UNHEARD: &str = "nothing has come of the peer, and it has answered none of the keep-alives";
 const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 
 pub(crate) struct Engine {
@@ -382,12 +383,13 @@ impl Engine {
         let to = relay.as_ref().and_then(Relay::sought);
         let refused = to.is_some_and(|to| self.stack.resets.contains(&to));
         let stats = self.stack.endpoint.stats(conn);
-        let timed_out = stats.as_ref().is_some_and(|stats| stats.timed_out);
-        let why = match (established, refused) {
-            _ if timed_out => UNTAKEN,
-            (true, _) => "the peer has reset the connection, or has not answered for too long",
-            (_, true) => "refused: nobody listens there, or something on the way forbids it",
-            (_, false) => SILENT,
+        let timed_out = stats.as_ref().and_then(|stats| stats.timed_out);
+        let why = match (timed_out, established, refused) {
+            (Some(TimedOut::User), ..) => UNTAKEN,
+            (Some(TimedOut::KeepAlive), ..) => UNHEARD,
+            (_, true, _) => "the peer has reset the connection, or has not answered for too long",
+            (.., true) => "refused: nobody listens there, or something on the way forbids it",
+            (.., false) => SILENT,
         };
         if let Some(relay) = &mut relay {
             relay.refuse(refused);
@@ -403,7 +405,9 @@ impl Engine {
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
         self.tally.failed += u64::from(problem.is_some());
-        self.tally.timed_out += u64::from(timed_out);
+        if let Some(by) = timed_out {
+            *self.tally.timed_out.entry(by).or_default() += 1;
+        }
         if let Some(cause) = fallback {
             *self.tally.fallbacks.entry(cause).or_default() += 1;
         }

@@ -3,7 +3,7 @@
 use crate::limits::{Limits, Shortage};
 use crate::stack::StackCounters;
 use plait_base::{ConnId, Span};
-use plait_core::{ConnectionStats, FallbackCause, Holdings, SubflowStats, Totals};
+use plait_core::{ConnectionStats, FallbackCause, Holdings, SubflowStats, TimedOut, Totals};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::IpAddr;
@@ -47,8 +47,8 @@ pub struct Tally {
     pub accepted: BTreeMap<Opened, u64>,
     /// Those that did not end in order.
     pub failed: u64,
-    /// Those of them whose peer took nothing for the user timeout.
-    pub timed_out: u64,
+    /// Those of them whose peer was given up.
+    pub timed_out: BTreeMap<TimedOut, u64>,
     /// Those that were refused, as something was short.
     pub refused: BTreeMap<Shortage, u64>,
     /// Those that fell back to plain TCP, by cause.

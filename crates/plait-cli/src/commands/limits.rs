@@ -1,5 +1,5 @@
-//! `--max-connections`, `--memory`, `--user-timeout` and `--connect-timeout`: what bounds the connections of `serve`, `get`
-//! and `proxy`.
+//! `--max-connections`, `--memory`, `--user-timeout`, `--keep-alive` and `--connect-timeout`: what bounds the
+//! connections of `serve`, `get` and `proxy`.
 
 use crate::failure::Failure;
 use crate::flags::whole;
@@ -21,8 +21,13 @@ pub(crate) struct LimitFlags {
     memory: Option<u64>,
     /// End a connection whose peer takes nothing for so long although data waits for it: it acknowledges
     /// none and does not open its window. `off`: never, as long as it answers
-    #[arg(long, value_name = "TIME|off", default_value = "15min", value_parser = user_timeout)]
+    #[arg(long, value_name = "TIME|off", default_value = "15min", value_parser = patience)]
     user_timeout: Patience,
+    /// Ask a peer of which nothing has come for so long whether it is still there (TCP keep-alive), and
+    /// end the connection where it leaves nine probes unanswered, 75s apart, or this time where that is
+    /// less. `off`: never
+    #[arg(long, value_name = "TIME|off", default_value = "off", value_parser = patience)]
+    keep_alive: Patience,
 }
 
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -31,11 +36,11 @@ const ENOUGH: &str = "1MiB and more, as 512MB";
 const SECOND: Span = Span::from_secs(1);
 const DAY: Span = Span::from_secs(86_400);
 
-/// How long a peer is waited for that takes nothing.
+/// How long a peer is waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Patience(Option<Span>);
 
-fn user_timeout(text: &str) -> Result<Patience, String> {
+fn patience(text: &str) -> Result<Patience, String> {
     let refuse = |problem: String| Err(format!("{problem}\n  allowed: off, or from 1s to 1440min"));
     match plait_app::quantity::time(text) {
         _ if text == "off" => Ok(Patience(None)),
@@ -87,6 +92,7 @@ impl LimitFlags {
     /// Has connections that are made from this go by them.
     pub(crate) fn apply(&self, spec: &mut ConnectionSpec) {
         spec.config.user_timeout = self.user_timeout.0;
+        spec.config.keep_alive = self.keep_alive.0;
     }
 }
 

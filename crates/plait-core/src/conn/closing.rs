@@ -5,6 +5,7 @@ use super::fastclose::FastClose;
 use super::{Connection, Context};
 use crate::Event;
 use crate::planted::{Planted, planted};
+use crate::stats::TimedOut;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
@@ -31,8 +32,8 @@ pub(crate) struct Closing {
     /// The user is done with the connection; how much of our data was acknowledged when that was
     /// last looked at.
     pub(super) released: Slim<u64>,
-    /// The peer took nothing for too long.
-    pub(super) timed_out: bool,
+    /// The peer was given up.
+    pub(super) timed_out: Option<TimedOut>,
     /// The user has aborted the connection, and the peer has not confirmed it.
     pub(crate) fast: Option<FastClose>,
 }

@@ -143,7 +143,8 @@ fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
 fn is_steady(subflow: &Subflow) -> bool {
     debug_assert!(subflow.verifier.is_none());
     let standing = &subflow.standing;
-    subflow.state.takes_data() && standing.joined && !standing.pf && subflow.rx.is_in_order()
+    let answered = subflow.owes.unanswered == 0 && !standing.pf;
+    subflow.state.takes_data() && standing.joined && answered && subflow.rx.is_in_order()
 }
 
 /// Whether the segment is older than one that was read (RFC 7323 section 5.3).

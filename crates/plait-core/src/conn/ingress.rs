@@ -84,6 +84,10 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         let revived = core::mem::take(&mut subflow.standing.pf);
+        if core::mem::take(&mut subflow.owes.unanswered) > 0 {
+            self.on_sign_of_life(ctx.now);
+        }
+        let subflow = &mut self.subflows[index];
         let proven =
             !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
         if proven && subflow.shake.join {

@@ -144,6 +144,7 @@ impl Connection {
         if self.waits() {
             self.on_subflow_regained();
         }
+        self.arm_keep_alive(ctx.now);
         let subflow = &self.subflows[index];
         let (id, Address { path, server, .. }) = (subflow.id, subflow.address);
         ctx.emit(Event::SubflowUp { subflow: id, path, server });

@@ -21,6 +21,7 @@ mod holdings;
 mod ingress;
 mod invariants;
 mod joins;
+mod keepalive;
 mod patience;
 mod payload;
 mod priority;

@@ -1,7 +1,9 @@
 //! A peer that takes nothing although data waits for it: the user timeout (RFC 9293 section 3.8.3).
 
+use super::keepalive::Heard;
 use super::timeouts::Awaited;
 use super::{Connection, Context};
+use crate::stats::TimedOut;
 use alloc::boxed::Box;
 use plait_base::{Span, Time};
 
@@ -18,11 +20,32 @@ struct Taken {
     edge: u64,
 }
 
-/// How long the peer has been waited for.
+/// How long the peer has been waited for. Most connections have no timeouts, or are idle.
 #[derive(Default, Debug)]
-pub(super) struct Patience {
-    /// While data waits; most connections have no timeout, or are idle.
-    taken: Option<Box<Taken>>,
+pub(super) struct Patience(Option<Box<Seen>>);
+
+/// What was seen of the peer.
+#[derive(Default, Debug)]
+struct Seen {
+    /// While data waits.
+    taken: Option<Taken>,
+    /// Where there are keep-alives.
+    heard: Option<Heard>,
+}
+
+impl Patience {
+    fn taken(&mut self) -> &mut Option<Taken> {
+        &mut self.0.get_or_insert_default().taken
+    }
+
+    pub(super) fn heard(&mut self) -> &mut Option<Heard> {
+        &mut self.0.get_or_insert_default().heard
+    }
+
+    /// Nothing waits: the memory goes back where nothing else is in it.
+    fn forget_taken(&mut self) {
+        self.0.take_if(|seen| seen.heard.is_none());
+    }
 }
 
 impl Connection {
@@ -41,7 +64,7 @@ impl Connection {
     pub(super) fn arm_patience(&mut self, now: Time) {
         let Some(timeout) = self.spec.config.user_timeout else { return };
         if !self.timers.is_set(Awaited::Patience) {
-            self.patience.taken = Some(Box::new(self.taken(now)));
+            *self.patience.taken() = Some(self.taken(now));
             self.look_again(now, timeout);
         }
     }
@@ -52,33 +75,34 @@ impl Connection {
 
     /// Whether data has waited for too long; otherwise it is looked at again, while any does.
     pub(super) fn is_out_of_patience(&mut self, now: Time) -> bool {
-        let before = self.patience.taken.take();
+        let before = self.patience.taken().take();
         let (Some(timeout), Some(before)) = (self.spec.config.user_timeout, before) else {
             return false;
         };
         if !self.has_to_take() {
+            self.patience.forget_taken();
             return false;
         }
         let taken = self.taken(before.since);
-        if taken == *before && now >= before.since + timeout {
+        if taken == before && now >= before.since + timeout {
             return true;
         }
-        let since = if taken == *before { before.since } else { now };
-        self.patience.taken = Some(Box::new(Taken { since, ..taken }));
+        let since = if taken == before { before.since } else { now };
+        *self.patience.taken() = Some(Taken { since, ..taken });
         self.look_again(now, timeout);
         false
     }
 
     /// The connection ends at once, and its user is told.
-    pub(super) fn give_up_on_peer(&mut self, ctx: &mut Context<'_>) {
-        self.closing.timed_out = true;
+    pub(super) fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
+        self.closing.timed_out = Some(why);
         self.changed = true;
         self.news = true;
         self.abort(ctx);
     }
 
-    /// Whether that is how it ended.
-    pub(crate) const fn has_run_out_of_patience(&self) -> bool {
+    /// Why, if that is how it ended.
+    pub(crate) const fn timed_out(&self) -> Option<TimedOut> {
         self.closing.timed_out
     }
 }

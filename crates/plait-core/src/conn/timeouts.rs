@@ -3,6 +3,7 @@
 use super::{Connection, Context};
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
+use crate::stats::TimedOut;
 use crate::tcp::host_queue;
 use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::{State, Step};
@@ -43,6 +44,8 @@ pub(crate) enum Awaited {
     LastChance,
     /// Whether the peer takes anything is looked at.
     Patience,
+    /// Whether anything is heard of the peer is.
+    KeepAlive,
 }
 
 impl From<Awaited> for usize {
@@ -294,7 +297,10 @@ impl Connection {
             return self.on_release_timer(ctx);
         }
         if self.timers.take_due(Awaited::Patience, ctx.now) && self.is_out_of_patience(ctx.now) {
-            return self.give_up_on_peer(ctx);
+            return self.give_up_on_peer(ctx, TimedOut::User);
+        }
+        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.is_out_of_hearing(ctx) {
+            return self.give_up_on_peer(ctx, TimedOut::KeepAlive);
         }
         if self.timers.at(Awaited::Address) <= ctx.now {
             self.on_address_timer(ctx);

@@ -47,6 +47,8 @@ pub(crate) enum Debt {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Owes {
     pub(crate) ack: bool,
+    /// Keep-alives in a row that the peer owes an answer to.
+    pub(crate) unanswered: u8,
     /// A bit for each [`Debt`]: with every segment somebody asks whether there is any.
     debts: u16,
     /// What the segment acknowledges that a [`Debt::Stray`] answers.

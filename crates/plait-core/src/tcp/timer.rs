@@ -49,7 +49,7 @@ impl From<Timer> for usize {
 }
 
 /// Kinds of timers that are seldom set, at most.
-const OTHERS: usize = 6;
+const OTHERS: usize = 7;
 /// How many of them are set all the time. The others take memory from the first time on.
 pub(crate) const OFTEN: usize = 4;
 

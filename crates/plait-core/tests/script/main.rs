@@ -18,6 +18,7 @@ mod found;
 mod handshake;
 mod holes;
 mod joins;
+mod keepalive;
 mod pacing;
 mod patience;
 mod receiving;

@@ -4,12 +4,13 @@ use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{ACK, FIN, want};
 use crate::windows::two_segments_of_window;
 use plait_base::{Span, Time};
-use plait_core::{Config, ConnectionState};
+use plait_core::{Config, ConnectionState, TimedOut};
 use plait_wire::Flags;
 
 const TIMEOUT: Span = Span::from_secs(60);
 /// It is looked at eight times in a timeout.
 const LATEST: Span = Span::from_millis(67_500);
+const USER: Option<TimedOut> = Some(TimedOut::User);
 const HOUR: Span = Span::from_secs(3_600);
 
 fn patient(config: Config) -> Config {
@@ -31,7 +32,7 @@ fn answer_probes(s: &mut Script, time: Span) -> usize {
     answered
 }
 
-fn timed_out(s: &Script) -> bool {
+fn timed_out(s: &Script) -> Option<TimedOut> {
     s.endpoint.stats(s.id).unwrap().timed_out
 }
 
@@ -44,7 +45,7 @@ fn a_closed_window_is_not_waited_for_beyond_the_timeout() {
         let start = s.now;
         assert!(answer_probes(&mut s, HOUR) > 3);
         let ended = s.now.since(start);
-        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, true));
+        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, USER));
         assert!(TIMEOUT <= ended && ended <= LATEST, "{ended:?}");
         let told = &s.out.back().unwrap().1;
         let fast = told.mptcp.is_some() && !told.flags.has(Flags::RST);
@@ -52,7 +53,7 @@ fn a_closed_window_is_not_waited_for_beyond_the_timeout() {
 
         let mut s = two_segments_of_window(config, full);
         assert!(answer_probes(&mut s, HOUR) > 10);
-        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Open, false));
+        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Open, None));
     }
 }
 
@@ -78,7 +79,7 @@ fn a_slow_peer_is_waited_for() {
         s.until(start + TIMEOUT - Span::from_millis(1));
         assert_eq!(s.state(), ConnectionState::Open);
         s.until(start + LATEST);
-        assert!(timed_out(&s));
+        assert_eq!(timed_out(&s), USER);
     }
 }
 
@@ -100,7 +101,7 @@ fn an_idle_connection_stays() {
         s.until(start + TIMEOUT - Span::from_millis(1));
         assert_eq!(s.state(), ConnectionState::Open);
         s.until(start + LATEST);
-        assert!(timed_out(&s));
+        assert_eq!(timed_out(&s), USER);
     }
 }
 
@@ -115,7 +116,7 @@ fn a_dead_peer_is_given_up_in_time() {
         s.until(start + TIMEOUT - Span::from_millis(1));
         assert_ne!(s.state(), ConnectionState::Failed);
         s.until(start + LATEST);
-        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, true));
+        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, USER));
     }
     // An end that is acknowledged waits for nothing, though the peer does not end.
     let mut s = Script::open_server(patient(plain()), 1);

@@ -1,7 +1,7 @@
 //! `--metrics`: how the server stands, in the text format of Prometheus (version 0.0.4).
 
 use super::Schedulers;
-use plait_core::Carried;
+use plait_core::{Carried, TimedOut};
 use plait_live::{Asker, Opened, Overview, Shortage};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
@@ -161,8 +161,12 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     out.family(name, "counter", "Connections that did not end in order.");
     out.sample(name, &[], overview.tally.failed);
     let name = "plait_connections_timed_out_total";
-    out.family(name, "counter", "Those whose client took nothing for the user timeout.");
-    out.sample(name, &[], overview.tally.timed_out);
+    let help = "Those whose client took nothing for the user timeout, or answered no keep-alive.";
+    out.family(name, "counter", help);
+    for (by, timeout) in [(TimedOut::User, "user"), (TimedOut::KeepAlive, "keep-alive")] {
+        let count = overview.tally.timed_out.get(&by).copied().unwrap_or_default();
+        out.sample(name, &[("timeout", timeout)], count);
+    }
     let name = "plait_fallbacks_total";
     out.family(name, "counter", "Connections that fell back to plain TCP, by cause.");
     for (cause, count) in &overview.tally.fallbacks {
@@ -253,7 +257,8 @@ mod tests {
         overview.totals.joined.sent = 17;
         overview.holdings.closing = 18;
         overview.tally.refused.insert(Shortage::Memory, 19);
-        overview.tally.timed_out = 20;
+        overview.tally.timed_out.insert(TimedOut::User, 20);
+        overview.tally.timed_out.insert(TimedOut::KeepAlive, 21);
         let ports = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
         let rules = ["otias", "daps", "otias"].map(str::to_owned).to_vec();
         let schedulers = Schedulers { ports, rules };
@@ -266,7 +271,8 @@ mod tests {
             "plait_connections_accepted_total{port=\"80\",scheduler=\"otias\",multipath=\"true\"} 10",
             "plait_connections_accepted_total{port=\"80\",scheduler=\"daps\",multipath=\"true\"} 5",
             "plait_connections_failed_total 0",
-            "plait_connections_timed_out_total 20",
+            "plait_connections_timed_out_total{timeout=\"user\"} 20",
+            "plait_connections_timed_out_total{timeout=\"keep-alive\"} 21",
             "plait_sent_bytes_total{subflow=\"joined\"} 17",
             "plait_connections_closing 18",
             "plait_connections_refused_total{shortage=\"connections\"} 0",
