@@ -52,6 +52,7 @@ fn main() {
     trials.push(Trial::test("clients_that_do_not_read_take_no_more_than_they_may", unread));
     trials.push(Trial::test("a_client_that_takes_nothing_is_ended_in_time", untaken));
     trials.push(Trial::test("a_client_that_vanishes_is_ended_in_time", vanished));
+    trials.push(Trial::test("a_relay_without_a_service_is_ended", orphaned));
     trials.push(Trial::test("one_connection_too_many_is_refused", refused));
     trials.push(Trial::test("a_silent_target_is_given_up_in_time", given_up));
     trials.push(Trial::test("an_own_address_is_reached_by_its_device_or_refused", own_address));
@@ -845,6 +846,52 @@ fn vanished() -> Result<(), Failed> {
     let why =
         "problem=\"nothing has come of the peer, and it has answered none of the keep-alives\"";
     assert_eq!(log.iter().filter(|it| it.ends_with(why)).count(), 2, "{log:#?}");
+    Ok(())
+}
+
+/// R57, R75: clients that do not end, once the service has. One service is gone, as its kernel tells after
+/// `tcp_fin_timeout`: its relay ends, in order. The other one reads on, and gets what its client sends.
+fn orphaned() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
+    bed.server.within(|| net::run("sysctl -qw net.ipv4.tcp_fin_timeout=2"))?;
+    let listener = bed.server.within(|| TcpListener::bind("127.0.0.1:0"))??;
+    let to = listener.local_addr()?;
+    let service = std::thread::spawn(move || -> std::io::Result<(TcpStream, String)> {
+        let (mut leaves, mut stays) = (listener.accept()?.0, listener.accept()?.0);
+        for stream in [&mut leaves, &mut stays] {
+            BufReader::new(&*stream).read_line(&mut String::new())?;
+            stream.write_all(&kernel::pattern(3))?;
+        }
+        drop(leaves);
+        stays.shutdown(Shutdown::Write)?;
+        let mut said = String::new();
+        BufReader::new(&stays).read_line(&mut said)?;
+        Ok((stays, said))
+    });
+    let server = Watched::start(&bed, to, &[])?;
+    let relayed = || server.told("plait_connections{multipath=\"true\"}");
+    let mut clients = Vec::new();
+    for count in 1..=2 {
+        clients.push(server.ask(Speaks::Mptcp, 3)?);
+        net::until("a relay", || relayed() == count);
+    }
+    for client in &mut clients {
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes)?;
+        assert_eq!(bytes, kernel::pattern(3));
+    }
+    let start = Instant::now();
+    net::until("the end of the relay", || relayed() < 2);
+    assert!(start.elapsed() >= Duration::from_millis(1_500), "{:?}", start.elapsed());
+    // A half close is none of this, however long it lasts.
+    std::thread::sleep(Duration::from_secs(8));
+    assert_eq!((relayed(), server.told("plait_connections_failed_total")), (1, 0));
+    clients[1].write_all(b"so it is\n")?;
+    let (service, said) = service.join().unwrap()?;
+    assert_eq!(said, "so it is\n");
+    drop((clients, service));
+    net::until("the end of the other one", || relayed() == 0);
+    assert_eq!(server.end()?.0, Some(0));
     Ok(())
 }
 

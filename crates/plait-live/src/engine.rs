@@ -6,7 +6,7 @@ use crate::links::LinkWatch;
 use crate::overview::{ASK, ConnectionView, Opened, Overview, Questions, STOP, Tally};
 use crate::poller::{Poller, Ready};
 use crate::proxy_header;
-use crate::relay::{Course, PIECE, Relay};
+use crate::relay::{Course, PIECE, Relay, orphaned};
 use crate::stack::Stack;
 use plait_base::{ConnId, Span, Time};
 use plait_core::{ConnectionState, SubflowStats, TimedOut};
@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// What the poller knows the device by, and what wakes it.
 const DEVICE: u64 = u64::MAX;
@@ -65,6 +66,8 @@ pub(crate) struct Engine {
     pub(crate) guard: Guard,
     /// Bytes that sockets have given, and what connections that came count for.
     taken: u64,
+    /// How long programs that have ended their side are left alone.
+    orphaned: Duration,
 }
 
 /// Connections that were dialled and are given up where they are not there in time.
@@ -104,6 +107,7 @@ impl Engine {
             dials: Dials::default(),
             guard: Guard::default(),
             taken: 0,
+            orphaned: orphaned(),
         })
     }
 
@@ -350,7 +354,8 @@ impl Engine {
     }
 
     /// Relays a connection from now on.
-    pub(crate) fn add(&mut self, mut relay: Relay) -> io::Result<()> {
+    pub(crate) fn add(&mut self, relay: Relay) -> io::Result<()> {
+        let mut relay = relay.asking_after(self.orphaned);
         watch(&self.poller, &mut relay)?;
         self.again.push(relay.conn);
         self.relays.insert(relay.conn, relay);

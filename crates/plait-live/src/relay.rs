@@ -4,14 +4,23 @@
 use crate::dial::Greeting;
 use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::time::Duration;
 
 /// Bytes that are moved at a time. No superpacket is made of two pieces.
 pub(crate) const PIECE: usize = 256 * 1024;
 /// Pieces that one direction of a relay moves before others have a turn.
 const TURNS: usize = 4;
+/// How long a kernel waits for the end of who talks to a program that is gone (Linux:
+/// `net.ipv4.tcp_fin_timeout`).
+const ORPHANED: Duration = Duration::from_secs(60);
+/// Keep-alives to a program that has ended its side: how many may stay unanswered, and at most so long
+/// apart.
+const UNANSWERED: u32 = 9;
+const BETWEEN: Duration = Duration::from_secs(15);
 
 /// What was moved.
 #[derive(Clone, Copy, Default, Debug)]
@@ -53,6 +62,13 @@ impl Rest {
     }
 }
 
+/// How long the kernel of this host keeps what is left of a program that is gone and has ended its side.
+pub(crate) fn orphaned() -> Duration {
+    let told = fs::read_to_string("/proc/sys/net/ipv4/tcp_fin_timeout").ok();
+    let seconds = told.and_then(|text| text.trim().parse().ok());
+    seconds.filter(|it| *it > 0).map_or(ORPHANED, Duration::from_secs)
+}
+
 /// How a relay goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Course {
@@ -89,6 +105,10 @@ pub(crate) struct Relay {
     pub(crate) peer: Peer,
     /// Both ends of the socket are closed, which a poller would tell again and again.
     hung_up: bool,
+    /// The program behind the socket has ended its side, and nobody is there any more for the other one.
+    gone: bool,
+    /// How long a program that has ended its side is left alone before it is asked after.
+    orphaned: Duration,
     /// What the poller knows of it: [`Relay::interest`] when it was last told.
     pub(crate) watched: Option<(bool, bool)>,
 }
@@ -121,6 +141,8 @@ impl Relay {
             since: Time::ZERO,
             peer: Peer::Client(None),
             hung_up: false,
+            gone: false,
+            orphaned: ORPHANED,
             watched: None,
         }
     }
@@ -133,6 +155,11 @@ impl Relay {
     /// The same, dialled by us.
     pub(crate) fn dialled(self, to: SocketAddr) -> Relay {
         Relay { peer: Peer::Server(to), ..self }
+    }
+
+    /// The same, whose program is asked after so long after it has ended its side.
+    pub(crate) fn asking_after(self, orphaned: Duration) -> Relay {
+        Relay { orphaned, ..self }
     }
 
     /// Memory of what was taken from one side and not by the other.
@@ -213,7 +240,10 @@ impl Relay {
     /// The socket is ready, or has failed.
     pub(crate) fn on_socket_ready(&mut self) -> io::Result<()> {
         if let Some(error) = self.socket.take_error()? {
-            return Err(error);
+            if !self.socket_ended {
+                return Err(error);
+            }
+            self.gone = true;
         }
         // Nobody asked, and it has not failed.
         self.hung_up = self.watched == Some((false, false));
@@ -244,7 +274,8 @@ impl Relay {
         let state = endpoint.state(self.conn);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
         self.established |= !without.contains(&state);
-        let ended = self.told_socket && self.socket_ended && self.to_peer.is_empty();
+        let told = self.told_socket || self.gone && self.to_socket.is_empty();
+        let ended = told && self.socket_ended && self.to_peer.is_empty();
         Ok(match state {
             ConnectionState::Failed => Course::Over,
             _ if ended => Course::Over,
@@ -298,6 +329,18 @@ impl Relay {
         Ok(())
     }
 
+    /// The program behind the socket has ended its side. It may read on (a half close), or be gone: then
+    /// its kernel waits for the other side as long as it does for orphans, and answers no keep-alive
+    /// from then on but by a RST. Without one nobody would ever tell, where the peer does not end.
+    fn ask_after(&self) {
+        let (time, interval) = (self.orphaned, self.orphaned.min(BETWEEN));
+        let asked = TcpKeepalive::new().with_time(time).with_interval(interval);
+        if !self.told_socket {
+            // Sockets that are not of TCP are told of all ends.
+            let _ = self.socket.set_tcp_keepalive(&asked.with_retries(UNANSWERED));
+        }
+    }
+
     /// True where there is more to move.
     fn feed_peer(
         &mut self,
@@ -322,6 +365,7 @@ impl Relay {
             self.taken += count as u64;
             if count == 0 {
                 self.socket_ended = true;
+                self.ask_after();
                 endpoint.finish(now, self.conn);
                 return Ok(false);
             }

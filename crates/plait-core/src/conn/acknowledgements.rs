@@ -134,6 +134,7 @@ impl Connection {
             }
             // Our FIN came after the DATA_FINs, beside our DATA_ACK.
             self.closing.settle();
+            self.arm_release(ctx);
             self.scheduling.wake();
         }
         self.scheduling.on_acked(id);

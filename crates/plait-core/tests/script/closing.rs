@@ -115,6 +115,35 @@ fn simultaneous_close() {
     assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
 }
 
+/// R56, R59: a peer that has told the end of its data, has acknowledged our FINs and never sends its own
+/// is not waited for without end, once nobody holds the connection (Linux: tcp_fin_timeout).
+#[test]
+fn a_subflow_that_the_peer_never_ends_is_left() {
+    for early in [true, false] {
+        let mut s = Script::open_server(multipath(), 2);
+        let release = |s: &mut Script, now| {
+            if now {
+                s.endpoint.release(s.now, s.id);
+            }
+        };
+        s.finish();
+        s.data_rcv = 1;
+        s.lose_all();
+        release(&mut s, early);
+        s.send(s.tx(0).data_fin(0));
+        for path in [0, 1] {
+            s.expect(want(path, FIN).seq(1));
+            s.ack(path, 2, 1);
+        }
+        release(&mut s, !early);
+        s.after(59_999);
+        assert_eq!(s.endpoint.kept(), 1);
+        s.after(1);
+        assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
+        s.expect_nothing();
+    }
+}
+
 /// R61: a FIN that is lost comes again.
 #[test]
 fn a_lost_fin() {
