@@ -57,6 +57,20 @@ impl Subflow {
     }
 }
 
+/// What an endpoint has learnt of how long its packets may be; the counters only grow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Sizes {
+    /// Messages of routers ([`Endpoint::on_too_big`](crate::Endpoint::on_too_big)) about what is in
+    /// flight, whether they said anything new or not.
+    pub too_big_believed: u64,
+    /// Those that were ignored: about what is not in flight, or with an MTU that no link has.
+    pub too_big_refused: u64,
+    /// How often segments of a connection became shorter, as a router said so.
+    pub lowered_as_told: u64,
+    /// The same, as long ones vanished between short ones (RFC 8899 section 4.3).
+    pub lowered_by_hole: u64,
+}
+
 /// One subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubflowStats {

@@ -341,6 +341,7 @@ impl Engine {
             age: now.since(Time::ZERO),
             counters: self.stack.counters,
             totals: self.stack.endpoint.totals(),
+            sizes: self.stack.endpoint.sizes(),
             tally,
             connections,
             holdings,

@@ -3,7 +3,7 @@
 use crate::limits::{Limits, Shortage};
 use crate::stack::StackCounters;
 use plait_base::{ConnId, Span};
-use plait_core::{ConnectionStats, FallbackCause, Holdings, SubflowStats, TimedOut, Totals};
+use plait_core::{ConnectionStats, FallbackCause, Holdings, Sizes, SubflowStats, TimedOut, Totals};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::IpAddr;
@@ -28,6 +28,8 @@ pub struct Overview {
     pub counters: StackCounters,
     /// What subflows have carried.
     pub totals: Totals,
+    /// What was learnt of how long packets may be.
+    pub sizes: Sizes,
     /// Connections that have come and gone.
     pub tally: Tally,
     /// Those that are relayed now.

@@ -4,6 +4,7 @@ use super::Ration;
 use crate::config::Config;
 use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
+use crate::stats::Sizes;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -66,6 +67,7 @@ pub(crate) struct Shared {
     pub(crate) tokens: BTreeMap<u32, ConnId>,
     /// What each connection may keep of either direction, where memory is short.
     pub(crate) ration: Option<Ration>,
+    pub(crate) sizes: Sizes,
 }
 
 impl Shared {
@@ -81,6 +83,7 @@ impl Shared {
             directory: Directory::default(),
             tokens: BTreeMap::new(),
             ration: None,
+            sizes: Sizes::default(),
         }
     }
 

@@ -120,6 +120,10 @@ impl Connection {
         size: u64,
         cause: SizeCause,
     ) {
+        match cause {
+            SizeCause::TooBig => ctx.sizes.lowered_as_told += 1,
+            SizeCause::BlackHole => ctx.sizes.lowered_by_hole += 1,
+        }
         self.mss = size as u32;
         self.narrowed = true;
         for at in 0..self.subflows.len() {

@@ -15,6 +15,7 @@ use crate::conn::{
     Provisional, Report, Shared, Transmit,
 };
 use crate::event::{Detail, Event};
+use crate::stats::Sizes;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -79,8 +80,6 @@ pub struct Endpoint {
     /// No further connections are taken, and how many were not.
     full: bool,
     turned_away: u64,
-    /// Messages of routers that nothing in flight bears out.
-    too_big_refused: u64,
 }
 
 impl fmt::Debug for Endpoint {
@@ -111,7 +110,6 @@ impl Endpoint {
             audits: BTreeMap::new(),
             full: false,
             turned_away: 0,
-            too_big_refused: 0,
         }
     }
 
@@ -420,14 +418,17 @@ impl Endpoint {
                 Some(conn.on_too_big(ctx, index, seq, mtu))
             })
         });
-        self.too_big_refused += u64::from(taken.flatten() != Some(true));
+        let sizes = &mut self.shared.sizes;
+        match taken.flatten() {
+            Some(true) => sizes.too_big_believed += 1,
+            _ => sizes.too_big_refused += 1,
+        }
     }
 
-    /// Messages of routers ([`Endpoint::on_too_big`]) that were ignored: about what is not in flight,
-    /// or with an MTU that no link has.
+    /// What was learnt of how long packets may be.
     #[must_use]
-    pub const fn too_big_refused(&self) -> u64 {
-        self.too_big_refused
+    pub const fn sizes(&self) -> Sizes {
+        self.shared.sizes
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called; [`Time::NEVER`] where nothing is awaited.

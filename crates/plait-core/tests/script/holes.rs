@@ -4,7 +4,7 @@
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{PSH, want};
-use plait_core::Config;
+use plait_core::{Config, Sizes};
 use plait_wire::Segment;
 
 /// The piece that passes everywhere: four bytes stay free for our keys.
@@ -164,11 +164,11 @@ fn a_router_is_believed_of_what_is_in_flight() {
     for (seq, mtu) in [(0, 1_280), (1 + 10 * MSS, 1_280), (1, 551), (1, 0)] {
         too_big(&mut s, seq, mtu);
     }
-    assert_eq!((s.endpoint.too_big_refused(), size(&s)), (4, u64::from(MSS)));
+    assert_eq!((s.endpoint.sizes().too_big_refused, size(&s)), (4, u64::from(MSS)));
     s.expect_nothing();
     // It is no news that 1,500 bytes fit.
     too_big(&mut s, 1, 1_500);
-    assert_eq!((s.endpoint.too_big_refused(), size(&s)), (4, u64::from(MSS)));
+    assert_eq!((s.endpoint.sizes().too_big_refused, size(&s)), (4, u64::from(MSS)));
     // The first segment has passed; the others go again in pieces.
     too_big(&mut s, 1 + MSS, 1_280);
     assert_eq!(size(&s), 1_208);
@@ -183,10 +183,13 @@ fn a_router_is_believed_of_what_is_in_flight() {
     s.expect_nothing();
     s.after(20);
     s.ack(0, 1 + 10 * MSS, 10 * u64::from(MSS));
-    assert!(stats(&s).cwnd >= 12_080 && s.endpoint.too_big_refused() == 4);
+    assert!(stats(&s).cwnd >= 12_080 && s.endpoint.sizes().too_big_refused == 4);
     // Less than every host takes is taken for that.
     s.write(3_000);
     s.lose_all();
     too_big(&mut s, 1 + 10 * MSS, 560);
     assert_eq!(size(&s), 504);
+    // Each is counted, and each step down.
+    let Sizes { too_big_believed, lowered_as_told, lowered_by_hole, .. } = s.endpoint.sizes();
+    assert_eq!((too_big_believed, lowered_as_told, lowered_by_hole), (4, 2, 0));
 }

@@ -1,7 +1,7 @@
 //! `--metrics`: how the server stands, in the text format of Prometheus (version 0.0.4).
 
 use super::Schedulers;
-use plait_core::{Carried, TimedOut};
+use plait_core::{Carried, Sizes, TimedOut};
 use plait_live::{Asker, Opened, Overview, Shortage};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, Write as _};
@@ -219,6 +219,23 @@ fn subflows(out: &mut Exposition, overview: &Overview) {
     each("plait_received_bytes_total", "Payload taken in on subflows.", |it| it.received);
     let help = "Segments sent again on their subflow.";
     each("plait_retransmissions_total", help, |it| it.retransmissions);
+    sizes(out, overview.sizes);
+}
+
+/// How long packets may be.
+fn sizes(out: &mut Exposition, sizes: Sizes) {
+    let name = "plait_too_big_total";
+    let help = "Messages of routers (ICMP packet too big) about connections, by whether what they quote \
+                was in flight.";
+    out.family(name, "counter", help);
+    out.sample(name, &[("believed", "true")], sizes.too_big_believed);
+    out.sample(name, &[("believed", "false")], sizes.too_big_refused);
+    let name = "plait_segments_shortened_total";
+    let help = "Times that a connection went over to shorter segments, as a router said so or as long \
+                ones vanished.";
+    out.family(name, "counter", help);
+    out.sample(name, &[("cause", "too-big")], sizes.lowered_as_told);
+    out.sample(name, &[("cause", "black-hole")], sizes.lowered_by_hole);
 }
 
 #[cfg(test)]
@@ -257,6 +274,12 @@ mod tests {
         overview.totals.joined.sent = 17;
         overview.holdings.closing = 18;
         overview.tally.refused.insert(Shortage::Memory, 19);
+        overview.sizes = Sizes {
+            too_big_believed: 22,
+            too_big_refused: 23,
+            lowered_as_told: 24,
+            lowered_by_hole: 25,
+        };
         overview.tally.timed_out.insert(TimedOut::User, 20);
         overview.tally.timed_out.insert(TimedOut::KeepAlive, 21);
         let ports = BTreeMap::from([(80, "ecf:beta=\"1\"".to_owned())]);
@@ -273,6 +296,10 @@ mod tests {
             "plait_connections_failed_total 0",
             "plait_connections_timed_out_total{timeout=\"user\"} 20",
             "plait_connections_timed_out_total{timeout=\"keep-alive\"} 21",
+            "plait_too_big_total{believed=\"true\"} 22",
+            "plait_too_big_total{believed=\"false\"} 23",
+            "plait_segments_shortened_total{cause=\"too-big\"} 24",
+            "plait_segments_shortened_total{cause=\"black-hole\"} 25",
             "plait_sent_bytes_total{subflow=\"joined\"} 17",
             "plait_connections_closing 18",
             "plait_connections_refused_total{shortage=\"connections\"} 0",
