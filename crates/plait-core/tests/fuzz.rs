@@ -1,7 +1,8 @@
 //! Raw packets into an endpoint: conversations of the committed corpus (`fuzz/corpus/ingress`: what a
 //! client sent to a server, packet by packet) are played to a server that draws the same keys, with
-//! packets changed, spliced, cut, repeated, left out and in other orders. Nothing may panic, break an
-//! invariant or make the server send what has no encoding, or without end.
+//! packets changed, spliced, cut, repeated, left out and in other orders. Routers have their say too:
+//! ICMP of packets that did not fit, of both families. Nothing may panic, break an invariant or make the
+//! server send what has no encoding, or without end.
 //!
 //! `PLAIT_FUZZ_SECONDS=600 cargo test --release -p plait-core --test fuzz` goes on for so long;
 //! otherwise it plays a number of conversations that does not depend on the machine. A finding is
@@ -10,11 +11,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod common;
+#[path = "../../plait-wire/tests/codec/router.rs"]
+#[cfg_attr(feature = "planted-bugs", allow(dead_code, reason = "the corpus is there"))]
+mod router;
 
 use common::endpoint;
 use plait_base::{PathId, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, Endpoint};
-use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse_into};
+use plait_core::{Config, ConnectionSpec, Endpoint, Sizes};
+use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse_into, parse_too_big};
 use plait_wire::{Payload, Segment, Sum};
 use std::fs;
 use std::net::IpAddr;
@@ -34,8 +38,8 @@ fn spec(checksum: bool) -> ConnectionSpec {
     }
 }
 
-/// Conversations, by what the client does at their end.
-const CONVERSATIONS: [&str; 4] = ["close", "abort", "leave", "checksum"];
+/// Conversations, by what the client does at their end, and one whose paths are narrow.
+const CONVERSATIONS: [&str; 5] = ["close", "abort", "leave", "checksum", "narrow"];
 
 fn at(step: u64) -> Time {
     Time::ZERO + Span::from_millis(10 * step)
@@ -43,6 +47,36 @@ fn at(step: u64) -> Time {
 
 fn headers(path: PathId) -> Headers {
     Headers::new(IpAddr::from([10, 0, path.0 as u8, 2]), IpAddr::from([10, 9, 9, 1]))
+}
+
+/// What a router of this family says of a packet of the server's on `path`.
+#[cfg(not(feature = "planted-bugs"))]
+fn too_big(path: PathId, v6: bool, segment: &Segment, mtu: u32) -> Vec<u8> {
+    let address = |bytes: [u8; 4]| match v6 {
+        true => IpAddr::from([
+            0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, bytes[0], bytes[1], bytes[2], bytes[3],
+        ]),
+        false => IpAddr::from(bytes),
+    };
+    let headers = Headers::new(address([10, 9, 9, 1]), address([10, 0, path.0 as u8, 2]));
+    router::too_big(address([10, 5, 5, 5]), &headers, segment, mtu, 100)
+}
+
+/// A router's message reaches the server. Tells whether it is one.
+fn tell(server: &mut Endpoint, now: Time, packet: &[u8]) -> bool {
+    let Some(told) = parse_too_big(packet) else { return false };
+    let path = match told.dst {
+        IpAddr::V4(to) => to.octets()[2],
+        IpAddr::V6(to) => to.octets()[14],
+    };
+    let segment = Segment {
+        src_port: told.src_port,
+        dst_port: told.dst_port,
+        seq: told.seq,
+        ..Segment::default()
+    };
+    server.on_too_big(now, PathId(path.into()), &segment, told.mtu);
+    true
 }
 
 /// What the client of a conversation sends, when and as bytes.
@@ -53,6 +87,8 @@ fn converse(name: &str) -> Vec<Sent> {
     server.listen(PORT, spec(checksum));
     let id = client.connect(at(0), PORT, spec(checksum));
     let (mut sent, mut accepted) = (Vec::new(), None);
+    let narrow = (name == "narrow").then_some([(false, 1_400), (true, 1_300)]);
+    let mut narrow = narrow.into_iter().flatten();
     for step in 0..30 {
         let now = at(step);
         client.handle_timeout(now);
@@ -84,6 +120,14 @@ fn converse(name: &str) -> Vec<Sent> {
         }
         while let Some(transmit) = server.poll_transmit(now) {
             client.handle(now, transmit.path, &transmit.segment);
+            // The next hops of the first long ones take less.
+            if transmit.segment.payload.len() > 1_000
+                && let Some((v6, mtu)) = narrow.next()
+            {
+                let said = too_big(transmit.path, v6, &transmit.segment, mtu);
+                assert!(tell(&mut server, now, &said));
+                sent.push((step, said));
+            }
         }
         client.skip(now, id, u64::MAX);
     }
@@ -143,7 +187,9 @@ impl Target {
 
     fn play(&mut self, packet: &[u8]) -> Result<(), String> {
         let Ok(parsed) = parse_into(packet, Verify::Trusted, &mut self.segment) else {
-            return Ok(());
+            let told = tell(&mut self.server, at(self.step), packet);
+            self.taken += u64::from(told);
+            return if told { self.serve() } else { Ok(()) };
         };
         self.taken += 1;
         let IpAddr::V4(from) = parsed.headers.src else { return Ok(()) };
@@ -204,7 +250,38 @@ fn payload_at(packet: &[u8]) -> usize {
     (20 + usize::from(packet[32] >> 4) * 4).min(packet.len())
 }
 
+/// Whether that is a router's message.
+fn is_icmp(packet: &[u8]) -> bool {
+    packet[0] >> 4 == 6 || packet[9] == 1
+}
+
+/// Changes a router's message: mostly what it quotes, and its checksum is right mostly.
+fn misquote(mut packet: Vec<u8>, stream: &mut Stream) -> Vec<u8> {
+    let mut below = |bound: usize| stream.below(bound as u64) as usize;
+    let header = if packet[0] >> 4 == 6 { 40 } else { 20 };
+    for _ in 0..=below(3) {
+        // The MTU, the numbers of the segment, or anything.
+        let at = match below(4) {
+            0 => header + 4 + below(4),
+            1 | 2 => header + 8 + header + below(8),
+            _ => below(packet.len()),
+        };
+        packet[at] ^= 1 << below(8);
+    }
+    if below(16) == 0 {
+        packet.truncate(header + 8 + below(packet.len() - header - 7));
+    }
+    if below(8) > 0 && packet[0] >> 4 == if header == 40 { 6 } else { 4 } {
+        router::mend(&mut packet);
+    }
+    packet
+}
+
 fn mutate(packet: &[u8], other: &[u8], stream: &mut Stream) -> Vec<u8> {
+    if is_icmp(packet) {
+        return misquote(packet.to_vec(), stream);
+    }
+    let other = if is_icmp(other) { packet } else { other };
     let mut packet = packet.to_vec();
     let mut below = |bound: usize| stream.below(bound.max(1) as u64) as usize;
     for _ in 0..=below(3) {
@@ -243,13 +320,31 @@ fn mutate(packet: &[u8], other: &[u8], stream: &mut Stream) -> Vec<u8> {
     packet
 }
 
+/// What servers made of packets.
+#[derive(Default)]
+struct Tally {
+    read: u64,
+    taken: u64,
+    sizes: Sizes,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.read += other.read;
+        self.taken += other.taken;
+        self.sizes.too_big_believed += other.sizes.too_big_believed;
+        self.sizes.too_big_refused += other.sizes.too_big_refused;
+        self.sizes.lowered_as_told += other.sizes.lowered_as_told;
+    }
+}
+
 /// One conversation, played wrongly.
 fn play(
     checksum: bool,
     packets: &[Sent],
     stream: &mut Stream,
     aloud: bool,
-) -> Result<(u64, u64), String> {
+) -> Result<Tally, String> {
     let mut target = Target { aloud, ..Target::new(checksum) };
     let rate = 2 + stream.below(20);
     for (step, packet) in packets {
@@ -274,13 +369,13 @@ fn play(
     for step in [40, 100, 1_000, 10_000] {
         target.step_to(step)?;
     }
-    Ok((target.read, target.taken))
+    Ok(Tally { read: target.read, taken: target.taken, sizes: target.server.sizes() })
 }
 
-/// Conversations until something breaks or `go_on` says no; how many, and how much was read.
-fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, u64, u64), (u64, String)> {
+/// Conversations until something breaks or `go_on` says no; how many, and what came of them.
+fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, Tally), (u64, String)> {
     let corpus = corpus();
-    let (mut read, mut taken, mut round) = (0, 0, 0);
+    let (mut tally, mut round) = (Tally::default(), 0);
     while go_on(round) {
         let (checksum, packets) = &corpus[round as usize % corpus.len()];
         let mut stream = Stream::new(seed, &["ingress", &round.to_string()]);
@@ -291,13 +386,13 @@ fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, u64, u64), (u64,
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
             Err(format!("a panic: {}", text.unwrap_or("without words")))
         });
-        let (bytes, packets) = outcome.map_err(|broken| (round, broken))?;
-        (read, taken, round) = (read + bytes, taken + packets, round + 1);
+        tally.add(&outcome.map_err(|broken| (round, broken))?);
+        round += 1;
     }
-    Ok((round, read, taken))
+    Ok((round, tally))
 }
 
-/// F18: played as it is, the corpus is four conversations that are understood.
+/// F18: played as it is, the corpus is conversations that are understood, routers' messages included.
 #[cfg(not(feature = "planted-bugs"))]
 #[test]
 fn the_corpus_is_understood() {
@@ -311,7 +406,7 @@ fn the_corpus_is_understood() {
         }
     }
     let mut shapes = std::collections::BTreeSet::new();
-    for (checksum, packets) in corpus() {
+    for (name, (checksum, packets)) in CONVERSATIONS.iter().zip(corpus()) {
         assert!(packets.len() >= 8, "{} packets", packets.len());
         let mut target = Target::new(checksum);
         for (step, packet) in &packets {
@@ -322,6 +417,9 @@ fn the_corpus_is_understood() {
         }
         assert_eq!(target.taken as usize, packets.len());
         assert_eq!((target.accepted.len(), target.read), (1, 3_000));
+        let Sizes { too_big_believed, lowered_as_told, .. } = target.server.sizes();
+        let told = if *name == "narrow" { 2 } else { 0 };
+        assert_eq!((too_big_believed, lowered_as_told), (told, told));
     }
     println!("{shapes:?}");
     assert!(shapes.len() >= 6, "{shapes:?}");
@@ -347,11 +445,18 @@ fn no_packets_break_an_endpoint() {
         return play(*checksum, packets, &mut stream, true).map(drop).unwrap();
     }
     let outcome = fuzz(seed, go_on);
-    let (rounds, read, taken) =
+    let (rounds, Tally { read, taken, sizes }) =
         outcome.unwrap_or_else(|(round, broken)| panic!("conversation {round}: {broken}"));
-    println!("{rounds} conversations, {taken} packets, {read} bytes read");
+    println!("{rounds} conversations, {taken} packets, {read} bytes read, {sizes:?}");
     // Not all that was changed is refused at the door, and not all that was right is lost.
     assert!(taken > 8 * rounds && read > 1_000 * rounds, "{taken} packets, {read} bytes");
+    // What routers say is read, believed or not.
+    let Sizes { too_big_believed, too_big_refused, lowered_as_told, .. } = sizes;
+    let least = rounds / 20;
+    assert!(
+        too_big_believed.min(lowered_as_told) > least && too_big_refused > least / 10,
+        "{sizes:?}"
+    );
 }
 
 /// The test of the test: bugs in the parser, and one in what an endpoint does with what arrives, are

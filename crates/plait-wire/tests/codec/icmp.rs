@@ -1,7 +1,8 @@
 //! What routers say of packets that are too long.
 
-use plait_wire::codec::{Headers, TcpChecksum, TooBig, encode, parse_too_big};
-use plait_wire::{Payload, Segment, Sum};
+use crate::router::too_big;
+use plait_wire::codec::{Headers, TooBig, parse_too_big};
+use plait_wire::{Payload, Segment};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -12,33 +13,7 @@ fn message(v6: bool, segment: &Segment, mtu: u32, quoted: usize) -> (Vec<u8>, To
         false => IpAddr::from([10, 0, 0, last]),
     };
     let (src, dst, router) = (address(1), address(2), address(9));
-    let mut packet = Vec::new();
-    encode(&Headers::new(src, dst), segment, TcpChecksum::Full, &mut packet).unwrap();
-    packet.truncate(quoted);
-    let mut body = if v6 { vec![2, 0, 0, 0] } else { vec![3, 4, 0, 0] };
-    body.extend_from_slice(&mtu.to_be_bytes());
-    body.extend_from_slice(&packet);
-    // The headers of a segment from the router to us lend theirs.
-    let blank = Segment { payload: Payload::from_bytes(&body), ..Segment::default() };
-    let mut out = Vec::new();
-    encode(&Headers::new(router, src), &blank, TcpChecksum::Full, &mut out).unwrap();
-    let header = if v6 { 40 } else { 20 };
-    out.truncate(header);
-    let mut sum = Sum::default();
-    if v6 {
-        out[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
-        out[6] = 58;
-        sum.add(&out[8..40]);
-        sum.add(&(body.len() as u32).to_be_bytes());
-        sum.add(&[0, 58]);
-    } else {
-        let total = (header + body.len()) as u16;
-        out[2..4].copy_from_slice(&total.to_be_bytes());
-        out[9] = 1;
-    }
-    sum.add(&body);
-    body[2..4].copy_from_slice(&sum.checksum().to_be_bytes());
-    out.extend_from_slice(&body);
+    let out = too_big(router, &Headers::new(src, dst), segment, mtu, quoted);
     let Segment { src_port, dst_port, seq, .. } = *segment;
     (out, TooBig { src, dst, src_port, dst_port, seq, mtu })
 }

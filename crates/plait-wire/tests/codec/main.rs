@@ -8,6 +8,7 @@ mod golden;
 mod icmp;
 mod malformed;
 mod properties;
+mod router;
 
 use plait_wire::codec::{Headers, Skipped, TcpChecksum, Verify, encode, parse_into};
 use plait_wire::{Options, Payload, Segment};

@@ -10,7 +10,8 @@ use std::net::IpAddr;
 /// which promise was broken.
 pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
     // Another parser of the same bytes.
-    let _ = plait_wire::codec::parse_too_big(packet);
+    let said = plait_wire::codec::parse_too_big(packet);
+    let said = said.map(|it| if it.src.is_ipv4() { "too big v4" } else { "too big v6" });
     let verified = parse(packet, Verify::Checksum);
     let mut segment = Segment::default();
     let parsed = match parse_into(packet, Verify::Trusted, &mut segment) {
@@ -21,7 +22,9 @@ pub(crate) fn check(packet: &[u8]) -> Result<Vec<String>, String> {
             return match verified {
                 _ if outside => Err(format!("an error outside of the packet: {told}")),
                 Ok(_) => Err(format!("only the verified packet parses: {told}")),
-                Err(_) => Ok(vec![problem(&error)]),
+                Err(_) => {
+                    Ok(said.map(str::to_owned).into_iter().chain([problem(&error)]).collect())
+                }
             };
         }
     };

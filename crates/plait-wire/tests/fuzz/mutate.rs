@@ -64,6 +64,9 @@ impl Mutator {
             parts.options.resize(parts.options.len().div_ceil(4) * 4, 0);
         }
         self.assemble(&parts);
+        if self.one_in(24) {
+            self.quote();
+        }
         self.damage();
         &self.packet
     }
@@ -113,6 +116,34 @@ impl Mutator {
         } else {
             self.packet[4..6].copy_from_slice(&(len as u16 - 40).to_be_bytes());
         }
+    }
+
+    /// A router quotes the packet, for it was too long.
+    fn quote(&mut self) {
+        let v6 = self.packet[0] >> 4 == 6;
+        let (header, most) = if v6 { (40, 1_232) } else { (20, 548) };
+        let quoted = self.packet.len().min(8 + self.below(most));
+        // Its own header is that of the packet, whose addresses are as good as others.
+        let mut said = self.packet[..header].to_vec();
+        said.extend(if v6 { [2, 0, 0, 0, 0, 0] } else { [3, 4, 0, 0, 0, 0] });
+        said.extend((self.stream.bits() as u16).to_be_bytes());
+        said.extend(&self.packet[..quoted]);
+        let (len, body) = (said.len() as u16, said.len() - header);
+        let mut sum = Sum::default();
+        if v6 {
+            said[4..6].copy_from_slice(&(body as u16).to_be_bytes());
+            said[6] = 58;
+            sum.add(&said[8..40]);
+            sum.add(&(body as u32).to_be_bytes());
+            sum.add(&[0, 58]);
+        } else {
+            (said[0], said[9]) = (0x45, 1);
+            said[2..4].copy_from_slice(&len.to_be_bytes());
+            mend_v4(&mut said);
+        }
+        sum.add(&said[header..]);
+        said[header + 2..header + 4].copy_from_slice(&sum.checksum().to_be_bytes());
+        self.packet = said;
     }
 
     /// Now and then something in the headers, and the end.
