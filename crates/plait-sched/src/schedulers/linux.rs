@@ -5,7 +5,9 @@ use crate::arrival::{self, Arrival, BACK};
 use crate::exact::{self, MILLION};
 use crate::rules;
 use crate::state;
-use crate::{Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View};
+use crate::{
+    Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
+};
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet};
 

@@ -2,8 +2,8 @@
 
 use crate::rules::{self, Task};
 use crate::{
-    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
-    WhenFull,
+    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView,
+    View, WhenFull,
 };
 use alloc::boxed::Box;
 use plait_base::{ByteRange, SubflowId, SubflowSet};

@@ -2,7 +2,9 @@
 
 use crate::gap::{self, Lanes};
 use crate::rules::{self, Task};
-use crate::{Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, View};
+use crate::{
+    Decision, Entry, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler, View,
+};
 use alloc::boxed::Box;
 use plait_base::SubflowId;
 
