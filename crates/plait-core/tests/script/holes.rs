@@ -24,6 +24,13 @@ fn next_timeout(s: &mut Script) {
     s.after(rto as u64);
 }
 
+/// Two timeouts in a row; what the first one sends is lost.
+fn two_timeouts(s: &mut Script) {
+    s.after(240);
+    s.lose_all();
+    s.after(440);
+}
+
 /// Lengths of what went out, which is lost.
 fn lengths(s: &mut Script) -> Vec<u32> {
     let list = s.out.iter().map(|(_, seg, _)| seg.len).collect();
@@ -57,8 +64,7 @@ fn the_second_timeout_asks_with_short_segments() {
 #[test]
 fn what_passes_twice_is_the_size() {
     let mut s = sending(multipath(), 10);
-    s.after(240);
-    s.after(440);
+    two_timeouts(&mut s);
     s.lose_all();
     s.ack(0, 1 + MSS, u64::from(MSS));
     let more = lengths(&mut s);
@@ -84,8 +90,7 @@ fn what_passes_twice_is_the_size() {
 #[test]
 fn the_least_packet_where_no_more_passes() {
     let mut s = sending(multipath(), 10);
-    s.after(240);
-    s.after(440);
+    two_timeouts(&mut s);
     s.lose_all();
     s.ack(0, 1 + SMALL, u64::from(SMALL));
     s.lose_all();
@@ -101,8 +106,7 @@ fn the_least_packet_where_no_more_passes() {
 #[test]
 fn a_long_segment_that_arrives_clears_the_path() {
     let mut s = sending(multipath(), 10);
-    s.after(240);
-    s.after(440);
+    two_timeouts(&mut s);
     s.after(880);
     s.lose_all();
     s.ack(0, 1 + MSS, u64::from(MSS));
@@ -124,9 +128,7 @@ fn plain_tcp_asks_and_whoever_does_not_want_to_does_not() {
         let mut s = Script::open_server(config, 1);
         s.write(10 * u64::from(full));
         s.lose_all();
-        s.after(240);
-        s.lose_all();
-        s.after(440);
+        two_timeouts(&mut s);
         assert_eq!(lengths(&mut s)[0], first);
     }
 }
@@ -135,8 +137,7 @@ fn plain_tcp_asks_and_whoever_does_not_want_to_does_not() {
 #[test]
 fn pieces_have_checksums_of_their_own() {
     let mut s = sending(Config { checksum: true, ..multipath() }, 3);
-    s.after(240);
-    s.after(440);
+    two_timeouts(&mut s);
     let pieces: Vec<_> = s.out.iter().rev().take(2).map(|(_, seg, _)| seg.map).collect();
     let rest = (u64::from(SMALL), 1 + SMALL, (MSS - SMALL) as u16);
     assert_eq!(pieces, [Some(rest), Some((0, 1, SMALL as u16))]);

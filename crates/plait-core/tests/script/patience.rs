@@ -36,6 +36,15 @@ fn timed_out(s: &Script) -> Option<TimedOut> {
     s.endpoint.stats(s.id).unwrap().timed_out
 }
 
+/// What waits from now on ends the connection in time, and not before.
+fn expect_timeout(s: &mut Script) {
+    let start = s.now;
+    s.until(start + TIMEOUT - Span::from_millis(1));
+    assert_eq!((s.state(), timed_out(s)), (ConnectionState::Open, None));
+    s.until(start + LATEST);
+    assert_eq!((s.state(), timed_out(s)), (ConnectionState::Failed, USER));
+}
+
 /// R75 (RFC 9293 sections 3.8.3 and 3.8.6.1): a peer that answers every probe of its closed window is
 /// waited for as long as the user says, and for ever where the user says nothing.
 #[test]
@@ -75,11 +84,7 @@ fn a_slow_peer_is_waited_for() {
             s.data_rcv += u64::from(full);
             s.send(s.tx(0).win(100));
         }
-        let start = s.now;
-        s.until(start + TIMEOUT - Span::from_millis(1));
-        assert_eq!(s.state(), ConnectionState::Open);
-        s.until(start + LATEST);
-        assert_eq!(timed_out(&s), USER);
+        expect_timeout(&mut s);
     }
 }
 
@@ -96,12 +101,8 @@ fn an_idle_connection_stays() {
         assert_eq!(s.state(), ConnectionState::Open);
         assert_eq!(s.endpoint.poll_timeout(), Time::NEVER);
         // What is written then has all of the time.
-        let start = s.now;
         s.write(100);
-        s.until(start + TIMEOUT - Span::from_millis(1));
-        assert_eq!(s.state(), ConnectionState::Open);
-        s.until(start + LATEST);
-        assert_eq!(timed_out(&s), USER);
+        expect_timeout(&mut s);
     }
 }
 
@@ -111,12 +112,8 @@ fn an_idle_connection_stays() {
 fn a_dead_peer_is_given_up_in_time() {
     for config in [plain(), multipath()] {
         let mut s = Script::open_server(patient(config), 1);
-        let start = s.now;
         s.finish();
-        s.until(start + TIMEOUT - Span::from_millis(1));
-        assert_ne!(s.state(), ConnectionState::Failed);
-        s.until(start + LATEST);
-        assert_eq!((s.state(), timed_out(&s)), (ConnectionState::Failed, USER));
+        expect_timeout(&mut s);
     }
     // An end that is acknowledged waits for nothing, though the peer does not end.
     let mut s = Script::open_server(patient(plain()), 1);
