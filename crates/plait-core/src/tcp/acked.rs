@@ -67,7 +67,9 @@ impl Subflow {
             self.rtt.sample(now, rtt);
             acked.rtt = Some(rtt);
         }
-        if outcome.advanced > 0 {
+        // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
+        // rule), or the edge has moved.
+        if outcome.advanced > 0 || acked.rtt.is_some() {
             self.rtt.clear_backoff();
         }
         let (clock, una) = (self.clock, self.tx.una());

@@ -2,7 +2,7 @@
 
 use crate::harness::{MSS, Script, multipath, plain};
 use crate::segment::{ACK, PSH, SYN, want};
-use plait_base::Span;
+use plait_base::{Span, Time};
 use plait_core::Config;
 
 const FULL: u32 = 1_448;
@@ -301,6 +301,25 @@ fn a_window_grows_without_an_rtt() {
         s.expect_nothing();
     }
     assert_eq!(s.endpoint.stats(s.id).unwrap().subflows[0].srtt, None);
+}
+
+/// R67 (RFC 6298 section 3): the timeout stays doubled until there is a sample, which what was sent once
+/// and arrived out of order gives as well.
+#[test]
+fn a_selective_acknowledgement_ends_the_backoff() {
+    let mut s = Script::open_server(Config { black_holes: false, ..plain() }, 1);
+    s.write(3 * u64::from(FULL));
+    s.lose_all();
+    for _ in 0..5 {
+        s.until(s.endpoint.poll_timeout());
+        s.lose_all();
+    }
+    assert_eq!(rto(&s), Span::from_millis(220 * 16));
+    s.after(20);
+    sack(&mut s, &[(1, 2)]);
+    // A sample of all the time since then: RTTVAR is a quarter of it, and the timeout that and an eighth.
+    let sample = s.now.since(Time::ZERO).minus(Span::from_millis(20));
+    assert!(rto(&s) < sample.times(5).over(4), "{} after {sample}", rto(&s));
 }
 
 /// R67 (RFC 6298 section 5.3): an acknowledgement that moves the edge starts the timer afresh; a
