@@ -25,6 +25,10 @@ pub(crate) enum AckDue {
     Later,
 }
 
+/// Payload bytes of a segment that fills the shortest packet every path takes (RFC 1122 section 3.3.3),
+/// behind all the options there may be: 576 bytes less 40 and 40.
+const LEAST_FULL: u64 = 576 - 40 - 40;
+
 /// Separate ranges that wait for data before them, at most; further ones are discarded and come
 /// again.
 const MOST_RANGES: usize = 4_096;
@@ -61,7 +65,9 @@ pub(crate) struct Receiver {
     /// Payload bytes taken in since the last acknowledgement was sent.
     unacked: u32,
     /// Segments that are still acknowledged one by one.
-    quick: u32,
+    quick: u16,
+    /// How long the last segment in order was.
+    last: u16,
     /// The peer's FIN has been taken in.
     fin_taken: bool,
 }
@@ -69,7 +75,16 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver that expects the byte after the peer's SYN.
     pub(crate) fn new(quick: u32, most: u32) -> Receiver {
-        Receiver { nxt: 1, end_dsn: 0, holes: None, most, unacked: 0, quick, fin_taken: false }
+        Receiver {
+            nxt: 1,
+            end_dsn: 0,
+            holes: None,
+            most,
+            unacked: 0,
+            quick: quick.min(u16::MAX.into()) as u16,
+            last: 0,
+            fin_taken: false,
+        }
     }
 
     /// Next sequence number expected.
@@ -173,7 +188,7 @@ impl Receiver {
             self.release(&mut deliver);
             return AckDue::Now;
         }
-        self.due(mss)
+        self.due(range.len(), mss)
     }
 
     /// [`Receiver::accept`] for `len` bytes that come next, all of them new, where nothing waits
@@ -184,17 +199,20 @@ impl Receiver {
         self.unacked = self.unacked.saturating_add(len as u32);
         self.nxt += len;
         self.end_dsn = dsn + len;
-        self.due(mss)
+        self.due(len, mss)
     }
 
-    /// When data in order is to be acknowledged.
+    /// When data in order is to be acknowledged, after a segment of `len` bytes. Where a path takes no
+    /// longer ones, those are full: two of a length in a row tell that, as the kernel has it.
     #[inline(always)]
-    fn due(&mut self, mss: u64) -> AckDue {
+    fn due(&mut self, len: u64, mss: u64) -> AckDue {
+        let last = core::mem::replace(&mut self.last, len.min(u16::MAX.into()) as u16);
         if self.quick > 0 {
             self.quick -= 1;
             return AckDue::Now;
         }
-        if u64::from(self.unacked) >= 2 * mss { AckDue::Now } else { AckDue::Later }
+        let full = if len >= LEAST_FULL && len == u64::from(last) { len.min(mss) } else { mss };
+        if u64::from(self.unacked) >= 2 * full { AckDue::Now } else { AckDue::Later }
     }
 
     #[inline(never)]
@@ -380,6 +398,19 @@ mod tests {
         assert_eq!(accept(&mut rx, 101, 100), (AckDue::Now, [(100, 100), (200, 100)].to_vec()));
         assert_eq!(rx.nxt(), 301);
         assert_eq!(blocks(&mut rx, 3), [(401, 501)]);
+    }
+
+    /// R73: what is full is seen from what comes.
+    #[test]
+    fn two_short_segments_in_a_row_are_worth_an_acknowledgement() {
+        let mut rx = Receiver::new(0, 64);
+        let mut pair = |lens: [u64; 2]| {
+            rx.on_ack_sent();
+            lens.map(|len| rx.accept_next(0, len, 1_428)) == [AckDue::Later, AckDue::Now]
+        };
+        assert!(pair([504; 2]) && pair([1_428; 2]) && pair([504; 2]));
+        // Not those of different length, nor those of an application that writes little.
+        assert!(!pair([504, 505]) && !pair([495; 2]));
     }
 
     #[test]
