@@ -187,7 +187,7 @@ fn draw_ends(stream: &mut Stream, paths: &[PathCase], window: u64) -> (EndCase, 
     let segment = u64::from(ends[0].mtu_bytes.min(ends[1].mtu_bytes)) - 72;
     for (sender, receiver) in [(0, 1), (1, 0)] {
         let buffers = ends[sender].sndbuf_bytes.min(ends[receiver].rcvbuf_bytes);
-        let most = capacity(paths, buffers.min(window.saturating_mul(segment)));
+        let most = capacity(paths, buffers.min(window.saturating_mul(segment)), segment);
         let sender = &mut ends[sender];
         sender.send_bytes = match stream.below(10) {
             0 => pick(stream, &ODD_SIZES).min(most),
@@ -219,12 +219,17 @@ fn draw_buffer(stream: &mut Stream, mtu: u64, most: u64) -> u64 {
     }
 }
 
-/// Bytes that the slowest path carries within the budget, with a window of so many bytes.
-fn capacity(paths: &[PathCase], window: u64) -> u64 {
+/// Bytes that the slowest path carries within the budget, with a window of so many bytes, and no more
+/// than a queue of few packets lets stand: bursts overflow it long before the path is full.
+fn capacity(paths: &[PathCase], window: u64, segment: u64) -> u64 {
     let of = |path: &PathCase| {
+        let stands = match u64::from(path.queue_packets) {
+            0 => window,
+            packets => window.min((packets + 2) * segment),
+        };
         // The queue, a delayed acknowledgement and the jitter come on top of the propagation.
         let rtt_ms = (path.rtt_us + 2 * path.jitter_us) / 1_000 + 140;
-        (path.rate_kbps / 8 / 2 * BUDGET_MS).min(window * BUDGET_MS / rtt_ms)
+        (path.rate_kbps / 8 / 2 * BUDGET_MS).min(stands * BUDGET_MS / rtt_ms)
     };
     paths.iter().map(of).min().unwrap_or(0)
 }
