@@ -38,6 +38,14 @@ impl Script {
     }
 }
 
+/// A server with an only subflow, which has ten bytes of its peer and has written so many.
+fn exchanging(config: Config, written: u64) -> Script {
+    let mut s = Script::open_server(config, 1);
+    s.send(s.tx(0).data(0, 10));
+    s.write(written);
+    s
+}
+
 /// R42, R53, R54: the receiver's part. A wrong checksum on the only subflow is told by MP_FAIL; the
 /// bytes are held and not DATA_ACKed; what this end sends still has mappings. The infinite mapping
 /// delivers what was held, and from then on there are no options.
@@ -79,9 +87,7 @@ fn the_receiver_of_wrong_data() {
 /// told they leave room for it.
 #[test]
 fn segments_grow_when_nothing_is_mapped_any_more() {
-    let mut s = Script::open_server(summing(), 1);
-    s.send(s.tx(0).data(0, 10));
-    s.write(500);
+    let mut s = exchanging(summing(), 500);
     s.peers.get_mut(&0).unwrap().rcv = 501;
     s.send(s.tx(0).dack(0).mptcp(s.our_fail(0)));
     // The peer's infinite mapping.
@@ -103,9 +109,7 @@ fn segments_grow_when_nothing_is_mapped_any_more() {
 /// subflow are those of the data.
 #[test]
 fn the_sender_of_wrong_data() {
-    let mut s = Script::open_server(summing(), 1);
-    s.send(s.tx(0).data(0, 10));
-    s.write(3_000);
+    let mut s = exchanging(summing(), 3_000);
     s.ack(0, MSS + 1, u64::from(MSS));
     s.lose_all();
     s.peers.get_mut(&0).unwrap().rcv = 3_001;
@@ -266,9 +270,7 @@ fn mappings_vanish_on_the_only_subflow() {
 /// R52: acknowledgements of data without DATA_ACKs, one after the other, are taken for them.
 #[test]
 fn data_acks_vanish_on_the_only_subflow() {
-    let mut s = Script::open_server(multipath(), 1);
-    s.send(s.tx(0).data(0, 10));
-    s.write(5_000);
+    let mut s = exchanging(multipath(), 5_000);
     for (count, unacked) in [(1, 5_000), (2, 5_000), (3, 5_000 - 3 * u64::from(MSS))] {
         s.peers.get_mut(&0).unwrap().rcv = count * MSS + 1;
         s.send(s.tx(0).stripped());
@@ -280,9 +282,7 @@ fn data_acks_vanish_on_the_only_subflow() {
 /// R52: with a single acknowledgement the timer decides.
 #[test]
 fn one_data_ack_vanishes() {
-    let mut s = Script::open_server(multipath(), 1);
-    s.send(s.tx(0).data(0, 10));
-    s.write(100);
+    let mut s = exchanging(multipath(), 100);
     s.peers.get_mut(&0).unwrap().rcv = 101;
     s.send(s.tx(0).stripped());
     assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (100, None));
