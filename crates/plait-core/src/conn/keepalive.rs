@@ -67,8 +67,8 @@ impl Connection {
         if self.closing.done() {
             return false;
         }
-        // What is under way has a timer of its own, and probes are for idle connections alone (RFC 9293
-        // section 3.8.4); so is a connection that waits for a subflow.
+        // Probes are for idle connections alone (RFC 9293 section 3.8.4): what is under way has a timer of
+        // its own, and so has a connection that waits for a subflow.
         let under_way = self.subflows.iter().any(|it| !it.is_quiet());
         let alone = !self.subflows.iter().any(is_reachable);
         if under_way || alone || self.heard() != heard.sum {
