@@ -71,6 +71,29 @@ pub struct Sizes {
     pub lowered_by_hole: u64,
 }
 
+/// How far the data of a connection has come, in DSNs from its first byte on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The first of ours that the peer has not acknowledged: never beyond what has arrived there or,
+    /// where we count [in step](Progress::in_step), is held there.
+    pub acked: u64,
+    /// We have fallen back: what the peer acknowledges on the subflow counts (RFC 8684 section 3.7).
+    pub in_step: bool,
+    /// The first of the peer's that has not arrived in order.
+    pub arrived: u64,
+    /// The same, but what waits for the rest of a mapping, or for the peer after a wrong checksum, is
+    /// counted too.
+    pub held: u64,
+}
+
+impl Progress {
+    /// Whether it counts as acknowledged what the other end does not have.
+    #[must_use]
+    pub const fn is_ahead_of(&self, other: &Progress) -> bool {
+        self.acked > if self.in_step { other.held } else { other.arrived }
+    }
+}
+
 /// One subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubflowStats {

@@ -88,17 +88,21 @@ const FOUND: &[&str] = &[
     r#"{"seed":2108,"paths":[{"rate_kbps":1204,"rtt_us":5327,"shared":true},{"rate_kbps":1563,"rtt_us":26749}],"shared_kbps":2171,"scheduler":"redundant","heals_ms":6481,"settings":{"join":"after-synack","rto":"rfc200","subflows":3,"reduce_from":"flight","pacing":true,"initial_window":32},"client":{"send_bytes":42133,"mtu_bytes":576,"rcvbuf_bytes":65536},"server":{"send_bytes":6300,"rcvbuf_bytes":65536,"sndbuf_bytes":1460}}"#,
     // The ghost of a first attempt, whose client is gone, keeps nobody waiting.
     r#"{"seed":1250,"paths":[{},{"rtt_us":2768}],"heals_ms":5707,"faults":[{"kind":"loss","path":0,"way":"up","ppm":109322}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"send_bytes":13443,"rcvbuf_bytes":65536}}"#,
+    // What a receiver holds for the rest of a mapping has arrived for a sender that has fallen back.
+    r#"{"seed":1021398,"paths":[{"rate_kbps":4469}],"heals_ms":9843,"faults":[{"kind":"cut","path":0,"ppm":3742},{"kind":"strip","path":0,"at":"data","from_ms":877,"to_ms":1085}],"server":{"send_bytes":456724,"checksum":true},"settings":{"pacing":true},"client":{"send_bytes":76521,"mtu_bytes":1280,"sndbuf_bytes":6229}}"#,
 ];
 
 /// Seeds that were not over in a minute, or nearly so: data that waited for a window of a few segments
 /// (1724, 10840, 12913, 20981), queues that were none (7977, 8127), room that plain TCP need not leave in
 /// segments (10489, 1000203), what was learnt of a path before (3011860), a window that did not grow for
-/// want of an RTT (2019250), plans for windows that had come down (1006145, 4004006, 4009233).
+/// want of an RTT (2019250), plans for windows that had come down (1006145, 4004006, 4009233), a timeout
+/// that stayed doubled though data arrived (4020162), short segments that were not seen to be full
+/// (4032020).
 #[test]
 fn seeds_that_took_long_are_over_soon() {
     for seed in [
         1_724, 10_840, 12_913, 20_981, 7_977, 8_127, 10_489, 1_000_203, 3_011_860, 2_019_250,
-        1_006_145, 4_004_006, 4_009_233,
+        1_006_145, 4_004_006, 4_009_233, 4_020_162, 4_032_020,
     ] {
         let case = draw(seed);
         let verdict = run_case(&case);

@@ -1,6 +1,7 @@
 //! What the user of a connection sees of it, and asks of it.
 
 use super::{Connection, ConnectionState, Context, Mode, Ration};
+use crate::stats::Progress;
 use plait_base::Time;
 
 impl Connection {
@@ -96,11 +97,15 @@ impl Connection {
         self.queue.occupied()
     }
 
-    /// First DSN of ours that is not DATA_ACKed; first of the peer's that is not here in order. What
-    /// waits after a wrong checksum is here: a peer that has fallen back takes it for acknowledged.
-    pub(crate) fn progress(&self) -> (u64, u64) {
+    /// How far the data of both directions has come.
+    pub(crate) fn progress(&self) -> Progress {
         let held = self.subflows.iter().filter_map(|it| it.verifier.as_ref()?.held_to());
-        (self.queue.una(), held.fold(self.recv.nxt(), u64::max))
+        Progress {
+            acked: self.queue.una(),
+            in_step: self.sends_plain(),
+            arrived: self.recv.nxt(),
+            held: held.fold(self.recv.nxt(), u64::max),
+        }
     }
 
     /// Whether something happened that its user was not told yet.

@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::conn::{Connection, ConnectionState};
-use crate::stats::{ConnectionStats, Totals};
+use crate::stats::{ConnectionStats, Progress, Totals};
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, Time};
 
@@ -44,12 +44,9 @@ impl Endpoint {
         self.connection(id).map_or(0, Connection::mss)
     }
 
-    /// How far a connection's data has come: the first DSN of ours that the peer has not
-    /// DATA_ACKed, and the first of the peer's that has not arrived in order (after a wrong checksum
-    /// what is held until the peer has fallen back has arrived). A peer's first number is never
-    /// above the other end's second.
+    /// How far a connection's data has come.
     #[must_use]
-    pub fn progress(&self, id: ConnId) -> Option<(u64, u64)> {
+    pub fn progress(&self, id: ConnId) -> Option<Progress> {
         self.connection(id).map(Connection::progress)
     }
 

@@ -52,11 +52,10 @@ impl World<'_> {
                 continue;
             }
             let ends = client.endpoint.progress(near).zip(server.endpoint.progress(far));
-            let Some(((up_acked, down_here), (down_acked, up_here))) = ends else { continue };
-            if up_acked > up_here || down_acked > down_here {
+            let Some((near, far)) = ends else { continue };
+            if near.is_ahead_of(&far) || far.is_ahead_of(&near) {
                 return Some(format!(
-                    "{:?}: DATA_ACK ahead of delivery: up {up_acked} of {up_here}, \
-                     down {down_acked} of {down_here}",
+                    "{:?}: DATA_ACK ahead of delivery: client {near:?}, server {far:?}",
                     self.now
                 ));
             }
