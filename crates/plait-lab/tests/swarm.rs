@@ -90,6 +90,9 @@ const FOUND: &[&str] = &[
     r#"{"seed":1250,"paths":[{},{"rtt_us":2768}],"heals_ms":5707,"faults":[{"kind":"loss","path":0,"way":"up","ppm":109322}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"send_bytes":13443,"rcvbuf_bytes":65536}}"#,
     // What a receiver holds for the rest of a mapping has arrived for a sender that has fallen back.
     r#"{"seed":1021398,"paths":[{"rate_kbps":4469}],"heals_ms":9843,"faults":[{"kind":"cut","path":0,"ppm":3742},{"kind":"strip","path":0,"at":"data","from_ms":877,"to_ms":1085}],"server":{"send_bytes":456724,"checksum":true},"settings":{"pacing":true},"client":{"send_bytes":76521,"mtu_bytes":1280,"sndbuf_bytes":6229}}"#,
+    // A sender that fell back where acknowledgements were stripped ended by a FIN alone, and its peer had
+    // never known.
+    r#"{"seed":1024531,"paths":[{"rtt_us":10340},{"jitter_us":7392,"rtt_us":1684}],"heals_ms":7981,"faults":[{"kind":"strip","path":0,"at":"data","from_ms":19,"to_ms":1129},{"kind":"outage-of-all","from_ms":21,"to_ms":6381}],"server":{"send_bytes":46041,"rcvbuf_bytes":65536},"settings":{"join":"after-synack"},"client":{"send_bytes":1,"finish":"after-receipt","rcvbuf_bytes":65536}}"#,
 ];
 
 /// Seeds that were not over in a minute, or nearly so: data that waited for a window of a few segments

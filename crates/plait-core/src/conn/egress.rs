@@ -181,7 +181,7 @@ impl Connection {
         subflow.on_retransmitted(ctx.now, seq, len, mss);
         if fin {
             self.scheduling.on_sent(SubflowId(index as u8));
-            return self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None);
+            return self.build_fin(ctx, index, seq);
         }
         let dsn = if planted(Planted::WrongMapping) { self.queue.una() } else { dsn };
         let data = ByteRange::with_len(dsn, u64::from(len));
@@ -357,7 +357,7 @@ impl Connection {
                 let seq = subflow.on_sent(ctx.now, end, 1, true, mss);
                 subflow.step(Step::FinSent);
                 self.scheduling.on_subflows_changed();
-                return Some(self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None));
+                return Some(self.build_fin(ctx, index, seq));
             }
         }
         None

@@ -270,15 +270,29 @@ impl Connection {
         let again = u64::from(old);
         let seq = self.subflows[index].tx.nxt() - again;
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
+        self.tell_data_fin(&mut transmit.segment);
+        transmit
+    }
+
+    /// A subflow's FIN. A peer that still maps what it sends may not know that this end has fallen
+    /// back, and waits for a DATA_FIN: the end is told both ways.
+    pub(super) fn build_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {
+        let mut transmit = self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None);
+        if self.sends_plain() && !self.receives_plain() && self.at_end() {
+            self.tell_data_fin(&mut transmit.segment);
+        }
+        transmit
+    }
+
+    fn tell_data_fin(&self, segment: &mut Segment) {
         let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
         let checksum = self.fin_checksum();
-        let dss = transmit.segment.options.dss.get_or_insert_default();
+        let dss = segment.options.dss.get_or_insert_default();
         // Alone, the DATA_FIN has SSN 0 and length 1 (RFC 8684 section 3.3.3).
         dss.mapping =
             Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum });
         dss.data_fin = true;
-        transmit.segment.options.mptcp = None;
-        transmit.segment.options.give_way();
-        transmit
+        segment.options.mptcp = None;
+        segment.options.give_way();
     }
 }
