@@ -66,6 +66,23 @@ fn what_nobody_has_any_more_is_pending_anew() {
     assert_eq!(full, Decision::Wait { on: Some(B), reason: Reason::UntriedBusy });
 }
 
+/// What was assigned to a silent subflow and not sent lies below what it had sent: the reader waits for
+/// it first.
+#[test]
+fn new_data_below_what_is_sent_again_goes_before_it() {
+    for (new, again_at, sent_again) in [(10, 0, true), (0, 10, false)] {
+        let mut model = Model::new(vec![silent(1), path(1, 50, 10)], 0);
+        model.queue.unsent.insert(ByteRange::with_len(new * MSS, 5 * MSS));
+        model.connection.unsent = 5 * MSS;
+        model.reinject(ByteRange::with_len(again_at * MSS, MSS), [A].into_iter().collect());
+        let decision = ask("linux", &model);
+        assert_eq!(decision == reinjects(B), sent_again, "{decision:?}");
+        let assigned = matches!(decision, Decision::Assign { .. });
+        let sent = matches!(decision, Decision::Send { what: What::New { .. }, .. });
+        assert_eq!(assigned || sent, !sent_again, "{decision:?}");
+    }
+}
+
 /// A backup takes part where no other is alive.
 #[test]
 fn what_a_stale_subflow_has_goes_to_a_backup_as_the_last_choice() {

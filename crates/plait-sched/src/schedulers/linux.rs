@@ -314,10 +314,17 @@ impl Scheduler for Linux {
         {
             return decision;
         }
-        if let Some(decision) = self.resend(view, out) {
+        let next = rules::next_segment(view);
+        // What a subflow had assigned that fell silent is older than all that it had sent beyond.
+        let below = |segment: &ByteRange| {
+            view.connection.reinject.is_some_and(|again| segment.start < again.range.start)
+        };
+        if !next.as_ref().is_some_and(below)
+            && let Some(decision) = self.resend(view, out)
+        {
             return decision;
         }
-        let Some(segment) = rules::next_segment(view) else {
+        let Some(segment) = next else {
             return match view.connection.reinject {
                 Some(_) => rules::none_usable(view),
                 None if view.subflows.iter().any(|it| it.queued > 0) => ahead::waits(view),
