@@ -25,5 +25,5 @@ pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
 pub use expect::{Compared, Expectation, Names, Verdict};
 pub use report::{Document, Failure, PathReport, Report, Row, SCHEMA, Sweep, schema};
 pub use scenario::{Draft, Scenario};
-pub use simulated::{Attentive, Simulator, competing, setup, simulate};
+pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate};
 pub use vary::{Point, Vary};

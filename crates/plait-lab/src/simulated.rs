@@ -60,6 +60,7 @@ impl Watch for Watching {
 pub(crate) fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
     let completed = outcome.complete();
     let competing = competing(&cell.scenario, &outcome);
+    let broke = broke(cell, &outcome);
     let connection = outcome.pairs.into_iter().flatten().next();
     let mut measures = connection.map(|connection| connection.measures).unwrap_or_default();
     if let Some(playback) = &mut measures.playback {
@@ -72,6 +73,7 @@ pub(crate) fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
         habits: None,
         hash: outcome.digest.value(),
         completed,
+        broke,
         violation: outcome.violation,
     }
 }
@@ -105,6 +107,29 @@ pub fn simulate(cell: &Cell, seed: u64, watch: &mut dyn Watch) -> Outcome {
         connection.measures.paths.truncate(paths);
     }
     outcome
+}
+
+/// That the connection of a run broke, when, and what its paths were like then, in words.
+#[must_use]
+pub fn broke(cell: &Cell, outcome: &Outcome) -> Option<String> {
+    let at = outcome.pairs.first()?.first()?.broke?;
+    let used: Vec<&Path> = match &cell.subject {
+        Subject::Scheduler(_) => cell.scenario.paths.iter().collect(),
+        Subject::SinglePath(path) => cell.scenario.paths.get(*path).into_iter().collect(),
+    };
+    let then = |spans: &[(Time, Time)]| spans.iter().any(|(from, to)| (*from..*to).contains(&at));
+    let cause = match used.len() == 1 {
+        _ if used.is_empty() => "",
+        true if then(&used[0].gone) => ": its only address was gone",
+        true if then(&used[0].outages) => ": its only path was down",
+        false if used.iter().all(|path| then(&path.gone)) => ": all its addresses were gone",
+        false if used.iter().all(|path| then(&path.gone) || then(&path.outages)) => {
+            ": all its paths were down or gone"
+        }
+        _ => "",
+    };
+    let seconds = at.since(Time::ZERO).as_millis_f64() / 1e3;
+    Some(format!("the connection broke at {seconds:.2} s{cause}"))
 }
 
 /// Goodput in Mbit/s of each flow that competed, by kind.

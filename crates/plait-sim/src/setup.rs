@@ -142,6 +142,8 @@ pub struct ConnectionOutcome {
     pub measures: Measures,
     /// Its workload was done to the end, or it is one in the background.
     pub complete: bool,
+    /// When an app first saw that a connection of it had broken.
+    pub broke: Option<Time>,
     /// The server's end of its first connection as the run ended.
     pub server: Option<ConnectionStats>,
     /// The client's.

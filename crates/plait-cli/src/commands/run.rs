@@ -80,6 +80,9 @@ pub(crate) struct Document {
     pub(crate) competing_mbps: BTreeMap<String, Vec<f64>>,
     /// Whether the workload finished.
     pub(crate) complete: bool,
+    /// That the connection broke, when and why, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    broke: Option<String>,
     /// Whether Ctrl-C ended the run, in virtual time; all else is until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted_ms: Option<f64>,
@@ -163,6 +166,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let interrupted = (!complete && cancelled.load(Ordering::Relaxed))
         .then(|| outcome.ended.since(Time::ZERO).as_millis_f64());
     let competing = plait_lab::competing(&scenario, &outcome);
+    let broke = plait_lab::broke(&cell, &outcome);
     let connection = outcome.pairs.into_iter().flatten().next();
     let measures = connection.map(|connection| connection.measures).unwrap_or_default();
     let mut timeline = recorder.finish(title, outcome.ended);
@@ -172,6 +176,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let kinds = scenario.compete.iter().map(ToString::to_string);
     document.competing_mbps = kinds.zip(competing).collect();
     document.interrupted_ms = interrupted;
+    document.broke.clone_from(&broke);
     if let Some((file, seen)) = drawn {
         write("--html", file, &page::render(&document, &timeline.counters, seen)?)?;
     }
@@ -186,12 +191,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     match (complete, interrupted) {
         (true, _) => Ok(()),
         (false, Some(_)) => Err(Failure::Interrupted),
-        (false, None) => Err(unfinished(outcome.ended, &timeline)),
+        (false, None) => Err(unfinished(outcome.ended, broke, &timeline)),
     }
 }
 
 /// Why the workload did not finish, as far as that can be seen.
-fn unfinished(ended: Time, timeline: &Timeline) -> Failure {
+fn unfinished(ended: Time, broke: Option<String>, timeline: &Timeline) -> Failure {
     let idle = |path: &&PathCounters| path.segments == 0;
     let idle: Vec<&str> =
         timeline.counters.iter().filter(idle).map(|path| path.name.as_str()).collect();
@@ -200,9 +205,8 @@ fn unfinished(ended: Time, timeline: &Timeline) -> Failure {
         names => format!("; no data went over {}", names.join(", ")),
     };
     let ended = ended.since(Time::ZERO);
-    Failure::Peer(format!(
-        "the workload did not finish in {ended}{nowhere}\n  see what happened: --trace-events FILE"
-    ))
+    let what = broke.unwrap_or_else(|| format!("the workload did not finish in {ended}"));
+    Failure::Peer(format!("{what}{nowhere}\n  see what happened: --trace-events FILE"))
 }
 
 /// Ends the files that were written while the run went on.
@@ -234,7 +238,10 @@ impl Document {
         let unfinished = match self.interrupted_ms {
             Some(at) => format!("Interrupted after {} s.\n", figure(at / 1e3)),
             None if self.complete => String::new(),
-            None => "The workload did not finish.\n".to_owned(),
+            None => match &self.broke {
+                Some(broke) => format!("The workload did not finish: {broke}.\n"),
+                None => "The workload did not finish.\n".to_owned(),
+            },
         };
         format!("{}{unfinished}Run again: {}\n", beside(&self.competing_mbps), self.command)
     }
@@ -409,6 +416,7 @@ fn document(
         paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
         competing_mbps: BTreeMap::new(),
         complete,
+        broke: None,
         interrupted_ms: None,
         measures: of_run.collect(),
         per_path: per_path.map(|(at, path)| path_document(path, measures.paths.get(at))).collect(),

@@ -51,6 +51,8 @@ pub struct RunOutcome {
     pub hash: u64,
     /// Whether the workload finished before the deadline.
     pub completed: bool,
+    /// That its connection broke, when and why, in words.
+    pub broke: Option<String>,
     /// The first violation of an invariant, in words, where they are checked.
     pub violation: Option<String>,
 }
@@ -60,6 +62,17 @@ impl RunOutcome {
     #[must_use]
     pub const fn counts(&self) -> bool {
         self.completed && self.violation.is_none()
+    }
+
+    /// Why its measures do not count, in words.
+    #[must_use]
+    pub fn failure(&self, scenario: &Scenario) -> Option<String> {
+        match (&self.violation, &self.broke) {
+            (Some(violation), _) => Some(format!("invariant violated: {violation}")),
+            (None, _) if self.completed => None,
+            (None, Some(broke)) => Some(broke.clone()),
+            (None, None) => Some(format!("not finished after {}", scenario.deadline())),
+        }
     }
 }
 
@@ -263,7 +276,7 @@ mod tests {
             let violation = (cell.scenario.check && failed).then(|| "snd_una ahead".to_owned());
             let completed = !failed || violation.is_some();
             let (competing, habits, hash) = (Vec::new(), None, seed);
-            RunOutcome { measures, competing, habits, hash, completed, violation }
+            RunOutcome { measures, competing, habits, hash, completed, broke: None, violation }
         }
     }
 

@@ -45,13 +45,9 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
     let failures: Vec<Failure> = (0u32..)
         .zip(runs)
         .filter_map(|(run, outcome)| Some((run, outcome.as_ref()?)))
-        .filter(|(_, outcome)| !outcome.counts())
-        .map(|(run, outcome)| Failure {
-            seed: run_seed(cell.scenario.seed, run),
-            reason: match &outcome.violation {
-                Some(violation) => format!("invariant violated: {violation}"),
-                None => format!("not finished after {}", cell.scenario.deadline()),
-            },
+        .filter_map(|(run, outcome)| {
+            let reason = outcome.failure(&cell.scenario)?;
+            Some(Failure { seed: run_seed(cell.scenario.seed, run), reason })
         })
         .collect();
     let mut measures = BTreeMap::new();

@@ -44,14 +44,7 @@ impl RunRecord {
             let mean = competing.iter().sum::<f64>() / competing.len() as f64;
             values.insert(COMPETING.to_owned(), mean);
         }
-        let failure = match &outcome.violation {
-            Some(violation) => Some(format!("invariant violated: {violation}")),
-            None if !outcome.completed => {
-                Some(format!("not finished after {}", scenario.deadline()))
-            }
-            None => None,
-        };
-        RunRecord { failure, values }
+        RunRecord { failure: outcome.failure(scenario), values }
     }
 
     pub(super) fn to_line(&self) -> String {

@@ -31,7 +31,7 @@ impl World for Known {
         };
         let completed = !(stream && row.to_string() == "blest");
         let (competing, habits, hash) = (Vec::new(), None, seed);
-        RunOutcome { measures, competing, habits, hash, completed, violation: None }
+        RunOutcome { measures, competing, habits, hash, completed, broke: None, violation: None }
     }
 }
 

@@ -108,7 +108,7 @@ struct World<'a> {
     hosts: Vec<Host>,
     /// By pair, then by connection, as the seats of its hosts.
     observers: Vec<Vec<Observer>>,
-    failed: Vec<Vec<bool>>,
+    failed: Vec<Vec<Option<Time>>>,
     digest: RunDigest,
     next_sample: Time,
     /// Somebody wants to see everything, and in order.
@@ -171,7 +171,7 @@ impl<'a> World<'a> {
             queue,
             network,
             hosts,
-            failed: observers.iter().map(|pair| vec![false; pair.len()]).collect(),
+            failed: observers.iter().map(|pair| vec![None; pair.len()]).collect(),
             observers,
             digest: RunDigest::default(),
             next_sample,
@@ -327,13 +327,15 @@ impl<'a> World<'a> {
                 let same = |next: &(usize, Observer)| client.seats[next.0].session == session;
                 while let Some((next, other)) = observers.next_if(same) {
                     observer.join(now, other);
-                    failed |= self.failed[pair][next];
+                    failed = failed.into_iter().chain(self.failed[pair][next]).min();
                 }
                 let measures = observer.finish(now);
                 let stats =
                     |host: &Host| host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn));
                 outcomes.push(ConnectionOutcome {
-                    complete: self.setup.pairs[pair].background || measures.complete && !failed,
+                    complete: self.setup.pairs[pair].background
+                        || measures.complete && failed.is_none(),
+                    broke: failed,
                     measures,
                     server: stats(server),
                     client: stats(client),

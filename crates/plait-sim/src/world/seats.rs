@@ -79,7 +79,7 @@ impl World<'_> {
         let config = &self.setup.pairs[host / 2].connections[session];
         let fresh = (self.apps)(host / 2, session).into_iter().nth(lane);
         self.hosts[host].seats[seat].app = fresh.expect("a session has as many ends as before").1;
-        self.failed[host / 2][seat] = false;
+        self.failed[host / 2][seat] = None;
         // What the client's app said of data that it sends still holds.
         if config.workload.sender() == Side::Client {
             return;
@@ -137,7 +137,7 @@ impl World<'_> {
         let (observer, failed) = (&mut observers[who.pair][seat], &mut failed[who.pair][seat]);
         for event in app_log.drain(..) {
             match event {
-                AppEvent::Failed => *failed = true,
+                AppEvent::Failed => *failed = failed.or(Some(*now)),
                 AppEvent::Garbled { position } => {
                     onlookers.violated(*now, || format!("wrong byte read at {position}"));
                     *ending = true;

@@ -1,0 +1,45 @@
+//! What the program says where something is not as it was meant: the cause, the place, the remedy.
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
+
+/// Exit code, standard output and standard error of a command line without quotes.
+fn plait(line: &str) -> (i32, String, String) {
+    words(&line.split_whitespace().collect::<Vec<_>>())
+}
+
+fn words(words: &[&str]) -> (i32, String, String) {
+    let output = Command::new(PLAIT).args(words).env("COLUMNS", "1000").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Standard error of a command that is refused.
+fn refusal(line: &str) -> String {
+    let (code, out, told) = plait(line);
+    assert_eq!((code, out.as_str()), (2, ""), "{line}: {told}");
+    told
+}
+
+/// A connection that broke has not run out of time.
+#[test]
+fn a_connection_that_broke_is_told_with_its_time_and_cause() {
+    let alone = "run --path a:rate=10mbit,rtt=20ms,gone=500ms..3s --workload download:5MB";
+    let why = "the connection broke at 0.50 s: its only address was gone";
+    let (code, out, told) = plait(alone);
+    assert_eq!(code, 4, "{told}");
+    assert!(told.contains(why), "{told}");
+    assert!(out.contains(&format!("did not finish: {why}")), "{out}");
+    let json = plait(&format!("{alone} --json")).1;
+    assert!(json.contains(&format!("\"broke\": \"{why}\"")), "{json}");
+    let both = "compare --path a:rate=10mbit,rtt=20ms,gone=500ms..3s \
+                --path b:rate=5mbit,rtt=20ms,gone=500ms..3s --workload download:5MB \
+                --schedulers minrtt --jobs 1";
+    let (_, out, told) = plait(both);
+    assert!(out.contains(&format!("Some runs failed ({why})")), "{out}{told}");
+    // What only ran out of time is told as before.
+    let late = "run --path a:rate=10mbit,rtt=20ms --workload download:5MB --until 1s";
+    assert!(plait(late).2.contains("the workload did not finish in 1s"));
+}
