@@ -700,7 +700,7 @@ fn an_interrupt_flushes_what_there_is() {
     let directory = directory("interrupted");
     let (page, events) = (directory.join("run.html"), directory.join("events.jsonl"));
     let files = ["--html", page.to_str().unwrap(), "--trace-events", events.to_str().unwrap()];
-    let workload = ["--workload", "bulk:600min"];
+    let workload = ["--workload", "bulk:60min"];
     let run = [&["run", "-v", "--json"], PATHS, &workload, &files].concat();
     let _ = fs::remove_file(&events);
     let report = interrupted(&run, "minrtt, seed 1", Some(&events));

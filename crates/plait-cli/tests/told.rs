@@ -43,3 +43,16 @@ fn a_connection_that_broke_is_told_with_its_time_and_cause() {
     let late = "run --path a:rate=10mbit,rtt=20ms --workload download:5MB --until 1s";
     assert!(plait(late).2.contains("the workload did not finish in 1s"));
 }
+
+/// No run is longer than an hour: a workload that is has to be refused, not to be cut.
+#[test]
+fn a_workload_that_is_longer_than_a_run_is_refused_at_once() {
+    for workload in ["bulk:100000min", "stream:1kB@1s,for=61min", "blocks:8KiB@inf,for=3601s"] {
+        for command in ["run", "compare"] {
+            let line = format!("{command} --path a:rate=1mbit,rtt=20ms --workload {workload}");
+            let told = refusal(&line);
+            let place = format!("--workload: `{workload}`: longer than a run can be\n");
+            assert!(told.contains(&place) && told.contains("allowed: at most 60min"), "{told}");
+        }
+    }
+}

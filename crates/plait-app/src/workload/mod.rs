@@ -178,6 +178,22 @@ impl Workload {
         }
     }
 
+    /// How long it goes on at least, over whatever network, where that is said.
+    #[must_use]
+    pub fn duration(&self) -> Option<Span> {
+        match self {
+            Workload::Bulk { duration }
+            | Workload::Stream { duration, .. }
+            | Workload::Blocks { duration, .. } => Some(*duration),
+            Workload::Maps(maps) => Some(maps.duration),
+            Workload::Video(video) => video.length(),
+            Workload::Download { .. }
+            | Workload::Upload { .. }
+            | Workload::Burst { .. }
+            | Workload::Web(_) => None,
+        }
+    }
+
     /// The name of its entry in [`WORKLOADS`].
     #[must_use]
     pub const fn name(&self) -> &'static str {

@@ -201,14 +201,19 @@ impl Draft {
             return Err(ScenarioError::new(&place, Fault::Missing, "", "no workload is given")
                 .allow(&grammars.join(", ")));
         };
-        Workload::parse_with(given.text.trim(), read).map_err(|error| match error {
+        let workload = Workload::parse_with(given.text.trim(), read).map_err(|error| match error {
             WorkloadError::UnknownName { .. } => {
                 let name = given.text.split(':').next().unwrap_or_default();
                 let names = WORKLOADS.iter().map(|entry| entry.name);
                 ScenarioError::unknown(&given.place, "workload", name, names)
             }
             _ => given.error(Fault::Invalid, &error.to_string()),
-        })
+        })?;
+        if workload.duration().is_some_and(|lasts| lasts > DEFAULT_DEADLINE) {
+            let problem = "longer than a run can be";
+            return Err(given.error(Fault::Invalid, problem).allow("at most 60min of virtual time"));
+        }
+        Ok(workload)
     }
 
     fn transport(&self, workload: &Workload) -> Result<Transport> {
