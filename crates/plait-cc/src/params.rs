@@ -27,16 +27,17 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl FixedWindow {
-    /// Reads `BDP`, `20seg`, or a size such as `64KiB`, `1.5MB` or `14600B`; `None` for anything
-    /// else, which includes a number without unit, zero, and a fraction of a byte or segment.
+    /// Reads `BDP`, `20seg`, or a size such as `64KiB`, `1.5MB` or `14600B`; a whole number without
+    /// unit is one of segments. `None` for anything else, which includes zero, and a fraction of a
+    /// byte or segment.
     #[must_use]
     pub fn parse(text: &str) -> Option<FixedWindow> {
         if text.eq_ignore_ascii_case("bdp") {
             return Some(FixedWindow::Bdp);
         }
-        let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(unit_at);
-        if unit == "seg" {
+        if matches!(unit, "seg" | "") {
             let segments = number.parse().ok().filter(|segments| *segments > 0)?;
             return Some(FixedWindow::Segments(segments));
         }
@@ -123,7 +124,7 @@ impl Kind {
     pub fn allowed(&self) -> Vec<String> {
         match self {
             Kind::Word { words, .. } => words.iter().map(ToString::to_string).collect(),
-            Kind::Window { .. } => ["BDP", "20seg", "64KiB"].map(String::from).into(),
+            Kind::Window { .. } => ["BDP", "20", "20seg", "64KiB"].map(String::from).into(),
         }
     }
 }
@@ -148,11 +149,12 @@ mod tests {
     use super::FixedWindow::{self, Bdp, Bytes, Segments};
 
     #[test]
-    fn windows_read_with_their_unit_and_not_without() {
+    fn windows_read_and_what_is_none_does_not() {
         let read = [
             ("BDP", Bdp),
             ("bdp", Bdp),
             ("20seg", Segments(20)),
+            ("20", Segments(20)),
             ("64KiB", Bytes(65_536)),
             ("1.5MB", Bytes(1_500_000)),
             ("0.5KiB", Bytes(512)),
@@ -163,7 +165,10 @@ mod tests {
         }
         let refused = [
             "",
-            "20",
+            "0",
+            "1.5",
+            ".",
+            "5000000000",
             "0seg",
             "0B",
             "1.5seg",

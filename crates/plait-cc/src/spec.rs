@@ -1,6 +1,6 @@
 //! The name of a controller with its parameters: `olia:quality=l2/r`.
 
-use crate::{Algorithm, Entry, FixedWindow, Param, Value};
+use crate::{Algorithm, Entry, FixedWindow, Kind, Param, Value};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -225,8 +225,10 @@ impl fmt::Display for SpecError {
             SpecError::BadValue { controller, param, given } => {
                 let name = param.name;
                 write!(f, "`{controller}:{name}` cannot be `{given}`; it takes {allowed}")?;
-                let bare = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
-                if bare { f.write_str(" (a number carries its unit)") } else { Ok(()) }
+                match param.kind {
+                    Kind::Window { .. } => f.write_str("; at least one segment, or one byte"),
+                    Kind::Word { .. } => Ok(()),
+                }
             }
         }
     }
@@ -252,6 +254,7 @@ mod tests {
             ("fixed", "fixed"),
             ("fixed:cwnd=bdp", "fixed"),
             ("fixed:cwnd=20seg", "fixed:cwnd=20seg"),
+            ("fixed:cwnd=20", "fixed:cwnd=20seg"),
             ("fixed:cwnd=64KiB", "fixed:cwnd=65536B"),
         ];
         for (given, canonical) in cases {
@@ -273,8 +276,9 @@ mod tests {
         assert_eq!(error("olia:quality").given(), "");
         assert!(matches!(error("fixed:cwnd=1seg,cwnd=2seg"), SpecError::Repeated { .. }));
         assert_eq!(
-            error("fixed:cwnd=20").to_string(),
-            "`fixed:cwnd` cannot be `20`; it takes BDP, 20seg, 64KiB (a number carries its unit)"
+            error("fixed:cwnd=0seg").to_string(),
+            "`fixed:cwnd` cannot be `0seg`; it takes BDP, 20, 20seg, 64KiB; at least one segment, or one \
+             byte"
         );
         assert_eq!(error("balia:").to_string(), "`balia` takes no parameters, but `` was given",);
     }

@@ -56,3 +56,40 @@ fn a_workload_that_is_longer_than_a_run_is_refused_at_once() {
         }
     }
 }
+
+/// What the README says of numbers is what the lists have.
+#[test]
+fn the_readme_and_the_help_count_as_the_lists_do() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |file: &str| std::fs::read_to_string(format!("{root}/{file}")).unwrap();
+    let kinds = plait_lab::swarm::KINDS;
+    let words = ["twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"];
+    let word = words[kinds.len() - 12];
+    assert!(read("README.md").contains(&format!("{word} kinds of faults")), "{word}");
+    let page = read("docs/swarm.md");
+    for kind in kinds {
+        assert!(page.contains(&format!("`{}`", kind.name)), "docs/swarm.md: {}", kind.name);
+    }
+    for command in ["run", "compare"] {
+        let help = plait(&format!("{command} --help")).1;
+        for workload in plait_app::WORKLOADS {
+            let form = workload.grammar.split('[').next().unwrap();
+            assert!(help.contains(form), "{command}: {form}");
+        }
+    }
+}
+
+/// `fixed:cwnd=N` of the README: N segments.
+#[test]
+fn a_fixed_window_may_be_a_plain_number_of_segments() {
+    let run = |cc: &str| {
+        let line = "run --path a:rate=10mbit,rtt=20ms --workload download:100kB --json --cc";
+        plait(&format!("{line} {cc}"))
+    };
+    let (plain, unit) = (run("fixed:cwnd=20"), run("fixed:cwnd=20seg"));
+    assert_eq!((plain.0, &plain.1), (0, &unit.1), "{}", plain.2);
+    for none in ["0seg", "0", "0B"] {
+        let told = run(&format!("fixed:cwnd={none}")).2;
+        assert!(told.contains("at least one segment"), "{told}");
+    }
+}

@@ -8,7 +8,7 @@ const CWND: Param = Param {
     name: "cwnd",
     kind: Kind::Window { default: FixedWindow::Bdp },
     unit: "bytes or segments",
-    help: "the window: 20seg, 64KiB, or BDP for the path's bandwidth times its RTT",
+    help: "the window: 20 or 20seg for so many segments, 64KiB, or BDP for the path's bandwidth times its RTT",
     clause: "",
 };
 

@@ -48,7 +48,7 @@ const fn setting(
 pub const SETTINGS: &[Setting] = &[
     Setting { repeats: true, ..setting("link", "NAME:KEY=VALUE,... with the keys of a path except profile, edit, strip, nic, via and backup; no rtt is none", "", "a link that paths share after their own, by via=NAME") },
     Setting { repeats: true, ..setting("compete", "CC@PATH_OR_LINK or CC@PATH_OR_LINK*N, such as reno@wifi*2; UDP for CC: poisson:rate=3mbit, or pareto:rate=1mbit,on=500ms,off=500ms,shape=1.5", "", "N plain TCP flows that send to clients of their own all the time, or UDP cross traffic, over a path or shared link") },
-    setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE or stream:SIZE@INTERVAL,for=DURATION", "", "what the connection carries"),
+    setting("workload", "download:SIZE, upload:SIZE, bulk:DURATION, burst:SIZE, stream:SIZE@INTERVAL,for=DURATION, blocks:SIZE@RATE|inf,for=DURATION, video:NAME_OR_FILE, maps:DURATION or web:NAME_OR_FILE; plait list workloads has the whole of each", "", "what the connection carries"),
     setting("schedulers", "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list", "all", "the schedulers to compare"),
     setting("cc", "a list such as cubic,lia", "cubic", "congestion controllers"),
     setting("runs", "a whole number from 1", "30", "runs of each row; one where nothing is random"),
