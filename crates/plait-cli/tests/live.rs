@@ -57,6 +57,7 @@ fn main() {
     trials.push(Trial::test("a_silent_target_is_given_up_in_time", given_up));
     trials.push(Trial::test("an_own_address_is_reached_by_its_device_or_refused", own_address));
     trials.push(Trial::test("a_device_that_goes_is_named", device_gone));
+    trials.push(Trial::test("a_host_without_addresses_has_none_of_them", bare));
     let no_nft = Command::new("nft").arg("-v").output().is_err();
     if no_nft {
         println!(
@@ -1055,6 +1056,27 @@ fn device_gone() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Of a host whose devices have no address, not even `lo`: it has none that a server could not listen on.
+fn bare() -> Result<(), Failed> {
+    let dry = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:8080", "--dry-run"];
+    let space = Namespace::create()?;
+    let plan = || space.within(|| Command::new(PLAIT).args(dry).output());
+    let output = plan()??;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (_, names, _) = examined(&space);
+    assert!(names.contains(&"lo".to_owned()), "{names:?}");
+    // What it has is refused as before.
+    space.within(|| {
+        net::run("ip link set lo up");
+        net::run("ip addr add 10.77.0.1/32 dev lo");
+    })?;
+    let output = plan()??;
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("the kernel of this host has this address"), "{told}");
+    Ok(())
+}
+
 /// `plait doctor` in a namespace: its exit code, what is missing, and the commands that mend it.
 fn examined(space: &Namespace) -> (Option<i32>, Vec<String>, Vec<String>) {
     let output = space.within(|| Command::new(PLAIT).args(["doctor", "--json"]).output());
@@ -1078,6 +1100,7 @@ fn doctor() -> Result<(), Failed> {
     })?;
     assert_eq!(examined(client), (Some(0), vec![], vec![]));
     client.within(|| {
+        net::run("ip link set lo down");
         net::set("net/mptcp/enabled", "0");
         net::set("net/ipv4/ip_forward", "0");
         net::set("net/ipv6/conf/all/forwarding", "0");
@@ -1086,7 +1109,7 @@ fn doctor() -> Result<(), Failed> {
         net::run("ip mptcp limits set subflow 0");
     })?;
     let (code, names, mends) = examined(client);
-    let all = ["forward-4", "forward-6", "rp-filter", "mptcp", "limits", "endpoints"];
+    let all = ["lo", "forward-4", "forward-6", "rp-filter", "mptcp", "limits", "endpoints"];
     assert_eq!((code, names), (Some(3), all.map(str::to_owned).to_vec()));
     assert!(mends.contains(&"ip mptcp endpoint add 10.98.2.1 dev c1 subflow".to_owned()));
     client.within(|| mends.iter().for_each(|mend| net::run(mend)))?;

@@ -29,6 +29,17 @@ pub fn has_address(device: &str, address: IpAddr) -> io::Result<bool> {
     Ok(found)
 }
 
+/// Whether any device of this host, in the namespace of the calling thread, has an address of a family.
+/// Where none has, as in a namespace whose `lo` was never up, a kernel lets sockets take any address.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub fn has_addresses(v4: bool) -> io::Result<bool> {
+    let mut found = false;
+    each_address(v4, |_| found = true)?;
+    Ok(found)
+}
+
 /// Calls `f` with each address of a family.
 fn each_address(v4: bool, mut f: impl FnMut(&AddressMessage)) -> io::Result<()> {
     let mut asked = AddressMessage::default();
@@ -65,5 +76,6 @@ mod tests {
         assert!(!has_address("lo", [192, 0, 2, 1].into()).unwrap());
         assert!(!has_address("lo", Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()).unwrap());
         assert!(has_address("nosuchdevice", [127, 0, 0, 1].into()).is_err());
+        assert!(has_addresses(true).unwrap());
     }
 }

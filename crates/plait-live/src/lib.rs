@@ -35,7 +35,7 @@ mod stack;
 mod virtio;
 mod ways;
 
-pub use addresses::has_address;
+pub use addresses::{has_address, has_addresses};
 pub use capabilities::{Capabilities, drop_capabilities};
 pub use choice::{Choice, Match, Prefix};
 pub use clock::Clock;

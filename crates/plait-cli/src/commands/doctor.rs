@@ -105,7 +105,7 @@ const KERNEL: &[Role] = &[Role::Kernel];
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let roles = if args.roles.is_empty() { ALL } else { &args.roles[..] };
     let mut checks =
-        vec![tun(), net_admin(), net_raw(), nft(), forwarding(4), forwarding(6), rp_filter()];
+        vec![tun(), net_admin(), net_raw(), nft(), lo(), forwarding(4), forwarding(6), rp_filter()];
     checks.extend([mptcp(), limits(), routes(), endpoints()]);
     checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
     let fine = checks.iter().all(|check| check.state != State::Missing);
@@ -186,6 +186,17 @@ fn nft() -> Check {
         }
         Err(error) => Check::unknown("nft", OURS, &format!("{wanted}: {error}")),
     }
+}
+
+/// Services and programs of this host are reached by it. In a new namespace it is down.
+fn lo() -> Check {
+    let Some(lines) = ip("-o link show lo") else {
+        return Check::unknown("lo", OURS, "`ip link` fails");
+    };
+    let up = lines.iter().any(|line| line.contains("UP,") || line.contains(",UP"));
+    let found = format!("the device lo, for 127.0.0.1, is {}", if up { "up" } else { "down" });
+    let mend = if up { Vec::new() } else { vec!["ip link set lo up".to_owned()] };
+    Check::new("lo", OURS, found, mend)
 }
 
 /// The value of a sysctl.

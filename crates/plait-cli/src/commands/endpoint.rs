@@ -7,7 +7,7 @@ use crate::export::live::LiveFiles;
 use crate::failure::{Failure, unknown};
 use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Origin, Rules, Signals, Wish, has_address};
+use plait_live::{Origin, Rules, Signals, Wish, has_address, has_addresses};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -219,8 +219,10 @@ fn is_own(address: IpAddr) -> Option<bool> {
     let which = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let file = format!("/proc/sys/net/{which}/ip_nonlocal_bind");
     let any = std::fs::read_to_string(file).is_ok_and(|text| text.trim() != "0");
-    // A socket takes an address that the host has, and no other one.
-    (!any).then(|| UdpSocket::bind((address, 0)).is_ok())
+    // A socket takes an address that the host has, and no other one; but where the host has none at
+    // all, IPv4 takes every one.
+    let takes = || UdpSocket::bind((address, 0)).is_ok();
+    (!any).then(|| takes() && has_addresses(address.is_ipv4()).unwrap_or(true))
 }
 
 /// Why what speaks to kernels has ended.
