@@ -93,3 +93,27 @@ fn a_fixed_window_may_be_a_plain_number_of_segments() {
         assert!(told.contains("at least one segment"), "{told}");
     }
 }
+
+/// A scenario file that is no good is named, with the place of the first thing that is wrong.
+#[test]
+fn what_is_wrong_with_a_scenario_file_is_told_with_its_name_and_place() {
+    let file = format!("{}/told.toml", env!("CARGO_TARGET_TMPDIR"));
+    let path = "[[path]]\nname = \"a\"\nrtt = \"20ms\"\nrate = \"10mbit\"\n";
+    for (text, place) in [
+        ("", "1:1: path: no path is given"),
+        ("workload = \"download:1MB\"\n", "1:1: path: no path is given"),
+        ("\nworkload = 5\n", "2:12: workload: `5`: unknown workload"),
+        ("runs=-3\nworkload = 5", "1:6: runs: `-3`: not a number that fits"),
+        ("# x\nseed=99999999999999999999999\n", "2:6: seed: `99999999999999999999999`: not a"),
+        (path, "1:1: workload: no workload is given"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        for command in ["run", "compare"] {
+            let told = refusal(&format!("{command} --scenario {file}"));
+            assert!(told.contains(&format!("{file}:{place}")), "{text}: {told}");
+            assert!(told.contains("allowed: "), "{told}");
+        }
+    }
+    // Without a file it is the flag that is missing.
+    assert!(refusal("run --workload download:1MB").contains("--path: no path is given"));
+}

@@ -77,8 +77,8 @@ impl Draft {
             workload,
             schedulers,
             ccs,
-            runs: narrow(self.must("runs")?.count(1, 1_000_000)?),
-            seed: self.must("seed")?.count(0, u64::MAX)?,
+            runs: self.runs()?,
+            seed: self.seed()?,
             transport,
             ideal,
             check: self.switch("check")?,
@@ -114,15 +114,58 @@ impl Draft {
         self.must(name)?.switch()
     }
 
+    /// Where something is missing: the file as a whole, or the flag.
+    fn nowhere(&self, field: &str) -> Place {
+        match &self.file {
+            Some(file) => {
+                Place::File { file: file.clone(), line: 1, column: 1, field: field.to_owned() }
+            }
+            None => Place::Argument(format!("--{field}")),
+        }
+    }
+
+    /// That there is no path; or what is wrong in the file, where something is: that stands somewhere.
+    fn without_paths(&self, read: Reader<'_>) -> ScenarioError {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        let names = names.join(", ");
+        let place = self.nowhere("path");
+        let allowed = match &self.file {
+            Some(_) => format!(
+                "[[path]] tables with name = \"wifi\", rtt = \"25ms\" and rate = \"25mbit\", or --path \
+                 NAME:rtt=25ms,rate=25mbit, or a profile: {names}"
+            ),
+            None => format!("--path NAME:rtt=25ms,rate=25mbit, or a profile: {names}"),
+        };
+        let missing =
+            ScenarioError::new(&place, Fault::Missing, "", "no path is given").allow(&allowed);
+        let wrong = [
+            self.workload(read).err(),
+            self.must("schedulers").and_then(|given| schedulers(&given)).err(),
+            self.must("cc").and_then(|given| controllers(&given)).err(),
+            self.runs().err(),
+            self.seed().err(),
+            self.until().err(),
+            self.jobs().err(),
+        ];
+        let at = |error: &ScenarioError| match &error.place {
+            Place::File { line, column, .. } => Some((*line, *column)),
+            Place::Argument(_) => None,
+        };
+        let stands = |error: &ScenarioError| error.fault != Fault::Missing && at(error).is_some();
+        wrong.into_iter().flatten().filter(stands).min_by_key(at).unwrap_or(missing)
+    }
+
+    fn runs(&self) -> Result<u32> {
+        Ok(narrow(self.must("runs")?.count(1, 1_000_000)?))
+    }
+
+    fn seed(&self) -> Result<u64> {
+        self.must("seed")?.count(0, u64::MAX)
+    }
+
     fn read_paths(&self, shared: &[Path], ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
-        let place = Place::Argument("--path".to_owned());
         let Some(first) = self.paths.first() else {
-            let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-            let allowed =
-                format!("--path NAME:rtt=25ms,rate=25mbit, or a profile: {}", names.join(", "));
-            return Err(
-                ScenarioError::new(&place, Fault::Missing, "", "no path is given").allow(&allowed)
-            );
+            return Err(self.without_paths(read));
         };
         if self.paths.len() > SubflowId::MAX {
             let problem = format!("{} paths are given", self.paths.len());
@@ -196,22 +239,25 @@ impl Draft {
 
     fn workload(&self, read: Reader<'_>) -> Result<Workload> {
         let Some(given) = self.value("workload") else {
-            let place = Place::Argument("--workload".to_owned());
             let grammars: Vec<&str> = WORKLOADS.iter().map(|entry| entry.grammar).collect();
-            return Err(ScenarioError::new(&place, Fault::Missing, "", "no workload is given")
+            let problem = "no workload is given";
+            return Err(ScenarioError::new(&self.nowhere("workload"), Fault::Missing, "", problem)
                 .allow(&grammars.join(", ")));
         };
-        let workload = Workload::parse_with(given.text.trim(), read).map_err(|error| match error {
-            WorkloadError::UnknownName { .. } => {
-                let name = given.text.split(':').next().unwrap_or_default();
-                let names = WORKLOADS.iter().map(|entry| entry.name);
-                ScenarioError::unknown(&given.place, "workload", name, names)
-            }
-            _ => given.error(Fault::Invalid, &error.to_string()),
-        })?;
+        let workload =
+            Workload::parse_with(given.text.trim(), read).map_err(|error| match error {
+                WorkloadError::UnknownName { .. } => {
+                    let name = given.text.split(':').next().unwrap_or_default();
+                    let names = WORKLOADS.iter().map(|entry| entry.name);
+                    ScenarioError::unknown(&given.place, "workload", name, names)
+                }
+                _ => given.error(Fault::Invalid, &error.to_string()),
+            })?;
         if workload.duration().is_some_and(|lasts| lasts > DEFAULT_DEADLINE) {
             let problem = "longer than a run can be";
-            return Err(given.error(Fault::Invalid, problem).allow("at most 60min of virtual time"));
+            return Err(given
+                .error(Fault::Invalid, problem)
+                .allow("at most 60min of virtual time"));
         }
         Ok(workload)
     }

@@ -101,6 +101,8 @@ pub struct Draft {
     pub(crate) settings: BTreeMap<&'static str, Vec<Given>>,
     /// Paths, the primary first.
     pub(crate) paths: Vec<PathDraft>,
+    /// The file that it comes from.
+    pub(crate) file: Option<String>,
 }
 
 impl Given {

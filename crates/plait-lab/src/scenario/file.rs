@@ -48,7 +48,7 @@ impl Draft {
     pub fn from_toml(name: &str, text: &str) -> Result<Draft> {
         let source = Source { name, text };
         let document = source.parse()?;
-        let mut draft = Draft::new();
+        let mut draft = Draft { file: Some(name.to_owned()), ..Draft::new() };
         for (key, value) in in_order(document.get_ref()) {
             source.entry(key, value, &mut draft)?;
         }
