@@ -161,7 +161,9 @@ impl fmt::Display for QuantityError {
             Problem::NoNumber => {
                 return write!(f, "`{given}` is not {noun}: expected one such as `{example}`");
             }
-            Problem::Negative => return write!(f, "`{given}` is below zero"),
+            Problem::Negative => {
+                return write!(f, "`{given}` is below zero: expected {noun} such as `{example}`");
+            }
             Problem::TooFine => {
                 return write!(f, "`{given}` is finer than {}", smallest(self.kind));
             }
@@ -522,7 +524,10 @@ mod tests {
             "`25Mbit`: unknown unit `Mbit`, did you mean `mbit`? \
              a rate takes bit, kbit, mbit, gbit (or `inf`)"
         );
-        assert_eq!(message(rate("-1mbit")), "`-1mbit` is below zero");
+        assert_eq!(
+            message(rate("-1mbit")),
+            "`-1mbit` is below zero: expected a rate such as `25mbit`"
+        );
         assert_eq!(message(rate("")), "a rate is missing, such as `25mbit`");
         assert_eq!(message(rate("fast")), "`fast` is not a rate: expected one such as `25mbit`");
         assert_eq!(time("25 ms").unwrap_err().problem, unknown(" ms", Some("ms")));

@@ -56,6 +56,10 @@ impl Failure {
                 let parent = parent.display();
                 format!("there is no directory `{parent}`\n  make it first: mkdir -p '{parent}'")
             }
+            (ErrorKind::NotFound, _) => {
+                "no file can be made there\n  allowed: a file in a directory that can be written"
+                    .to_owned()
+            }
             (ErrorKind::NotADirectory, Some(parent)) => {
                 format!("`{}` is no directory", parent.display())
             }

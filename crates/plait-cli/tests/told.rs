@@ -117,3 +117,32 @@ fn what_is_wrong_with_a_scenario_file_is_told_with_its_name_and_place() {
     // Without a file it is the flag that is missing.
     assert!(refusal("run --workload download:1MB").contains("--path: no path is given"));
 }
+
+/// What cannot have been meant is not taken in silence.
+#[test]
+fn what_cannot_have_been_meant_is_told() {
+    let download = "--workload download:1MB";
+    let path = "--path a:rate=10mbit,rtt=20ms";
+    let told = refusal(&format!("run {path} --link l:rate=5mbit {download}"));
+    assert!(told.contains("--link: `l:rate=5mbit`: no path goes through it"), "{told}");
+    assert!(told.contains("allowed: via=l"), "{told}");
+    let (code, _, told) = plait(&format!("run {path},via=l --link l:rate=5mbit {download}"));
+    assert_eq!(code, 0, "{told}");
+    for commas in ["a:rate=10mbit,,rtt=20ms", "a:rate=10mbit,rtt=20ms,", "a:,rate=10mbit,rtt=20ms"]
+    {
+        let told = refusal(&format!("run --path {commas} {download}"));
+        assert!(told.contains("a comma too many") && told.contains("allowed: KEY=VALUE"), "{told}");
+    }
+    for (below, allowed) in [("rate=-1mbit,rtt=20ms", "a rate such as"), ("rate=1mbit,rtt=-20ms", "a time such as")] {
+        let told = refusal(&format!("run --path a:{below} {download}"));
+        assert!(told.contains("is below zero: expected") && told.contains(allowed), "{told}");
+    }
+    let told = refusal(&format!("run {path} {download} --qlog /proc/x"));
+    assert!(told.contains("--qlog: `/proc/x`: no file can be made there"), "{told}");
+    let rules = format!("{}/told.rules", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&rules, "# nobody yet\n").unwrap();
+    let serve = "serve --listen 10.77.0.1:80 --to 127.0.0.1:8080 --dry-run --rules";
+    let (code, _, told) = plait(&format!("{serve} {rules}"));
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains(&format!("--rules: `{rules}` has no rule")), "{told}");
+}

@@ -54,7 +54,26 @@ impl Draft {
     /// # Errors
     /// At the first text that cannot be taken.
     pub fn build(&self) -> Result<Scenario> {
-        self.build_with(&|file| std::fs::read_to_string(file))
+        let scenario = self.build_with(&|file| std::fs::read_to_string(file))?;
+        self.check_links(&scenario)?;
+        Ok(scenario)
+    }
+
+    /// Refuses a link that no path goes through: whoever wrote it meant something by it. A sweep may
+    /// lead a path through one after the other.
+    fn check_links(&self, scenario: &Scenario) -> Result<()> {
+        if self.value("vary").is_some_and(|given| given.text.contains(".via=")) {
+            return Ok(());
+        }
+        let used = |link: &Path| {
+            scenario.paths.iter().any(|path| path.via.as_deref() == Some(link.name.as_str()))
+        };
+        let links = self.values("link").iter().zip(&scenario.shared);
+        let Some((given, link)) = links.into_iter().find(|(_, link)| !used(link)) else {
+            return Ok(());
+        };
+        let error = given.error(Fault::Conflict, "no path goes through it");
+        Err(error.allow(&format!("via={} of one or more paths", link.name)))
     }
 
     /// Reads the draft, with the traces that it names from `read`.

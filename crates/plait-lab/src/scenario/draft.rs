@@ -201,7 +201,8 @@ impl PathDraft {
             return PathDraft { name, fields: vec![("profile".to_owned(), profile)] };
         };
         let name = name.trim();
-        let pieces = fields.split(',').map(str::trim).filter(|piece| !piece.is_empty());
+        // What is left out between two commas is refused where the keys are looked at.
+        let pieces = fields.split(',').map(str::trim).filter(|_| !fields.trim().is_empty());
         let mut list: Vec<(String, Given)> = Vec::new();
         for piece in pieces {
             let (key, value) = piece.split_once('=').unwrap_or((piece, ""));

@@ -196,6 +196,14 @@ fn check_keys(draft: &PathDraft, what: &str, keys: &[&str]) -> Result<()> {
         if LATER_PATH_KEYS.contains(&key.as_str()) {
             return Err(not_yet(given, key));
         }
+        if key.is_empty() {
+            let problem = if given.text.is_empty() {
+                "a comma too many: nothing stands beside it"
+            } else {
+                "a key is missing before `=`"
+            };
+            return Err(given.error(Fault::Missing, problem).allow("KEY=VALUE,KEY=VALUE"));
+        }
         if !keys.contains(&key.as_str()) {
             let mut error = given.unknown(&format!("key of a {what}"), keys.iter().copied());
             error.nearest = plait_app::name::nearest(key, keys.iter().copied()).map(str::to_owned);

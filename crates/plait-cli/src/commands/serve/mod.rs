@@ -84,6 +84,10 @@ enum ProxyProtocol {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let rules = args.rules()?;
+    if let (Some(file), true) = (&args.rules, rules.is_empty()) {
+        let file = file.display();
+        console.remark(1, &format!("plait: --rules: `{file}` has no rule: ports decide alone"));
+    }
     let settings = args.settings(&rules)?;
     let limits = args.limits.limits()?;
     if args.endpoint.dry_run {
