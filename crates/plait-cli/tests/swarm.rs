@@ -52,8 +52,26 @@ fn the_json_does_not_depend_on_jobs() {
     assert_eq!(one["digest"].as_str().unwrap().len(), 64);
     let csv = text(&swarm(&["--seeds", "2", "--format", "csv"]).stdout);
     assert!(csv.starts_with("fault,drawn,met,share\nloss,"), "{csv}");
+    assert!(csv.ends_with("\nbroke,2,0,0\n"), "{csv}");
     let markdown = text(&swarm(&["--seeds", "2", "--format", "markdown"]).stdout);
-    assert!(markdown.contains("| loss | "), "{markdown}");
+    assert!(markdown.contains("| loss | ") && markdown.contains("\n| broke | "), "{markdown}");
+}
+
+#[test]
+fn one_seed_is_the_same_by_either_name() {
+    let one = swarm(&["--seed", "7"]);
+    assert!(one.status.success());
+    let report = text(&one.stdout);
+    assert_eq!(report, text(&swarm(&["--from", "7", "--seeds", "1"]).stdout));
+    let given_up = report.lines().find(|line| line.starts_with("given up")).unwrap();
+    assert!(given_up.contains("RFC 8684 section 3.7"), "{given_up}");
+    for other in ["--from", "--seeds"] {
+        assert_eq!(swarm(&["--seed", "7", other, "1"]).status.code(), Some(2), "{other}");
+    }
+    let empty = swarm(&["--case", " "]);
+    assert_eq!(empty.status.code(), Some(2));
+    let told = text(&empty.stderr);
+    assert!(told.contains("--case: it is empty\n  allowed: a case (JSON)"), "{told}");
 }
 
 #[test]

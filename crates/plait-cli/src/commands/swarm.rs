@@ -40,6 +40,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     from: u64,
+    /// This seed alone: the same as --from SEED --seeds 1
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
+    #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
+    seed: Option<u64>,
     /// How many at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
@@ -50,10 +54,11 @@ pub(crate) struct Args {
     #[arg(long)]
     wire: bool,
     /// Run this case alone
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "jobs", "first"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "seed", "jobs", "first"])]
     case: Option<String>,
     /// Run the case in this file alone; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "from", "jobs", "first", "case"])]
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "case"])]
     replay: Option<PathBuf>,
     /// With --case or --replay, how many of the last things that happened are shown
     #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL as u64)]
@@ -75,6 +80,11 @@ impl Args {
     /// The one case that is to be run, if any.
     fn case(&self) -> Result<Option<Case>, Failure> {
         let parse = |from: &str, text: &str| {
+            if text.trim().is_empty() {
+                let allowed =
+                    "a case (JSON), as a failing seed prints it, such as {\"paths\":[{}]}";
+                return Err(Failure::Usage(format!("{from}: it is empty\n  allowed: {allowed}")));
+            }
             Case::parse(text).map_err(|CaseError { member, problem }| {
                 let error = CaseError { member, problem: crate::decide::plain(&problem) };
                 Failure::Usage(format!("{from}: {error}"))
@@ -102,18 +112,18 @@ impl Args {
 }
 
 fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
-    let most = u64::MAX - (args.seeds - 1);
-    if args.from > most {
+    let (from, seeds) = args.seed.map_or((args.from, args.seeds), |seed| (seed, 1));
+    let most = u64::MAX - (seeds - 1);
+    if from > most {
         return Err(Failure::Usage(format!(
-            "--from: `{}`: {} seeds from there go beyond the last one\n  allowed: up to {most}",
-            args.from, args.seeds
+            "--from: `{from}`: {seeds} seeds from there go beyond the last one\n  allowed: up to {most}"
         )));
     }
     let cancelled = progress::on_interrupt()?;
-    console.remark(2, &format!("plait: {} seeds from {}", args.seeds, args.from));
+    console.remark(2, &format!("plait: {seeds} seeds from {from}"));
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
-    let Args { from, seeds, first, wire, .. } = *args;
+    let Args { first, wire, .. } = *args;
     let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
     let options = Options { from, seeds, jobs, first_only: first, wire };
     // A panic inside a run is a finding like another, and is told in the report; to run its case
@@ -126,7 +136,14 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     let text = match (args.output.json, args.output.format) {
         (true, _) => json(&report)?,
         (_, Some(TableFormat::Csv)) => table_csv(&report),
-        (_, Some(TableFormat::Markdown)) => faults(&report).to_markdown(),
+        (_, Some(TableFormat::Markdown)) => {
+            let mut table = faults(&report);
+            let [name, seeds, broken, _] = broke(&report);
+            let share = percent(report.broken as f64 / report.seeds.max(1) as f64);
+            let summary = "of all seeds, those that broke something".to_owned();
+            table.row(Emphasis::None, vec![name, seeds, broken, share, summary]);
+            table.to_markdown()
+        }
         (_, None) => report_text(&report, args.output.reader(console)),
     };
     args.output.deliver(&text)?;
@@ -192,12 +209,19 @@ fn faults(report: &Report) -> Table {
     table
 }
 
+/// The row of what broke: all seeds, those that broke something, and their share.
+fn broke(report: &Report) -> [String; 4] {
+    let share = report.broken as f64 / report.seeds.max(1) as f64;
+    ["broke".to_owned(), report.seeds.to_string(), report.broken.to_string(), share.to_string()]
+}
+
 fn table_csv(report: &Report) -> String {
     let row = |Count { name, drawn, met, share }: &Count| {
         let met = met.unwrap_or(*drawn);
         vec![name.clone(), drawn.to_string(), met.to_string(), share.to_string()]
     };
-    let rows: Vec<Vec<String>> = report.faults.iter().map(row).collect();
+    let mut rows: Vec<Vec<String>> = report.faults.iter().map(row).collect();
+    rows.push(broke(report).to_vec());
     csv(&["fault", "drawn", "met", "share"], &rows)
 }
 
@@ -211,7 +235,9 @@ fn report_text(report: &Report, console: Console) -> String {
     text += &list("schedulers", &report.schedulers);
     text += &list("controllers", &report.controllers);
     text += &format!("{:<12} {}\n", "faultless", report.faultless);
-    text += &format!("{:<12} {}\n", "given up", report.given_up);
+    let why =
+        "connections that RFC 8684 section 3.7, or plain TCP without its address, leaves no way on";
+    text += &format!("{:<12} {}  ({why})\n", "given up", report.given_up);
     for failure in &report.failures {
         text += &format!("\nseed {}: {}\n", failure.seed, sentence(&failure.violation));
         text += &format!("  again    {}\n", failure.replay);
