@@ -69,6 +69,7 @@ enum Task {
     Doctor(commands::doctor::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
+    Man(commands::man::Args),
 }
 
 fn perform(task: &Task, console: Console) -> Result<(), Failure> {
@@ -89,6 +90,7 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
         Task::Doctor(args) => commands::doctor::run(args, console),
         Task::Schema(args) => commands::schema::run(args),
         Task::Completions(args) => commands::completions::run(args),
+        Task::Man(args) => commands::man::run(args),
     }
 }
 
@@ -152,6 +154,7 @@ mod tests {
         "convert",
         "schema",
         "completions",
+        "man",
         "schedulers",
         "cc",
         "paths",

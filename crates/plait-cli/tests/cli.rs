@@ -71,6 +71,7 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "schema",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -136,6 +137,7 @@ fn help_lists_what_works_and_nothing_else() {
             "doctor",
             "schema",
             "completions",
+            "man",
             "help"
         ]
     );

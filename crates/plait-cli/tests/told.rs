@@ -133,7 +133,9 @@ fn what_cannot_have_been_meant_is_told() {
         let told = refusal(&format!("run --path {commas} {download}"));
         assert!(told.contains("a comma too many") && told.contains("allowed: KEY=VALUE"), "{told}");
     }
-    for (below, allowed) in [("rate=-1mbit,rtt=20ms", "a rate such as"), ("rate=1mbit,rtt=-20ms", "a time such as")] {
+    for (below, allowed) in
+        [("rate=-1mbit,rtt=20ms", "a rate such as"), ("rate=1mbit,rtt=-20ms", "a time such as")]
+    {
         let told = refusal(&format!("run --path a:{below} {download}"));
         assert!(told.contains("is below zero: expected") && told.contains(allowed), "{told}");
     }
@@ -145,4 +147,33 @@ fn what_cannot_have_been_meant_is_told() {
     let (code, _, told) = plait(&format!("{serve} {rules}"));
     assert_eq!(code, 0, "{told}");
     assert!(told.contains(&format!("--rules: `{rules}` has no rule")), "{told}");
+}
+
+/// Every command has a page, with its options and examples, and `man` finds nothing wrong with it.
+#[test]
+fn every_command_has_a_page_for_man() {
+    let pages = |text: &str| -> Vec<String> {
+        let names = text.lines().filter_map(|line| line.strip_prefix("plait\\-"));
+        names.filter_map(|rest| rest.split('(').next().map(str::to_owned)).collect()
+    };
+    let (code, top, told) = plait("man");
+    assert_eq!(code, 0, "{told}");
+    assert!(top.contains(".TH plait 1"), "{top}");
+    let named = pages(&top);
+    for command in ["run", "compare", "swarm", "serve", "completions", "man"] {
+        assert!(named.iter().any(|name| name == command), "{command}: {named:?}\n{top}");
+    }
+    assert!(!named.iter().any(|name| name == "help"), "{named:?}");
+    for command in named {
+        let page = plait(&format!("man {command}")).1;
+        assert!(page.contains(&format!(".TH plait-{command} 1")), "{command}: {page}");
+        assert!(page.contains(".SH EXAMPLES"), "{command}: {page}");
+    }
+    let run = plait("man run").1;
+    assert!(run.contains("workload") && run.contains("download:SIZE"), "{run}");
+    // What stands in columns is not filled as prose is.
+    assert!(run.contains(".nf\nprofile=NAME       start"), "{run}");
+    assert!(plait("man trace show").1.contains(".TH plait-trace-show 1"));
+    assert!(refusal("man runn").contains("did you mean `run`?"));
+    assert!(refusal("man run x").contains("`run` has no commands"));
 }

@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod get;
 mod limits;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod proxy;
 pub(crate) mod reproduce;
 pub(crate) mod reproduction;
