@@ -1,9 +1,9 @@
 //! Flows that compete with the connection: `reno@cell*2`, `poisson:rate=3mbit@wifi`.
 
-use super::build::controllers;
 use super::cross::{UDP, Udp, is_udp};
 use super::draft::Given;
 use super::path::Path;
+use super::specs::controllers;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{Span, Stream};
 use plait_link::Aqm;

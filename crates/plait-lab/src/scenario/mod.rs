@@ -11,6 +11,7 @@ mod path;
 mod path_parse;
 mod profile;
 mod redraw;
+mod specs;
 #[cfg(test)]
 mod tests;
 
