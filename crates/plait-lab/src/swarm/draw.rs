@@ -11,6 +11,8 @@ use plait_base::Stream;
 const BUDGET_MS: u64 = 12_000;
 /// Faults have healed by then.
 const HEALED_MS: u64 = 12_000;
+/// Half of what a transfer has once all is healed.
+const QUEUE_MS: u64 = 30_000;
 
 /// Sizes at which something changes: nothing, one byte, about a segment, about what a window field
 /// without a scale can say.
@@ -220,16 +222,17 @@ fn draw_buffer(stream: &mut Stream, mtu: u64, most: u64) -> u64 {
 }
 
 /// Bytes that the slowest path carries within the budget, with a window of so many bytes, and no more
-/// than a queue of few packets lets stand: bursts overflow it long before the path is full.
+/// than a queue of few packets lets stand in half of its time: bursts overflow it long
+/// before the path is full.
 fn capacity(paths: &[PathCase], window: u64, segment: u64) -> u64 {
     let of = |path: &PathCase| {
-        let stands = match u64::from(path.queue_packets) {
-            0 => window,
-            packets => window.min((packets + 2) * segment),
-        };
         // The queue, a delayed acknowledgement and the jitter come on top of the propagation.
         let rtt_ms = (path.rtt_us + 2 * path.jitter_us) / 1_000 + 140;
-        (path.rate_kbps / 8 / 2 * BUDGET_MS).min(stands * BUDGET_MS / rtt_ms)
+        let stands = match u64::from(path.queue_packets) {
+            0 => u64::MAX,
+            packets => packets * segment * QUEUE_MS / (path.rtt_us / 1_000).max(1),
+        };
+        (path.rate_kbps / 8 / 2 * BUDGET_MS).min(window * BUDGET_MS / rtt_ms).min(stands)
     };
     paths.iter().map(of).min().unwrap_or(0)
 }
