@@ -37,14 +37,18 @@ pub fn task(view: &View<'_>) -> Task {
 /// for it before all that was sent beyond it.
 #[inline(never)]
 fn overtaken(view: &View<'_>) -> Option<Decision> {
-    let waiting = view.connection.reinject?;
-    let segment = next_segment(view).filter(|it| it.start < waiting.range.start)?;
+    let segment = next_segment(view).filter(|it| is_overtaken(view, *it))?;
     Some(match lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
         Place::On(subflow) | Place::Again(subflow) => {
             new_on(view, subflow.id, segment, Reason::LowestRtt)
         }
         Place::Untried(_) | Place::None => none_usable(view),
     })
+}
+
+/// Whether the new `segment` lies below the first range of the reinjection queue.
+pub(crate) fn is_overtaken(view: &View<'_>, segment: ByteRange) -> bool {
+    view.connection.reinject.is_some_and(|waiting| segment.start < waiting.range.start)
 }
 
 /// The first segment of the unsent data.

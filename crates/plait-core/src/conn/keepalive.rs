@@ -88,7 +88,9 @@ impl Connection {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
             if !is_reachable(subflow) {
-            } else if subflow.owes.unanswered >= Config::KEEP_ALIVES {
+                continue;
+            }
+            if subflow.owes.unanswered >= Config::KEEP_ALIVES {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
             } else {
                 subflow.owes.unanswered += 1;

@@ -200,13 +200,16 @@ impl Daps {
 
     /// All is assigned that may be: takes from a window that is not the one it was planned for.
     fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
-        let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
+        if !self.takes_back {
+            return None;
+        }
         let overdue = |owner: &SubflowView| {
+            let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
             let others = view.subflows.iter().filter(|it| it.id != owner.id).map(drain);
             let even = others.max().unwrap_or_default().saturating_add(slowest.as_nanos());
             drain(owner) > even.saturating_mul(2)
         };
-        self.takes_back.then(|| arrival::take_back(view, overdue, Arrival::next_on, out)).flatten()
+        arrival::take_back(view, overdue, Arrival::next_on, out)
     }
 
     /// Makes a plan for the candidates that have an RTT sample.

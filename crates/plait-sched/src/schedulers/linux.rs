@@ -316,10 +316,7 @@ impl Scheduler for Linux {
         }
         let next = rules::next_segment(view);
         // What a subflow had assigned that fell silent is older than all that it had sent beyond.
-        let below = |segment: &ByteRange| {
-            view.connection.reinject.is_some_and(|again| segment.start < again.range.start)
-        };
-        if !next.as_ref().is_some_and(below)
+        if !next.is_some_and(|segment| rules::is_overtaken(view, segment))
             && let Some(decision) = self.resend(view, out)
         {
             return decision;
