@@ -4,12 +4,17 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use plait_base::{Span, Time};
-use plait_cc::{Ack, CONTROLLERS, Congestion, Flow, Flows, Settings, Spec};
+use plait_cc::{Ack, CONTROLLERS, Congestion, Flow, Flows, HyStart, Settings, Spec};
 use std::hint::black_box;
 use std::time::Duration;
 
-const SETTINGS: Settings =
-    Settings { mss: 1448, initial_window: 10, ssthresh: None, slow_start_limit: 2, hystart: false };
+const SETTINGS: Settings = Settings {
+    mss: 1448,
+    initial_window: 10,
+    ssthresh: None,
+    slow_start_limit: 2,
+    hystart: HyStart::Off,
+};
 
 /// Flow `nth`: 20 to 80 segments, 20 to 90 ms, in congestion avoidance.
 fn flow(nth: usize) -> Flow {

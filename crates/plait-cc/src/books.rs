@@ -1,6 +1,8 @@
 //! What is kept of one subflow's window: the settings it began with, where it stands, and the part
 //! that can be written down.
 
+use crate::HyStart;
+
 /// Settings that every algorithm shares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
@@ -14,8 +16,8 @@ pub struct Settings {
     /// L of RFC 3465: slow start grows by at most this many segments per ACK, and by one after a
     /// timeout. [`u32::MAX`] is no limit, then neither.
     pub slow_start_limit: u32,
-    /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
-    pub hystart: bool,
+    /// What ends slow start before a loss.
+    pub hystart: HyStart,
 }
 
 impl Default for Settings {
@@ -25,7 +27,7 @@ impl Default for Settings {
             initial_window: 10,
             ssthresh: None,
             slow_start_limit: 2,
-            hystart: false,
+            hystart: HyStart::Off,
         }
     }
 }
@@ -104,7 +106,7 @@ impl LossIntervals {
 }
 
 /// What is written down of a subflow's window, so that a run can be taken up again. An idle time that
-/// is under way, HyStart++ and what a reduction can take back are not among it.
+/// is under way, HyStart and what a reduction can take back are not among it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Books {
     /// Congestion window in bytes.

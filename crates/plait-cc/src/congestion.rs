@@ -4,7 +4,7 @@ mod outside;
 mod undo;
 
 use crate::books::Sizes;
-use crate::hystart::{Growth, HyStart};
+use crate::hystart::{Detector, Growth};
 use crate::idle::IdlePeriod;
 use crate::{
     Ack, Algorithm, Books, Flow, Flows, IdleReset, IdleRestart, LossIntervals, Phase, Restarted,
@@ -42,8 +42,7 @@ pub struct Congestion {
     phase: Phase,
     intervals: LossIntervals,
     idle: IdlePeriod,
-    /// Only for the first slow start (RFC 9406 section 4.3), without a threshold.
-    hystart: Option<Box<HyStart>>,
+    hystart: Option<Box<Detector>>,
     /// For [`Congestion::undo`]; from the first reduction on.
     before: Option<Box<Option<Before>>>,
 }
@@ -67,7 +66,7 @@ impl Congestion {
             phase: Phase::SlowStart { after_timeout: false },
             intervals: LossIntervals::default(),
             idle: IdlePeriod::default(),
-            hystart: settings.hystart.then(|| Box::new(HyStart::new())),
+            hystart: Detector::of(settings.hystart).map(Box::new),
             before: None,
         };
         congestion.fix();
@@ -205,6 +204,9 @@ impl Congestion {
         }
         if self.phase != Phase::Avoidance {
             self.phase = Phase::Avoidance;
+            if let Some(hystart) = &mut self.hystart {
+                hystart.on_avoidance(ack.now);
+            }
             self.algorithm.on_avoidance(ack.now, &self.flow(Some(ack.srtt), true));
         }
         if bytes > 0 {
@@ -227,6 +229,9 @@ impl Congestion {
         self.intervals.on_loss();
         if self.is_fixed() {
             return;
+        }
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_loss();
         }
         let threshold = self.reduce_threshold(now, inflight, flows);
         let most = self.cwnd.max(2 * self.sizes.segment());
@@ -261,6 +266,9 @@ impl Congestion {
         }
         if first_expiry {
             self.reduce_threshold(now, inflight, flows);
+        }
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_timeout(now);
         }
         self.phase = Phase::SlowStart { after_timeout: true };
         self.put(self.sizes.segment());
@@ -368,15 +376,16 @@ impl Congestion {
         }
     }
 
-    /// What HyStart++ makes of an acknowledgement in the first slow start; where it says that it is
-    /// over, the threshold is set.
+    /// What HyStart makes of an acknowledgement in slow start; where it says that it is over, the
+    /// threshold is set.
     fn judge_start(&mut self, ack: &Ack) -> Growth {
-        let Some(hystart) = self.hystart.as_mut().filter(|_| self.ssthresh.is_none()) else {
+        let (is_slow_start, first) = (self.in_slow_start(), self.ssthresh.is_none());
+        let segments = self.cwnd / self.sizes.segment();
+        let Some(hystart) = self.hystart.as_mut().filter(|_| is_slow_start) else {
             return Growth::Full;
         };
-        let growth = hystart.on_ack(ack.rtt, ack.round);
+        let growth = hystart.on_ack(ack, segments, first);
         if growth == Growth::End {
-            self.hystart = None;
             self.ssthresh = Slim::some(self.cwnd);
         }
         growth

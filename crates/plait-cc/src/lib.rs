@@ -47,6 +47,7 @@ pub use algorithms::reno::{self, Reno};
 pub use algorithms::wvegas::{self, Wvegas};
 pub use books::{Books, LossIntervals, Phase, Settings};
 pub use congestion::Congestion;
+pub use hystart::HyStart;
 pub use idle::{IdleReset, IdleRestart, Restarted, restart};
 pub use params::{FixedWindow, Kind, Param, Value};
 pub use registry::{CONTROLLERS, Entry};

@@ -1,7 +1,7 @@
 //! What holds for any view and any sequence of events.
 
 use plait_base::{Span, Time};
-use plait_cc::{Ack, CONTROLLERS, Congestion, Flow, Flows, IdleRestart, Settings, Spec};
+use plait_cc::{Ack, CONTROLLERS, Congestion, Flow, Flows, HyStart, IdleRestart, Settings, Spec};
 use proptest::prelude::*;
 
 /// Every controller, and other values of parameters.
@@ -77,8 +77,11 @@ prop_compose! {
         initial_window in prop_oneof![6 => 1..50_u32, 1 => Just(0), 1 => Just(u32::MAX)],
         ssthresh in proptest::option::of(bytes()),
         slow_start_limit in prop_oneof![4 => 1..4_u32, 1 => Just(0), 1 => Just(u32::MAX)],
+        hystart in prop_oneof![
+            Just(HyStart::Off), Just(HyStart::PlusPlus), Just(HyStart::Linux), Just(HyStart::Linux3)
+        ],
     ) -> Settings {
-        Settings { mss, initial_window, ssthresh, slow_start_limit, hystart: mss % 2 == 1 }
+        Settings { mss, initial_window, ssthresh, slow_start_limit, hystart }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Settings of a connection.
 
 use plait_base::{PathId, Span};
-use plait_cc::IdleRestart;
+use plait_cc::{HyStart, IdleRestart};
 
 /// When a client starts its further subflows (`spec`: table of section 5 of the scheduler notes).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -38,6 +38,16 @@ pub enum Prr {
     /// That segment more on every acknowledgement: RFC 6937 section 3. Where a full queue goes on losing
     /// what is sent again, that goes on filling it.
     Rfc6937,
+}
+
+/// Where the first SYN of a connection goes when nobody answers it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Dial {
+    /// To the next path (after [`Config::DIAL_PATIENCE`] where paths are probed), and round again.
+    #[default]
+    Any,
+    /// To the same path, as from a host whose routes have chosen it.
+    Primary,
 }
 
 /// What a window is reduced from after a loss.
@@ -127,8 +137,8 @@ pub struct Config {
     pub ssthresh: Option<u64>,
     /// L of RFC 3465.
     pub slow_start_limit: u32,
-    /// End the first slow start when the RTT grows (HyStart++, RFC 9406).
-    pub hystart: bool,
+    /// What ends slow start before a loss.
+    pub hystart: HyStart,
     /// When further subflows start.
     pub join: JoinTiming,
     /// Subflows that a client opens between each pair of addresses.
@@ -171,6 +181,8 @@ pub struct Config {
     pub prr: Prr,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
+    /// Where the first SYN goes when nobody answers it.
+    pub dial: Dial,
     /// Take a reduction of the window back when what counted as lost proves to have been late
     /// (D-SACK, Eifel detection, F-RTO).
     pub undo: bool,
@@ -235,9 +247,9 @@ impl Config {
     /// section 4.2).
     pub(crate) fn slow_start_limit(&self) -> u32 {
         match (self.hystart, self.pacing) {
-            (true, Some(_)) => u32::MAX,
-            (true, None) => self.slow_start_limit.max(8),
-            (false, _) => self.slow_start_limit,
+            (HyStart::PlusPlus, Some(_)) => u32::MAX,
+            (HyStart::PlusPlus, None) => self.slow_start_limit.max(8),
+            _ => self.slow_start_limit,
         }
     }
 
@@ -283,7 +295,7 @@ impl Default for Config {
             initial_window: 10,
             ssthresh: None,
             slow_start_limit: 2,
-            hystart: false,
+            hystart: HyStart::Off,
             join: JoinTiming::default(),
             subflows: 1,
             deny_joins: false,
@@ -299,6 +311,7 @@ impl Default for Config {
             reduce_from: ReduceFrom::default(),
             prr: Prr::default(),
             probe: Some(Config::PROBE),
+            dial: Dial::default(),
             undo: true,
             black_holes: true,
             subflow_windows: false,
@@ -316,9 +329,14 @@ mod tests {
     fn hystart_has_its_own_limit() {
         let of = |hystart, pacing| Config { hystart, pacing, ..Config::default() };
         let paced = Some(Pacing::default());
-        assert_eq!(of(false, None).slow_start_limit(), 2);
-        assert_eq!(of(false, paced).slow_start_limit(), 2);
-        assert_eq!(of(true, None).slow_start_limit(), 8);
-        assert_eq!(of(true, paced).slow_start_limit(), u32::MAX);
+        for (hystart, limit, limit_paced) in [
+            (HyStart::Off, 2, 2),
+            (HyStart::PlusPlus, 8, u32::MAX),
+            (HyStart::Linux, 2, 2),
+            (HyStart::Linux3, 2, 2),
+        ] {
+            assert_eq!(of(hystart, None).slow_start_limit(), limit, "{hystart:?}");
+            assert_eq!(of(hystart, paced).slow_start_limit(), limit_paced, "{hystart:?}");
+        }
     }
 }

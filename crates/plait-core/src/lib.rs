@@ -19,7 +19,9 @@ mod seldom;
 mod stats;
 mod tcp;
 
-pub use config::{Config, JoinTiming, Pacing, PathConfig, Prr, ReduceFrom, RtoMode, StartOffsets};
+pub use config::{
+    Config, Dial, JoinTiming, Pacing, PathConfig, Prr, ReduceFrom, RtoMode, StartOffsets,
+};
 pub use conn::{
     ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, Ration, Report,
     SchedulerFactory, Transmit,

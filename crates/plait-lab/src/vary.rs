@@ -43,6 +43,7 @@ const OPTIONS: &[&str] = &[
     "workload",
     "compete",
     "join",
+    "dial",
     "checksum",
     "ssthresh",
     "initial-window",

@@ -137,9 +137,9 @@ impl Connection {
     /// Our first SYN stays unanswered: after enough of them on each path the next one has no
     /// MP_CAPABLE.
     pub(super) fn weigh_silence(&mut self, ctx: &mut Context<'_>) {
-        let paths = self.spec.paths.len();
+        let paths = self.ways_to_dial();
         let asked = match paths {
-            0 | 1 => usize::from(self.subflows[0].shake.retries),
+            1 => usize::from(self.subflows[0].shake.retries),
             _ => (usize::from(self.dials) + 1) / paths,
         };
         let limit = usize::from(self.spec.config.plain_after);

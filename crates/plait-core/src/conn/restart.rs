@@ -3,7 +3,7 @@
 use super::fallback::Fallback;
 use super::timeouts::ConnectionTimers;
 use super::{Connection, Context, FallbackCause, Keys, Mode};
-use crate::config::PathConfig;
+use crate::config::{Dial, PathConfig};
 use crate::data::window::SendWindow;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
@@ -24,6 +24,19 @@ impl Connection {
         let local_port = ctx.take_port();
         self.restart_on(ctx, Address { path: next.path, local_port, ..here });
         true
+    }
+
+    /// How many paths an unanswered first SYN goes to in turn, at least one.
+    pub(super) fn ways_to_dial(&self) -> usize {
+        match self.spec.config.dial {
+            Dial::Any => self.spec.paths.len().max(1),
+            Dial::Primary => 1,
+        }
+    }
+
+    /// How often they have all been tried.
+    pub(super) fn rounds_dialled(&self) -> usize {
+        usize::from(self.dials) / self.ways_to_dial()
     }
 
     /// The peer refuses a join, and nothing was ever heard of it but its SYN/ACK: it did not get
@@ -71,8 +84,9 @@ impl Connection {
         self.add_subflow(SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the one before.
         self.dials = self.dials.saturating_add(1);
+        let rounds = self.rounds_dialled();
         let subflow = &mut self.subflows[0];
-        for _ in 0..usize::from(self.dials) / self.spec.paths.len().max(1) {
+        for _ in 0..rounds {
             subflow.rtt.back_off();
         }
         subflow.owes.add(Debt::Syn);

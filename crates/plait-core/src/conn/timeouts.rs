@@ -261,8 +261,8 @@ impl Connection {
             // Nothing is left that it could be used for.
             return self.kill_subflow(ctx, index, false);
         }
+        let rounds = self.rounds_dialled();
         let subflow = &mut self.subflows[index];
-        let rounds = usize::from(self.dials) / self.spec.paths.len().max(1);
         let patient = subflow.shake.join && self.spec.config.probe.is_some();
         if subflow.shake.retries > SYN_RETRIES && !patient || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
@@ -272,7 +272,9 @@ impl Connection {
         let first = index == 0 && !subflow.shake.join;
         if first && subflow.state == State::SynSent && self.client {
             self.weigh_silence(ctx);
-            self.try_next_path(ctx);
+            if self.ways_to_dial() > 1 {
+                self.try_next_path(ctx);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::harness::{PORT, Script, multipath, plain, spec};
 use crate::segment::{ACK, SYN, want};
-use plait_core::{Config, ConnectionState, FallbackCause};
+use plait_core::{Config, ConnectionState, Dial, FallbackCause};
 use plait_wire::Flags;
 
 impl Script {
@@ -102,7 +102,7 @@ fn plain_silence_says_nothing() {
 }
 
 /// Of two paths the first has 250 ms to answer; after that each has its timeout, doubled with every
-/// round. Without probes all have their timeout.
+/// round. Without probes all have their timeout. A host that dials on one path repeats its SYN there.
 #[test]
 fn the_first_syn_soon_gives_way_to_another_path() {
     let times = |config: Config| -> Vec<(u16, f64)> {
@@ -117,6 +117,21 @@ fn the_first_syn_soon_gives_way_to_another_path() {
         times(Config { probe: None, ..multipath() }),
         [(0, 0.0), (1, 1_000.0), (0, 2_000.0)]
     );
+    assert_eq!(
+        times(Config { dial: Dial::Primary, ..multipath() }),
+        [(0, 0.0), (0, 1_000.0), (0, 3_000.0)]
+    );
+}
+
+/// R19 there: it is the fourth SYN that has no MP_CAPABLE, however many paths there are.
+#[test]
+fn the_fourth_syn_is_plain_on_the_only_path_that_is_dialled() {
+    let mut s = Script::client(spec(Config { dial: Dial::Primary, ..multipath() }, 2, None));
+    s.after(7_500);
+    for at in [0.0, 1_000.0, 3_000.0] {
+        s.expect(want(0, SYN).mptcp("capable0").at(at));
+    }
+    s.expect(want(0, SYN).plain().at(7_000.0));
 }
 
 /// An answer that comes later than that finds nobody.

@@ -14,8 +14,8 @@ use plait_app::quantity::{self, Size};
 use plait_app::workload::WorkloadError;
 use plait_app::{MEASURES, WORKLOADS, Workload};
 use plait_base::{Span, SubflowId};
-use plait_cc::IdleRestart;
-use plait_core::{JoinTiming, Prr, RtoMode};
+use plait_cc::{HyStart, IdleRestart};
+use plait_core::{Dial, JoinTiming, Prr, RtoMode};
 use std::num::NonZeroUsize;
 
 /// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
@@ -36,10 +36,17 @@ pub(super) const JOINS: &[(&str, JoinTiming)] = &[
     ("simultaneous", JoinTiming::Simultaneous),
 ];
 /// L of RFC 3465: segments that slow start grows by for an ACK, at most.
+pub(super) const HYSTARTS: &[(&str, HyStart)] = &[
+    ("off", HyStart::Off),
+    ("on", HyStart::PlusPlus),
+    ("linux", HyStart::Linux),
+    ("linux3", HyStart::Linux3),
+];
 pub(super) const SLOW_STARTS: &[(&str, u32)] =
     &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
 pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
     &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
+pub(super) const DIALS: &[(&str, Dial)] = &[("any", Dial::Any), ("primary", Dial::Primary)];
 pub(super) const PRRS: &[(&str, Prr)] = &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)];
 pub(super) const RTOS: &[(&str, RtoMode)] =
     &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
@@ -292,6 +299,7 @@ impl Draft {
         Ok(Transport {
             subflows: self.subflows()?,
             join: self.choice("join", JOINS)?,
+            dial: self.choice("dial", DIALS)?,
             checksum: self.switch("checksum")?,
             ssthresh,
             earlier: self.earlier(workload)?,
@@ -300,7 +308,7 @@ impl Draft {
             tsq: self.switch("tsq")?,
             send_cost: self.send_cost()?,
             pacing: self.switch("pacing")?,
-            hystart: self.switch("hystart")?,
+            hystart: self.choice("hystart", HYSTARTS)?,
             undo: self.switch("undo")?,
             probes: self.switch("probes")?,
             delayed_ack: self.switch("delayed-ack")?,

@@ -29,8 +29,8 @@ use crate::vary::Vary;
 use plait_app::Workload;
 use plait_app::quantity::{Bytes, Size};
 use plait_base::Span;
-use plait_cc::IdleRestart;
-use plait_core::{Config, JoinTiming, Pacing, Prr, RtoMode};
+use plait_cc::{HyStart, IdleRestart};
+use plait_core::{Config, Dial, JoinTiming, Pacing, Prr, RtoMode};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -83,6 +83,8 @@ pub struct Transport {
     pub join: JoinTiming,
     /// DSS checksums.
     pub checksum: bool,
+    /// Where the first SYN goes when nobody answers it.
+    pub dial: Dial,
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
     /// Transfers of the same kind that were done before, to the same peer.
@@ -97,8 +99,8 @@ pub struct Transport {
     pub pacing: bool,
     /// Segments that slow start grows by for an ACK, at most.
     pub slow_start: u32,
-    /// HyStart++; none in an ideal scenario.
-    pub hystart: bool,
+    /// What ends slow start before a loss; nothing in an ideal scenario.
+    pub hystart: HyStart,
     /// Reductions of the window are taken back when what counted as lost proves late.
     pub undo: bool,
     /// Probes of silent paths.
@@ -197,6 +199,7 @@ impl Scenario {
         config.initial_window = transport.initial_window;
         config.ssthresh = transport.ssthresh.map(|size| size.bytes(payload));
         config.join = transport.join;
+        config.dial = transport.dial;
         config.checksum = transport.checksum;
         config.subflows = match transport.subflows {
             Subflows::EachPath(each) => each,
@@ -209,7 +212,7 @@ impl Scenario {
         config.delayed_ack = transport.delayed_ack && !self.ideal;
         config.tsq = transport.tsq && !self.ideal;
         config.pacing = (transport.pacing && !self.ideal).then(Pacing::default);
-        config.hystart = transport.hystart && !self.ideal;
+        config.hystart = if self.ideal { HyStart::Off } else { transport.hystart };
         config.undo = transport.undo;
         config.probe = config.probe.filter(|_| transport.probes);
         config
@@ -256,6 +259,7 @@ impl Scenario {
             ("seed", self.seed.to_string()),
             ("subflows", transport.subflows.to_string()),
             ("join", word(build::JOINS, transport.join)),
+            ("dial", word(build::DIALS, transport.dial)),
             ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
             ("earlier", transport.earlier.to_string()),
@@ -264,7 +268,7 @@ impl Scenario {
             ("tsq", switch(transport.tsq)),
             ("send-cost", transport.send_cost.to_string()),
             ("pacing", switch(transport.pacing)),
-            ("hystart", switch(transport.hystart)),
+            ("hystart", word(build::HYSTARTS, transport.hystart)),
             ("undo", switch(transport.undo)),
             ("probes", switch(transport.probes)),
             ("delayed-ack", switch(transport.delayed_ack)),

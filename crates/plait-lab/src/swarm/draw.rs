@@ -2,6 +2,7 @@
 
 use super::case::{
     Case, End, EndCase, Finish, Idle, Join, LATEST_MS, PathCase, Recovery, Reduce, Rto, Settings,
+    Start,
 };
 use super::fault::{Fault, KINDS, log_within};
 use plait_base::Stream;
@@ -89,6 +90,10 @@ pub fn draw(seed: u64) -> Case {
     if one_in(&mut part("recovery"), 4) {
         case.settings.prr = Recovery::Rfc6937;
     }
+    if case.settings.hystart == Start::On {
+        let all = [Start::On, Start::On, Start::Linux, Start::Linux3];
+        case.settings.hystart = pick(&mut part("hystart"), &all);
+    }
     let mut works = part("send cost");
     if one_in(&mut works, 6) {
         case.settings.send_cost_ns = log_within(&mut works, 500, 100_000);
@@ -160,7 +165,7 @@ fn draw_settings(stream: &mut Stream) -> Settings {
         reduce_from: pick(stream, &[Reduce::Window, Reduce::Flight]),
         ssthresh_bytes: if one_in(stream, 3) { 64 << 10 } else { 0 },
         initial_window: pick(stream, &[10, 10, 10, 1, 2, 4, 32]),
-        hystart: one_in(stream, 3),
+        hystart: if one_in(stream, 3) { Start::On } else { Start::Off },
         tsq: one_in(stream, 3),
         probes: !one_in(stream, 4),
         subflows: pick(stream, &[1, 1, 1, 1, 1, 2, 3]),

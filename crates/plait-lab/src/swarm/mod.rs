@@ -11,7 +11,8 @@ mod run;
 mod shrink;
 
 pub use case::{
-    Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings, Way,
+    Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings,
+    Start, Way,
 };
 pub use draw::draw;
 pub use fault::{Fault, KINDS, Kind, Share, StripFrom};

@@ -1,6 +1,6 @@
 //! Smaller cases that fail alike.
 
-use super::case::{Case, End, EndCase, Finish, PathCase, Settings};
+use super::case::{Case, End, EndCase, Finish, PathCase, Settings, Start};
 use super::run::{Violation, run_case};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -193,7 +193,7 @@ const SETTING_CHANGES: &[fn(&mut Settings)] = &[
     |it| it.reduce_from = Settings::default().reduce_from,
     |it| it.ssthresh_bytes = 0,
     |it| it.initial_window = Settings::default().initial_window,
-    |it| it.hystart = false,
+    |it| it.hystart = Start::Off,
     |it| it.tsq = false,
     |it| it.probes = true,
     |it| it.subflows = 1,

@@ -2,7 +2,7 @@
 
 use super::super::{GREATEST_COUNT, INFINITE_SSTHRESH, MSS, Refusal, span};
 use plait_base::{Span, Time};
-use plait_cc::{Books, Flow, IdleRestart, LossIntervals, Phase, Settings};
+use plait_cc::{Books, Flow, HyStart, IdleRestart, LossIntervals, Phase, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -365,7 +365,7 @@ impl Given {
             initial_window: common.initial_window,
             ssthresh: None,
             slow_start_limit: common.slow_start_limit.unwrap_or(u32::MAX),
-            hystart: false,
+            hystart: HyStart::Off,
         };
         let books = Books { cwnd, fraction, ssthresh, phase, intervals };
         Ok(Known { settings, books, srtt, alive: self.alive })

@@ -79,8 +79,8 @@ pub struct Settings {
     pub ssthresh_bytes: u64,
     /// Initial congestion window in segments.
     pub initial_window: u32,
-    /// HyStart++.
-    pub hystart: bool,
+    /// What ends slow start before a loss.
+    pub hystart: Start,
     /// TCP small queues.
     pub tsq: bool,
     /// Probes of silent paths.
@@ -227,6 +227,21 @@ pub enum Recovery {
     Rfc6937,
 }
 
+/// What ends slow start before a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// Nothing.
+    #[default]
+    Off,
+    /// HyStart++.
+    On,
+    /// HyStart as CUBIC in Linux has it from 4.0 on.
+    Linux,
+    /// And before it.
+    Linux3,
+}
+
 /// The latest time of a fault, in milliseconds.
 pub(super) const LATEST_MS: u64 = 3_600_000;
 
@@ -272,7 +287,7 @@ impl Default for Settings {
             reduce_from: Reduce::default(),
             ssthresh_bytes: 0,
             initial_window: 10,
-            hystart: false,
+            hystart: Start::Off,
             tsq: false,
             probes: true,
             subflows: 1,

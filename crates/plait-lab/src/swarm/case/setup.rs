@@ -1,10 +1,10 @@
 //! The run that a case stands for.
 
-use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Recovery, Reduce, Rto};
+use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Recovery, Reduce, Rto, Start};
 use crate::swarm::fault::Reading;
 use crate::swarm::party::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
-use plait_cc::IdleRestart;
+use plait_cc::{HyStart, IdleRestart};
 use plait_core::{
     Config, ConnectionSpec, JoinTiming, Pacing, PathConfig, Prr, ReduceFrom, RtoMode,
 };
@@ -83,7 +83,12 @@ impl Case {
             sndbuf: end.sndbuf_bytes,
             initial_window: settings.initial_window,
             ssthresh: (settings.ssthresh_bytes > 0).then_some(settings.ssthresh_bytes),
-            hystart: settings.hystart,
+            hystart: match settings.hystart {
+                Start::Off => HyStart::Off,
+                Start::On => HyStart::PlusPlus,
+                Start::Linux => HyStart::Linux,
+                Start::Linux3 => HyStart::Linux3,
+            },
             join: match settings.join {
                 Join::AfterData => JoinTiming::AfterData,
                 Join::AfterSynack => JoinTiming::AfterSynAck,

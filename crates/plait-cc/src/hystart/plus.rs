@@ -1,5 +1,6 @@
 //! HyStart++ (RFC 9406): slow start ends when the RTT grows, before the queue overflows.
 
+use super::Growth;
 use plait_base::Span;
 
 /// Bounds of the RTT increase that counts (RFC 9406 section 4.3).
@@ -14,20 +15,9 @@ const GROWTH_DIVISOR: u64 = 4;
 /// Rounds of conservative slow start before congestion avoidance.
 const ROUNDS: u32 = 5;
 
-/// What slow start does with an acknowledgement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Growth {
-    /// All of it.
-    Full,
-    /// A part of it (conservative slow start).
-    Part(u64),
-    /// Slow start is over.
-    End,
-}
-
 /// State of one slow start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HyStart {
+pub(crate) struct Plus {
     last_round: Span,
     this_round: Span,
     samples: u32,
@@ -35,9 +25,9 @@ pub(crate) struct HyStart {
     conservative: Option<(Span, u32)>,
 }
 
-impl HyStart {
-    pub(crate) const fn new() -> HyStart {
-        HyStart { last_round: Span::MAX, this_round: Span::MAX, samples: 0, conservative: None }
+impl Plus {
+    pub(crate) const fn new() -> Plus {
+        Plus { last_round: Span::MAX, this_round: Span::MAX, samples: 0, conservative: None }
     }
 
     /// Takes in an acknowledgement; `round` tells that it is the first of a round trip.
@@ -89,7 +79,7 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    fn round(hystart: &mut HyStart, millis: u64) -> Growth {
+    fn round(hystart: &mut Plus, millis: u64) -> Growth {
         let rtt = Some(Span::from_millis(millis));
         let mut last = hystart.on_ack(rtt, true);
         for _ in 1..SAMPLES {
@@ -103,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_growing_rtt_slows_the_start_and_ends_it_after_five_rounds() {
-        let mut hystart = HyStart::new();
+        let mut hystart = Plus::new();
         assert_eq!(round(&mut hystart, 40), Growth::Full);
         assert_eq!(round(&mut hystart, 44), Growth::Full);
         // 44 / 8 = 5.5 ms more than the round before.
@@ -116,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_rtt_that_comes_down_resumes_slow_start() {
-        let mut hystart = HyStart::new();
+        let mut hystart = Plus::new();
         round(&mut hystart, 40);
         assert_eq!(round(&mut hystart, 46), Growth::Part(4));
         assert_eq!(round(&mut hystart, 41), Growth::Full);
@@ -126,10 +116,10 @@ mod tests {
     #[test]
     fn the_increase_that_counts_has_bounds() {
         for (before, calm, slow) in [(24, 27, 28), (80, 89, 90), (200, 215, 216)] {
-            let mut hystart = HyStart::new();
+            let mut hystart = Plus::new();
             round(&mut hystart, before);
             assert_eq!(round(&mut hystart, calm), Growth::Full, "{before} ms, then {calm}");
-            let mut hystart = HyStart::new();
+            let mut hystart = Plus::new();
             round(&mut hystart, before);
             assert_eq!(round(&mut hystart, slow), Growth::Part(4), "{before} ms, then {slow}");
         }
@@ -140,7 +130,7 @@ mod tests {
     #[test]
     fn eight_samples_judge_a_round() {
         let rtt = |millis| Some(Span::from_millis(millis));
-        let mut hystart = HyStart::new();
+        let mut hystart = Plus::new();
         round(&mut hystart, 40);
         for sample in 1..8 {
             assert_eq!(hystart.on_ack(rtt(60), sample == 1), Growth::Full, "sample {sample}");
@@ -163,7 +153,7 @@ mod tests {
 
     #[test]
     fn few_samples_judge_nothing() {
-        let mut hystart = HyStart::new();
+        let mut hystart = Plus::new();
         round(&mut hystart, 40);
         hystart.on_ack(Some(Span::from_millis(90)), true);
         assert_eq!(hystart.on_ack(Some(Span::from_millis(90)), false), Growth::Full);
