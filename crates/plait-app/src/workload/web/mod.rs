@@ -219,6 +219,8 @@ fn load(
 
 /// Reads a file of either form, which its first member tells.
 fn file(text: &str, total: Option<u64>) -> Result<Page, String> {
+    // HAR 1.2 has readers ignore a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     #[derive(serde::Deserialize)]
     struct Either {
         #[serde(default)]

@@ -103,6 +103,15 @@ fn a_har_file_is_read() {
 }
 
 #[test]
+fn a_byte_order_mark_is_ignored() {
+    for (file, objects) in [(ARCHIVE, 2), (GRAPH, 2)] {
+        assert_eq!(page("web:p.json", &format!("\u{feff}{file}")).objects(), objects);
+    }
+    // One is a mark; more are text.
+    assert!(error(&format!("\u{feff}\u{feff}{GRAPH}")).contains("not JSON of a page: "));
+}
+
+#[test]
 fn files_that_are_no_pages_are_refused_with_the_place_and_a_remedy() {
     let starts = |file: &str, expected: &str| {
         let error = error(file);
