@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 /// The longest that one entry may take or wait.
 const LONGEST: Span = Span::from_secs(3_600);
+/// Schemes of what a browser has without a network; those of extensions (`chrome-extension`) beside.
+const LOCAL: [&str; 7] = ["about", "blob", "chrome", "data", "file", "javascript", "resource"];
 
 #[derive(Deserialize)]
 struct Archive {
@@ -82,41 +84,78 @@ struct Times {
 /// it was asked for; an entry that was asked for before anything had come follows the first's start.
 ///
 /// # Errors
-/// Where it is no such archive, or has no entries.
+/// Where it is no such archive, has no entries that came over a network, or times that cannot be.
 pub(super) fn read(text: &str) -> Result<Page, String> {
     let archive: Archive = serde_json::from_str(text).map_err(|error| {
         format!("not a HAR 1.2 file: {error}; it has `log.entries`, as browsers export them")
     })?;
-    let mut entries = archive.log.entries;
+    let recorded = archive.log.entries.len();
+    // With their numbers in the file, for errors.
+    let used = archive.log.entries.into_iter().enumerate();
+    let used = used.filter(|(_, entry)| !is_local(&entry.request.url));
+    let (numbers, entries): (Vec<usize>, Vec<Entry>) = used.unzip();
     if entries.is_empty() {
-        return Err(
-            "`log.entries` is empty; record the page again with the network panel open".to_owned()
-        );
+        let what = match recorded {
+            0 => "`log.entries` is empty",
+            _ => "`log.entries` has only URLs that use no network (`data:`, `blob:` and the like)",
+        };
+        return Err(format!("{what}; record the page again with the network panel open"));
     }
+    let times = times(&numbers, &entries)?;
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by_key(|entry| times[*entry].start);
+    graph(&entries, &order, &times)
+}
+
+/// When each entry was asked for and had come; `numbers` are theirs in the file.
+fn times(numbers: &[usize], entries: &[Entry]) -> Result<Vec<Times>, String> {
     let mut starts = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter().enumerate() {
+    for (number, entry) in numbers.iter().zip(entries) {
         let what = &entry.started_date_time;
         let start = instant(what).ok_or_else(|| {
             format!("entry {number}: startedDateTime `{}` is no ISO 8601 time, such as 2013-10-21T16:00:00.123Z",
                 crate::quantity::shortened(what))
         })?;
-        starts.push(start);
+        starts.push((start, *number));
     }
-    let first = starts.iter().min().copied().unwrap_or_default();
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by_key(|entry| starts[*entry]);
+    let (first, earliest) = starts.iter().min().copied().unwrap_or_default();
     let mut times = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter_mut().enumerate() {
-        let start = Span::from_nanos((starts[number] - first).clamp(0, i64::MAX.into()) as u64);
-        let took = Span::from_nanos((entry.time.max(0.0) * 1e6) as u64);
-        if start > LONGEST || took > LONGEST {
+    for ((start, number), entry) in starts.into_iter().zip(entries) {
+        let start = Span::from_nanos((start - first).clamp(0, i64::MAX.into()) as u64);
+        if start > LONGEST {
             return Err(format!(
-                "entry {number}: more than {LONGEST:?} after the first, or as long"
+                "entry {number}: startedDateTime is {:.0} s after that of entry {earliest}, the \
+                 earliest; keep the entries of one load, within {:.0} s",
+                start.as_secs_f64(),
+                LONGEST.as_secs_f64()
             ));
         }
+        let took = took(number, entry.time)?;
         times.push(Times { start, end: start + took });
     }
-    graph(&entries, &order, &times)
+    Ok(times)
+}
+
+/// How long an entry took, whose `time` is that many milliseconds.
+fn took(number: usize, millis: f64) -> Result<Span, String> {
+    // -1: not applicable, as in the entry's `timings`.
+    let millis = if millis == -1.0 { 0.0 } else { millis };
+    if (0.0..=LONGEST.as_millis_f64()).contains(&millis) {
+        return Ok(Span::from_nanos((millis * 1e6) as u64));
+    }
+    Err(format!(
+        "entry {number}: time is {} ms; give one from 0 to {} or -1 (not applicable), or remove \
+         the entry",
+        crate::quantity::shortened(&millis.to_string()),
+        LONGEST.as_millis_f64()
+    ))
+}
+
+/// Whether nothing of this URL ever crosses a network: browsers export those as well.
+fn is_local(url: &str) -> bool {
+    let Some((scheme, _)) = url.trim_start().split_once(':') else { return false };
+    let scheme = scheme.to_ascii_lowercase();
+    LOCAL.contains(&scheme.as_str()) || scheme.ends_with("-extension")
 }
 
 fn graph(entries: &[Entry], order: &[usize], times: &[Times]) -> Result<Page, String> {
@@ -234,6 +273,58 @@ mod tests {
         );
         assert_eq!(waits(1), [(4, After::End(ms(400)))]);
         assert!((2..5).all(|activity| waits(activity).is_empty()));
+    }
+
+    #[test]
+    fn entries_that_used_no_network_are_left_out() {
+        let read = |urls: &[&str]| {
+            let entry = |(at, url): (usize, &&str)| entry(url, &format!("{at}.000"), 10, 1000, "");
+            let entries: Vec<String> = urls.iter().enumerate().map(entry).collect();
+            read(&format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(",")))
+        };
+        let page = read(&["data:,a", "https://h/", "Blob:https://h/1", "wss://h/s", "h:8080"]);
+        let page = page.unwrap();
+        assert_eq!((page.objects(), page.bytes()), (3, 3000));
+        // What is left begins with the first of them.
+        assert_eq!(page.activities[0].then, [(1, After::End(Span::from_millis(1990)))]);
+        let local = ["data:image/png;base64,AA", "about:blank", "chrome-extension://x/y"];
+        let error = read(&local).unwrap_err();
+        assert!(error.contains("only URLs that use no network") && error.contains("record the"));
+    }
+
+    #[test]
+    fn times_that_cannot_be_are_refused_with_entry_and_field() {
+        let read = |start: &str, time: &str| {
+            let last = entry("/b", "1.000", 0, 1000, "");
+            let last = last.replace("2024-01-01T00:00:01.000Z", start).replace("\"time\":0", time);
+            // The first is left out, and counted.
+            let entries = [entry("data:,", "0.000", 0, 1, ""), entry("/", "0.000", 9, 9, ""), last];
+            read(&format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(",")))
+        };
+        let near = "2024-01-01T00:00:01Z";
+        for time in ["-1", "-1.0", "0", "3600000"] {
+            assert!(read(near, &format!("\"time\":{time}")).is_ok(), "{time}");
+        }
+        for time in ["-5", "-0.5", "3600001", "1e300"] {
+            let error = read(near, &format!("\"time\":{time}")).unwrap_err();
+            assert!(error.starts_with("entry 2: time is "), "{error}");
+            assert!(
+                error.ends_with(
+                    "ms; give one from 0 to 3600000 or -1 (not applicable), or remove the entry"
+                ),
+                "{error}"
+            );
+        }
+        for (start, late, earliest, seconds) in
+            [("2030-01-01T00:00:00Z", 2, 1, 189_388_800), ("2023-12-31T22:59:59Z", 1, 2, 3_601)]
+        {
+            assert_eq!(
+                read(start, "\"time\":0").unwrap_err(),
+                format!(
+                    "entry {late}: startedDateTime is {seconds} s after that of entry {earliest}, the earliest; keep the entries of one load, within 3600 s"
+                )
+            );
+        }
     }
 
     #[test]
