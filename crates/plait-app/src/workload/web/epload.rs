@@ -14,6 +14,7 @@ const MEAN_BYTES: u64 = 21_243;
 const LONGEST_MS: f64 = 3_600_000.0;
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `objs` and `deps`")]
 struct Graph {
     #[serde(default)]
     name: String,
@@ -23,6 +24,7 @@ struct Graph {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `id`, `download` and `comps`")]
 struct Object {
     id: String,
     download: Download,
@@ -37,17 +39,20 @@ struct Object {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `id`")]
 struct Download {
     id: String,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `id` and `time`")]
 struct Computation {
     id: String,
     time: f64,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `a1`, `a2` and `time`")]
 struct Dependency {
     a1: String,
     a2: String,

@@ -11,17 +11,20 @@ const LONGEST: Span = Span::from_secs(3_600);
 const LOCAL: [&str; 7] = ["about", "blob", "chrome", "data", "file", "javascript", "resource"];
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `log`")]
 struct Archive {
     log: Log,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `entries`")]
 struct Log {
     entries: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object with `startedDateTime`, `time`, `request` and `response`")]
 struct Entry {
     started_date_time: String,
     time: f64,
@@ -33,12 +36,14 @@ struct Entry {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `url`")]
 struct Request {
     url: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object with `bodySize` and `content`")]
 struct Response {
     /// As on the wire; -1 where nobody knows.
     #[serde(default)]
@@ -48,13 +53,14 @@ struct Response {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object with `size`")]
 struct Content {
     #[serde(default)]
     size: i64,
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`_initiator` is a URL, or an object with one as `url`")]
 enum Initiator {
     Url(String),
     Told {
@@ -333,5 +339,16 @@ mod tests {
         assert!(error.starts_with("`log.entries` is empty"), "{error}");
         let error = read(r#"{"log":{}}"#).unwrap_err();
         assert!(error.contains("missing field `entries` at line 1 column"), "{error}");
+        for (file, expected) in [
+            (r#"{"log":5}"#, "integer `5`, expected an object with `entries` at line 1 column 8"),
+            (r#"{"log":{"entries":{}}}"#, "invalid type: map, expected a sequence at line 1"),
+            (r#"{"log":{"entries":[5]}}"#, "expected an object with `startedDateTime`, `time`, "),
+        ] {
+            let error = read(file).unwrap_err();
+            assert!(error.contains(expected) && error.contains("it has `log.entries`"), "{error}");
+        }
+        let strange = entry("/", "0.000", 0, 1, r#","_initiator":5"#);
+        let error = read(&format!(r#"{{"log":{{"entries":[{strange}]}}}}"#)).unwrap_err();
+        assert!(error.contains("`_initiator` is a URL, or an object with one"), "{error}");
     }
 }

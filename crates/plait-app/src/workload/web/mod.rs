@@ -221,7 +221,8 @@ fn load(
 fn file(text: &str, total: Option<u64>) -> Result<Page, String> {
     // HAR 1.2 has readers ignore a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    #[derive(serde::Deserialize)]
+    #[derive(Default, serde::Deserialize)]
+    #[serde(expecting = "an object with `log` (HAR 1.2), or with `objs` and `deps` (Epload)")]
     struct Either {
         #[serde(default)]
         log: Option<serde::de::IgnoredAny>,
@@ -230,6 +231,8 @@ fn file(text: &str, total: Option<u64>) -> Result<Page, String> {
     }
     let either: Either = serde_json::from_str(text)
         .map_err(|error| format!("not JSON of a page: {error}; export it again"))?;
+    // A list would be taken for the members in their order.
+    let either = if text.trim_start().starts_with('[') { Either::default() } else { either };
     match (either.log, either.objs) {
         (Some(_), _) if total.is_some() => {
             Err("bytes is for Epload graphs; a HAR file has sizes".to_owned())

@@ -122,7 +122,13 @@ fn files_that_are_no_pages_are_refused_with_the_place_and_a_remedy() {
         "not JSON of a page: EOF while parsing an object at line 1 column 1; export it again",
     );
     starts("{}", "neither a HAR file (`log`) nor an Epload graph (`objs`, `deps`)");
-    starts("7", "not JSON of a page: ");
+    starts(
+        "7",
+        "not JSON of a page: invalid type: integer `7`, expected an object with `log` (HAR 1.2), \
+         or with `objs` and `deps` (Epload) at line 1 column 1; export it again",
+    );
+    starts(" [[[]]]", "neither a HAR file (`log`) nor an Epload graph");
+    starts(r#"{"objs":[7]}"#, "not an Epload graph: invalid type: integer `7`, expected an object");
     starts(r#"{"log":{"entries":[]}}"#, "`log.entries` is empty; record the page again");
     starts(r#"{"objs":[],"deps":[]}"#, "no object to fetch; a page has at least one");
     let unknown = GRAPH.replace(r#""a1": "c3""#, r#""a1": "c9""#);
