@@ -261,10 +261,17 @@ impl<'a> Manifest<'a> {
     fn time(&self, node: Node<'_, '_>, name: &str) -> Read<Option<Span>> {
         let Some(text) = node.attribute(name) else { return Ok(None) };
         match iso_8601(text.trim()) {
-            Some(time) => Ok(Some(time)),
-            None => {
+            Ok(time) => Ok(Some(time)),
+            Err(Unread::Form) => {
                 let problem = format!("{name}=\"{}\" is no duration", short(text));
                 self.wrong(node, &problem, "write it as PT22M12S")
+            }
+            Err(Unread::Calendar) => {
+                let problem = format!(
+                    "{name}=\"{}\" has years or months, whose length is not fixed",
+                    short(text)
+                );
+                self.wrong(node, &problem, "write it in days, hours, minutes and seconds: P31DT2H")
             }
         }
     }
@@ -289,25 +296,45 @@ fn in_time(ticks: u64, scale: u64) -> Span {
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// `PT1H22M12.5S`, `P1DT2H`; no years and no months, whose length is not known.
-fn iso_8601(text: &str) -> Option<Span> {
-    let (days, time) = match text.strip_prefix('P')?.split_once('T') {
-        Some((days, time)) => (days, time),
-        None => (text.strip_prefix('P')?, ""),
-    };
-    let mut nanos: u128 = match days.strip_suffix('D') {
-        Some(count) => count.parse::<u32>().ok().map(|count| u128::from(count) * 86_400)?,
-        None if days.is_empty() => 0,
-        None => return None,
-    } * 1_000_000_000;
-    let mut rest = time;
-    for (unit, seconds) in [('H', 3_600u128), ('M', 60), ('S', 1)] {
+/// Why a duration was not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unread {
+    /// It is not of the form.
+    Form,
+    /// It has years or months, whose length is not fixed.
+    Calendar,
+}
+
+/// `PT1H22M12.5S`, `P1DT2H`, `P0Y0M0DT0H1M0.000S`: a duration of XML Schema (2, 3.2.6), with days of
+/// 24 hours.
+fn iso_8601(text: &str) -> Result<Span, Unread> {
+    let text = text.strip_prefix('P').ok_or(Unread::Form)?;
+    let (date, time) = text.split_once('T').unwrap_or((text, ""));
+    let mut calendar = false;
+    let mut nanos: u128 = 0;
+    let mut rest = date;
+    for unit in ['Y', 'M', 'D'] {
         let Some((number, behind)) = rest.split_once(unit) else { continue };
-        nanos += decimal(number)? * seconds;
+        let count = decimal(number).filter(|_| !number.contains('.')).ok_or(Unread::Form)?;
+        match unit {
+            'D' => nanos += count * 86_400,
+            _ => calendar |= count > 0,
+        }
         rest = behind;
     }
-    let given = !(days.is_empty() && time.is_empty());
-    (given && rest.is_empty()).then(|| u64::try_from(nanos).ok().map(Span::from_nanos))?
+    let mut left = time;
+    for (unit, seconds) in [('H', 3_600u128), ('M', 60), ('S', 1)] {
+        let Some((number, behind)) = left.split_once(unit) else { continue };
+        nanos += decimal(number).ok_or(Unread::Form)? * seconds;
+        left = behind;
+    }
+    if date.is_empty() && time.is_empty() || !rest.is_empty() || !left.is_empty() {
+        return Err(Unread::Form);
+    }
+    if calendar {
+        return Err(Unread::Calendar);
+    }
+    u64::try_from(nanos).map(Span::from_nanos).map_err(|_| Unread::Form)
 }
 
 /// A decimal number of seconds in nanoseconds.

@@ -93,15 +93,48 @@ fn errors_name_the_place_and_what_would_help() {
 #[test]
 fn durations_are_those_of_iso_8601() {
     let ms = |text| iso_8601(text).map(|span| span.as_nanos() / 1_000_000);
-    assert_eq!(ms("PT22M12S"), Some(1_332_000));
-    assert_eq!(ms("PT0.5S"), Some(500));
-    assert_eq!(ms("P1DT1H"), Some(90_000_000));
-    assert_eq!(ms("P2D"), Some(172_800_000));
-    for text in
-        ["", "P", "PT", "22", "P1Y", "P1M", "PT1", "PTS", "PT1S2M", "PT-1S", "PT1.S", "PTxS"]
-    {
-        assert_eq!(ms(text), None, "{text}");
+    assert_eq!(ms("PT22M12S"), Ok(1_332_000));
+    assert_eq!(ms("PT0.5S"), Ok(500));
+    assert_eq!(ms("P1DT1H"), Ok(90_000_000));
+    assert_eq!(ms("P2D"), Ok(172_800_000));
+    assert_eq!(ms("P0Y0M0DT0H1M0.000S"), Ok(60_000));
+    assert_eq!(ms("P0Y1DT1S"), Ok(86_401_000));
+    assert_eq!(ms("P0M0DT2M"), Ok(120_000));
+    for text in [
+        "",
+        "P",
+        "PT",
+        "22",
+        "PT1",
+        "PTS",
+        "PT1S2M",
+        "PT-1S",
+        "PT1.S",
+        "PTxS",
+        "P1DM",
+        "PD",
+        "P1.5D",
+        "P+1D",
+        "P1M0Y",
+        "P1D0M",
+        "P1H",
+        "P1Y2",
+        "-P1D",
+        "P1W",
+        "P999999999999999999D",
+    ] {
+        assert_eq!(ms(text), Err(Unread::Form), "{text}");
     }
+    for text in ["P1Y", "P1M", "P0Y1M0DT0H1M0S", "P99999999999Y", "P01Y0M"] {
+        assert_eq!(ms(text), Err(Unread::Calendar), "{text}");
+    }
+    let clip = |length: &str| read("clip.mpd", &TEMPLATE.replace("PT22M12S", length));
+    assert_eq!(clip("P0Y0M0DT0H1M0.000S").unwrap().length(), Span::from_secs(60));
+    assert_eq!(
+        clip("P0Y1M0DT0H1M0S").unwrap_err().to_string(),
+        "clip.mpd:2:1: mediaPresentationDuration=\"P0Y1M0DT0H1M0S\" has years or months, whose length \
+         is not fixed; write it in days, hours, minutes and seconds: P31DT2H"
+    );
 }
 
 proptest! {
