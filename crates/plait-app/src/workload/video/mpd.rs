@@ -112,10 +112,17 @@ impl<'a> Manifest<'a> {
     }
 
     /// The representations of the period's video: of the first set that says that it is one, else of
-    /// the first set.
+    /// the first that does not say that it is something else.
     fn encodings(&self, period: Node<'_, '_>, length: Option<Span>) -> Read<Vec<Encoding>> {
         let sets: Vec<Node<'_, '_>> = children(period, "AdaptationSet").collect();
-        let Some(set) = sets.iter().find(|set| is_video(**set)).or(sets.first()).copied() else {
+        let video = sets.iter().find(|set| is_video(**set));
+        let Some(set) = video.or_else(|| sets.iter().find(|set| !is_other(**set))).copied() else {
+            if let Some(first) = sets.first() {
+                let problem = "no AdaptationSet of its Period is video: all say that they are \
+                               audio, text or image";
+                let remedy = "name a manifest with video (mimeType=\"video/mp4\")";
+                return self.wrong(*first, problem, remedy);
+            }
             let remedy = "add an AdaptationSet with a Representation";
             return self.wrong(period, "<Period> has no <AdaptationSet>", remedy);
         };
@@ -281,13 +288,30 @@ fn children<'a>(node: Node<'a, 'a>, name: &'static str) -> impl Iterator<Item = 
     node.children().filter(move |it| it.tag_name().name() == name)
 }
 
+/// Whether a set, its components or its representations say that they are video. Thumbnails have a
+/// width as well.
 fn is_video(set: Node<'_, '_>) -> bool {
-    let says = |node: Node<'_, '_>| {
-        node.attribute("contentType") == Some("video")
-            || node.attribute("mimeType").is_some_and(|kind| kind.starts_with("video"))
-            || node.has_attribute("width")
+    says(set, &["video"]) || !is_other(set) && descends(set).any(|it| it.has_attribute("width"))
+}
+
+/// Whether they say that they are what no picture is made of.
+fn is_other(set: Node<'_, '_>) -> bool {
+    says(set, &["audio", "text", "image"])
+}
+
+fn says(set: Node<'_, '_>, kinds: &[&str]) -> bool {
+    let is = |text: &str| {
+        let kind = text.trim().split('/').next().unwrap_or_default();
+        kinds.iter().any(|it| it.eq_ignore_ascii_case(kind))
     };
-    says(set) || set.children().any(says)
+    descends(set).any(|node| {
+        ["contentType", "mimeType"].iter().any(|name| node.attribute(*name).is_some_and(is))
+    })
+}
+
+/// A set and what is in it.
+fn descends<'a>(set: Node<'a, 'a>) -> impl Iterator<Item = Node<'a, 'a>> {
+    core::iter::once(set).chain(set.children())
 }
 
 /// `ticks` of which there are `scale` in a second.

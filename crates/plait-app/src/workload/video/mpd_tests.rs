@@ -91,6 +91,31 @@ fn errors_name_the_place_and_what_would_help() {
 }
 
 #[test]
+fn a_manifest_without_video_is_refused() {
+    let audio = TEMPLATE.replace("video/mp4", "audio/mp4");
+    assert_eq!(
+        message(&audio),
+        "clip.mpd:4:5: no AdaptationSet of its Period is video: all say that they are audio, text or \
+         image; name a manifest with video (mimeType=\"video/mp4\")"
+    );
+    let content = audio.replace("mimeType=\"audio/mp4\"", "contentType=\"audio\"");
+    assert!(message(&content).contains("no AdaptationSet of its Period is video"));
+    let inside = audio.replace(" mimeType=\"audio/mp4\"", "");
+    let inside = inside.replace("<Representation", "<Representation mimeType=\"Audio/mp4\"");
+    assert!(message(&inside).contains("no AdaptationSet of its Period is video"));
+    // What does not say what it is may be video, also behind what is none.
+    let silent = TEMPLATE.replace(" mimeType=\"video/mp4\"", "");
+    assert_eq!(read("clip.mpd", &silent), read("clip.mpd", TEMPLATE));
+    // Thumbnails have a width, and are no video.
+    let thumbnails = "<Period><AdaptationSet mimeType=\"image/jpeg\"><Representation bandwidth=\"9\" \
+                      width=\"320\"/></AdaptationSet>";
+    assert_eq!(read("a", &TEMPLATE.replace("<Period>", thumbnails)), read("a", TEMPLATE));
+    assert!(
+        message(&audio.replace("<Period>", thumbnails)).contains("no AdaptationSet of its Per")
+    );
+}
+
+#[test]
 fn durations_are_those_of_iso_8601() {
     let ms = |text| iso_8601(text).map(|span| span.as_nanos() / 1_000_000);
     assert_eq!(ms("PT22M12S"), Ok(1_332_000));
