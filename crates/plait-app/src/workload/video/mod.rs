@@ -218,21 +218,27 @@ impl Options {
     }
 }
 
-/// Reads the clip in a file: XML is a manifest, everything else a list of sizes.
+/// Reads the clip in a file: XML is a manifest, JSON a list of sizes; of what begins as neither, its
+/// name tells what it should be.
 fn from_file(name: &str, read: Files<'_>) -> Result<Clip, WorkloadError> {
     if !name.contains(['.', '/']) {
         let known = PATTERNS.iter().map(|pattern| pattern.name).chain([PAPER]);
         let nearest = nearest(name, known);
         return Err(WorkloadError::UnknownVideo { given: shortened(name), nearest });
     }
-    let text = read(name).map_err(|problem| {
+    let failed = |problem: &str| {
         let remedy = "name a DASH manifest (.mpd) or a size list (.json)";
-        WorkloadError::File(FileError::of(name, &problem.to_string(), remedy))
-    })?;
+        WorkloadError::File(FileError::of(name, problem, remedy))
+    };
+    let text = read(name).map_err(|problem| failed(&problem.to_string()))?;
     let text = text.trim_start_matches('\u{feff}');
-    let clip = match text.trim_start().starts_with('<') {
-        true => mpd::read(name, text),
-        false => sizes::read(name, text),
+    let named = name.to_ascii_lowercase().ends_with(".mpd");
+    let clip = match text.trim_start().chars().next() {
+        None => return Err(failed("the file is empty")),
+        Some('<') => mpd::read(name, text),
+        Some('{') => sizes::read(name, text),
+        _ if named => mpd::read(name, text),
+        _ => sizes::read(name, text),
     };
     clip.map_err(WorkloadError::File)
 }

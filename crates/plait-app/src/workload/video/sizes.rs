@@ -1,17 +1,36 @@
 //! A clip from a list of sizes: the JSON that players' simulators read (Sabre, dash.js).
 
-use super::clip::{Clip, Unfit};
+use super::clip::{Clip, MOST_BYTES, Unfit};
 use super::source::FileError;
+use crate::quantity::shortened;
 use plait_base::{Rate, Span};
 use serde::Deserialize;
 
 /// `{"segment_duration_ms": 3000, "bitrates_kbps": [230, 331], "segment_sizes_bits": [[..], [..]]}`:
 /// a row of `segment_sizes_bits` for each chunk, in it a number for each bit rate.
 #[derive(Deserialize, Debug)]
+#[serde(expecting = "an object")]
 struct List {
     segment_duration_ms: f64,
     bitrates_kbps: Vec<f64>,
     segment_sizes_bits: Vec<Vec<f64>>,
+}
+
+impl List {
+    /// Bytes of a chunk in the encoding `rung`.
+    fn size(&self, chunk: usize, rung: usize) -> Result<u64, String> {
+        let (row, rates) = (&self.segment_sizes_bits[chunk], self.bitrates_kbps.len());
+        let Some(bits) = row.get(rung).filter(|_| row.len() == rates) else {
+            let sizes = row.len();
+            return Err(format!(
+                "segment_sizes_bits[{chunk}] has {sizes} sizes for {rates} bit rates"
+            ));
+        };
+        whole((bits / 8.0).ceil()).filter(|bytes| *bytes <= MOST_BYTES).ok_or_else(|| {
+            let bits = shortened(&bits.to_string());
+            format!("segment_sizes_bits[{chunk}][{rung}] is {bits} bits; 1 to 2^43 are possible")
+        })
+    }
 }
 
 const FORM: &str = "an object with segment_duration_ms, bitrates_kbps and segment_sizes_bits";
@@ -39,19 +58,11 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
         let Some(rate) = whole(kbps * 1e3).map(Rate::from_bps) else {
             return wrong(&format!("bitrates_kbps[{rung}] is no rate above zero"));
         };
-        let mut sizes = Vec::with_capacity(list.segment_sizes_bits.len());
-        for (chunk, row) in list.segment_sizes_bits.iter().enumerate() {
-            match row.get(rung).filter(|_| row.len() == list.bitrates_kbps.len()) {
-                Some(bits) => sizes.push(whole((bits / 8.0).ceil()).unwrap_or(0)),
-                None => {
-                    return wrong(&format!(
-                        "segment_sizes_bits[{chunk}] has {} sizes for {} bit rates",
-                        row.len(),
-                        list.bitrates_kbps.len()
-                    ));
-                }
-            }
-        }
+        let sizes = (0..list.segment_sizes_bits.len()).map(|chunk| list.size(chunk, rung));
+        let sizes = match sizes.collect::<Result<Vec<u64>, String>>() {
+            Ok(sizes) => sizes,
+            Err(problem) => return wrong(&problem),
+        };
         encodings.push((rate, sizes));
     }
     let lasts = vec![lasts; list.segment_sizes_bits.len()];
@@ -93,7 +104,20 @@ mod tests {
         assert!(message(&short).starts_with(
             "a.json: segment_sizes_bits[1] has 1 sizes for 2 bit rates; give each chunk"
         ));
-        assert!(message(&GOOD.replace("290000", "0")).contains("a chunk of 0 bytes"));
+        for size in ["0", "-1", "1000000000000000000000000000000", "8796093022209"] {
+            assert_eq!(
+                message(&GOOD.replace("290000", size)),
+                format!(
+                    "a.json: segment_sizes_bits[1][1] is {} bits; 1 to 2^43 are possible; give \
+                     each chunk one size above zero for each bit rate",
+                    size.parse::<f64>().unwrap()
+                )
+            );
+        }
+        assert!(read("a.json", &GOOD.replace("290000", "8796093022208")).is_ok());
+        assert!(
+            message("5").starts_with("a.json:1:1: invalid type: integer `5`, expected an object;")
+        );
         assert!(message(&GOOD.replace("3000,", "-1,")).contains("segment_duration_ms is no time"));
         assert!(
             message(&GOOD.replace("[400, 100]", "[]")).contains("2 sizes for 0")

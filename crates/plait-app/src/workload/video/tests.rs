@@ -166,6 +166,28 @@ fn errors_name_what_is_possible() {
 }
 
 #[test]
+fn what_is_neither_manifest_nor_list_is_refused_as_what_its_name_says() {
+    let message = |name: &str, text: &str| {
+        let read = |_: &str| Ok(text.to_owned());
+        let error = Workload::parse_with(&format!("video:{name}"), &read).unwrap_err();
+        error.to_string()
+    };
+    for (name, text) in [("a.mpd", ""), ("a.json", " \n"), ("a.mpd", "\u{feff}")] {
+        assert_eq!(
+            message(name, text),
+            format!(
+                "{name}: the file is empty; name a DASH manifest (.mpd) or a size list (.json)"
+            )
+        );
+    }
+    assert!(message("a.MPD", "Not Found").starts_with("a.MPD:1:1: no XML: "));
+    assert!(message("a.json", "Not Found").contains("; a size list is an object"));
+    // What is told by its first character is that, whatever it is called.
+    assert!(message("a.json", "<a/>").contains("not <MPD>"));
+    assert!(message("a.mpd", "{}").contains("; a size list is an object"));
+}
+
+#[test]
 fn a_broken_connection_ends_both_ends() {
     for text in ["video:paper", "video:netflix-ipad", "maps:90s"] {
         for at in [1, 25, 35, 45, 5_000] {
