@@ -384,6 +384,55 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:37:18: claim[2].holds: `completion_ms`: no measure of the workload `bulk:20kB`",
             "goodput_mbps",
         ),
+        // What is neither true nor false.
+        (
+            "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]",
+            "lrf.completion_ms[size=20kB]",
+            "small.toml:29:10: claim[1].holds: `lrf.completion_ms[size=20kB]`: a number is neither",
+            "for n>10",
+        ),
+        (
+            "lrf.completion_ms > 0 and",
+            "lrf.completion_ms and",
+            "small.toml:24:53: claim[0].holds: `lrf.completion_ms and",
+            "a relation is expected",
+        ),
+        (
+            "count(lrf.completion_ms.runs[size=20kB] > 0)",
+            "count(lrf.completion_ms.runs[size=20kB])",
+            "small.toml:24:85: claim[0].holds: `lrf.completion_ms.runs",
+            "a relation is expected",
+        ),
+        (
+            "max(tcp.completion_ms[size=20kB])",
+            "quantile(tcp.completion_ms[size=20kB], 250%)",
+            "small.toml:35:49: claim[2].holds: `250%)",
+            "from 0% to 100%",
+        ),
+        (
+            "[size=20kB] >= lrf.completion_ms[size=100kB]",
+            "[size=20kB, size=100kB] >= 1",
+            "small.toml:29:39: claim[1].holds: `size=100kB] >= 1`: the axis is there twice",
+            "",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"time\"\nmeasure = \"goodput_mbps\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:22:11: picture[0].measure: `goodput_mbps`: unknown measure over the time",
+            "gap_seg",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"box\"\nmeasure = \"completion_ms\"\nx = \"size\"\npool = [\"rtt\", \"size\"]\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:24:16: picture[0].pool",
+            "once",
+        ),
+        (
+            "rtt = [\"40ms\", \"80ms\"]\n",
+            "rtt = [\"40ms\", \"80ms\"]\n[sweep.more]\ndesign = 30\nseed = 1\nloss = \"0%..1%\"\n[[picture]]\nkind = \"box\"\nmeasure = \"completion_ms\"\nx = \"size\"\n",
+            "small.toml:21:1: picture[0]: `60`: 24 panels at most, one for each point of rtt, more",
+            "pool = [AXIS",
+        ),
     ];
     for (from, to, start, near) in cases {
         let text = SMALL.replacen(from, to, 1);
@@ -400,6 +449,24 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         let experiment = Experiment::from_toml("small.toml", &text).unwrap();
         let error = Plan::of(&experiment, false).unwrap_err().to_string();
         assert!(error.starts_with(part), "{to}: {error}");
+    }
+}
+
+/// What is divided by nothing has no value, so that no relation holds of it.
+#[test]
+fn a_quotient_by_nothing_makes_no_relation_hold() {
+    for (holds, standing) in [
+        ("lrf.completion_ms / tcp.completion_ms[rtt=40ms] > 0", Standing::Holds),
+        ("lrf.completion_ms / (lrf.completion_ms - lrf.completion_ms) > 0", Standing::Fails),
+        ("lrf.completion_ms / 0 > 0", Standing::Fails),
+    ] {
+        let statement = "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]";
+        let plan = plan(&SMALL.replacen(statement, holds, 1));
+        let progress =
+            Progress { told: &|_, _, _| (), cancelled: &AtomicBool::new(false), jobs: None };
+        let results = run(vec![plan], &Simulator, &Store::in_memory("1"), &progress).unwrap();
+        let judged = judge(&results[0], &Misses::default());
+        assert_eq!(judged[1].standing, standing, "{holds}");
     }
 }
 

@@ -244,6 +244,8 @@ impl<C: Cells> Evaluator<'_, C> {
                     '+' => a + b,
                     '-' => a - b,
                     '*' => a * b,
+                    // What is divided by nothing has no value, and no relation holds of it.
+                    _ if b == 0.0 => f64::NAN,
                     _ => a / b,
                 };
                 let (left, right) = (self.value(left, bound), self.value(right, bound));

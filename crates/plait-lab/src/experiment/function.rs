@@ -61,6 +61,16 @@ impl Function {
         FUNCTIONS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
     }
 
+    /// Whether it comes to 1 or 0.
+    pub(super) const fn judges(self) -> bool {
+        matches!(self, Function::Increasing | Function::Decreasing)
+    }
+
+    /// Whether it counts where its first argument is true.
+    pub(super) const fn counts(self) -> bool {
+        matches!(self, Function::Count | Function::Share | Function::First)
+    }
+
     fn bounds(self) -> (usize, usize) {
         FUNCTIONS.iter().find(|entry| entry.1 == self).map_or((1, 1), |entry| (entry.2, entry.3))
     }

@@ -126,7 +126,9 @@ pub struct Claim {
 }
 
 /// The kinds of pictures.
-pub const PICTURES: &[&str] = &["line", "bars", "box", "cdf", "heat"];
+pub const PICTURES: &[&str] = &["line", "bars", "box", "cdf", "heat", "time"];
+/// Most panels of a picture.
+pub const PANELS: usize = 24;
 
 /// How an experiment is drawn.
 #[derive(Clone, PartialEq, Debug)]
@@ -135,7 +137,7 @@ pub struct Picture {
     pub kind: String,
     /// What it shows, in a line.
     pub title: String,
-    /// The measure: `goodput_mbps`, `path_share.wifi`.
+    /// The measure: `goodput_mbps`, `path_share.wifi`; in a time line, without the part of the time.
     pub measure: String,
     /// The rows, in order.
     pub rows: Vec<usize>,
@@ -143,6 +145,8 @@ pub struct Picture {
     pub x: Option<usize>,
     /// The axis from bottom to top of a heat map.
     pub y: Option<usize>,
+    /// The points of the axes whose runs are taken together; one that is empty where there are none.
+    pub pool: Vec<Vec<(usize, usize)>>,
     /// The points of the other axes, each a panel of its own.
     pub panels: Vec<Vec<(usize, usize)>>,
     /// Logarithmic axes: `x`, `y`.

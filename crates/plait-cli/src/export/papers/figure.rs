@@ -5,8 +5,6 @@ use plait_app::aggregation_benefit;
 use plait_lab::experiment::{Picture, Results, figure};
 use plait_lab::stats::percentile;
 
-/// Most panels of a picture.
-const PANELS: usize = 24;
 /// Colours that series take in turn.
 const COLOURS: usize = 8;
 
@@ -25,7 +23,7 @@ pub(crate) fn draw(results: &Results) -> Vec<Drawn> {
     let experiment = &results.plan.experiment;
     let mut drawn = Vec::new();
     for (number, picture) in experiment.pictures.iter().enumerate() {
-        for (panel, fixed) in picture.panels.iter().take(PANELS).enumerate() {
+        for (panel, fixed) in picture.panels.iter().enumerate() {
             let place: Vec<String> = fixed
                 .iter()
                 .map(|(axis, point)| {
@@ -48,6 +46,7 @@ pub(crate) fn draw(results: &Results) -> Vec<Drawn> {
                 "bars" => view.bars(),
                 "box" => view.boxes(),
                 "cdf" => view.distribution(),
+                "time" => view.over_time(),
                 _ => {
                     drawn.extend(view.heats(&name));
                     continue;
@@ -76,29 +75,44 @@ struct Table {
 impl View<'_> {
     /// The runs of a row at a point of the horizontal axis; `None` where it is not run there.
     fn runs(&self, row: usize, x: Option<usize>, y: Option<usize>) -> Option<Vec<f64>> {
-        let runs = self.measured(row, x, y)?;
+        let places = self.places(x, y);
+        let of = |at| self.at_place(row, at, &self.picture.measure);
+        let all: Vec<Vec<f64>> = places.iter().filter_map(|at| of(at)).collect();
+        (!all.is_empty()).then(|| all.concat())
+    }
+
+    /// The places whose runs are taken together.
+    fn places(&self, x: Option<usize>, y: Option<usize>) -> Vec<Vec<usize>> {
+        let drawn = [(self.picture.x, x), (self.picture.y, y)];
+        let drawn = drawn.into_iter().filter_map(|(axis, point)| Some((axis?, point?)));
+        let mut at = vec![0; self.results.plan.experiment.axes.len()];
+        for (axis, point) in self.fixed.iter().copied().chain(drawn) {
+            at[axis] = point;
+        }
+        let pooled = self.picture.pool.iter().map(|pool| {
+            let mut at = at.clone();
+            for (axis, point) in pool {
+                at[*axis] = *point;
+            }
+            at
+        });
+        pooled.collect()
+    }
+
+    fn at_place(&self, row: usize, at: &[usize], measure: &str) -> Option<Vec<f64>> {
+        let runs = self.measured(row, at, measure)?;
         if self.picture.benefit.is_empty() {
             return Some(runs);
         }
-        let alone = |row: &usize| Some(spread(&self.measured(*row, x, y)?)?[1]);
+        let alone = |row: &usize| Some(spread(&self.measured(*row, at, measure)?)?[1]);
         let alone: Option<Vec<f64>> = self.picture.benefit.iter().map(alone).collect();
         let alone = alone?;
         runs.into_iter().map(|goodput| aggregation_benefit(goodput, &alone)).collect()
     }
 
-    fn measured(&self, row: usize, x: Option<usize>, y: Option<usize>) -> Option<Vec<f64>> {
-        let experiment = &self.results.plan.experiment;
-        let mut at = vec![0; experiment.axes.len()];
-        for (axis, point) in self.fixed {
-            at[*axis] = *point;
-        }
-        for (axis, point) in [(self.picture.x, x), (self.picture.y, y)] {
-            if let (Some(axis), Some(point)) = (axis, point) {
-                at[axis] = point;
-            }
-        }
-        let cell = self.results.plan.position(row, &at)?;
-        self.results.values(cell, &self.picture.measure)
+    fn measured(&self, row: usize, at: &[usize], measure: &str) -> Option<Vec<f64>> {
+        let cell = self.results.plan.position(row, at)?;
+        self.results.values(cell, measure)
     }
 
     fn words(&self, axis: Option<usize>) -> Vec<String> {
@@ -176,6 +190,48 @@ impl View<'_> {
                 plot.dot(colour, *place, middle, &format!("{name}, {word}: {}", figure(middle)));
             }
             plot.line(colour, &points);
+        }
+        Some(plot.finish())
+    }
+
+    /// Medians of the runs over the time of a run, in seconds.
+    fn over_time(&self) -> Option<String> {
+        let experiment = &self.results.plan.experiment;
+        let measures = self.results.measures();
+        let part = |name: &str| -> Option<u64> {
+            let rest = name.strip_prefix(&self.picture.measure)?.strip_prefix('.')?;
+            rest.strip_suffix('s')?.parse().ok()
+        };
+        let mut seconds: Vec<u64> = measures.iter().filter_map(|name| part(name)).collect();
+        seconds.sort_unstable();
+        let places = self.places(None, None);
+        let median = |row: usize, second: u64| {
+            let measure = format!("{}.{second}s", self.picture.measure);
+            let of = |at: &Vec<usize>| self.at_place(row, at, &measure);
+            let runs: Vec<Vec<f64>> = places.iter().filter_map(of).collect();
+            Some((second as f64, spread(&runs.concat())?[1]))
+        };
+        let rows: Vec<(&str, Vec<(f64, f64)>)> = self
+            .picture
+            .rows
+            .iter()
+            .map(|row| {
+                let points = seconds.iter().filter_map(|second| median(*row, *second));
+                (experiment.rows[*row].name.as_str(), points.collect())
+            })
+            .filter(|(_, points): &(&str, Vec<(f64, f64)>)| !points.is_empty())
+            .collect();
+        let all = || rows.iter().flat_map(|(_, points)| points);
+        all().next()?;
+        let x = Scale::over(all().map(|point| point.0), false, false);
+        let y = Scale::over(all().map(|point| point.1), self.picture.log.1, true);
+        let names = rows.iter().enumerate();
+        let series: Vec<(usize, &str)> =
+            names.map(|(at, (name, _))| (at % COLOURS, *name)).collect();
+        let mut plot = Plot::new(self.title, (x, y), &series, self.unit(), Side::Numbers);
+        plot.horizontal("s");
+        for (row, (_, points)) in rows.iter().enumerate() {
+            plot.line(row % COLOURS, points);
         }
         Some(plot.finish())
     }

@@ -40,7 +40,7 @@ pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "on
 pub(in crate::experiment) const CLAIM_KEYS: &[&str] = &["id", "kind", "core", "says", "holds"];
 /// Keys of a picture.
 pub(in crate::experiment) const PICTURE_KEYS: &[&str] =
-    &["kind", "title", "measure", "rows", "x", "y", "log", "against", "benefit"];
+    &["kind", "title", "measure", "rows", "x", "y", "pool", "log", "against", "benefit"];
 /// Settings of a scenario that an experiment says in another way.
 pub(in crate::experiment) const NOT_OURS: &[&str] = &["vary", "expect", "jobs"];
 /// Most points of an axis.

@@ -1,8 +1,9 @@
 //! Pictures.
 
 use super::super::axis::Axis;
+use super::super::extra::OF_TIMES;
 use super::super::names::Names;
-use super::super::{PICTURES, Picture};
+use super::super::{PANELS, PICTURES, Picture};
 use super::{Entry, PICTURE_KEYS, Reader, Result};
 use crate::error::{Fault, Place, ScenarioError};
 use toml::Spanned;
@@ -22,6 +23,7 @@ impl Reader<'_> {
             rows: Vec::new(),
             x: None,
             y: None,
+            pool: Vec::new(),
             panels: Vec::new(),
             log: (false, false),
             against: None,
@@ -30,6 +32,7 @@ impl Reader<'_> {
         let rows = self.experiment.row_names();
         let axes = &self.experiment.axes;
         let names = Names { rows: &rows, axes, paths: &self.experiment.paths };
+        let (mut measure, mut pooled) = (String::new(), Vec::new());
         let mut measured = self.source.place(&whole.span(), field);
         for (key, value) in entries {
             let field = format!("{field}.{}", key.get_ref());
@@ -42,10 +45,10 @@ impl Reader<'_> {
             let some_rows = |reader: &Self| -> Result<Vec<usize>> {
                 reader.placed(value, &field)?.iter().map(|(text, place)| row(text, place)).collect()
             };
-            let axis = |text: &str| {
+            let axis = |text: &str, place: &Place| {
                 names.axis(text).ok_or_else(|| {
                     let known = axes.iter().map(|axis| axis.name.as_str());
-                    ScenarioError::unknown(&place, "axis", text, known)
+                    ScenarioError::unknown(place, "axis", text, known)
                 })
             };
             match key.get_ref().as_ref() {
@@ -59,16 +62,18 @@ impl Reader<'_> {
                 }
                 "title" => picture.title = self.prose(value, &field)?,
                 "measure" => {
-                    let text = self.text(value, &field)?;
-                    let parts: Vec<&str> = text.split('.').collect();
-                    let (first, more) = parts.split_first().map_or(("", &[][..]), |(a, b)| (a, b));
-                    picture.measure = names.measure(first, more, &place)?.0;
+                    measure = self.text(value, &field)?;
                     measured = place;
                 }
                 "rows" => picture.rows = some_rows(self)?,
                 "benefit" => picture.benefit = some_rows(self)?,
-                "x" => picture.x = Some(axis(&self.text(value, &field)?)?),
-                "y" => picture.y = Some(axis(&self.text(value, &field)?)?),
+                "x" => picture.x = Some(axis(&self.text(value, &field)?, &place)?),
+                "y" => picture.y = Some(axis(&self.text(value, &field)?, &place)?),
+                "pool" => {
+                    for (text, place) in self.placed(value, &field)? {
+                        pooled.push((axis(&text, &place)?, place));
+                    }
+                }
                 "against" => picture.against = Some(row(&self.text(value, &field)?, &place)?),
                 "log" => {
                     for (text, place) in self.placed(value, &field)? {
@@ -93,11 +98,19 @@ impl Reader<'_> {
                 }
             }
         }
-        if picture.kind.is_empty() || picture.measure.is_empty() {
+        if picture.kind.is_empty() || measure.is_empty() {
             let place = self.source.place(&whole.span(), field);
             let problem = "a picture has a kind and a measure";
             return Err(ScenarioError::new(&place, Fault::Missing, "", problem));
         }
+        picture.measure = match picture.kind.as_str() {
+            "time" => over_time(&measure, &measured)?,
+            _ => {
+                let parts: Vec<&str> = measure.split('.').collect();
+                let (first, more) = parts.split_first().map_or(("", &[][..]), |(a, b)| (a, b));
+                names.measure(first, more, &measured)?.0
+            }
+        };
         let wanted = match picture.kind.as_str() {
             "line" if picture.x.is_none() => "x",
             "heat" if picture.x.is_none() || picture.y.is_none() => "x and y",
@@ -119,23 +132,52 @@ impl Reader<'_> {
         if picture.rows.is_empty() {
             picture.rows = (0..rows.len()).collect();
         }
-        picture.panels = panels(axes, &[picture.x, picture.y]);
+        let mut drawn: Vec<usize> = picture.x.into_iter().chain(picture.y).collect();
+        for (axis, place) in &pooled {
+            if drawn.contains(axis) {
+                let problem = "an axis is drawn, or its runs are taken together, once";
+                return Err(ScenarioError::new(place, Fault::Conflict, &axes[*axis].name, problem));
+            }
+            drawn.push(*axis);
+        }
+        let is_pooled = |axis: usize| pooled.iter().any(|(it, _)| *it == axis);
+        picture.pool = places(axes, &is_pooled);
+        picture.panels = places(axes, &|axis| !drawn.contains(&axis));
+        if picture.panels.len() > PANELS {
+            let place = self.source.place(&whole.span(), field);
+            let (count, rest) = (picture.panels.len(), (0..axes.len()));
+            let rest: Vec<&str> =
+                rest.filter(|it| !drawn.contains(it)).map(|it| axes[it].name.as_str()).collect();
+            let problem =
+                format!("{PANELS} panels at most, one for each point of {}", rest.join(", "));
+            return Err(ScenarioError::new(&place, Fault::Conflict, &count.to_string(), &problem)
+                .allow("x = AXIS draws an axis, pool = [AXIS, ...] takes its runs together"));
+        }
         self.experiment.pictures.push(picture);
         self.places.pictures.push(measured);
         Ok(())
     }
 }
 
-/// The points of the axes that are not drawn: each combination is a panel.
-fn panels(axes: &[Axis], drawn: &[Option<usize>]) -> Vec<Vec<(usize, usize)>> {
-    let mut panels = vec![Vec::new()];
-    for (axis, known) in axes.iter().enumerate().filter(|(axis, _)| !drawn.contains(&Some(*axis))) {
-        let more = |panel: &Vec<(usize, usize)>| -> Vec<Vec<(usize, usize)>> {
+/// The measure of a time line.
+fn over_time(measure: &str, place: &Place) -> Result<String> {
+    if OF_TIMES.iter().any(|known| known.0 == measure) {
+        return Ok(measure.to_owned());
+    }
+    let known = OF_TIMES.iter().map(|known| known.0);
+    Err(ScenarioError::unknown(place, "measure over the time", measure, known))
+}
+
+/// Each combination of the points of some axes; one without any where there are none.
+fn places(axes: &[Axis], these: &dyn Fn(usize) -> bool) -> Vec<Vec<(usize, usize)>> {
+    let mut places = vec![Vec::new()];
+    for (axis, known) in axes.iter().enumerate().filter(|(axis, _)| these(*axis)) {
+        let more = |place: &Vec<(usize, usize)>| -> Vec<Vec<(usize, usize)>> {
             (0..known.points.len())
-                .map(|point| panel.iter().copied().chain([(axis, point)]).collect())
+                .map(|point| place.iter().copied().chain([(axis, point)]).collect())
                 .collect()
         };
-        panels = panels.iter().flat_map(more).collect();
+        places = places.iter().flat_map(more).collect();
     }
-    panels
+    places
 }

@@ -1,7 +1,7 @@
 //! Statements about the cells of an experiment, as a claim makes them.
 //!
 //! ```text
-//! statement = [ "for" choice { "," choice } ":" ] expression
+//! statement = [ "for" choice { "," choice } ":" ] expression        which is true or not
 //! expression = relation { "and" relation }
 //! relation  = sum { ("<" | "<=" | ">" | ">=" | "==" | "!=") sum }       50 <= x <= 56 is two
 //! sum       = product { ("+" | "-") product }             a minus has blanks around it
@@ -11,7 +11,8 @@
 //! value     = ROW "." MEASURE [ "." PATH ] [ "." STATISTIC ] [ "[" choice { "," choice } "]" ]
 //! choice    = AXIS | AXIS ("=" POINT { "|" POINT } | ("<" | "<=" | ">" | ">=" | "!=") POINT)
 //! ```
-//! An axis that a value does not name stands for all of its points, and a relation must hold at
+//! What is true or not is a relation, `increasing(...)` or `decreasing(...)`; `count`, `share` and `first`
+//! take one. An axis that a value does not name stands for all of its points, and a relation must hold at
 //! each. `for` takes the points one at a time; `for row=a|b:` puts each row in the place of `row`.
 
 mod read;
@@ -39,7 +40,8 @@ pub(in crate::experiment) enum Each {
     Row(Vec<usize>),
 }
 
-/// Expressions and the relations between neighbours; without one it is true where it is not zero.
+/// Expressions and the relations between neighbours; without one it is true or not by itself, as
+/// `increasing(...)`.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::experiment) struct Relations {
     pub(in crate::experiment) sides: Vec<(String, Expression)>,
@@ -114,7 +116,30 @@ impl Statement {
     }
 }
 
+impl Relations {
+    fn is_true_or_not(&self) -> bool {
+        !self.signs.is_empty() || self.sides.iter().all(|(_, side)| side.is_true_or_not())
+    }
+}
+
 impl Expression {
+    /// Whether it comes to 1 or 0.
+    fn is_true_or_not(&self) -> bool {
+        match self {
+            Expression::Truth(_) => true,
+            Expression::Call(function, _) => function.judges(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is a number from 0 to 1.
+    fn is_share(&self) -> bool {
+        match self {
+            Expression::Literal(array) => array.data.iter().all(|it| (0.0..=1.0).contains(it)),
+            _ => false,
+        }
+    }
+
     fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
         match self {
             Expression::Literal(_) | Expression::Points(..) => false,

@@ -37,7 +37,7 @@ impl Statement {
             }
             reader.expect(":")?;
         }
-        let all = reader.all()?;
+        let all = reader.all(true)?;
         if !reader.rest.is_empty() {
             return Err(reader.refuse("a relation, `and` or the end is expected before this"));
         }
@@ -200,12 +200,27 @@ impl<'a> Reader<'a> {
         Ok(at)
     }
 
-    fn all(&mut self) -> Result<Vec<Relations>> {
+    /// Relations with `and` between them. Where it is `judged`, or there are several, each must be
+    /// true or not, which a number is not.
+    fn all(&mut self, judged: bool) -> Result<Vec<Relations>> {
+        let mut starts = vec![self.rest];
         let mut list = vec![self.relations()?];
         while self.take_word("and") {
+            starts.push(self.rest);
             list.push(self.relations()?);
         }
+        if judged || list.len() > 1 {
+            let number = list.iter().position(|it| !it.is_true_or_not());
+            if let Some(at) = number {
+                return Err(self.no_relation(starts[at]));
+            }
+        }
         Ok(list)
+    }
+
+    fn no_relation(&self, start: &'a str) -> ScenarioError {
+        let problem = "a number is neither true nor false: a relation is expected";
+        Reader { rest: start, ..*self }.refuse(problem)
     }
 
     fn relations(&mut self) -> Result<Relations> {
@@ -275,7 +290,7 @@ impl<'a> Reader<'a> {
 
     /// An expression; with relations it is 1 or 0.
     fn truth(&mut self) -> Result<Expression> {
-        let mut all = self.all()?;
+        let mut all = self.all(false)?;
         match all.as_mut_slice() {
             [only] if only.signs.is_empty() => Ok(only.sides.swap_remove(0).1),
             _ => Ok(Expression::Truth(all)),
@@ -319,9 +334,19 @@ impl<'a> Reader<'a> {
             let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(["at"]);
             return Err(self.unknown("function", name, names));
         };
+        let start = self.rest;
         let mut arguments = vec![self.truth()?];
+        if function.counts() && !arguments[0].is_true_or_not() {
+            return Err(self.no_relation(start));
+        }
         while self.take(",") {
-            arguments.push(self.truth()?);
+            let start = self.rest;
+            let argument = self.truth()?;
+            if function == Function::Quantile && !argument.is_share() {
+                let problem = "which quantile is a share, from 0% to 100%";
+                return Err(Reader { rest: start, ..*self }.refuse(problem));
+            }
+            arguments.push(argument);
         }
         self.expect(")")?;
         if !function.takes(arguments.len()) {
@@ -373,7 +398,13 @@ impl<'a> Reader<'a> {
         let mut chosen = Vec::new();
         if self.take("[") {
             loop {
-                chosen.push(self.choice()?);
+                let start = self.rest;
+                let choice = self.choice()?;
+                if chosen.iter().any(|(axis, _)| *axis == choice.0) {
+                    let problem = "the axis is there twice: write its points with `|` between";
+                    return Err(Reader { rest: start, ..*self }.refuse(problem));
+                }
+                chosen.push(choice);
                 if !self.take(",") {
                     break;
                 }

@@ -11,7 +11,14 @@ const LETTER: f64 = 6.0;
 /// runs that differ.
 fn imagined(experiment: &Experiment) -> Results {
     let plan = Plan::of(experiment, false).unwrap_or_else(|error| panic!("{error}"));
-    let measures: Vec<String> = experiment.pictures.iter().map(|it| it.measure.clone()).collect();
+    let measures: Vec<String> = experiment
+        .pictures
+        .iter()
+        .flat_map(|it| match it.kind.as_str() {
+            "time" => (0..60).map(|second| format!("{}.{second}s", it.measure)).collect(),
+            _ => vec![it.measure.clone()],
+        })
+        .collect();
     let record = |cell: usize, run: usize| {
         let value = |at: usize| {
             let size = [1e-4, 0.03, 1.0, 2_000.0, 3e6][(cell + at) % 5];
@@ -105,18 +112,23 @@ fn every_kind_is_legible_at_its_worst() {
         ("line", "x = \"word\""),
         ("bars", "x = \"word\"\nlog = \"y\""),
         ("bars", "x = \"size\""),
-        ("bars", ""),
+        ("bars", "pool = [\"size\"]"),
         ("box", "x = \"word\""),
-        ("box", ""),
+        ("box", "pool = [\"size\", \"word\"]"),
         ("cdf", "x = \"size\"\nlog = \"x\""),
-        ("cdf", ""),
+        ("cdf", "pool = [\"size\"]"),
+        ("time", "pool = [\"size\"]"),
+        ("time", "pool = [\"size\", \"word\"]\nlog = \"y\""),
         ("heat", "x = \"size\"\ny = \"word\""),
         ("heat", "x = \"word\"\ny = \"size\"\nagainst = \"ecf\""),
     ];
     let pictures: String = kinds
         .iter()
         .map(|(kind, more)| {
-            let measure = "measure = \"path_share.wifi-of-the-neighbour\"";
+            let measure = match *kind {
+                "time" => "measure = \"gap_max_seg\"",
+                _ => "measure = \"path_share.wifi-of-the-neighbour\"",
+            };
             format!("[[picture]]\nkind = \"{kind}\"\ntitle = \"<{kind}>\"\n{measure}\n{more}\n")
         })
         .collect();

@@ -38,3 +38,48 @@ benefit = ["one", "other"]
     let svg = &drawn[0].svg;
     assert!(svg.contains("both, : 0.5<") && svg.contains("aggregation benefit"), "{svg}");
 }
+
+/// One box of the runs at all networks, and a line that goes on from second to second.
+#[test]
+fn runs_are_taken_together_over_an_axis_and_followed_over_time() {
+    let text = r#"
+title = "Two paths"
+workload = "bulk:3s"
+runs = 2
+[[path]]
+name = "a"
+rtt = "{net.rtt}"
+rate = "20mbit"
+[[path]]
+name = "b"
+rtt = "20ms"
+rate = "8mbit"
+[sweep.net]
+design = 30
+seed = 1
+rtt = "10ms..20ms"
+[row]
+both = { scheduler = "stms-a" }
+[[picture]]
+kind = "box"
+measure = "goodput_mbps"
+pool = ["net"]
+[[picture]]
+kind = "time"
+measure = "gap_seg"
+pool = ["net"]
+"#;
+    let plan = Plan::of(&Experiment::from_toml("two.toml", text).unwrap(), false).unwrap();
+    let run = |cell: usize| {
+        let cell = cell as f64;
+        let values = [("goodput_mbps", cell), ("gap_seg.0s", cell), ("gap_seg.2s", 100.0 + cell)];
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Some(RunRecord { failure: None, values })
+    };
+    let runs = (0..30).map(|cell| vec![run(cell), run(cell)]).collect();
+    let drawn = draw(&Results { runs, plan });
+    assert_eq!(drawn.len(), 2);
+    assert!(drawn[0].svg.contains("both, : median 14.5<"), "{}", drawn[0].svg);
+    let lines = drawn[1].svg.matches("<polyline").count() + drawn[1].svg.matches("<path").count();
+    assert!(lines == 1 && drawn[1].svg.contains("gap_seg"), "{lines} {}", drawn[1].svg);
+}
