@@ -121,7 +121,7 @@ mod tests {
 
         /// An acknowledgement `after` milliseconds, with an RTT in milliseconds.
         fn ack(&mut self, after: u64, rtt: u64, round: bool, segments: u64) -> Growth {
-            self.now = self.now + Span::from_millis(after);
+            self.now += Span::from_millis(after);
             let rtt = Span::from_millis(rtt);
             let ack = Ack {
                 now: self.now,
@@ -211,7 +211,7 @@ mod tests {
         flow.train.on_timeout(flow.now);
         flow.train.on_avoidance(flow.now);
         assert_eq!(flow.round(30, 2, 20), None);
-        flow.now = flow.now + SETTLING;
+        flow.now += SETTLING;
         assert_eq!(flow.round(30, 2, 20), Some(6));
         flow.train.on_timeout(flow.now);
         flow.train.on_avoidance(flow.now);
