@@ -433,6 +433,43 @@ fn mistakes_have_line_column_and_the_nearest_name() {
             "small.toml:21:1: picture[0]: `60`: 24 panels at most, one for each point of rtt, more",
             "pool = [AXIS",
         ),
+        // A core claim would not be judged with `--quick`, and nobody would be told.
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[quick]\nsweep = { size = [\"100kB\"] }\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:32:1: claim[2]: `x-u3`: a core claim looks at tcp at size=20kB, where `[quick]`",
+            "size with the point 20kB in the sweep of [quick], or a claim without `core`",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[quick]\nsweep = { rtt = [\"80ms\"] }\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:32:1: claim[2]: `x-u3`: a core claim looks at tcp, which `[quick]` does not run",
+            "points of tcp",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[quick]\nsweep = { rtt = [\"80ms\"] }\n[[claim]]\nid = \"x-h0\"\nkind = \"soft\"\ncore = true\n\
+             says = \"s\"\nholds = \"count(tcp.completion_ms.runs > 0) > 0\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:22:1: claim[0]: `x-h0`: a core claim looks at tcp, which",
+            "points of tcp",
+        ),
+        // Names that no statement can name.
+        ("lrf = {", "\"a b\" = {", "small.toml:19:1: row.a b: `a b`: not a name of a row", "`-`"),
+        ("lrf = {", "\"a.b\" = {", "small.toml:19:1: row.a.b: `a.b`: not a name of a row", "`_`"),
+        (
+            "lrf = {",
+            "for = {",
+            "small.toml:19:1: row.for: `for`: not a name of a row",
+            "not row, for",
+        ),
+        ("lrf = {", "\"\" = {", "small.toml:19:1: row.: not a name of a row", "letters"),
+        (
+            "lrf = {",
+            "3g = {",
+            "small.toml:19:1: row.3g: `3g`: not a name of a row",
+            "a letter, then",
+        ),
+        ("lrf = {", "lrf- = {", "small.toml:19:1: row.lrf-: `lrf-`: not a name of a row", "inside"),
     ];
     for (from, to, start, near) in cases {
         let text = SMALL.replacen(from, to, 1);

@@ -1,23 +1,23 @@
 //! What is wrong with an experiment although each of its parts can be read.
 
 use super::given;
-use super::plan::not_run;
-use super::{Claim, Experiment, RowSubject};
+use super::plan::{measures_of, not_run};
+use super::{Claim, Experiment, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::Given;
 
-/// Where the axes, the claims and what pictures show stand, in their order.
+/// Where the axes and what pictures show stand, in their order.
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) axes: Vec<Place>,
-    pub(super) claims: Vec<Place>,
     /// Of the measures of the pictures.
     pub(super) pictures: Vec<Place>,
 }
 
 /// # Errors
 /// An axis that changes nothing; a claim that is made twice, looks at no cell, or at one that is
-/// not run or does not have the measure; a picture of a measure that no cell has.
+/// not run (of the core ones also: not with `--quick`) or does not have the measure; a picture of a
+/// measure that no cell has.
 pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), ScenarioError> {
     for (axis, place) in experiment.axes.iter().zip(&places.axes) {
         if !changes(experiment, &axis.name) {
@@ -28,18 +28,22 @@ pub(super) fn check(experiment: &Experiment, places: &Places) -> Result<(), Scen
             );
         }
     }
-    for (at, (claim, place)) in experiment.claims.iter().zip(&places.claims).enumerate() {
+    for (at, claim) in experiment.claims.iter().enumerate() {
         if experiment.claims[..at].iter().any(|other| other.id == claim.id) {
+            let place = &claim.place;
             return Err(ScenarioError::new(place, Fault::Conflict, &claim.id, "given twice"));
         }
-        looks(experiment, claim, place)?;
+        looks(experiment, claim)?;
         given::claim(experiment, claim)?;
     }
     for (picture, place) in experiment.pictures.iter().zip(&places.pictures) {
         given::picture(experiment, picture, place)?;
     }
     let quick = experiment.quickened();
-    quick.claims.iter().try_for_each(|claim| given::claim(&quick, claim))?;
+    for claim in &quick.claims {
+        looks_quickly(experiment, &quick, claim)?;
+        given::claim(&quick, claim)?;
+    }
     Ok(())
 }
 
@@ -66,7 +70,8 @@ fn changes(experiment: &Experiment, axis: &str) -> bool {
     settings.chain(rows).chain(subjects).any(names)
 }
 
-fn looks(experiment: &Experiment, claim: &Claim, place: &Place) -> Result<(), ScenarioError> {
+fn looks(experiment: &Experiment, claim: &Claim) -> Result<(), ScenarioError> {
+    let place = &claim.place;
     if !claim.holds.names(&|_| true) {
         let problem = "the statement looks at no run";
         return Err(ScenarioError::new(place, Fault::Invalid, &claim.id, problem)
@@ -74,8 +79,7 @@ fn looks(experiment: &Experiment, claim: &Claim, place: &Place) -> Result<(), Sc
     }
     let Some((row, at)) = not_run(experiment, claim) else { return Ok(()) };
     let row = &experiment.rows[row];
-    let outside = row.only.iter().find(|(axis, points)| !points.contains(&at[**axis]));
-    let (problem, remedy) = match outside {
+    let (problem, remedy) = match outside(row, &at) {
         Some((axis, points)) => {
             let axis_of = &experiment.axes[*axis];
             let text = |point: &usize| axis_of.points[*point].text.as_str();
@@ -89,4 +93,41 @@ fn looks(experiment: &Experiment, claim: &Claim, place: &Place) -> Result<(), Sc
         None => (format!("it looks at what {} does not run", row.name), String::new()),
     };
     Err(ScenarioError::new(place, Fault::Invalid, &claim.id, &problem).allow(&remedy))
+}
+
+/// The first axis along which a row is not run at these points, and where it is.
+fn outside<'a>(row: &'a Row, at: &[usize]) -> Option<(&'a usize, &'a Vec<usize>)> {
+    row.only.iter().find(|(axis, points)| !points.contains(&at[**axis]))
+}
+
+/// A core claim has its cells in a quick run too: otherwise `--quick` would pass it over.
+fn looks_quickly(
+    experiment: &Experiment,
+    quick: &Experiment,
+    claim: &Claim,
+) -> Result<(), ScenarioError> {
+    let refuse = |problem: &str, remedy: &str| {
+        let remedy = format!("{remedy}, or a claim without `core`");
+        Err(ScenarioError::new(&claim.place, Fault::Invalid, &claim.id, problem).allow(&remedy))
+    };
+    // First a row that has no cell left: nothing can be made of it.
+    let rows = measures_of(experiment, claim).into_iter().map(|(row, ..)| &quick.rows[row]);
+    if let Some(row) =
+        rows.filter(|row| row.only.values().any(Vec::is_empty)).min_by_key(|it| &it.name)
+    {
+        let problem = format!("a core claim looks at {}, which `[quick]` does not run", row.name);
+        return refuse(&problem, &format!("points of {} in the sweep of [quick]", row.name));
+    }
+    if let Some((row, at)) = not_run(quick, claim) {
+        let row = &quick.rows[row];
+        let Some((axis, _)) = outside(row, &at) else { return Ok(()) };
+        let axis_of = &experiment.axes[*axis];
+        let (name, point) = (&axis_of.name, &axis_of.points[at[*axis]].text);
+        let problem = format!(
+            "a core claim looks at {} at {name}={point}, where `[quick]` does not run it",
+            row.name
+        );
+        return refuse(&problem, &format!("{name} with the point {point} in the sweep of [quick]"));
+    }
+    Ok(())
 }

@@ -34,6 +34,7 @@ pub use statement::Statement;
 pub use store::{Store, fingerprint};
 pub use verdict::{Judged, Standing, figure, judge};
 
+use crate::error::Place;
 use crate::scenario::{Draft, Given};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -123,6 +124,8 @@ pub struct Claim {
     pub says: String,
     /// The statement that is judged.
     pub holds: Statement,
+    /// Where it stands.
+    pub place: Place,
 }
 
 /// The kinds of pictures.

@@ -62,9 +62,9 @@ impl Reader<'_> {
             core,
             says,
             holds: holds.ok_or_else(|| missing("holds"))?,
+            place: place.clone(),
         };
         self.experiment.claims.push(claim);
-        self.places.claims.push(place);
         Ok(())
     }
 }

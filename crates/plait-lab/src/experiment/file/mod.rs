@@ -43,6 +43,8 @@ pub(in crate::experiment) const PICTURE_KEYS: &[&str] =
     &["kind", "title", "measure", "rows", "x", "y", "pool", "log", "against", "benefit"];
 /// Settings of a scenario that an experiment says in another way.
 pub(in crate::experiment) const NOT_OURS: &[&str] = &["vary", "expect", "jobs"];
+/// Words of a statement, which are no names of rows or axes.
+const RESERVED: &[&str] = &["row", "for", "and", "at"];
 /// Most points of an axis.
 const MOST_POINTS: usize = 1_000;
 

@@ -1,12 +1,21 @@
 //! Rows, the settings in which they differ, and what a quick run makes do with.
 
 use super::super::{Row, RowSubject};
-use super::{NOT_OURS, ROW_KEYS, Reader, Result};
+use super::{NOT_OURS, RESERVED, ROW_KEYS, Reader, Result};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::{Given, SETTINGS};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
+
+/// Whether a statement can name a row so.
+fn names_a_row(name: &str) -> bool {
+    let part = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let number = name.starts_with(|c: char| c.is_ascii_digit());
+    !number && name.split('-').all(part) && !RESERVED.contains(&name)
+}
 
 impl Reader<'_> {
     pub(super) fn row(
@@ -17,6 +26,12 @@ impl Reader<'_> {
     ) -> Result<()> {
         let name = key.get_ref().to_string();
         let place = self.source.place(&key.span(), field);
+        if !names_a_row(&name) {
+            return Err(ScenarioError::new(&place, Fault::Invalid, &name, "not a name of a row")
+                .allow(
+                    "a letter, then letters, digits, `_` and `-` inside; not row, for, and, at",
+                ));
+        }
         let mut row = Row {
             name: name.clone(),
             subject: RowSubject::Single(String::new()),

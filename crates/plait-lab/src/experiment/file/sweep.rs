@@ -1,7 +1,7 @@
 //! The axes of a sweep, and points of them.
 
 use super::super::axis::{Axis, Point};
-use super::{MOST_POINTS, Reader, Result};
+use super::{MOST_POINTS, RESERVED, Reader, Result};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::Given;
 use crate::scenario::file::in_order;
@@ -22,7 +22,7 @@ impl Reader<'_> {
         let word = |text: &str| {
             !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         };
-        if !word(name) || ["row", "for", "and", "at"].contains(&name) {
+        if !word(name) || RESERVED.contains(&name) {
             return Err(ScenarioError::new(&place, Fault::Invalid, name, "not a name of an axis")
                 .allow("letters, digits and `_`; not row, for, and, at"));
         }
