@@ -59,9 +59,57 @@ fn the_list_of_misses_stays_true() {
     fs::write(root.join("misses.toml"), missing).unwrap();
     let document = json(&line, 1);
     assert_eq!(document["tally"]["holds again"], 1);
-    fs::write(root.join("misses.toml"), "[ton-h8]\nwy = \"x\"\n").unwrap();
-    let errors = String::from_utf8(plait(&line).stderr).unwrap();
-    assert!(errors.contains("misses.toml:2:1: unknown field `wy`"), "{errors}");
+    let refused = |list: &str, parts: [&str; 2]| {
+        fs::write(root.join("misses.toml"), list).unwrap();
+        let output = plait(&line);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{list}\n{errors}");
+        assert!(parts.iter().all(|part| errors.contains(part)), "{list}\n{errors}");
+    };
+    refused(
+        "[ton-h8]\nwy = \"x\"\n",
+        ["misses.toml:2:1: ton-h8.wy: `wy`: unknown key", "did you mean `why`?"],
+    );
+    // A claim that nothing judges there would stand in it for ever.
+    refused(
+        "\n[ton-h88]\nwhy = \"x\"\n",
+        ["misses.toml:2:2: `ton-h88`: unknown claim", "did you mean `ton-h8`?"],
+    );
+    refused(
+        "[ton-u1]\nwhy = \"x\"\n",
+        ["misses.toml:1:2: `ton-u1`: no experiment there judges this claim: the test", "allowed: "],
+    );
+    // Where a part is made, the rest of the list stays as it is.
+    fs::write(root.join("misses.toml"), missing).unwrap();
+    json(&[&line[..], &["imc/u"]].concat(), 0);
+}
+
+/// A paper that the program does not know, and what a directory of experiments may not have.
+#[test]
+fn a_directory_has_papers_of_its_own() {
+    let root = some("own-paper", &["imc/imc-u"]);
+    let own = root.join("my/my-1.toml");
+    fs::create_dir(root.join("my")).unwrap();
+    let text = fs::read_to_string(root.join("imc/imc-u.toml")).unwrap();
+    fs::write(&own, text.replace("id = \"imc-", "id = \"my-")).unwrap();
+    let path = root.to_str().unwrap();
+    let line = ["reproduce", "--no-cache", "--json", "--experiments", path];
+    for what in ["my", "my/1"] {
+        let document = json(&[&line[..], &[what]].concat(), 0);
+        assert_eq!(document["experiments"][0]["id"], "my-1", "{what}");
+    }
+    let refused = |what: &str, parts: &[&str]| {
+        let output = plait(&[&line[..], &[what]].concat());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{what}\n{errors}");
+        assert!(parts.iter().all(|part| errors.contains(part)), "{what}\n{errors}");
+    };
+    refused("mi", &["unknown paper `mi`", "stms my"]);
+    // An entry of misses.toml would mean both claims.
+    fs::write(&own, &text).unwrap();
+    refused("my", &["my/my-1.toml:", "`imc-u1`: given twice, also at ", "imc/imc-u.toml:"]);
+    fs::rename(&own, root.join("my-1.toml")).unwrap();
+    refused("imc", &["my-1.toml`: it is in no paper's directory", "own-paper/my/my-1.toml"]);
 }
 
 /// Ctrl-C keeps what was run, and the same command makes the rest.
@@ -196,6 +244,7 @@ fn a_claim_that_fails_is_exit_code_one() {
 fn what_is_not_there_is_refused_with_what_is() {
     for (words, parts) in [
         (vec!["reproduce", "tonn"], ["unknown paper `tonn`", "did you mean `ton`?"]),
+        (vec!["reproduce", "ton-fig8"], ["unknown paper `ton-fig8`", "did you mean `ton/fig8`?"]),
         (vec!["reproduce", "ton/fig88"], ["unknown figure `fig88`", "did you mean `fig8`?"]),
         (vec!["experiment", "run", "ton-fig88"], ["unknown experiment", "`ton-fig8`"]),
         (vec!["experiment", "check", "none.toml"], ["none.toml", "no such file"]),

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output::TableFormat;
 use crate::render::reproduction as render;
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Proven, Unrun, experiments};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
@@ -22,7 +23,8 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A paper (ton, imc, csws, ecf, stms) or a figure of it: ton/fig8 [default: all]
+    /// A paper (ton, imc, csws, ecf, stms, or one of --experiments) or a figure of it: ton/fig8
+    /// [default: all]
     #[arg(value_name = "PAPER[/FIGURE]")]
     what: Option<String>,
     /// Only the core claims, on the points that they need
@@ -51,10 +53,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let all = experiments(args.experiments.as_deref()).map_err(|error| refused(&error))?;
+    let tests = Proven::embedded().map_err(|error| refused(&error))?;
+    let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)
+        .map_err(|error| refused(&error))?;
     let chosen = args.choose(all)?;
     let planned = plans(&chosen, args.quick)?;
-    let misses = Misses::beside(args.experiments.as_deref()).map_err(|error| refused(&error))?;
-    let tests = Proven::embedded().map_err(|error| refused(&error))?;
     let wanted = |id: &str| {
         let (paper, figure) = args.parts();
         figure.is_none() && paper.is_none_or(|paper| id.split('-').next() == Some(paper))
@@ -96,8 +99,20 @@ impl Args {
         let unknown = |what: &str, given: &str, names: Vec<&str>| {
             Failure::Usage(crate::failure::unknown(what, given, names.into_iter()))
         };
-        if !PAPERS.iter().any(|known| known.0 == paper) {
-            return Err(unknown("paper", paper, PAPERS.iter().map(|known| known.0).collect()));
+        let mut papers: Vec<&str> = PAPERS.iter().map(|known| known.0).collect();
+        papers.extend(all.iter().map(Experiment::paper));
+        let mut seen = BTreeSet::new();
+        papers.retain(|paper| seen.insert(*paper));
+        if !papers.contains(&paper) {
+            // `ton-fig8`, as the files are called.
+            let file = all.iter().find(|it| it.id == paper).and_then(|it| it.id.split_once('-'));
+            return Err(match file {
+                Some((of, figure)) => Failure::Usage(format!(
+                    "unknown paper `{paper}`; did you mean `{of}/{figure}`?\n  allowed: {}",
+                    papers.join(" ")
+                )),
+                None => unknown("paper", paper, papers),
+            });
         }
         let of: Vec<Experiment> = all.into_iter().filter(|it| it.paper() == paper).collect();
         let Some(figure) = figure else { return Ok(of) };

@@ -9,13 +9,8 @@ use std::path::{Path, PathBuf};
 /// The files of `experiments/`: `ton/ton-fig8.toml` and what is in it.
 pub const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
-const MISSES: &str = include_str!("../../../../experiments/misses.toml");
 const PROVEN: &str = include_str!("../../../../experiments/proven.toml");
 const UNRUN: &str = include_str!("../../../../experiments/unrun.toml");
-
-/// Claims that are known not to hold, and why.
-#[derive(Clone, PartialEq, Default, Debug)]
-pub struct Misses(pub BTreeMap<String, String>);
 
 /// Exact claims that tests of this repository prove.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -49,43 +44,6 @@ pub struct ProvenClaim {
     pub test: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Miss {
-    why: String,
-}
-
-impl Misses {
-    /// Those of the project.
-    ///
-    /// # Errors
-    /// Where the file is not of its form.
-    pub fn embedded() -> Result<Misses, ScenarioError> {
-        Misses::from_toml("experiments/misses.toml", MISSES)
-    }
-
-    /// Those beside the experiments of a directory, in `DIR/misses.toml`; without a directory or such
-    /// a file those of the project.
-    ///
-    /// # Errors
-    /// Where the file cannot be read or is not of its form.
-    pub fn beside(directory: Option<&Path>) -> Result<Misses, ScenarioError> {
-        let own = directory.map(|it| it.join("misses.toml")).filter(|it| it.exists());
-        let Some(file) = own else { return Misses::embedded() };
-        let text = std::fs::read_to_string(&file).map_err(|error| refusal(&file, &error))?;
-        Misses::from_toml(&file.display().to_string(), &text)
-    }
-
-    /// Reads `[CLAIM] why = "..."` tables.
-    ///
-    /// # Errors
-    /// Where it is no TOML, or has other keys.
-    pub fn from_toml(name: &str, text: &str) -> Result<Misses, ScenarioError> {
-        let list: BTreeMap<String, Miss> = read(name, text)?;
-        Ok(Misses(list.into_iter().map(|(id, miss)| (id, flowing(&miss.why))).collect()))
-    }
-}
-
 impl Proven {
     /// Those of the project.
     ///
@@ -104,11 +62,6 @@ impl Unrun {
     pub fn embedded() -> Result<Unrun, ScenarioError> {
         Ok(Unrun(read("experiments/unrun.toml", UNRUN)?))
     }
-}
-
-/// Text of several lines as one.
-fn flowing(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn read<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, ScenarioError> {
@@ -130,7 +83,8 @@ fn read<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, Scenari
 /// or those of the files `DIR/*/*.toml`.
 ///
 /// # Errors
-/// Where a file cannot be read or taken.
+/// Where a file cannot be read or taken; in a directory also where two files have a claim of the same
+/// name, or one is in no paper's directory.
 pub fn experiments(directory: Option<&Path>) -> Result<Vec<Experiment>, ScenarioError> {
     let mut list = Vec::new();
     match directory {
@@ -145,6 +99,7 @@ pub fn experiments(directory: Option<&Path>) -> Result<Vec<Experiment>, Scenario
                     std::fs::read_to_string(&file).map_err(|error| refusal(&file, &error))?;
                 list.push(Experiment::from_toml(&file.display().to_string(), &text)?);
             }
+            judged_once(&list)?;
         }
     }
     list.sort_by_cached_key(|experiment| {
@@ -154,10 +109,27 @@ pub fn experiments(directory: Option<&Path>) -> Result<Vec<Experiment>, Scenario
     Ok(list)
 }
 
-fn refusal(path: &Path, error: &std::io::Error) -> ScenarioError {
+pub(super) fn refusal(path: &Path, error: &std::io::Error) -> ScenarioError {
     let place = Place::Argument("--experiments".to_owned());
     ScenarioError::new(&place, Fault::Unreadable, &path.display().to_string(), &unreadable(error))
 }
+
+/// # Errors
+/// Two claims of one name: an entry of the list of misses would mean both.
+fn judged_once(list: &[Experiment]) -> Result<(), ScenarioError> {
+    let mut known: BTreeMap<&str, &Place> = BTreeMap::new();
+    for claim in list.iter().flat_map(|it| &it.claims) {
+        if let Some(other) = known.insert(&claim.id, &claim.place) {
+            let problem = format!("given twice, also at {other}");
+            return Err(ScenarioError::new(&claim.place, Fault::Conflict, &claim.id, &problem)
+                .allow("names of their own for the claims of all files there"));
+        }
+    }
+    Ok(())
+}
+
+/// The lists that stand beside the papers' directories.
+const LISTS: &[&str] = &["misses.toml", "proven.toml", "unrun.toml"];
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     let entries = |path: &Path| -> Result<Vec<PathBuf>, ScenarioError> {
@@ -166,9 +138,23 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
         list.sort();
         Ok(list)
     };
+    let toml = |path: &PathBuf| path.extension().is_some_and(|it| it == "toml");
+    let list = |path: &PathBuf| LISTS.iter().any(|name| path.ends_with(name));
+    let (papers, files): (Vec<PathBuf>, Vec<PathBuf>) =
+        entries(directory)?.into_iter().partition(|path| path.is_dir());
+    if let Some(astray) = files.iter().find(|path| toml(path) && !list(path)) {
+        let place = Place::Argument("--experiments".to_owned());
+        let (given, problem) = (astray.display().to_string(), "it is in no paper's directory");
+        let name = astray.file_name().unwrap_or_default().to_string_lossy();
+        let paper = name.trim_end_matches(".toml").split('-').next().unwrap_or_default();
+        let allowed = match directory.ends_with(paper) {
+            true => format!("the directory in which {} is", directory.display()),
+            false => directory.join(paper).join(&*name).display().to_string(),
+        };
+        return Err(ScenarioError::new(&place, Fault::Invalid, &given, problem).allow(&allowed));
+    }
     let mut found = Vec::new();
-    for paper in entries(directory)?.into_iter().filter(|path| path.is_dir()) {
-        let toml = |path: &PathBuf| path.extension().is_some_and(|it| it == "toml");
+    for paper in papers {
         found.extend(entries(&paper)?.into_iter().filter(toml));
     }
     if found.is_empty() {
@@ -205,12 +191,5 @@ mod tests {
         let mut names = ["ton-fig10", "ton-fig8", "ton-u"];
         names.sort_by_key(|name| natural(name));
         assert_eq!(names, ["ton-fig8", "ton-fig10", "ton-u"]);
-    }
-
-    #[test]
-    fn a_wrong_miss_has_its_line() {
-        let error =
-            Misses::from_toml("m.toml", "[a]\nwhy = \"x\"\n[b]\nwhat = \"y\"\n").unwrap_err();
-        assert!(error.to_string().starts_with("m.toml:4:1: unknown field `what`"), "{error}");
     }
 }

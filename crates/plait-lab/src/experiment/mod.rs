@@ -14,6 +14,7 @@ mod extra;
 mod file;
 mod function;
 mod given;
+mod misses;
 mod names;
 mod plan;
 mod results;
@@ -24,8 +25,9 @@ mod store;
 mod verdict;
 
 pub use axis::{Axis, Point};
-pub use embedded::{EMBEDDED, Misses, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
+pub use embedded::{EMBEDDED, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use eval::Shown;
+pub use misses::{Miss, Misses};
 pub use plan::{Plan, Planned};
 pub use results::{Results, RunRecord};
 pub use run::{Progress, run};

@@ -1,8 +1,8 @@
 //! What becomes of claims.
 
 use super::Claim;
-use super::embedded::Misses;
 use super::eval::{Cells, Evaluator, Shown};
+use super::misses::Misses;
 use super::names::Names;
 use super::results::Results;
 use super::statement::Value;
@@ -154,7 +154,7 @@ pub fn judge(results: &Results, misses: &Misses) -> Vec<Judged> {
             (true, None) => Standing::Holds,
             (true, Some(_)) => Standing::HoldsAgain,
             (false, None) => Standing::Fails,
-            (false, Some(why)) => Standing::Miss(why.clone()),
+            (false, Some(miss)) => Standing::Miss(miss.why.clone()),
         };
         let intervals = if many { intervals(results, names, claim, &shown) } else { Vec::new() };
         Judged {

@@ -1,0 +1,157 @@
+//! The list of misses: claims that are known not to hold, and why.
+
+use super::embedded::refusal;
+use super::{Experiment, Proven};
+use crate::error::{Fault, Place, ScenarioError};
+use crate::scenario::file::{Source, in_order};
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::DeValue;
+
+const MISSES: &str = include_str!("../../../../experiments/misses.toml");
+/// What an entry looks like, for error messages.
+const FORM: &str = "[ton-h8], and below it why = \"what keeps it from holding\"";
+
+/// Claims that are known not to hold, and why.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Misses(pub BTreeMap<String, Miss>);
+
+/// A claim that is known not to hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Miss {
+    /// Why not.
+    pub why: String,
+    /// Where that stands.
+    pub place: Place,
+}
+
+impl Misses {
+    /// Those of the project.
+    ///
+    /// # Errors
+    /// Where the file is not of its form.
+    pub fn embedded() -> Result<Misses, ScenarioError> {
+        Misses::from_toml("experiments/misses.toml", MISSES)
+    }
+
+    /// Those beside the experiments of a directory, in `DIR/misses.toml`; without a directory or such
+    /// a file those of the project, of which the directory may have a part.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is not of its form, or lists what none of `experiments`, all
+    /// of those in the directory, judges.
+    pub fn beside(
+        directory: Option<&Path>,
+        experiments: &[Experiment],
+        proven: &Proven,
+    ) -> Result<Misses, ScenarioError> {
+        let own = directory.map(|it| it.join("misses.toml")).filter(|it| it.exists());
+        let Some(file) = own else { return Misses::embedded() };
+        let text = std::fs::read_to_string(&file).map_err(|error| refusal(&file, &error))?;
+        let misses = Misses::from_toml(&file.display().to_string(), &text)?;
+        misses.check(experiments, proven)?;
+        Ok(misses)
+    }
+
+    /// Reads `[CLAIM] why = "..."` tables.
+    ///
+    /// # Errors
+    /// Where it is no TOML, has other keys, or gives no reason.
+    pub fn from_toml(name: &str, text: &str) -> Result<Misses, ScenarioError> {
+        let source = Source { name, text };
+        let document = source.parse().map_err(|error| error.allow(FORM))?;
+        let mut list = BTreeMap::new();
+        for (key, value) in in_order(document.get_ref()) {
+            let id = key.get_ref().to_string();
+            let place = source.place(&key.span(), "");
+            let why = why(&source, &id, &place, value)?;
+            list.insert(id, Miss { why, place });
+        }
+        Ok(Misses(list))
+    }
+
+    /// # Errors
+    /// The first entry that is no claim of these experiments: it could never hold again.
+    fn check(&self, experiments: &[Experiment], proven: &Proven) -> Result<(), ScenarioError> {
+        let claims = || experiments.iter().flat_map(|it| &it.claims).map(|it| it.id.as_str());
+        let stale = self.0.iter().filter(|(id, _)| !claims().any(|known| known == *id));
+        let line = |place: &Place| match place {
+            Place::File { line, .. } => *line,
+            Place::Argument(_) => 0,
+        };
+        let Some((id, miss)) = stale.min_by_key(|(_, miss)| line(&miss.place)) else {
+            return Ok(());
+        };
+        let mut error = ScenarioError::unknown(&miss.place, "claim", id, claims());
+        if let Some(test) = proven.0.get(id) {
+            error.problem = format!(
+                "no experiment there judges this claim: the test {} of {} proves it",
+                test.test, test.file
+            );
+            error.nearest = None;
+        }
+        Err(error.allow("a claim that an experiment there judges, or no such entry"))
+    }
+}
+
+/// The reason of an entry, in one line.
+fn why(
+    source: &Source<'_>,
+    id: &str,
+    place: &Place,
+    entry: &Spanned<DeValue<'_>>,
+) -> Result<String, ScenarioError> {
+    let DeValue::Table(table) = entry.get_ref() else {
+        return Err(source.mistyped(entry, id, FORM));
+    };
+    let mut why = None;
+    for (key, value) in in_order(table) {
+        let field = format!("{id}.{}", key.get_ref());
+        if key.get_ref() != "why" {
+            let place = source.place(&key.span(), &field);
+            let error = ScenarioError::unknown(&place, "key of a miss", key.get_ref(), ["why"]);
+            return Err(error.allow(FORM));
+        }
+        let DeValue::String(text) = value.get_ref() else {
+            return Err(source.mistyped(value, &field, FORM));
+        };
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() {
+            let place = source.place(&value.span(), &field);
+            let problem = "a miss has a reason, and this one is empty";
+            return Err(ScenarioError::new(&place, Fault::Missing, "", problem).allow(FORM));
+        }
+        why = Some(text);
+    }
+    why.ok_or_else(|| {
+        ScenarioError::new(place, Fault::Missing, id, "the miss has no `why`").allow(FORM)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_miss_has_its_place_and_what_an_entry_looks_like() {
+        for (text, start) in [
+            ("[a]\nwhy = \"x\"\n[b]\nwhat = \"y\"\n", "m.toml:4:1: b.what: `what`: unknown key"),
+            ("ton-h8 = \"abc\"\n", "m.toml:1:10: ton-h8: this string does not fit"),
+            ("[a]\nwhy = 5\n", "m.toml:2:7: a.why: this integer does not fit"),
+            ("[a]\nwhy = \" \\n\"\n", "m.toml:2:7: a.why: a miss has a reason"),
+            ("\n[a]\n", "m.toml:2:2: `a`: the miss has no `why`"),
+            ("[a\n", "m.toml:1:"),
+        ] {
+            let error = Misses::from_toml("m.toml", text).unwrap_err().to_string();
+            assert!(error.starts_with(start), "{text}: {error}");
+            assert!(error.contains("allowed: [ton-h8], and below it why ="), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_projects_list_is_one_of_claims_that_its_experiments_judge() {
+        let (all, proven) = (crate::experiment::experiments(None).unwrap(), Proven::embedded());
+        Misses::embedded().unwrap().check(&all, &proven.unwrap()).unwrap();
+    }
+}
