@@ -379,11 +379,11 @@ impl Congestion {
     /// What HyStart makes of an acknowledgement in slow start; where it says that it is over, the
     /// threshold is set.
     fn judge_start(&mut self, ack: &Ack) -> Growth {
-        let (is_slow_start, first) = (self.in_slow_start(), self.ssthresh.is_none());
-        let segments = self.cwnd / self.sizes.segment();
-        let Some(hystart) = self.hystart.as_mut().filter(|_| is_slow_start) else {
+        if self.hystart.is_none() || !self.in_slow_start() {
             return Growth::Full;
-        };
+        }
+        let (segments, first) = (self.cwnd / self.sizes.segment(), self.ssthresh.is_none());
+        let Some(hystart) = &mut self.hystart else { return Growth::Full };
         let growth = hystart.on_ack(ack, segments, first);
         if growth == Growth::End {
             self.ssthresh = Slim::some(self.cwnd);

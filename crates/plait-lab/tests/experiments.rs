@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 use plait_lab::experiment::{
-    Experiment, Kind, Misses, Plan, Progress, Proven, Standing, Store, Unrun, experiments,
+    Experiment, Kind, Misses, Plan, Progress, Proven, Results, Standing, Store, Unrun, experiments,
     file_schema, judge, run,
 };
 use plait_lab::{Simulator, World};
@@ -205,29 +205,34 @@ fn plan(text: &str) -> Plan {
     Plan::of(&experiment, false).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What comes out where all of it is run.
+fn outcome(plan: Plan) -> Results {
+    let progress = Progress { told: &|_, _, _| (), cancelled: &AtomicBool::new(false), jobs: None };
+    run(vec![plan], &Simulator, &Store::in_memory("1"), &progress).unwrap().remove(0)
+}
+
 #[test]
 fn claims_are_judged_over_cells() {
     let plan = plan(SMALL);
     // tcp at one rtt and two sizes; lrf at four points.
     assert_eq!((plan.cells.len(), plan.runs()), (6, 24));
-    let progress = Progress { told: &|_, _, _| (), cancelled: &AtomicBool::new(false), jobs: None };
-    let results = run(vec![plan], &Simulator, &Store::in_memory("1"), &progress).unwrap();
+    let results = outcome(plan);
     let misses = Misses::from_toml("m", "[x-h1]\nwhy = \"because\"\n").unwrap();
-    let judged = judge(&results[0], &misses);
+    let judged = judge(&results, &misses);
     let standings: Vec<&Standing> = judged.iter().map(|it| &it.standing).collect();
     assert_eq!(standings, [&Standing::HoldsAgain, &Standing::Fails, &Standing::Holds]);
     assert!(judged[0].gates() && judged[1].gates() && !judged[2].gates());
     let misses = Misses::from_toml("m", "[x-h2]\nwhy = \"because\"\n").unwrap();
-    let judged = judge(&results[0], &misses);
+    let judged = judge(&results, &misses);
     assert_eq!(judged[1].standing, Standing::Miss("because".to_owned()));
     assert!(!judged[1].gates());
     // A quick run makes what its claims look at.
-    let quick = Plan::of(&results[0].plan.experiment.quickened(), true).unwrap();
+    let quick = Plan::of(&results.plan.experiment.quickened(), true).unwrap();
     assert_eq!(quick.cells.len(), 1);
-    let csv = results[0].csv();
+    let csv = results.csv();
     assert_eq!(csv.lines().count(), 25);
     assert!(csv.starts_with("experiment,row,size,rtt,run,seed,failure,"), "{csv}");
-    assert_eq!(results[0].json_lines().lines().count(), 24);
+    assert_eq!(results.json_lines().lines().count(), 24);
 }
 
 /// Runs of the simulator, counted; cancelled after some.
@@ -417,6 +422,18 @@ fn mistakes_have_line_column_and_the_nearest_name() {
         ),
         (
             "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"time\"\nmeasure = \"gap_seg\"\nx = \"rtt\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:20:1: picture[0]: a picture of the kind time has neither x nor y",
+            "pool = [AXIS",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
+            "[[picture]]\nkind = \"box\"\nmeasure = \"completion_ms\"\ny = \"rtt\"\n[[claim]]\nid = \"x-h1\"",
+            "small.toml:20:1: picture[0]: a picture of the kind box has no y",
+            "pool = [AXIS",
+        ),
+        (
+            "[[claim]]\nid = \"x-h1\"",
             "[[picture]]\nkind = \"time\"\nmeasure = \"goodput_mbps\"\n[[claim]]\nid = \"x-h1\"",
             "small.toml:22:11: picture[0].measure: `goodput_mbps`: unknown measure over the time",
             "gap_seg",
@@ -499,10 +516,7 @@ fn a_quotient_by_nothing_makes_no_relation_hold() {
     ] {
         let statement = "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]";
         let plan = plan(&SMALL.replacen(statement, holds, 1));
-        let progress =
-            Progress { told: &|_, _, _| (), cancelled: &AtomicBool::new(false), jobs: None };
-        let results = run(vec![plan], &Simulator, &Store::in_memory("1"), &progress).unwrap();
-        let judged = judge(&results[0], &Misses::default());
+        let judged = judge(&outcome(plan), &Misses::default());
         assert_eq!(judged[1].standing, standing, "{holds}");
     }
 }

@@ -75,10 +75,14 @@ struct Table {
 impl View<'_> {
     /// The runs of a row at a point of the horizontal axis; `None` where it is not run there.
     fn runs(&self, row: usize, x: Option<usize>, y: Option<usize>) -> Option<Vec<f64>> {
-        let places = self.places(x, y);
-        let of = |at| self.at_place(row, at, &self.picture.measure);
-        let all: Vec<Vec<f64>> = places.iter().filter_map(|at| of(at)).collect();
-        (!all.is_empty()).then(|| all.concat())
+        self.pooled(row, &self.places(x, y), &self.picture.measure)
+    }
+
+    /// The runs of a row at all of these places.
+    fn pooled(&self, row: usize, places: &[Vec<usize>], measure: &str) -> Option<Vec<f64>> {
+        let runs = places.iter().filter_map(|at| self.at_place(row, at, measure));
+        let all: Vec<f64> = runs.flatten().collect();
+        (!all.is_empty()).then_some(all)
     }
 
     /// The places whose runs are taken together.
@@ -207,9 +211,7 @@ impl View<'_> {
         let places = self.places(None, None);
         let median = |row: usize, second: u64| {
             let measure = format!("{}.{second}s", self.picture.measure);
-            let of = |at: &Vec<usize>| self.at_place(row, at, &measure);
-            let runs: Vec<Vec<f64>> = places.iter().filter_map(of).collect();
-            Some((second as f64, spread(&runs.concat())?[1]))
+            Some((second as f64, spread(&self.pooled(row, &places, &measure)?)?[1]))
         };
         let rows: Vec<(&str, Vec<(f64, f64)>)> = self
             .picture

@@ -123,6 +123,18 @@ impl Reader<'_> {
             return Err(ScenarioError::new(&place, Fault::Missing, "", &problem)
                 .allow(&format!("x = AXIS, y = AXIS; the axes are {}", known.join(", "))));
         }
+        let needless = match picture.kind.as_str() {
+            "time" if picture.x.is_some() || picture.y.is_some() => "neither x nor y",
+            "heat" | "time" => "",
+            _ if picture.y.is_some() => "no y",
+            _ => "",
+        };
+        if !needless.is_empty() {
+            let place = self.source.place(&whole.span(), field);
+            let problem = format!("a picture of the kind {} has {needless}", picture.kind);
+            return Err(ScenarioError::new(&place, Fault::Conflict, "", &problem)
+                .allow("pool = [AXIS, ...] takes the runs of an axis together"));
+        }
         if !picture.benefit.is_empty() && picture.measure != "goodput_mbps" {
             let place = self.source.place(&whole.span(), &format!("{field}.benefit"));
             let problem = "what several paths gain is a matter of goodput";
