@@ -149,6 +149,9 @@ pub struct Config {
     /// How long a connection whose last subflow is gone waits for another one before it fails; zero
     /// for not at all. Plain TCP fails at once.
     pub close_timeout: Span,
+    /// How long a subflow waits in FIN-WAIT-2 for the peer's FIN once both directions of the data have
+    /// ended. The subflow is then closed without a reset.
+    pub fin_timeout: Span,
     /// How long data may wait while the peer takes nothing, before the connection is aborted: it neither
     /// acknowledges data nor opens its window (the user timeout of RFC 9293 sections 3.8.3 and 3.10.1;
     /// RFC 5482 is its option, which is not sent). An eighth of it later at most. `None` for ever: a
@@ -207,6 +210,8 @@ impl Config {
     pub const PEER_ADDRESSES: u8 = 4;
     /// Linux 6.18: `net.mptcp.close_timeout`.
     pub const CLOSE_TIMEOUT: Span = Span::from_secs(60);
+    /// Linux 6.18: `net.ipv4.tcp_fin_timeout`.
+    pub const FIN_TIMEOUT: Span = Span::from_secs(60);
     /// [`Config::unsaid_mss`] of peers by IPv4.
     pub const UNSAID_MSS_V4: u16 = 536;
     /// The same of peers by IPv6.
@@ -300,6 +305,7 @@ impl Default for Config {
             subflows: 1,
             deny_joins: false,
             close_timeout: Config::CLOSE_TIMEOUT,
+            fin_timeout: Config::FIN_TIMEOUT,
             user_timeout: None,
             keep_alive: None,
             peer_addresses: Config::PEER_ADDRESSES,

@@ -93,7 +93,16 @@ const FOUND: &[&str] = &[
     // A sender that fell back where acknowledgements were stripped ended by a FIN alone, and its peer had
     // never known.
     r#"{"seed":1024531,"paths":[{"rtt_us":10340},{"jitter_us":7392,"rtt_us":1684}],"heals_ms":7981,"faults":[{"kind":"strip","path":0,"at":"data","from_ms":19,"to_ms":1129},{"kind":"outage-of-all","from_ms":21,"to_ms":6381}],"server":{"send_bytes":46041,"rcvbuf_bytes":65536},"settings":{"join":"after-synack"},"client":{"send_bytes":1,"finish":"after-receipt","rcvbuf_bytes":65536}}"#,
+    // The client's FIN was lost and its address went: the server's subflow stayed in FIN-WAIT-2 for ever.
+    r#"{"seed":900046659,"paths":[{},{}],"heals_ms":8860,"faults":[{"kind":"loss","path":0,"ppm":166186},{"kind":"address-removed","path":0,"from_ms":93,"to_ms":5886}],"server":{"finish":"after-peer"},"settings":{"join":"after-synack"},"client":{"send_bytes":1,"rcvbuf_bytes":65536}}"#,
 ];
+
+/// The seed in which a server waited in FIN-WAIT-2 for ever.
+#[test]
+fn a_lost_fin_leaves_nobody_waiting() {
+    let verdict = run_case(&draw(900_046_659));
+    assert_eq!(verdict.violation, None);
+}
 
 /// Seeds that were not over in a minute, or nearly so: data that waited for a window of a few segments
 /// (1724, 10840, 12913, 20981), queues that were none (7977, 8127), room that plain TCP need not leave in

@@ -130,8 +130,9 @@ impl Connection {
             self.changed = true;
             self.on_leave(ctx, index, Step::FinAcked);
             if self.sends_plain() {
-                self.on_fin_acked();
+                self.on_fin_acked(ctx.now);
             }
+            self.arm_fin_wait(ctx.now);
             // Our FIN came after the DATA_FINs, beside our DATA_ACK.
             self.closing.settle();
             self.arm_release(ctx);
@@ -167,7 +168,7 @@ impl Connection {
             return;
         }
         if self.data_fin_edge() == Some(edge) && !self.sends_plain() {
-            self.on_fin_acked();
+            self.on_fin_acked(ctx.now);
         }
         let freed = self.queue.on_data_ack(edge);
         let window = u64::from(segment.window) << self.subflows[index].shake.peer_scale;

@@ -89,19 +89,46 @@ impl Connection {
     }
 
     /// The peer's data has ended and all of it is here.
-    pub(crate) fn on_peer_finished(&mut self) {
+    pub(crate) fn on_peer_finished(&mut self, now: Time) {
         if !self.closing.peer_finished {
             self.closing.peer_finished = true;
             self.news = true;
+            self.arm_fin_wait(now);
         }
     }
 
     /// Our DATA_FIN (or plain FIN) was acknowledged.
-    pub(crate) fn on_fin_acked(&mut self) {
+    pub(crate) fn on_fin_acked(&mut self, now: Time) {
         if !self.closing.fin_acked {
             self.closing.fin_acked = true;
             self.closing.settled = self.closing.answers || self.sends_plain();
             self.news = true;
+            self.arm_fin_wait(now);
+        }
+    }
+
+    /// Limits how long subflows in FIN-WAIT-2 wait for the peer's FIN once both directions have ended:
+    /// the peer has nothing more to send there, and its FIN may be lost for good.
+    pub(super) fn arm_fin_wait(&mut self, now: Time) {
+        if !self.closing.done() {
+            return;
+        }
+        let until = now + self.spec.config.fin_timeout;
+        for subflow in &mut self.subflows {
+            if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
+                subflow.timers.set(Timer::TimeWait, until);
+            }
+        }
+    }
+
+    /// TIME-WAIT is over, or the peer's FIN has not come in time.
+    pub(super) fn on_wait_over(&mut self, ctx: &mut Context<'_>, index: usize) {
+        self.changed = true;
+        if self.subflows[index].state == State::FinWait2 {
+            self.closing.settle();
+            self.kill_subflow(ctx, index, false);
+        } else {
+            self.subflows[index].step(Step::WaitOver);
         }
     }
 

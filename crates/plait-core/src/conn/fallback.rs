@@ -236,7 +236,7 @@ impl Connection {
             self.subflows[index].owes.ack = true;
             self.news = true;
             if self.recv.finished() {
-                self.on_peer_finished();
+                self.on_peer_finished(ctx.now);
             }
         }
         self.settle_fallback(index);
@@ -341,7 +341,7 @@ impl Connection {
         if ended && !self.recv.finished() && self.recv.nxt() == end {
             self.receive_plain(ctx, index);
             self.recv.set_fin(end);
-            self.on_peer_finished();
+            self.on_peer_finished(ctx.now);
         }
     }
 

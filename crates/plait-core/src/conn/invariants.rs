@@ -7,6 +7,7 @@ use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use plait_base::SubflowSet;
 use plait_sched::QueueView;
 
@@ -76,19 +77,48 @@ impl Connection {
         None
     }
 
-    /// A subflow that waits for an answer has a timer, or the segment that sets it is owed.
+    /// A subflow that waits for its peer has the timer that ends this wait, or still has to send the
+    /// segment that sets the timer.
     fn what_waits_has_a_timer(&self) -> Option<String> {
         let forgotten = |s: &&Subflow| {
-            let waits = match s.state {
-                State::Closed => false,
-                State::SynSent | State::SynReceived => true,
-                _ => !s.tx.is_empty() || s.shake.initiator && !s.standing.joined,
+            let timer = match s.state {
+                State::Closed => return false,
+                State::SynSent | State::SynReceived => Timer::Rto,
+                State::TimeWait => Timer::TimeWait,
+                // Until both directions have ended the application may still read.
+                State::FinWait2 if self.closing.done() => Timer::TimeWait,
+                _ if !s.tx.is_empty() || s.shake.initiator && !s.standing.joined => Timer::Rto,
+                _ => return false,
             };
             let owed = s.owes.has(Debt::Syn) || s.owes.has(Debt::JoinAck) || s.owes.ack;
-            waits && !owed && !s.timers.is_set(Timer::Rto)
+            (timer != Timer::Rto || !owed) && !s.timers.is_set(timer)
         };
         let subflow = self.subflows.iter().find(forgotten)?;
-        Some(format!("subflow {} waits for an answer without a timer", subflow.id))
+        let (id, state) = (subflow.id, subflow.state);
+        Some(format!("subflow {id} waits in {state:?} for its peer without a timer"))
+    }
+
+    /// Returns the violation of a connection that has nothing to send now: if its progress depends on
+    /// the peer, at least one timer is set, of the connection or of a subflow.
+    ///
+    /// Data, the end of the data, a subflow that has to close and a released connection depend on the
+    /// peer. An open connection without data and one whose application still reads do not.
+    pub(crate) fn stall(&self) -> Option<String> {
+        let is_closing = |s: &Subflow| match s.state {
+            State::Closed => false,
+            State::Established | State::CloseWait => self.closing.done(),
+            State::FinWait2 => self.closing.done() || self.is_released(),
+            _ => true,
+        };
+        let sends = !self.queue.is_drained() || self.closing.asked && !self.closing.fin_acked;
+        let depends = self.subflows.iter().any(is_closing)
+            || !self.failed && (sends || self.is_released() && !self.closing.done());
+        let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| s.timers.is_set(*timer));
+        let stalled = depends && !self.timers.any_set() && !self.subflows.iter().any(timed);
+        stalled.then(|| {
+            let states: Vec<State> = self.subflows.iter().map(|s| s.state).collect();
+            format!("the connection waits for its peer without a timer: {states:?}")
+        })
     }
 
     /// No subflow ends before the data does (RFC 8684 section 3.3.3).

@@ -66,7 +66,7 @@ impl Connection {
             && dss.data_fin
             && !self.receives_plain()
         {
-            self.on_data_fin(index, dss);
+            self.on_data_fin(ctx.now, index, dss);
         }
         let len = u64::from(segment.payload.len());
         if len == 0 {
@@ -169,7 +169,7 @@ impl Connection {
             }
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.
-                self.on_peer_finished();
+                self.on_peer_finished(now);
                 self.subflows[index].owes.ack = true;
             }
         }
@@ -177,7 +177,7 @@ impl Connection {
 
     /// The peer's data ends; acted upon when everything below is here (RFC 8684 section 3.3.3).
     #[cold]
-    fn on_data_fin(&mut self, index: usize, dss: &Dss) {
+    fn on_data_fin(&mut self, now: Time, index: usize, dss: &Dss) {
         let Some(map) = dss.mapping else { return };
         let first = unwrap32(
             (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32),
@@ -193,7 +193,7 @@ impl Connection {
         }
         self.recv.set_fin(end);
         if self.recv.finished() {
-            self.on_peer_finished();
+            self.on_peer_finished(now);
         }
     }
 
@@ -208,7 +208,7 @@ impl Connection {
         self.on_leave(ctx, index, Step::FinReceived);
         if plain {
             self.recv.set_fin(seq - 1);
-            self.on_peer_finished();
+            self.on_peer_finished(ctx.now);
         }
     }
 }

@@ -17,40 +17,23 @@ impl Connection {
         }
     }
 
-    /// The peer has this long to end its direction, and every subflow.
+    /// Starts the time within which the peer has to end its direction.
     pub(super) fn arm_release(&mut self, ctx: &mut Context<'_>) {
-        let ended = self.closing.done() && !self.is_half_closed();
-        if self.is_released() && !self.failed && !ended {
+        if self.is_released() && !self.failed && !self.closing.done() {
             self.timers.set(Awaited::Release, ctx.now + self.spec.config.close_timeout);
         }
     }
 
-    /// Our data may go on for as long as it gets anywhere.
+    /// Aborts the connection if the peer has acknowledged no data since the timer was set.
     pub(super) fn on_release_timer(&mut self, ctx: &mut Context<'_>) {
         let una = self.queue.una();
         if self.closing.done() {
-            self.leave_half_closed(ctx);
+            // Each subflow has a timer of its own.
         } else if self.closing.released.value().is_some_and(|before| before < una) {
             self.closing.released = Slim::some(una);
             self.arm_release(ctx);
         } else {
             self.abort(ctx);
-        }
-    }
-
-    /// Whether a subflow waits for nothing but the peer's FIN.
-    fn is_half_closed(&self) -> bool {
-        self.subflows.iter().any(|it| it.state == State::FinWait2)
-    }
-
-    /// A peer that has told the end of its data and not that of a subflow has nothing more to say there
-    /// (Linux: `net.ipv4.tcp_fin_timeout`, of sockets that nobody holds).
-    fn leave_half_closed(&mut self, ctx: &mut Context<'_>) {
-        self.closing.settle();
-        for index in 0..self.subflows.len() {
-            if self.subflows[index].state == State::FinWait2 {
-                self.kill_subflow(ctx, index, false);
-            }
         }
     }
 

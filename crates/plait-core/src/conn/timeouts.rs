@@ -6,7 +6,7 @@ use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
 use crate::tcp::host_queue;
 use crate::tcp::owes::{Cause, Debt};
-use crate::tcp::state::{State, Step};
+use crate::tcp::state::State;
 use crate::tcp::timer::{Timer, Timers};
 use core::ops::{Deref, DerefMut};
 use plait_base::{Span, SubflowId, Time};
@@ -17,6 +17,9 @@ const SYN_RETRIES: u8 = 6;
 /// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
 /// default).
 const DATA_RETRIES: u32 = 15;
+/// Timeouts in a row of a FIN, once both directions of the data have ended (Linux:
+/// `net.ipv4.tcp_orphan_retries`).
+const FIN_RETRIES: u32 = 8;
 /// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
 const CONNECTION_RTO: Span = Span::from_millis(200);
 
@@ -149,10 +152,7 @@ impl Connection {
             Timer::Rto => self.on_rto(ctx, index),
             Timer::Tail => self.subflows[index].owes.add(Debt::TailProbe),
             Timer::Ack => self.subflows[index].owes.ack = true,
-            Timer::TimeWait => {
-                self.changed = true;
-                self.subflows[index].step(Step::WaitOver);
-            }
+            Timer::TimeWait => self.on_wait_over(ctx, index),
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, index),
             Timer::HostQueue => self.on_host_queue_timer(ctx.now, index),
@@ -240,7 +240,8 @@ impl Connection {
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
         self.ask_for_size(now, index);
-        if self.subflows[index].rtt.backoff() > DATA_RETRIES {
+        let most = if self.closing.done() { FIN_RETRIES } else { DATA_RETRIES };
+        if self.subflows[index].rtt.backoff() > most {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
         }
         self.arm_path_probe(now, index);

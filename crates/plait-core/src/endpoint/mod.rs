@@ -384,7 +384,8 @@ impl Endpoint {
     fn audit_sent(&mut self, id: ConnId, sent: Option<&Transmit>) {
         if let Some((audit, conn)) = self.audit(id) {
             let told = sent.and_then(|sent| audit.on_sent(conn, sent));
-            self.violation = told.or_else(|| conn.violation());
+            let stall = || if sent.is_none() { conn.stall() } else { None };
+            self.violation = told.or_else(|| conn.violation()).or_else(stall);
         }
     }
 

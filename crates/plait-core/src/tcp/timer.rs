@@ -17,7 +17,7 @@ pub(crate) enum Timer {
     Reorder,
     /// A delayed acknowledgement is due (RFC 9293 section 3.8.6.3).
     Ack,
-    /// TIME-WAIT ends.
+    /// TIME-WAIT ends, or the wait for the peer's FIN in FIN-WAIT-2 does.
     TimeWait,
     /// A silent path is probed.
     Probe,
@@ -97,6 +97,12 @@ impl<K: Into<usize> + Copy, const N: usize> Timers<K, N> {
 
     pub(crate) fn is_set(&self, timer: K) -> bool {
         self.at(timer) != Time::NEVER
+    }
+
+    /// Whether any timer is set.
+    pub(crate) fn any_set(&self) -> bool {
+        let others = self.others.iter().flat_map(|others| others.iter());
+        self.at.iter().chain(others).any(|at| *at != Time::NEVER)
     }
 
     /// Clears `timer` and tells whether it was due.

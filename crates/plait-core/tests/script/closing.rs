@@ -2,8 +2,8 @@
 
 use crate::harness::{MSS, Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
-use plait_base::Time;
-use plait_core::{ConnectionState, Detail, Event};
+use plait_base::{Span, Time};
+use plait_core::{Config, ConnectionState, Detail, Event};
 use plait_wire::Flags;
 
 const FULL: u64 = MSS as u64;
@@ -142,6 +142,58 @@ fn a_subflow_that_the_peer_never_ends_is_left() {
         assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
         s.expect_nothing();
     }
+}
+
+/// R56, R61: a subflow in FIN-WAIT-2 is closed after the configured time once both directions of the
+/// data have ended, even if the application keeps the connection. The peer gets no reset.
+#[test]
+fn fin_wait_2_ends_without_a_release() {
+    let config = Config { fin_timeout: Span::from_secs(7), ..multipath() };
+    let mut s = Script::open_server(config, 2);
+    s.finish();
+    s.data_rcv = 1;
+    s.send(s.tx(0).data_fin(0));
+    s.lose_all();
+    s.ack(0, 2, 1);
+    s.ack(1, 2, 1);
+    s.after(6_999);
+    assert!(!s.endpoint.is_over());
+    s.after(1);
+    assert!(s.endpoint.is_over());
+    assert_eq!((s.state(), s.endpoint.poll_timeout()), (ConnectionState::Closed, Time::NEVER));
+    s.expect_nothing();
+}
+
+/// R57: plain TCP stays in FIN-WAIT-2 for as long as the application reads what the peer sends.
+#[test]
+fn a_half_close_of_plain_tcp_has_no_limit() {
+    let mut s = Script::open_server(plain(), 1);
+    s.finish();
+    s.ack(0, 2, 0);
+    s.lose_all();
+    s.after(1_000_000);
+    let mut data = s.tx(0).flags(PSH);
+    data.len = 300;
+    s.send(data);
+    assert_eq!(s.skip(1_000), 300);
+    assert_eq!(s.state(), ConnectionState::Open);
+}
+
+/// R61: a FIN that is never acknowledged is retransmitted for a bounded time: the peer's end of the
+/// data is here, so nothing can be lost.
+#[test]
+fn a_fin_is_not_retransmitted_for_ever() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.finish();
+    s.data_rcv = 1;
+    s.send(s.tx(0).data_fin(0));
+    s.lose_all();
+    s.after(300_000);
+    assert!(s.endpoint.is_over());
+    // The retransmission timeout of 200 ms has doubled eight times.
+    let reset = s.out.iter().find(|(_, seg, _)| seg.flags.has(RST)).map(|(at, ..)| *at);
+    let expected = Time::ZERO + Span::from_secs(60)..Time::ZERO + Span::from_secs(120);
+    assert!(reset.is_some_and(|at| expected.contains(&at)), "{reset:?}\n{}", s.log);
 }
 
 /// R61: a FIN that is lost comes again.

@@ -111,6 +111,8 @@ impl Case {
                 Reduce::Window => ReduceFrom::Window,
                 Reduce::Flight => ReduceFrom::Flight,
             },
+            // A wait that begins after the faults have healed has to end within the grace.
+            fin_timeout: super::GRACE.over(2),
             probe: settings.probes.then_some(Config::PROBE),
             subflows: settings.subflows,
             pacing: settings.pacing.then(Pacing::default),
