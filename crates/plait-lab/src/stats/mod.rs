@@ -1,6 +1,17 @@
 //! Statistics over runs. Everything here is a pure function of its arguments, the bootstrap
 //! included.
+//!
+//! * [`Summary`] describes one measure of one row.
+//! * [`against`] compares rows that met the same seeds with one of them: the typical ratio, its 95 %
+//!   interval, and whether the rows can be told apart.
+//! * [`interval`] gives a bootstrap interval of any other statistic over runs, paired or not.
 
+mod bootstrap;
+mod paired;
+mod student;
+
+pub use bootstrap::{Interval, interval, resample};
+pub use paired::{MARGIN, NAMING_ERROR, Paired, against};
 use plait_base::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,322 @@
+//! Rows that met the same seeds, compared run by run.
+//!
+//! Two rows of a comparison meet the same network in each run, so the ratio of their values in a run
+//! scatters less than the values do. [`against`] compares rows with a reference row:
+//!
+//! * The **typical ratio** is exp(m), and m is the 20 % trimmed mean of ln(value / reference) over the
+//!   runs: the fifth of the runs at either end has no weight. A retransmission timeout that hits a
+//!   few runs moves it little; [`super::interval`] over a high percentile shows those. Fewer than ten
+//!   runs are not trimmed.
+//! * Its **95 % interval** is m +- c se, with the standard error of Yuen (1974) from the winsorised
+//!   variance. c is the 95th percentile of |t| over 10,000 resamples of the runs (studentised
+//!   bootstrap), at least Student's t.
+//! * Rows are **told apart** if 1 lies outside the same interval at [`NAMING_ERROR`], and if the
+//!   ratio is more than [`MARGIN`] from 1. That interval is simultaneous: c is a percentile of the
+//!   largest |t| of all rows in a resample. An exact sign test, corrected for the number of rows,
+//!   may tell rows apart as well.
+//!
+//! The reference is commonly the best row, which luck helped to its place. The error rate is so low
+//! because of that: among thirteen equal rows some row is told apart from the best in less than 1 of
+//! 100 comparisons, and of two equal rows in less than 1 of 1,000.
+
+use super::bootstrap::resample;
+use super::percentile;
+use super::student::critical;
+
+/// The probability with which equal rows may be told apart, for all rows of a comparison together.
+pub const NAMING_ERROR: f64 = 0.000_5;
+
+/// Ratios that are closer to 1 than this are a tie, however narrow the interval.
+pub const MARGIN: f64 = 0.01;
+
+/// Resamples behind the percentiles of |t|.
+const RESAMPLES: usize = 10_000;
+
+/// Runs from which on the extreme fifths are trimmed.
+const FEWEST_TRIMMED_RUNS: usize = 10;
+
+/// A row against the reference, over the runs of both.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Paired {
+    /// Typical ratio of the row's value to the reference's in one run; above 1 if the row's is larger.
+    pub ratio: f64,
+    /// 95 % confidence interval of `ratio`; both ends infinite apart (0 and infinity) for one run.
+    pub ci95: [f64; 2],
+    /// Whether the two differ beyond chance and beyond [`MARGIN`].
+    pub told_apart: bool,
+    /// Whether all runs have the same value as those of the reference, to the bit.
+    pub equal: bool,
+}
+
+/// Compares `rows` with `reference`: value `i` of each is that of run `i`.
+///
+/// A row is `None` if it has another number of runs than the reference, none, or a value that is not
+/// above zero. The bootstrap draws from the stream of `seed` and `purpose`, the same runs for all rows.
+#[must_use]
+pub fn against(
+    reference: &[f64],
+    rows: &[&[f64]],
+    seed: u64,
+    purpose: &str,
+) -> Vec<Option<Paired>> {
+    let samples: Vec<Option<Sample>> = rows.iter().map(|row| Sample::of(reference, row)).collect();
+    let varying: Vec<&Sample> =
+        samples.iter().flatten().filter(|sample| sample.error > 0.0).collect();
+    let runs = reference.len();
+    let (mut own, mut largest) = (vec![Vec::new(); varying.len()], Vec::new());
+    if !varying.is_empty() {
+        let mut counts = vec![0u32; runs];
+        resample(runs, RESAMPLES, seed, purpose, |picked| {
+            counts.fill(0);
+            picked.iter().for_each(|run| counts[*run] += 1);
+            let mut most: f64 = 0.0;
+            for (sample, own) in varying.iter().zip(&mut own) {
+                let again = sample.student(&counts);
+                own.push(again);
+                most = most.max(again);
+            }
+            largest.push(most);
+        });
+    }
+    largest.sort_by(f64::total_cmp);
+    let naming = percentile(&largest, 100.0 * (1.0 - NAMING_ERROR)).unwrap_or(0.0);
+    let compared = varying.len().max(1) as f64;
+    let mut own = own.into_iter();
+    let mut judge = |sample: &Sample| {
+        let mut at_95 = if sample.error > 0.0 { own.next() } else { None }.unwrap_or_default();
+        at_95.sort_by(f64::total_cmp);
+        sample.judged(percentile(&at_95, 95.0).unwrap_or(0.0), naming, compared)
+    };
+    samples.iter().map(|sample| sample.as_ref().map(&mut judge)).collect()
+}
+
+/// The logarithms of the ratios of one row.
+struct Sample {
+    /// In ascending order, each with its run.
+    sorted: Vec<(f64, usize)>,
+    /// Their trimmed mean.
+    mean: f64,
+    /// Its standard error; 0 for one run, and if the runs that are not trimmed are alike.
+    error: f64,
+}
+
+impl Sample {
+    fn of(reference: &[f64], row: &[f64]) -> Option<Sample> {
+        let usable = |values: &[f64]| values.iter().all(|value| *value > 0.0 && value.is_finite());
+        if row.len() != reference.len() || row.is_empty() || !usable(row) || !usable(reference) {
+            return None;
+        }
+        let ratios = row.iter().zip(reference).map(|(ours, theirs)| libm::log(ours / theirs));
+        let mut sorted: Vec<(f64, usize)> = ratios.zip(0..).collect();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut sample = Sample { sorted, mean: 0.0, error: 0.0 };
+        (sample.mean, sample.error) = sample.trimmed(|_| 1);
+        Some(sample)
+    }
+
+    /// The trimmed mean and its standard error if each run is there `count` times; the sum of the
+    /// counts is the number of runs.
+    fn trimmed(&self, count: impl Fn(usize) -> u32) -> (f64, f64) {
+        let runs = self.sorted.len();
+        let trim = trimmed_runs(runs);
+        let kept = runs - 2 * trim;
+        // Ranks [trim, runs - trim) are kept; those before and after count as the nearest that is kept.
+        let (mut rank, mut sum) = (0, 0.0);
+        let (mut least, mut most) = (f64::NAN, f64::NAN);
+        for (value, run) in &self.sorted {
+            let next = rank + count(*run) as usize;
+            let inside = next.min(runs - trim).saturating_sub(rank.max(trim));
+            if inside > 0 {
+                least = if least.is_nan() { *value } else { least };
+                most = *value;
+                sum += value * inside as f64;
+            }
+            rank = next;
+        }
+        let mean = sum / kept as f64;
+        // The winsorised values have a mean of their own.
+        let (mut total, mut squares) = (0.0, 0.0);
+        for (value, run) in &self.sorted {
+            let (value, times) = (value.clamp(least, most) - mean, f64::from(count(*run)));
+            total += value * times;
+            squares += value * value * times;
+        }
+        let spread = (squares - total * total / runs as f64).max(0.0);
+        let freedom = kept.saturating_sub(1);
+        if freedom == 0 || least == most {
+            return (mean, 0.0);
+        }
+        (mean, libm::sqrt(spread / (kept * freedom) as f64))
+    }
+
+    /// |t| of a resample.
+    fn student(&self, counts: &[u32]) -> f64 {
+        let (mean, error) = self.trimmed(|run| counts[run]);
+        // A resample without spread says nothing of the spread.
+        if error > 0.0 { (mean - self.mean).abs() / error } else { 0.0 }
+    }
+
+    fn judged(&self, at_95: f64, naming: f64, compared: f64) -> Paired {
+        let runs = self.sorted.len();
+        let freedom = (runs - 2 * trimmed_runs(runs)).saturating_sub(1);
+        let alike = self.sorted.first().map(|it| it.0) == self.sorted.last().map(|it| it.0);
+        let half = at_95.max(critical(freedom, 0.05)) * self.error;
+        let beyond = match (runs, self.error > 0.0) {
+            (1, _) => false,
+            (_, true) => {
+                let half = naming.max(critical(freedom, NAMING_ERROR)) * self.error;
+                self.mean.abs() > half || self.signs_tell(compared)
+            }
+            (_, false) => alike || self.signs_tell(compared),
+        };
+        let ratio = libm::exp(self.mean);
+        let ci95 = match runs {
+            1 => [0.0, f64::INFINITY],
+            _ => [libm::exp(self.mean - half), libm::exp(self.mean + half)],
+        };
+        Paired {
+            ratio,
+            ci95,
+            told_apart: beyond && (ratio - 1.0).abs() > MARGIN,
+            equal: alike && self.mean == 0.0,
+        }
+    }
+
+    /// Whether one sign is so frequent that chance gives it with half of [`NAMING_ERROR`] at most.
+    /// Runs without a difference do not count.
+    fn signs_tell(&self, compared: f64) -> bool {
+        let above = self.sorted.iter().filter(|it| it.0 > 0.0).count();
+        let below = self.sorted.iter().filter(|it| it.0 < 0.0).count();
+        let (all, few) = (above + below, above.min(below));
+        // The binomial tail, from its first term on.
+        let mut term = libm::exp2(-(all as f64));
+        let mut tail = term;
+        for nth in 0..few {
+            term *= (all - nth) as f64 / (nth + 1) as f64;
+            tail += term;
+        }
+        all > 0 && 2.0 * tail * compared < NAMING_ERROR / 2.0
+    }
+}
+
+/// Runs that are trimmed at either end.
+const fn trimmed_runs(runs: usize) -> usize {
+    if runs < FEWEST_TRIMMED_RUNS { 0 } else { runs / 5 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bootstrap::normal_quantile;
+    use super::*;
+    use plait_base::Stream;
+
+    fn normal(stream: &mut Stream) -> f64 {
+        normal_quantile(stream.unit())
+    }
+
+    fn two(reference: &[f64], row: &[f64]) -> Paired {
+        against(reference, &[row], 1, "test")[0].unwrap()
+    }
+
+    #[test]
+    fn five_runs_give_the_paired_t_interval() {
+        // ln ratios ln 1.1, ln 1.2, ln 1.15, ln 1.1, ln 1.2: mean 0.139005, standard deviation
+        // 0.043506 / sqrt(5) = 0.019457; t(4) at 95 % is 2.7764.
+        let found = two(&[10.0; 5], &[11.0, 12.0, 11.5, 11.0, 12.0]);
+        assert!((libm::log(found.ratio) - 0.139_005).abs() < 2e-5, "{found:?}");
+        let half = (libm::log(found.ci95[1]) - libm::log(found.ci95[0])) / 2.0;
+        assert!(half > 2.776 * 0.0194 && half < 0.12, "{half}");
+        assert!(!found.told_apart && !found.equal);
+    }
+
+    #[test]
+    fn ten_runs_are_trimmed_and_winsorised_by_hand() {
+        // Logarithms -9 0 1 2 3 4 5 6 7 90 (hundredths). Two are trimmed at each end: the mean of
+        // 1..6 is 3.5. Winsorised 1 1 1 2 3 4 5 6 6 6: mean 3.5, squares around it 42.5;
+        // standard error sqrt(42.5 / (6 x 5)) = 1.190.
+        let row: Vec<f64> = [90.0, 0.0, 3.0, 1.0, -9.0, 4.0, 7.0, 5.0, 2.0, 6.0]
+            .iter()
+            .map(|it| libm::exp(it / 100.0))
+            .collect();
+        let sample = Sample::of(&[1.0; 10], &row).unwrap();
+        assert!((sample.mean - 0.035).abs() < 1e-12, "{}", sample.mean);
+        assert!((sample.error - 0.011_902).abs() < 1e-6, "{}", sample.error);
+        // Each run twice and others not at all is what a resample is.
+        let counts = [2, 2, 0, 0, 0, 0, 0, 0, 0, 0].map(|it: u32| it * 5 / 2);
+        let (mean, error) = sample.trimmed(|run| counts[run]);
+        assert!((mean - 0.45).abs() < 1e-12 && error > 0.0, "{mean} {error}");
+    }
+
+    #[test]
+    fn equal_rows_are_equal_and_one_run_says_nothing() {
+        let values = [3.0, 4.0, 5.0];
+        let same = two(&values, &values);
+        assert!(same.equal && !same.told_apart);
+        assert_eq!((same.ratio, same.ci95), (1.0, [1.0, 1.0]));
+        let one = two(&[3.0], &[9.0]);
+        assert!(!one.told_apart && !one.equal);
+        assert!((one.ratio - 3.0).abs() < 1e-12 && one.ci95 == [0.0, f64::INFINITY]);
+        // A ratio that is the same in every run needs no statistics.
+        assert!(two(&values, &values.map(|it| it * 1.05)).told_apart);
+        assert!(!two(&values, &values.map(|it| it * 1.005)).told_apart);
+        assert_eq!(against(&values, &[&[1.0], &[0.0, 1.0, 1.0]], 1, "x"), [None, None]);
+    }
+
+    #[test]
+    fn a_few_timeouts_do_not_hide_five_percent() {
+        // 30 runs with 1 % of scatter, and three of each row that a timeout doubles.
+        let mut stream = Stream::new(2, &["timeouts"]);
+        let mut told = 0;
+        for _ in 0..50 {
+            let mut draw = |scale: f64| -> Vec<f64> {
+                let hit = stream.below(10) as usize;
+                let value = |run: usize, stream: &mut Stream| {
+                    let timeout = if run % 10 == hit { 2.0 } else { 1.0 };
+                    scale * timeout * libm::exp(0.01 * normal(stream))
+                };
+                (0..30).map(|run| value(run, &mut stream)).collect()
+            };
+            let (reference, row) = (draw(100.0), draw(105.0));
+            told += u32::from(two(&reference, &row).told_apart);
+        }
+        assert!(told >= 48, "{told} of 50");
+    }
+
+    #[test]
+    fn twelve_rows_of_equal_worth_are_told_apart_from_the_best_almost_never() {
+        // Heavy tails: each run of a row is hit by a timeout with a chance of one in five.
+        let mut stream = Stream::new(3, &["null"]);
+        let mut false_alarms = 0;
+        const TRIALS: u32 = 60;
+        for trial in 0..TRIALS {
+            let mut row = || -> Vec<f64> {
+                let mut value = || {
+                    let timeout = if stream.below(5) == 0 { 3.0 } else { 1.0 };
+                    timeout * libm::exp(0.05 * normal(&mut stream))
+                };
+                (0..30).map(|_| value()).collect()
+            };
+            let rows: Vec<Vec<f64>> = (0..13).map(|_| row()).collect();
+            let total = |row: &[f64]| row.iter().map(|it| libm::log(*it)).sum::<f64>();
+            let best = rows.iter().min_by(|a, b| total(a).total_cmp(&total(b))).unwrap();
+            let all: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+            let found = against(best, &all, u64::from(trial), "null");
+            false_alarms += u32::from(found.iter().flatten().any(|it| it.told_apart));
+        }
+        assert!(false_alarms <= 2, "{false_alarms} of {TRIALS}");
+    }
+
+    #[test]
+    fn the_interval_holds_the_truth_as_often_as_it_says() {
+        let mut stream = Stream::new(4, &["coverage"]);
+        let mut held = 0;
+        for trial in 0..200 {
+            let row: Vec<f64> =
+                (0..20).map(|_| libm::exp(0.05 + 0.1 * normal(&mut stream))).collect();
+            let found = against(&[1.0; 20], &[&row], trial, "coverage")[0].unwrap();
+            let truth = libm::exp(0.05);
+            held += u32::from(found.ci95[0] <= truth && truth <= found.ci95[1]);
+        }
+        assert!((182..=200).contains(&held), "{held} of 200");
+    }
+}
