@@ -21,7 +21,7 @@ pub struct Simulator;
 
 impl World for Simulator {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
-        run_outcome(cell, simulate(cell, seed, &mut Unseen))
+        run_outcome(cell, seed, simulate(cell, seed, &mut Unseen))
     }
 }
 
@@ -34,7 +34,7 @@ impl World for Attentive {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         let scenario = &cell.scenario;
         let mut watch = Watching(HabitObserver::new(&scenario.workload, scenario.paths.len()));
-        let outcome = run_outcome(cell, simulate(cell, seed, &mut watch));
+        let outcome = run_outcome(cell, seed, simulate(cell, seed, &mut watch));
         RunOutcome { habits: Some(watch.0.finish()), ..outcome }
     }
 }
@@ -57,10 +57,11 @@ impl Watch for Watching {
     }
 }
 
-pub(crate) fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
+pub(crate) fn run_outcome(cell: &Cell, seed: u64, outcome: Outcome) -> RunOutcome {
     let completed = outcome.complete();
     let competing = competing(&cell.scenario, &outcome);
     let broke = broke(cell, &outcome);
+    let length = outcome.ended.since(cell.scenario.start(seed));
     let connection = outcome.pairs.into_iter().flatten().next();
     let mut measures = connection.map(|connection| connection.measures).unwrap_or_default();
     if let Some(playback) = &mut measures.playback {
@@ -71,6 +72,7 @@ pub(crate) fn run_outcome(cell: &Cell, outcome: Outcome) -> RunOutcome {
         measures,
         competing,
         habits: None,
+        length,
         hash: outcome.digest.value(),
         completed,
         broke,
@@ -178,10 +180,15 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
 pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> Setup {
     let scenario = &cell.scenario;
     let links = scenario.links(seed);
+    let end = |link: &LinkConfig, path: &Path, way: &str| {
+        let mut link = link.clone();
+        scenario.add_host_jitter(&mut link, seed, &path.name, way);
+        link
+    };
     let paths = scenario.paths.iter().zip(&links).map(|(path, links)| PathSetup {
         name: path.name.clone(),
-        down: links.link.down.clone(),
-        up: links.link.up.clone(),
+        down: end(&links.link.down, path, "down"),
+        up: end(&links.link.up, path, "up"),
         nic_down: links.nic,
         nic_up: links.nic,
         via: scenario.via(path),
@@ -202,14 +209,14 @@ pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> 
         let links = link.links(scenario.ideal, seed);
         SharedLink { name: link.name.clone(), down: links.link.down, up: links.link.up }
     };
-    let connection =
-        ConnectionSetup { client, server, workload: scenario.workload.clone(), start: Time::ZERO };
+    let workload = scenario.workload.clone();
+    let connection = ConnectionSetup { client, server, workload, start: scenario.start(seed) };
     let mut setup = Setup {
         seed,
         paths: paths.collect(),
         shared: scenario.shared.iter().map(shared).collect(),
         pairs: vec![PairSetup { connections: vec![connection], background: false }],
-        until: Time::ZERO + scenario.deadline(),
+        until: scenario.start(seed) + scenario.deadline(),
         check: scenario.check,
         wire: scenario.wire,
         linger: false,

@@ -58,6 +58,7 @@ const OPTIONS: &[&str] = &[
     "prr",
     "rto",
     "mtu",
+    "host-jitter",
     "rcvbuf",
     "sndbuf",
 ];

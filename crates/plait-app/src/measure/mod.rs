@@ -17,4 +17,4 @@ pub use ideal::{delay_increase, fast_path, ideal_bit_rate, ideal_share};
 pub use observer::Observer;
 pub use playback::PlaybackMeasures;
 pub use registry::{Better, Entry, MEASURES, Value};
-pub use values::{Measures, PathMeasures, aggregation_benefit};
+pub use values::{MAX_POOLED_DELAYS, Measures, PathMeasures, aggregation_benefit};

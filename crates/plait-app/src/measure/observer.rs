@@ -3,6 +3,7 @@
 mod tallies;
 
 use super::playback::Playback;
+use super::values::pooled;
 use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
 use crate::{AppEvent, Host, Workload};
 use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
@@ -216,10 +217,11 @@ impl Observer {
         if let Some((_, idle)) = &playback {
             paths.iter_mut().zip(idle).for_each(|(path, share)| path.idle_share = *share);
         }
+        let (complete, goodput_mbps) = (self.complete(now), self.goodput(now));
         let all = Measures {
-            complete: self.complete(now),
+            complete,
             completion_ms: self.completion().map(Span::as_millis_f64),
-            goodput_mbps: self.goodput(now),
+            goodput_mbps,
             ooo_delay_ms: self.ooo.distribution(),
             reinjected_share: ratio(sent.reinjected, total),
             retransmitted_share: ratio(sent.retransmitted, total),
@@ -230,6 +232,7 @@ impl Observer {
             paths,
             message_delay_sd_ms: deviation(&self.messages.delays),
             message_delay_ms: Distribution::exact(&mut self.messages.delays),
+            message_delays: pooled(std::mem::take(&mut self.messages.delays)),
             object_time_ms: Distribution::exact(&mut self.objects.times),
             page_load_ms: self
                 .objects
@@ -247,11 +250,13 @@ impl Observer {
         if subflow.index() < SubflowId::MAX {
             self.sent.active.insert(subflow);
         }
-        if carry == Carry::New {
+        let new = carry == Carry::New;
+        if let Some(path) = self.path(subflow) {
+            path.sent += bytes;
+            path.first += if new { bytes } else { 0 };
+        }
+        if new {
             self.sent.first += bytes;
-            if let Some(path) = self.path(subflow) {
-                path.first += bytes;
-            }
         } else {
             self.sent.again(carry, bytes);
         }
@@ -317,6 +322,9 @@ impl Observer {
             completion_ms: all.completion_ms.filter(|_| has("completion_ms")),
             goodput_mbps: all.goodput_mbps.filter(|_| has("goodput_mbps")),
             message_delay_ms: all.message_delay_ms.filter(|_| has("message_delay_ms")),
+            message_delays: Some(all.message_delays)
+                .filter(|_| has("message_delay_ms"))
+                .unwrap_or_default(),
             object_time_ms: all.object_time_ms.filter(|_| has("object_time_ms")),
             page_load_ms: all.page_load_ms.filter(|_| has("page_load_ms")),
             message_delay_sd_ms: all.message_delay_sd_ms.filter(|_| has("message_delay_sd_ms")),

@@ -1,7 +1,11 @@
 //! The measures of one run.
 
 use super::{Distribution, MEASURES, PlaybackMeasures, Value};
+use plait_base::Span;
 use serde::Serialize;
+
+/// The most delays of messages that one run keeps.
+pub const MAX_POOLED_DELAYS: usize = 4_096;
 
 /// What was measured of one path, at the sender of the data.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
@@ -9,6 +13,8 @@ pub struct PathMeasures {
     /// First-transmission payload bytes on this path over those on all paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_share: Option<f64>,
+    /// Payload bytes sent on this path, copies and retransmissions included.
+    pub sent_bytes: u64,
     /// Mean of the RTT samples in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<f64>,
@@ -41,6 +47,10 @@ pub struct Measures {
     /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delay_ms: Option<Distribution>,
+    /// The delays of the messages in ascending order, to pool them with those of other runs. Of more
+    /// than [`MAX_POOLED_DELAYS`] so many at even ranks, the first and the last among them.
+    #[serde(skip)]
+    pub message_delays: Vec<Span>,
     /// Standard deviation of the delays of messages, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_delay_sd_ms: Option<f64>,
@@ -74,6 +84,20 @@ pub struct Measures {
     pub playback: Option<PlaybackMeasures>,
     /// By path, in the order of the scenario.
     pub paths: Vec<PathMeasures>,
+}
+
+/// Returns at most [`MAX_POOLED_DELAYS`] of the sorted `delays`, at even ranks from the first to the
+/// last.
+pub(super) fn pooled(mut delays: Vec<Span>) -> Vec<Span> {
+    let Some(last) = delays.len().checked_sub(1) else { return delays };
+    if delays.len() > MAX_POOLED_DELAYS {
+        for place in 0..MAX_POOLED_DELAYS {
+            delays[place] = delays[place * last / (MAX_POOLED_DELAYS - 1)];
+        }
+        delays.truncate(MAX_POOLED_DELAYS);
+    }
+    delays.shrink_to_fit();
+    delays
 }
 
 impl Measures {
@@ -148,6 +172,18 @@ mod tests {
     }
 
     #[test]
+    fn many_delays_are_thinned_at_even_ranks() {
+        let millis = |count: u64| (0..count).map(Span::from_millis).collect::<Vec<Span>>();
+        assert_eq!(pooled(millis(3)), millis(3));
+        assert_eq!(pooled(Vec::new()), []);
+        let thin = pooled(millis(40_951));
+        assert_eq!(thin.len(), MAX_POOLED_DELAYS);
+        // 40,950 ranks in 4,095 steps of ten.
+        assert_eq!((thin[0], thin[1]), (Span::ZERO, Span::from_millis(10)));
+        assert_eq!(thin.last(), Some(&Span::from_millis(40_950)));
+    }
+
+    #[test]
     fn aggregation_benefit_of_one_path_or_none() {
         assert_eq!(aggregation_benefit(12.0, &[10.0]), Some(0.2));
         assert_eq!(aggregation_benefit(5.0, &[10.0]), Some(-0.5));
@@ -163,7 +199,10 @@ mod tests {
             ..Measures::default()
         };
         let text = serde_json::to_string(&measures).unwrap();
-        assert_eq!(text, r#"{"complete":false,"completion_ms":1.5,"paths":[{"path_share":1.0}]}"#);
+        assert_eq!(
+            text,
+            r#"{"complete":false,"completion_ms":1.5,"paths":[{"path_share":1.0,"sent_bytes":0}]}"#
+        );
         let list = |measures: &Measures| {
             let mut list = Vec::new();
             measures.hash_into(&mut |name, bits| list.push((name.to_owned(), bits)));

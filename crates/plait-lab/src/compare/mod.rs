@@ -10,7 +10,7 @@ use crate::scenario::Scenario;
 use crate::workers::on_threads;
 use plait_app::Measures;
 use plait_app::measure::Habits;
-use plait_base::Stream;
+use plait_base::{Span, Stream};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,6 +47,8 @@ pub struct RunOutcome {
     pub competing: Vec<Vec<f64>>,
     /// How it spent its time, where somebody looked.
     pub habits: Option<Habits>,
+    /// From the start of its application to its end.
+    pub length: Span,
     /// Running hash over every segment sent and delivered.
     pub hash: u64,
     /// Whether the workload finished before the deadline.
@@ -276,7 +278,9 @@ mod tests {
             let violation = (cell.scenario.check && failed).then(|| "snd_una ahead".to_owned());
             let completed = !failed || violation.is_some();
             let (competing, habits, hash) = (Vec::new(), None, seed);
-            RunOutcome { measures, competing, habits, hash, completed, broke: None, violation }
+            let length = Span::from_secs(1);
+            let broke = None;
+            RunOutcome { measures, competing, habits, length, hash, completed, broke, violation }
         }
     }
 

@@ -98,7 +98,7 @@ fn made_by<W: World>(world: &W, planned: &Planned, seed: u64) -> RunRecord {
     }
     let config = cell.connection();
     let mut collector = Collector::new(scenario.workload.sender(), &config, scenario.paths.len());
-    let outcome = run_outcome(cell, simulate(cell, seed, &mut collector));
+    let outcome = run_outcome(cell, seed, simulate(cell, seed, &mut collector));
     let mut record = RunRecord::of(&outcome, scenario);
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     record.values.extend(collector.finish(names));

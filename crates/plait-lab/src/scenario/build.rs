@@ -4,7 +4,7 @@ use super::draft::{Draft, Given, PathDraft};
 use super::path_parse::{self, Reader};
 use super::profile::{PROFILES, Profile};
 use super::specs::{controllers, schedulers, twice};
-use super::{Competition, Path, Scenario, Subflows, Transport};
+use super::{Competition, HostJitter, MAX_HOST_JITTER, Path, Scenario, Subflows, Transport};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
@@ -106,6 +106,8 @@ impl Draft {
             seed: self.seed()?,
             transport,
             ideal,
+            exact: self.switch("exact")?,
+            host_jitter: self.host_jitter()?,
             check: self.switch("check")?,
             wire: self.switch("wire")?,
             until: self.until()?,
@@ -334,6 +336,23 @@ impl Draft {
             None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
         };
         Ok((positive_size(&Given::new(&given.place, most), LARGEST_WINDOW)?, true))
+    }
+
+    fn host_jitter(&self) -> Result<HostJitter> {
+        let given = self.must("host-jitter")?;
+        if given.text.trim() == "auto" {
+            return Ok(HostJitter::Auto);
+        }
+        let jitter = given.quantity(quantity::time)?;
+        if jitter > MAX_HOST_JITTER {
+            let error = given.error(Fault::Invalid, "too long for a host");
+            return Err(error.allow("auto, or a time of at most 10ms"));
+        }
+        if self.switch("exact")? {
+            let error = given.error(Fault::Conflict, "an exact run has no jitter");
+            return Err(error.allow("--exact or --host-jitter"));
+        }
+        Ok(HostJitter::Fixed(jitter))
     }
 
     fn send_cost(&self) -> Result<Span> {

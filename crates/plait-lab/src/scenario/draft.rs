@@ -76,6 +76,8 @@ pub const SETTINGS: &[Setting] = &[
     setting("sndbuf", "a size such as 4MiB", "4MiB", "send buffer of the connection"),
     setting("until", "a time, at most 60min of virtual time", "", "end of a run that has not finished"),
     Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },
+    Setting { switch: true, ..setting("exact", "on or off", "off", "no jitter of hosts: a comparison in which nothing is random makes one run") },
+    setting("host-jitter", "auto, or a time such as 200us, at most 10ms", "auto", "random timing of hosts: the phase of each path, a delay of each packet and the start; auto: 200us in a comparison in which nothing else is random"),
     Setting { switch: true, ..setting("check", "on or off", "off", "check the invariants after every event") },
     Setting { switch: true, ..setting("wire", "on or off", "off", "encode and parse every segment: it must come out as it went in") },
     setting("jobs", "a whole number from 1", "", "runs at a time; by default one a core"),

@@ -14,6 +14,7 @@ mod redraw;
 mod specs;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use build::{DEFAULT_DEADLINE, MOST_JOBS};
 pub use compete::{Competition, Sender};
@@ -23,6 +24,7 @@ pub use draft::{Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setti
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
 pub use profile::{PROFILES, Profile, Wander};
+pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
 
 use crate::expect::Expectation;
 use crate::vary::Vary;
@@ -60,6 +62,10 @@ pub struct Scenario {
     pub transport: Transport,
     /// The textbook model: no rate, no queue, one ACK a segment.
     pub ideal: bool,
+    /// No jitter of hosts, in a comparison either.
+    pub exact: bool,
+    /// Jitter of hosts.
+    pub host_jitter: HostJitter,
     /// Verify the invariants after every event.
     pub check: bool,
     /// Encode and parse every segment.
@@ -158,7 +164,8 @@ impl Scenario {
     #[must_use]
     pub fn is_random(&self) -> bool {
         // Competing flows start at random.
-        !self.compete.is_empty()
+        self.host_jitter() > Span::ZERO
+            || !self.compete.is_empty()
             || self.paths.iter().chain(&self.shared).any(|path| path.is_random(self.ideal))
     }
 
@@ -279,6 +286,8 @@ impl Scenario {
             ("rcvbuf", receive),
             ("sndbuf", size(transport.sndbuf)),
             ("ideal", switch(self.ideal)),
+            ("exact", switch(self.exact)),
+            ("host-jitter", self.host_jitter.to_string()),
             ("check", switch(self.check)),
             ("wire", switch(self.wire)),
         ];

@@ -113,7 +113,7 @@ fn grounds_of(traces: &Path, pair: &str) -> Vec<Ground> {
 }
 
 impl Ground {
-    /// Its scenario with the settings in `more`.
+    /// Its scenario with the settings in `more`, without jitter of hosts.
     ///
     /// # Errors
     /// Where a setting is refused: the trace, or one of `more`.
@@ -122,6 +122,7 @@ impl Ground {
         for (name, text) in self.settings.iter().chain(more) {
             draft.argument(name, text)?;
         }
+        draft.argument("exact", "on")?;
         draft.build()
     }
 

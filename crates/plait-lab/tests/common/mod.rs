@@ -24,9 +24,15 @@ pub(crate) fn scenario(line: &str) -> Scenario {
     draft(line).build().unwrap_or_else(|error| panic!("{line}\n{error}"))
 }
 
+/// The report of a comparison, exact if nothing is random and the line says nothing of jitter.
 pub(crate) fn report(line: &str) -> Report {
     let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    match plait_lab::compare(&scenario(line), &Simulator, &control) {
+    let mut draft = draft(line);
+    if !draft.says("exact") && !draft.says("host-jitter") {
+        draft.argument("exact", "on").unwrap();
+    }
+    let scenario = draft.build().unwrap_or_else(|error| panic!("{line}\n{error}"));
+    match plait_lab::compare(&scenario, &Simulator, &control) {
         Ok(Document::Report(report)) => report,
         other => panic!("{line}\n{other:?}"),
     }

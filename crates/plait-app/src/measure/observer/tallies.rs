@@ -48,6 +48,8 @@ impl Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathTotals {
     pub(super) first: u64,
+    /// With copies and retransmissions.
+    pub(super) sent: u64,
     rtt_sum: u128,
     rtt_count: u64,
     /// [`Span::MAX`] where there is none.
@@ -58,7 +60,7 @@ pub(super) struct PathTotals {
 impl Default for PathTotals {
     fn default() -> PathTotals {
         let (rtt_min, rtt_max) = (Span::MAX, Span::ZERO);
-        PathTotals { first: 0, rtt_sum: 0, rtt_count: 0, rtt_min, rtt_max }
+        PathTotals { first: 0, sent: 0, rtt_sum: 0, rtt_count: 0, rtt_min, rtt_max }
     }
 }
 
@@ -72,6 +74,7 @@ impl PathTotals {
 
     pub(super) fn join(&mut self, other: &PathTotals) {
         self.first += other.first;
+        self.sent += other.sent;
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
         self.rtt_min = self.rtt_min.min(other.rtt_min);
@@ -82,6 +85,7 @@ impl PathTotals {
         let sampled = self.rtt_count > 0;
         PathMeasures {
             path_share: ratio(self.first, all),
+            sent_bytes: self.sent,
             rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),
             rtt_min_ms: sampled.then(|| self.rtt_min.as_millis_f64()),
             rtt_max_ms: sampled.then(|| self.rtt_max.as_millis_f64()),

@@ -52,6 +52,7 @@ fn report(case: &Case) -> Report {
         let (name, text) = setting.trim().split_once(' ').unwrap();
         draft.argument(name, text).unwrap();
     }
+    draft.argument("exact", "on").unwrap();
     let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
     match plait_lab::compare(&draft.build().unwrap(), &Simulator, &control).unwrap() {
         plait_lab::Document::Report(report) => report,

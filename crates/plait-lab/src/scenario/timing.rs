@@ -1,0 +1,174 @@
+//! The small differences in timing that two runs on physical hosts always have.
+//!
+//! Without them a scenario in which nothing is random has one outcome, and a difference between two
+//! rows may be an accident of phases: a segment that arrives one microsecond earlier decides which
+//! path is free. A comparison therefore runs such a scenario several times with a jitter of hosts,
+//! and its numbers are averages over phases. The seed of a run gives its jitter, the same for all rows.
+
+use super::Scenario;
+use plait_base::{Span, Stream, Time};
+use plait_link::LinkConfig;
+use std::fmt;
+
+/// The jitter of a comparison in which nothing else is random: what timers, interrupts and the
+/// scheduler of an idle host add to a packet.
+pub const DEFAULT_HOST_JITTER: Span = Span::from_micros(200);
+
+/// The largest jitter that a scenario may have.
+pub const MAX_HOST_JITTER: Span = Span::from_millis(10);
+
+/// The application starts within this time: the phase of a timer that ticks 100 times a second.
+const TIMER_TICK: Span = Span::from_millis(10);
+
+/// The jitter of hosts, as a scenario has it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum HostJitter {
+    /// None; [`Scenario::compared`] turns it into `Comparison` if nothing else is random.
+    #[default]
+    Auto,
+    /// [`DEFAULT_HOST_JITTER`].
+    Comparison,
+    /// This much, beside whatever else is random.
+    Fixed(Span),
+}
+
+/// `auto`, or the time.
+impl fmt::Display for HostJitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostJitter::Auto | HostJitter::Comparison => f.write_str("auto"),
+            HostJitter::Fixed(span) => span.fmt(f),
+        }
+    }
+}
+
+impl Scenario {
+    /// Returns the scenario as a comparison runs it: with a jitter of hosts if nothing is random,
+    /// unless it is exact or ideal.
+    #[must_use]
+    pub fn compared(&self) -> Scenario {
+        let mut scenario = self.clone();
+        if scenario.host_jitter == HostJitter::Auto && !scenario.is_random() {
+            scenario.host_jitter = HostJitter::Comparison;
+        }
+        scenario
+    }
+
+    /// Returns the jitter of its hosts; zero for none.
+    #[must_use]
+    pub fn host_jitter(&self) -> Span {
+        match self.host_jitter {
+            _ if self.exact || self.ideal => Span::ZERO,
+            HostJitter::Auto => Span::ZERO,
+            HostJitter::Comparison => DEFAULT_HOST_JITTER,
+            HostJitter::Fixed(span) => span,
+        }
+    }
+
+    /// Returns when the application starts in the run of `seed`: at 0 without jitter, otherwise
+    /// within the first 10 ms.
+    #[must_use]
+    pub fn start(&self, seed: u64) -> Time {
+        match self.host_jitter() {
+            Span::ZERO => Time::ZERO,
+            _ => {
+                let mut stream = Stream::new(seed, &["host jitter", "start"]);
+                Time::ZERO + Span::from_nanos(stream.below(TIMER_TICK.as_nanos()))
+            }
+        }
+    }
+
+    /// Adds the jitter of hosts to one direction of a path in the run of `seed`: a phase that is drawn
+    /// once a run, and a delay that is drawn for each packet and keeps their order. Both are uniform
+    /// from 0 to J, and the propagation is J shorter, so that the mean delay stays (a propagation
+    /// below J becomes longer).
+    pub(crate) fn add_host_jitter(&self, link: &mut LinkConfig, seed: u64, path: &str, way: &str) {
+        let jitter = self.host_jitter();
+        if jitter == Span::ZERO {
+            return;
+        }
+        let mut stream = Stream::new(seed, &["host jitter", path, way]);
+        let phase = Span::from_nanos(stream.within(0, jitter.as_nanos()));
+        let shifted = |delay: Span| (delay + phase).minus(jitter);
+        link.delay = shifted(link.delay);
+        link.delay_steps.iter_mut().for_each(|(_, delay)| *delay = shifted(*delay));
+        link.jitter += jitter;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Draft;
+    use plait_base::Rate;
+
+    fn scenario(more: &[(&str, &str)]) -> Scenario {
+        let mut draft = Draft::new();
+        for (name, text) in [
+            ("path", "wifi:rtt=20ms,rate=25mbit"),
+            ("path", "lte:rtt=60ms,rate=10mbit"),
+            ("workload", "download:64kB"),
+        ]
+        .iter()
+        .chain(more)
+        {
+            draft.argument(name, text).unwrap();
+        }
+        draft.build().unwrap()
+    }
+
+    #[test]
+    fn a_comparison_has_jitter_only_if_nothing_else_is_random() {
+        let plain = scenario(&[]);
+        assert_eq!((plain.host_jitter(), plain.effective_runs()), (Span::ZERO, 1));
+        let compared = plain.compared();
+        assert_eq!((compared.host_jitter(), compared.effective_runs()), (DEFAULT_HOST_JITTER, 30));
+        // The line that runs it again says nothing of what a comparison does by itself.
+        assert_eq!(compared.command_line(), plain.command_line());
+        for exact in [scenario(&[("exact", "on")]), scenario(&[("ideal", "on")])] {
+            assert_eq!(exact.compared().effective_runs(), 1);
+        }
+        let lossy = scenario(&[("path", "c:rtt=5ms,rate=1mbit,loss=1%")]).compared();
+        assert_eq!((lossy.host_jitter(), lossy.effective_runs()), (Span::ZERO, 30));
+        let fixed = scenario(&[("host-jitter", "50us")]);
+        assert_eq!((fixed.host_jitter(), fixed.effective_runs()), (Span::from_micros(50), 30));
+        assert!(fixed.command_line().contains("--host-jitter 50us"));
+    }
+
+    #[test]
+    fn contradictions_and_long_jitter_are_refused() {
+        for (more, problem) in [
+            (&[("host-jitter", "11ms")][..], "at most 10ms"),
+            (&[("host-jitter", "50us"), ("exact", "on")], "--exact"),
+        ] {
+            let mut draft = scenario(&[]).draft();
+            more.iter().for_each(|(name, text)| draft.argument(name, text).unwrap());
+            let error = draft.build().unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn phases_differ_by_run_path_and_direction_and_keep_the_mean() {
+        let scenario = scenario(&[]).compared();
+        let delay = |seed: u64, path: &str, way: &str| {
+            let mut link = LinkConfig::new(
+                plait_link::RateSource::Fixed(Rate::INFINITE),
+                Span::from_millis(10),
+            );
+            scenario.add_host_jitter(&mut link, seed, path, way);
+            assert_eq!(link.jitter, DEFAULT_HOST_JITTER);
+            link.delay
+        };
+        assert_eq!(delay(1, "a", "down"), delay(1, "a", "down"));
+        let others = [delay(2, "a", "down"), delay(1, "b", "down"), delay(1, "a", "up")];
+        assert!(others.iter().all(|other| *other != delay(1, "a", "down")));
+        // 10 ms - 200 us + a phase of 100 us on average, and as much again for each packet.
+        let sum: u64 = (0..500).map(|seed| delay(seed, "a", "down").as_nanos()).sum();
+        assert!((sum / 500).abs_diff(9_900_000) < 10_000, "{}", sum / 500);
+        let starts: Vec<Time> = (0..500).map(|seed| scenario.start(seed)).collect();
+        assert!(starts.iter().all(|start| *start < Time::ZERO + TIMER_TICK));
+        let mean = starts.iter().map(|start| start.since(Time::ZERO).as_nanos()).sum::<u64>() / 500;
+        assert!(mean.abs_diff(5_000_000) < 500_000, "{mean}");
+    }
+}
