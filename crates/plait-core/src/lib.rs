@@ -31,4 +31,6 @@ pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
 /// Whether bugs can be switched on in this build. They cannot be in anything that ships.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 
-pub use stats::{Carried, ConnectionStats, Progress, Sizes, SubflowStats, TimedOut, Totals};
+pub use stats::{
+    Carried, ConnectionStats, Overflows, Progress, Sizes, SubflowStats, TimedOut, Totals,
+};

@@ -129,6 +129,22 @@ pub struct SubflowStats {
     pub undone: u32,
 }
 
+/// What an endpoint has refused or answered without state, because a table was full or a segment was
+/// malformed. All are counts since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Overflows {
+    /// SYNs that were answered with a cookie, because the table of half-open connections was full.
+    pub cookies_sent: u64,
+    /// Connections that a valid cookie has opened.
+    pub cookies_accepted: u64,
+    /// ACKs without a valid cookie while cookies were in use; each was answered with a reset.
+    pub cookies_refused: u64,
+    /// Half-open joins that gave way to a newer join of their connection.
+    pub joins_replaced: u64,
+    /// SYNs with FIN, which were dropped.
+    pub syns_with_fin: u64,
+}
+
 /// Why a connection was aborted by its own end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimedOut {

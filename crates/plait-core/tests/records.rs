@@ -7,6 +7,7 @@ use common::endpoint;
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Options, Segment};
+use std::collections::BTreeMap;
 
 const PORT: u16 = 80;
 const TIME_WAIT: Span = Span::from_secs(60);
@@ -222,25 +223,108 @@ fn half_open_connections_go_by_themselves() {
     }
 }
 
-/// R80, S3: a client whose handshake takes less time than a flood needs to fill the table is served in
-/// the midst of it; one that the flood has pushed out is told so when it comes back.
+/// Clients far from a server that is flooded: each has an endpoint and a path of its own.
+struct Flooded {
+    now: Time,
+    server: Endpoint,
+    clients: Vec<(Endpoint, ConnId)>,
+    /// Segments under way, by arrival: to a client, or to the server.
+    flying: BTreeMap<(Time, u64), (usize, bool, Box<Segment>)>,
+    one_way: Span,
+    count: u64,
+}
+
+impl Flooded {
+    /// Path of the first client as the server sees it.
+    const FIRST: u16 = 100;
+
+    fn fly(&mut self, client: usize, up: bool, segment: Box<Segment>) {
+        self.count += 1;
+        self.flying.insert((self.now + self.one_way, self.count), (client, up, segment));
+    }
+
+    /// All ends send what they have; what goes to strangers is lost.
+    fn serve(&mut self) {
+        while let Some(sent) = self.server.poll_transmit(self.now) {
+            match sent.path.0.checked_sub(Flooded::FIRST) {
+                Some(client) => self.fly(client.into(), false, sent.segment),
+                None => self.server.recycle(sent.segment),
+            }
+        }
+        for client in 0..self.clients.len() {
+            while let Some(sent) = self.clients[client].0.poll_transmit(self.now) {
+                self.fly(client, true, sent.segment);
+            }
+        }
+    }
+
+    /// A millisecond passes, with so many SYNs of strangers.
+    fn step(&mut self, syns: u64) {
+        self.serve();
+        for _ in 0..syns {
+            self.count += 1;
+            let (port, path) = (self.count as u16, (self.count >> 16) as u16 % 50);
+            let segment = syn(port, self.count.is_multiple_of(2).then(capable));
+            self.server.handle(self.now, PathId(path), &segment);
+        }
+        self.now += Span::from_millis(1);
+        while let Some(entry) = self.flying.first_entry().filter(|it| it.key().0 <= self.now) {
+            match entry.remove() {
+                (client, true, segment) => {
+                    let path = PathId(Flooded::FIRST + client as u16);
+                    self.server.handle(self.now, path, &segment);
+                }
+                (client, false, segment) => {
+                    self.clients[client].0.handle(self.now, PathId(0), &segment);
+                }
+            }
+        }
+        self.server.handle_timeout(self.now);
+        let now = self.now;
+        self.clients.iter_mut().for_each(|(client, _)| client.handle_timeout(now));
+    }
+}
+
+/// R80, S3: beside 20,000 SYNs a second every client is served, plain TCP and Multipath TCP, however
+/// long its round trip is.
 #[test]
 fn newcomers_are_served_in_a_flood_of_syns() {
-    let mut pair = Pair::new(Config::default());
-    for n in 0..5_000_u16 {
-        pair.server.handle(pair.now, PathId(3), &syn(1_024 + n, (n % 2 == 0).then(capable)));
+    for (rtt_ms, config) in
+        [50, 300, 500].into_iter().flat_map(|ms| [(ms, plain()), (ms, Config::default())])
+    {
+        let mut server = endpoint(1, "server");
+        server.listen(PORT, spec(Config::default()));
+        let (clients, flying) = (Vec::new(), BTreeMap::new());
+        let one_way = Span::from_micros(500 * rtt_ms);
+        let mut world = Flooded { now: Time::ZERO, server, clients, flying, one_way, count: 0 };
+        // The table fills before the first of them comes.
+        (0..250).for_each(|_| world.step(20));
+        for number in 0..20 {
+            let mut client = endpoint(number, "client");
+            let id = client.connect(world.now, PORT, spec(config.clone()));
+            client.write(world.now, id, 20_000);
+            world.clients.push((client, id));
+        }
+        let mut read = BTreeMap::new();
+        for _ in 0..5 * rtt_ms {
+            world.step(20);
+            while let Some(id) = world.server.poll_accept() {
+                read.insert(id, 0);
+            }
+            for (id, read) in &mut read {
+                *read += world.server.skip(world.now, *id, u64::MAX);
+            }
+        }
+        let whole = read.values().filter(|it| **it == 20_000).count();
+        let multipath =
+            read.keys().filter(|id| world.server.stats(**id).unwrap().multipath).count();
+        let expected = if config.multipath { 20 } else { 0 };
+        assert_eq!((whole, multipath), (20, expected), "{rtt_ms} ms");
+        let overflows = world.server.overflows();
+        assert_eq!((overflows.cookies_accepted, overflows.cookies_refused), (20, 0));
+        assert!(overflows.cookies_sent > 1_000, "{overflows:?}");
+        assert!(world.server.kept() <= 4_096 + 20);
     }
-    // What is said to the strangers is not for the client.
-    while pair.server.poll_transmit(pair.now).is_some() {}
-    let (client, server) = pair.connect(Config::default());
-    assert_eq!(pair.client.write(pair.now, client, 100_000), 100_000);
-    pair.carry();
-    assert_eq!(pair.server.readable(server), 100_000);
-    assert_eq!(pair.server.kept(), 4_096);
-    let last_ack = Segment { flags: Flags::ACK, ack: 1, ..syn(1_024, None) };
-    pair.server.handle(pair.now, PathId(3), &last_ack);
-    let answer = pair.server.poll_transmit(pair.now).unwrap();
-    assert!(answer.segment.flags.has(Flags::RST), "{answer:?}");
 }
 
 /// R24: a thousand joins a second, of all connections together; the next one meets a limit.

@@ -145,7 +145,7 @@ impl Stack {
         if !self.choices.is_empty() {
             self.choose(src);
         }
-        self.endpoint.handle(now, path, &self.segment);
+        self.endpoint.handle_from(now, src, path, &self.segment);
         if self.segment.flags.has(Flags::RST) {
             self.resets.push(SocketAddr::new(src, self.segment.src_port));
         }

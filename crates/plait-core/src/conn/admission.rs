@@ -3,12 +3,14 @@
 
 use super::{Connection, Context};
 use crate::tcp::state::State;
-use crate::tcp::subflow::Address;
-use plait_base::{Span, Time};
+use crate::tcp::subflow::{Address, Subflow};
+use plait_base::{Span, SubflowId, Time};
 use plait_wire::{MpCapable, Mptcp, ResetReason, Segment};
 
 /// Joins of one connection that are taken each second.
 const JOINS_PER_SECOND: u64 = 10;
+/// Half-open joins of one connection.
+const MAX_HALF_OPEN_JOINS: usize = 4;
 
 /// A number of events each second, that many of them at once.
 #[derive(Clone, Copy, Default, Debug)]
@@ -48,8 +50,28 @@ impl Connection {
         if self.spec.config.deny_joins && own(address) == own(first) {
             return Some(DENIED);
         }
-        let may = self.has_room() && self.admission.take(now, JOINS_PER_SECOND);
+        let room = self.has_room() || self.half_open_joins().next().is_some();
+        let may = room && self.admission.take(now, JOINS_PER_SECOND);
         (!may).then_some(LIMIT_REACHED)
+    }
+
+    /// The peer's joins that are not proven yet.
+    fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
+        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;
+        self.subflows.iter().filter(half_open).filter(|s| !s.shake.initiator)
+    }
+
+    /// Returns a slot for a join of the peer. If the slots for half-open joins are used up, the oldest
+    /// of these gives way: anybody who has seen the token can begin a join, and only the peer can
+    /// prove one.
+    pub(super) fn slot_for_join(&mut self, ctx: &mut Context<'_>) -> Option<SubflowId> {
+        let full = self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || !self.has_room();
+        let oldest = self.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
+        if let Some(index) = oldest.map(|s| s.id.index()) {
+            ctx.overflows.joins_replaced += 1;
+            self.kill_subflow(ctx, index, false);
+        }
+        self.free_slot()
     }
 
     /// The peer's MP_CAPABLE tells whether the address that it comes from may be joined.

@@ -4,7 +4,7 @@ use super::Ration;
 use crate::config::Config;
 use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
-use crate::stats::Sizes;
+use crate::stats::{Overflows, Sizes};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -68,6 +68,7 @@ pub(crate) struct Shared {
     /// What each connection may keep of either direction, where memory is short.
     pub(crate) ration: Option<Ration>,
     pub(crate) sizes: Sizes,
+    pub(crate) overflows: Overflows,
 }
 
 impl Shared {
@@ -84,6 +85,7 @@ impl Shared {
             tokens: BTreeMap::new(),
             ration: None,
             sizes: Sizes::default(),
+            overflows: Overflows::default(),
         }
     }
 

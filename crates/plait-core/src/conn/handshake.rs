@@ -1,6 +1,7 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
 use super::joins::Joins;
+use super::segments::Transmit;
 use super::{Connection, ConnectionSpec, Context, FallbackCause, Mode};
 use crate::config::{Config, JoinTiming};
 use crate::tcp::owes::{Cause, Debt};
@@ -19,6 +20,9 @@ pub(crate) enum Opening<'a> {
     Active { address: Address },
     /// A SYN came; the address may have been used up to the sequence number `after` before.
     Passive { address: Address, syn: &'a Segment, after: Option<u32> },
+    /// A SYN came and is answered without state (RFC 4987 section 3.6): the initial sequence number is
+    /// the cookie `iss`.
+    Stateless { address: Address, syn: &'a Segment, iss: u32 },
 }
 
 /// What a SYN to a listening port asks for.
@@ -73,19 +77,41 @@ impl Connection {
                     // Beyond what the last conversation used (RFC 9293 section 3.6.1).
                     shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
                 }
-                take_syn(&mut shake, syn, conn.spec.config.unsaid_mss);
-                conn.start_from(*address);
-                conn.add_subflow(SubflowId(0), *address, State::SynReceived, shake);
-                conn.subflows[0].owes.add(Debt::Syn);
-                conn.window.update(0, u64::from(syn.window));
-                if listen_syn(syn) != Asks::Multipath {
-                    conn.start_plain(ctx, FallbackCause::Syn);
-                }
-                conn.agree_on_checksums(syn);
-                conn.note_denial(ctx, syn);
+                conn.answer_syn(ctx, *address, syn, shake);
+            }
+            Opening::Stateless { address, syn, iss } => {
+                (shake.iss, shake.sent_at) = (*iss, Time::NEVER);
+                conn.answer_syn(ctx, *address, syn, shake);
             }
         }
         conn
+    }
+
+    /// The first subflow of a server, whose SYN/ACK is to be sent.
+    fn answer_syn(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: Address,
+        syn: &Segment,
+        mut shake: Handshake,
+    ) {
+        take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
+        self.start_from(address);
+        self.add_subflow(SubflowId(0), address, State::SynReceived, shake);
+        self.subflows[0].owes.add(Debt::Syn);
+        self.window.update(0, u64::from(syn.window));
+        if listen_syn(syn) != Asks::Multipath {
+            self.start_plain(ctx, FallbackCause::Syn);
+        }
+        self.agree_on_checksums(syn);
+        self.note_denial(ctx, syn);
+    }
+
+    /// Returns the SYN/ACK of a connection that has just been opened, and makes the connection one
+    /// that has sent it.
+    pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
+        self.subflows[0].owes.take(Debt::Syn);
+        self.build_syn(now, 0)
     }
 
     /// The addresses of the first subflow are known, and with them what is to be joined.
@@ -110,7 +136,7 @@ impl Connection {
         syn: &Segment,
     ) -> bool {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
-        let Some(id) = self.free_slot() else { return false };
+        let Some(id) = self.slot_for_join(ctx) else { return false };
         let mut shake = Handshake {
             iss: ctx.first_sequence(&self.spec.config),
             nonce: ctx.entropy.bits() as u32,
@@ -345,7 +371,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.tx.syn_acked();
         subflow.timers.clear(Timer::Rto);
-        if subflow.shake.retries == 0 {
+        if subflow.shake.retries == 0 && subflow.shake.sent_at != Time::NEVER {
             subflow.rtt.sample(now, now.since(subflow.shake.sent_at));
         }
         subflow.rtt.start_data(subflow.shake.retries > 0);

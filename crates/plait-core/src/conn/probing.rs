@@ -78,7 +78,8 @@ impl Connection {
             true => !self.may_wait(),
             false => self.failed || self.closing.asked || self.closing.peer_finished,
         };
-        if !self.client || over {
+        let foreign = !self.subflows[index].shake.initiator && !was_joined;
+        if !self.client || over || foreign {
             return;
         }
         let Address { path, server, remote_port: port, .. } = self.subflows[index].address;

@@ -14,6 +14,9 @@ use plait_wire::ResetReason;
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
 const SYN_RETRIES: u8 = 6;
+/// SYN/ACKs after the first one before a half-open subflow is given up (Linux:
+/// `net.ipv4.tcp_synack_retries`).
+const SYN_ACK_RETRIES: u8 = 5;
 /// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
 /// default).
 const DATA_RETRIES: u32 = 15;
@@ -264,8 +267,10 @@ impl Connection {
         }
         let rounds = self.rounds_dialled();
         let subflow = &mut self.subflows[index];
-        let patient = subflow.shake.join && self.spec.config.probe.is_some();
-        if subflow.shake.retries > SYN_RETRIES && !patient || rounds > usize::from(SYN_RETRIES) {
+        let dials = subflow.shake.initiator;
+        let patient = subflow.shake.join && dials && self.spec.config.probe.is_some();
+        let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
+        if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
         }
         subflow.owes.add(Debt::Syn);

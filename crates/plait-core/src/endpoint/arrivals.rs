@@ -1,5 +1,6 @@
 //! Segments that belong to no connection yet: SYNs, joins that come early, and strays.
 
+use super::cookies::Client;
 use super::{Endpoint, MAX_PARKED};
 use crate::JoinTiming;
 use crate::conn::{
@@ -13,7 +14,7 @@ use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, ServerAddress, Span, Time};
 use plait_wire::{Flags, Mptcp, Options, Payload, ResetReason, Segment};
 
-/// Half-open connections at most: for a further one the oldest is given up (RFC 4987 section 3.3).
+/// Half-open connections at most: further SYNs are answered without state.
 const MAX_HALF_OPEN: usize = 4_096;
 /// Joins that are taken each second, of all connections together.
 const JOINS_PER_SECOND: u64 = 1_000;
@@ -31,10 +32,16 @@ impl Endpoint {
     pub(super) fn on_syn(
         &mut self,
         now: Time,
+        client: Client,
         address: Address,
         syn: &Segment,
         after: Option<u32>,
     ) {
+        if syn.flags.has(Flags::FIN) {
+            // No stack opens and ends a connection in one segment; Linux drops it as well.
+            self.shared.overflows.syns_with_fin += 1;
+            return;
+        }
         match listen_syn(syn) {
             Asks::Join(token) => {
                 let known = self
@@ -72,31 +79,14 @@ impl Endpoint {
                 Some(spec) => {
                     let spec = Arc::clone(spec);
                     if self.connections.untold() >= MAX_HALF_OPEN {
-                        self.give_up_oldest();
+                        self.answer_without_state(now, client, &spec, address, syn);
+                    } else {
+                        self.open(now, spec, &Opening::Passive { address, syn, after });
                     }
-                    self.open(now, spec, &Opening::Passive { address, syn, after });
                 }
                 None => self.reset(address, syn, None),
             },
         }
-    }
-
-    /// Forgets the oldest half-open connection, as if its SYN had never come. Whoever it was has had
-    /// as long as the others needed to fill the table, and is answered with a reset if it comes back.
-    fn give_up_oldest(&mut self) {
-        let Some(id) = self.connections.oldest_half_open() else { return };
-        let Some(record) = self.connections.record(id) else { return };
-        for address in record.addresses.drain(..) {
-            if self.addresses.get(&address).is_some_and(|known| known.conn == id) {
-                self.addresses.remove(&address);
-            }
-        }
-        let token = record.token;
-        if self.shared.tokens.get(&token) == Some(&id) {
-            self.shared.tokens.remove(&token);
-        }
-        self.connections.remove(id);
-        self.audits.remove(&id);
     }
 
     /// A join of a connection that takes any: it is taken, or refused within the limits.

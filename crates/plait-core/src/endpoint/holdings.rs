@@ -2,6 +2,7 @@
 
 use super::Endpoint;
 use crate::conn::Ration;
+use crate::stats::Overflows;
 
 /// The connections of an endpoint, and what they keep.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -56,6 +57,12 @@ impl Endpoint {
     /// taken.
     pub fn turn_away(&mut self, on: bool) {
         self.full = on;
+    }
+
+    /// Returns what was refused or answered without state so far.
+    #[must_use]
+    pub const fn overflows(&self) -> Overflows {
+        self.shared.overflows
     }
 
     /// How many SYNs [`Endpoint::turn_away`] has had answered with a reset.

@@ -3,16 +3,18 @@
 mod addresses;
 mod application;
 mod arrivals;
+mod cookies;
 mod directory;
 mod holdings;
+mod ingress;
 mod records;
 mod rest;
 mod silence;
 mod wakes;
 
 use crate::conn::{
-    Allowance, Audit, Connection, ConnectionSpec, ConnectionState, Context, Entropy, Opening,
-    Provisional, Report, Shared, Transmit,
+    Allowance, Audit, Connection, ConnectionSpec, Context, Entropy, Opening, Provisional, Report,
+    Shared, Transmit,
 };
 use crate::event::{Detail, Event};
 use crate::stats::Sizes;
@@ -22,12 +24,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
 pub(crate) use directory::Directory;
 pub use holdings::Holdings;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
-use plait_wire::{Flags, Segment};
+use plait_wire::Segment;
 use records::{Record, Records};
 use silence::Silence;
 
@@ -80,6 +83,7 @@ pub struct Endpoint {
     /// No further connections are taken, and how many were not.
     full: bool,
     turned_away: u64,
+    cookies: Cookies,
 }
 
 impl fmt::Debug for Endpoint {
@@ -110,6 +114,7 @@ impl Endpoint {
             audits: BTreeMap::new(),
             full: false,
             turned_away: 0,
+            cookies: Cookies::default(),
         }
     }
 
@@ -198,12 +203,33 @@ impl Endpoint {
             let key = ctx.unique_key();
             Connection::open(spec, key, opening, ctx)
         });
+        self.add(conn)
+    }
+
+    /// Keeps a connection from now on.
+    fn add(&mut self, conn: Connection) -> ConnId {
         let id = self.connections.add(conn);
         if let Some(mut entry) = self.connections.entry(id) {
             entry.on_touched();
         }
         self.settle(id);
         id
+    }
+
+    /// Drops a connection as it stands, as if it had never been.
+    fn forget(&mut self, id: ConnId) {
+        let Some(record) = self.connections.record(id) else { return };
+        for address in record.addresses.drain(..) {
+            if self.addresses.get(&address).is_some_and(|known| known.conn == id) {
+                self.addresses.remove(&address);
+            }
+        }
+        let token = record.token;
+        if self.shared.tokens.get(&token) == Some(&id) {
+            self.shared.tokens.remove(&token);
+        }
+        self.connections.remove(id);
+        self.audits.remove(&id);
     }
 
     fn with_context<R>(&mut self, now: Time, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
@@ -263,71 +289,6 @@ impl Endpoint {
                 self.shared.tokens.remove(&token);
                 self.audits.remove(&id);
             }
-        }
-    }
-
-    /// Takes in a segment that arrived on `path`.
-    pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
-        let address = Address::of_arrival(path, segment);
-        let opens = segment.flags.has(Flags::SYN)
-            && !segment.flags.has(Flags::ACK)
-            && !segment.flags.has(Flags::RST);
-        let known = self.addresses.get(&address.key()).copied();
-        if opens && let Some(Known { conn: id, .. }) = known {
-            let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
-            if let Some(after) = left.flatten() {
-                return self.on_syn(now, address, segment, Some(after));
-            }
-        }
-        if let Some(Known { conn: id, subflow }) = known {
-            if self.check
-                && let Some((audit, conn)) = self.audit(id)
-            {
-                audit.before(conn, address, segment);
-            }
-            let accepted = self.with(now, id, |conn, ctx| {
-                let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
-                if let Some(index) = conn.find(address, subflow) {
-                    conn.handle(ctx, index, segment);
-                }
-                // The peer may have no data: its end can come with the last ACK of the handshake.
-                let settled = [ConnectionState::Connecting, ConnectionState::Failed];
-                waited && !settled.contains(&conn.state())
-            });
-            if self.check
-                && let Some((audit, conn)) = self.audit(id)
-            {
-                self.violation = audit.after(conn);
-            }
-            if accepted == Some(true) {
-                self.accepted.push_back(id);
-                self.connections.tell(id);
-                self.unpark(now, id);
-            }
-            return;
-        }
-        if let Some(early) = self.provisional.iter_mut().find(|early| early.address == address) {
-            if segment.flags.has(Flags::RST) {
-                // The client has given it up.
-                self.provisional.retain(|early| early.address != address);
-            } else if segment.flags.has(Flags::SYN) {
-                // The client did not get our SYN/ACK.
-                let Some(spec) = self.listeners.get(&address.local_port) else { return };
-                self.answers.push_back(early.syn_ack(spec, now));
-            } else if early.answer.is_none() {
-                early.answer = Some(segment.clone());
-            } else {
-                // The proof comes again, and the connection that it is for has not come: its last
-                // ACK was lost, and the client has to know.
-                self.provisional.retain(|early| early.address != address);
-                self.reset(address, segment, None);
-            }
-        } else if segment.flags.has(Flags::RST) {
-            // Nothing to reset.
-        } else if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
-            self.on_syn(now, address, segment, None);
-        } else {
-            self.reset(address, segment, None);
         }
     }
 

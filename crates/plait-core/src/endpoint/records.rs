@@ -4,7 +4,7 @@ use super::wakes::{Slot, Wakes};
 use crate::conn::Connection;
 use crate::stats::Totals;
 use alloc::boxed::Box;
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use plait_base::{ConnId, Time};
@@ -42,8 +42,6 @@ pub(super) struct Records {
     next: u32,
     /// Those that nobody was told of.
     untold: usize,
-    /// These, oldest first; some that are in use or gone by now are among them.
-    half_open: VecDeque<ConnId>,
     /// What those have carried that were let go.
     gone: Totals,
     /// Connections that may have something to send, the next one last.
@@ -142,7 +140,6 @@ impl Records {
         self.next = id.0.wrapping_add(1);
         if !told {
             self.untold += 1;
-            self.note_half_open(id);
         }
         let record = Record {
             id,
@@ -259,33 +256,6 @@ impl Records {
         self.untold
     }
 
-    /// Remembers which half-open connection is the newest, and forgets what is no more half-open.
-    fn note_half_open(&mut self, id: ConnId) {
-        while self.half_open.front().is_some_and(|first| !self.is_half_open(*first)) {
-            self.half_open.pop_front();
-        }
-        if self.half_open.len() > 2 * self.untold + Records::FEW {
-            let mut all = core::mem::take(&mut self.half_open);
-            all.retain(|id| self.is_half_open(*id));
-            self.half_open = all;
-        }
-        self.half_open.push_back(id);
-    }
-
-    fn is_half_open(&self, id: ConnId) -> bool {
-        self.place(id).is_ok_and(|at| !self.list[at].told)
-    }
-
-    /// The connection that has been half-open for longest.
-    pub(super) fn oldest_half_open(&mut self) -> Option<ConnId> {
-        while let Some(id) = self.half_open.pop_front() {
-            if self.is_half_open(id) {
-                return Some(id);
-            }
-        }
-        None
-    }
-
     /// Drops a connection as it stands.
     pub(super) fn remove(&mut self, id: ConnId) {
         let Ok(at) = self.place(id) else { return };
@@ -332,7 +302,6 @@ impl Records {
         self.busy.shrink_to_fit();
         self.news.shrink_to_fit();
         self.due.shrink_to_fit();
-        self.half_open.shrink_to_fit();
     }
 
     pub(super) fn len(&self) -> usize {

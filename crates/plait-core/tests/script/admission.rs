@@ -2,6 +2,7 @@
 
 use crate::harness::{SERVER, Script, capable_syn, multipath, spec};
 use crate::segment::{ACK, RST, SYN, Seg, want};
+use plait_base::Time;
 use plait_core::{Config, ConnectionSpec, ConnectionState};
 use plait_wire::{AddAddr, Flags, Mptcp, add_addr_hmac};
 use std::net::IpAddr;
@@ -141,6 +142,42 @@ fn a_server_that_denies_waits_for_nobody() {
     let mut s = Script::open_server(denying(), 1);
     s.send(s.tx(0).flags(Flags::RST).stripped());
     assert_eq!(s.state(), ConnectionState::Failed);
+}
+
+/// R24: half-open joins of strangers who know the token keep no slot: a true join gets in beside any
+/// number of them, and they end by themselves.
+#[test]
+fn half_open_joins_keep_nobody_out() {
+    let mut s = Script::open_server(multipath(), 1);
+    for path in 1..8 {
+        let syn = s.join_syn(path, false);
+        s.send(syn);
+        s.expect(want(path, SYN.with(ACK)).mptcp("join answer"));
+    }
+    s.join(8, 20, false);
+    let up = |s: &Script| s.endpoint.stats(s.id).unwrap().subflows.iter().filter(|s| s.up).count();
+    assert_eq!((up(&s), s.endpoint.overflows().joins_replaced), (2, 4));
+    // SYN/ACKs go out again for a minute, and the slots are free.
+    s.after(64_000);
+    s.lose_all();
+    s.after(1_000_000);
+    s.expect_nothing();
+    assert_eq!(
+        (s.endpoint.ports(s.id).unwrap().len(), s.endpoint.poll_timeout()),
+        (2, Time::NEVER)
+    );
+}
+
+/// R61: a SYN with FIN opens nothing and is not answered.
+#[test]
+fn a_syn_with_fin_is_dropped() {
+    let mut s = Script::server(spec(multipath(), 1, None));
+    for option in [None, Some(capable_syn())] {
+        let syn = s.syn(0).flags(SYN.with(Flags::FIN));
+        s.send(Seg { mptcp: option, ..syn });
+        s.expect_nothing();
+    }
+    assert_eq!((s.endpoint.kept(), s.endpoint.overflows().syns_with_fin), (0, 2));
 }
 
 /// R24: ten joins at once, then one each tenth of a second; the others are refused as a matter of

@@ -12,6 +12,7 @@ mod admission;
 mod asked;
 mod checksums;
 mod closing;
+mod cookies;
 mod fallback;
 mod fastclose;
 mod found;

@@ -1,0 +1,304 @@
+//! SYN cookies (RFC 4987 section 3.6): while the table of half-open connections is full, a SYN is
+//! answered without keeping anything. What the server needs later comes back with the third ACK:
+//!
+//! * The initial sequence number is a signature of the client's address, both ports and the client's
+//!   initial sequence number. Its lowest bits hold the MSS and the age.
+//! * The lowest bits of the timestamp hold window scale, SACK and whether MP_CAPABLE was offered. Without
+//!   timestamps there is neither scaling nor SACK.
+//! * The key of Multipath TCP is taken from the same signature. The third ACK, or the first data, repeats
+//!   it beside the client's key (RFC 8684 section 3.1).
+//!
+//! A cookie is valid until the end of the period after its own, for 128 s at most. Each period has a new
+//! secret.
+
+use super::{Endpoint, Known};
+use crate::conn::{Asks, ConnectionSpec, ConnectionState, Context, Opening, listen_syn};
+use crate::tcp::subflow::Address;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::net::IpAddr;
+use plait_base::{PathId, SubflowId, Time};
+use plait_wire::{Flags, Key, MpCapable, Mptcp, Options, Secret, Segment, Timestamps};
+
+/// How long one secret signs, in seconds.
+const PERIOD_S: u64 = 64;
+/// What a cookie can tell of the peer's MSS, in bytes; a smaller one counts as the first.
+const MSS_BYTES: [u16; 8] = [256, 536, 1_220, 1_300, 1_400, 1_440, 1_460, 8_940];
+/// Bits of the initial sequence number for the index into [`MSS_BYTES`], and one for the period.
+const MSS_BITS: u32 = 3;
+const LOW_BITS: u32 = MSS_BITS + 1;
+/// Bits of a timestamp that hold options.
+const STAMP_BITS: u32 = 6;
+/// Window shift of a peer that scales no windows: no true one is as large.
+const NO_SCALE: u32 = 15;
+const SACK: u32 = 1 << 4;
+const MULTIPATH: u32 = 1 << 5;
+
+/// The address of a client, as it is signed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client([u8; 16]);
+
+impl Client {
+    /// The client that a path stands for.
+    pub(super) fn on(path: PathId) -> Client {
+        Client(u128::from(path.0).to_be_bytes())
+    }
+
+    /// The client with an address.
+    pub(super) fn at(source: IpAddr) -> Client {
+        Client(match source {
+            IpAddr::V4(source) => source.to_ipv6_mapped().octets(),
+            IpAddr::V6(source) => source.octets(),
+        })
+    }
+}
+
+/// The secrets of this period and of the one before.
+#[derive(Debug, Default)]
+pub(super) struct Cookies {
+    /// With the number of their period, by its lowest bit.
+    secrets: [Option<(u64, Secret)>; 2],
+}
+
+/// What is signed.
+#[derive(Clone, Copy, Debug)]
+struct Subject {
+    client: Client,
+    address: Address,
+    /// The client's initial sequence number.
+    irs: u32,
+}
+
+/// A cookie and the key that belongs to it.
+#[derive(Clone, Copy, Debug)]
+struct Cookie {
+    iss: u32,
+    key: Key,
+    mss: u16,
+}
+
+fn period(now: Time) -> u64 {
+    now.as_nanos() / (PERIOD_S * 1_000_000_000)
+}
+
+impl Subject {
+    /// The cookie that `secret` gives. `low` are its lowest bits.
+    fn sign(&self, secret: &Secret, low: u32) -> Cookie {
+        let Address { server, local_port, remote_port, .. } = self.address;
+        let (client, server, low_byte) = (&self.client.0, &[server.0], &[low as u8]);
+        let (local, remote) = (&local_port.to_be_bytes(), &remote_port.to_be_bytes());
+        let hash = secret.sign(&[client, server, local, remote, &self.irs.to_be_bytes(), low_byte]);
+        let word =
+            |at: usize| hash[at..at + 4].iter().fold(0, |word, it| word << 8 | u32::from(*it));
+        let key = Key(u64::from(word(4)) << 32 | u64::from(word(8)));
+        let mss = MSS_BYTES[(low >> 1) as usize % MSS_BYTES.len()];
+        Cookie { iss: word(0) << LOW_BITS | low, key, mss }
+    }
+}
+
+impl Cookies {
+    /// Whether a cookie that is still valid may have been sent.
+    fn in_use(&self, now: Time) -> bool {
+        let valid = |(at, _): &(u64, Secret)| at + 1 >= period(now);
+        self.secrets.iter().flatten().any(valid)
+    }
+
+    /// Makes a cookie for a SYN that tells `mss`.
+    fn make(&mut self, ctx: &mut Context<'_>, subject: &Subject, mss: u16) -> Cookie {
+        let now = period(ctx.now);
+        let slot = &mut self.secrets[(now & 1) as usize];
+        let secret = match slot {
+            Some((at, secret)) if *at == now => *secret,
+            _ => {
+                let secret = Secret::new([(); 4].map(|()| ctx.entropy.bits()));
+                slot.insert((now, secret)).1
+            }
+        };
+        let index = MSS_BYTES.iter().rposition(|it| *it <= mss).unwrap_or(0);
+        subject.sign(&secret, (index as u32) << 1 | (now & 1) as u32)
+    }
+
+    /// The cookie with the initial sequence number `iss`, if it is one of ours and still valid.
+    fn verify(&self, now: Time, subject: &Subject, iss: u32) -> Option<Cookie> {
+        let low = iss & ((1 << LOW_BITS) - 1);
+        let (at, secret) = self.secrets[(low & 1) as usize].as_ref()?;
+        let cookie = subject.sign(secret, low);
+        (at + 1 >= period(now) && cookie.iss == iss).then_some(cookie)
+    }
+}
+
+/// What the timestamp of a SYN/ACK tells of the SYN.
+fn stamp_bits(syn: &Segment) -> u32 {
+    let scale = syn.options.window_scale.map_or(NO_SCALE, |scale| u32::from(scale.min(14)));
+    let sack = if syn.options.sack_permitted { SACK } else { 0 };
+    let multipath = if listen_syn(syn) == Asks::Multipath { MULTIPATH } else { 0 };
+    scale | sack | multipath
+}
+
+/// The latest timestamp up to `value` whose lowest bits are `bits`.
+fn stamp(value: u32, bits: u32) -> u32 {
+    let mask = (1 << STAMP_BITS) - 1;
+    let late = value & mask < bits;
+    (value & !mask | bits).wrapping_sub(if late { 1 << STAMP_BITS } else { 0 })
+}
+
+/// The SYN as far as it is known again from the third ACK: its options come from the bits of its
+/// timestamp, if it has any. `capable` is what it has of MP_CAPABLE.
+fn recalled(
+    segment: &Segment,
+    stamps: Option<(u32, u32)>,
+    mss: u16,
+    capable: Option<MpCapable>,
+) -> Segment {
+    let bits = stamps.map_or(NO_SCALE, |(_, bits)| bits);
+    let scale = bits & 0xf;
+    let options = Options {
+        mss: Some(mss),
+        window_scale: (scale != NO_SCALE).then_some(scale as u8),
+        sack_permitted: bits & SACK != 0,
+        timestamps: stamps.map(|(value, _)| Timestamps { value, echo: 0 }),
+        mptcp: capable.map(|it| Box::new(Mptcp::Capable(it))),
+        ..Options::default()
+    };
+    Segment {
+        src_port: segment.src_port,
+        dst_port: segment.dst_port,
+        seq: segment.seq,
+        flags: Flags::SYN,
+        server: segment.server,
+        window: segment.window,
+        options,
+        ..Segment::default()
+    }
+}
+
+/// MP_CAPABLE of a segment.
+fn capable(segment: &Segment) -> Option<MpCapable> {
+    match segment.options.mptcp.as_deref() {
+        Some(Mptcp::Capable(capable)) => Some(capable.clone()),
+        _ => None,
+    }
+}
+
+impl Endpoint {
+    /// Answers a SYN with a cookie and keeps nothing of it.
+    #[cold]
+    pub(super) fn answer_without_state(
+        &mut self,
+        now: Time,
+        client: Client,
+        spec: &Arc<ConnectionSpec>,
+        address: Address,
+        syn: &Segment,
+    ) {
+        let mut ctx = self.shared.context(now, self.connections.next_id());
+        let subject = Subject { client, address, irs: syn.seq };
+        let mss = syn.options.mss.unwrap_or(spec.config.unsaid_mss);
+        let Cookie { iss, key, mss } = self.cookies.make(&mut ctx, &subject, mss);
+        // A token that a connection has already cannot name a second one (RFC 8684 section 3.1).
+        let unique = !ctx.tokens.contains_key(&key.token());
+        let offered = capable(syn).filter(|_| unique);
+        let bits = stamp_bits(syn);
+        let stamps = syn.options.timestamps.map(|stamps| (stamps.value, bits));
+        let recalled = recalled(syn, stamps, mss, offered);
+        let opening = Opening::Stateless { address, syn: &recalled, iss };
+        let mut conn = super::Connection::open(Arc::clone(spec), key, &opening, &mut ctx);
+        let mut answer = conn.take_syn_ack(now);
+        if let Some(stamps) = &mut answer.segment.options.timestamps {
+            stamps.value = stamp(stamps.value, bits);
+        }
+        self.shared.overflows.cookies_sent += 1;
+        self.answers.push_back(answer);
+    }
+
+    /// Opens the connection of a SYN that was answered with a cookie, if `segment` is the client's ACK
+    /// of it. False if it is none.
+    #[cold]
+    pub(super) fn completes_handshake(
+        &mut self,
+        now: Time,
+        client: Client,
+        address: Address,
+        segment: &Segment,
+    ) -> bool {
+        let spec = self.listeners.get(&address.local_port);
+        let Some(spec) = spec.filter(|_| segment.flags.has(Flags::ACK) && self.cookies.in_use(now))
+        else {
+            return false;
+        };
+        let spec = Arc::clone(spec);
+        let subject = Subject { client, address, irs: segment.seq.wrapping_sub(1) };
+        let cookie = self.cookies.verify(now, &subject, segment.ack.wrapping_sub(1));
+        let told = capable(segment);
+        let right = |cookie: &Cookie| {
+            let free = !self.shared.tokens.contains_key(&cookie.key.token());
+            told.as_ref().is_none_or(|told| told.receiver_key == Some(cookie.key) && free)
+        };
+        let Some(Cookie { iss, key, mss }) = cookie.filter(right) else {
+            self.shared.overflows.cookies_refused += 1;
+            return false;
+        };
+        if self.full {
+            self.turned_away += 1;
+            return false;
+        }
+        let stamps =
+            segment.options.timestamps.map(|it| (it.value, it.echo & ((1 << STAMP_BITS) - 1)));
+        let offered = stamps.is_some_and(|(_, bits)| bits & MULTIPATH != 0);
+        let syn_option = |told: MpCapable| MpCapable {
+            sender_key: None,
+            receiver_key: None,
+            data_len: None,
+            checksum: None,
+            ..told
+        };
+        let offer = told.map(syn_option).or(offered.then(MpCapable::default));
+        let mut syn = recalled(segment, stamps, mss, offer);
+        syn.seq = subject.irs;
+        // The window of the ACK is scaled, that of a SYN is not.
+        let scale = syn.options.window_scale.unwrap_or(0).min(14);
+        syn.window = (u32::from(segment.window) << scale).min(0xffff) as u16;
+        let conn = self.with_context(now, |ctx| {
+            let opening = Opening::Stateless { address, syn: &syn, iss };
+            let mut conn = super::Connection::open(spec, key, &opening, ctx);
+            // As it was when the SYN/ACK was sent.
+            conn.take_syn_ack(now);
+            conn
+        });
+        self.shared.overflows.cookies_accepted += 1;
+        let id = self.add(conn);
+        let known = Known { conn: id, subflow: SubflowId(0).0 };
+        self.handle_known(now, known, address, segment);
+        if self.connections.find(id).is_some_and(|it| it.state() == ConnectionState::Connecting) {
+            // A later segment than the third ACK: the client sends that again.
+            self.forget(id);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A timestamp never runs ahead of the clock, and is behind it by less than 64 ms.
+    #[test]
+    fn a_timestamp_holds_six_bits() {
+        for value in [0, 1, 63, 64, 1_000, u32::MAX] {
+            for bits in 0..64 {
+                let stamp = stamp(value, bits);
+                assert_eq!(stamp & 63, bits);
+                assert!(value.wrapping_sub(stamp) < 64, "{value} {bits}");
+            }
+        }
+    }
+
+    /// The MSS that is recalled is at most the one that was told.
+    #[test]
+    fn the_mss_is_rounded_down() {
+        let of = |mss: u16| MSS_BYTES.iter().rposition(|it| *it <= mss).map(|at| MSS_BYTES[at]);
+        assert_eq!([of(1_459), of(1_460), of(65_535)], [Some(1_440), Some(1_460), Some(8_940)]);
+        assert_eq!([of(256), of(255)], [Some(256), None]);
+        assert!(MSS_BYTES.len() <= 1 << MSS_BITS);
+    }
+}

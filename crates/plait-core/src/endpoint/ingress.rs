@@ -1,0 +1,107 @@
+//! Segments that arrive: to which conversation each belongs.
+
+use super::cookies::Client;
+use super::{Endpoint, Known};
+use crate::conn::ConnectionState;
+use crate::tcp::subflow::Address;
+use core::net::IpAddr;
+use plait_base::{PathId, Time};
+use plait_wire::{Flags, Segment};
+
+impl Endpoint {
+    /// Takes in a segment that arrived on `path`. The number of the path stands for the client's
+    /// address: a driver that gives numbers to other addresses later calls
+    /// [`Endpoint::handle_from`].
+    pub fn handle(&mut self, now: Time, path: PathId, segment: &Segment) {
+        self.take(now, Client::on(path), path, segment);
+    }
+
+    /// Takes in a segment that arrived on `path` from `source`. Only a SYN that is answered without
+    /// state uses the address: its number may be another one when the handshake ends.
+    pub fn handle_from(&mut self, now: Time, source: IpAddr, path: PathId, segment: &Segment) {
+        self.take(now, Client::at(source), path, segment);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, now: Time, client: Client, path: PathId, segment: &Segment) {
+        let address = Address::of_arrival(path, segment);
+        let opens = segment.flags.has(Flags::SYN)
+            && !segment.flags.has(Flags::ACK)
+            && !segment.flags.has(Flags::RST);
+        let known = self.addresses.get(&address.key()).copied();
+        if opens && let Some(Known { conn: id, .. }) = known {
+            let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
+            if let Some(after) = left.flatten() {
+                return self.on_syn(now, client, address, segment, Some(after));
+            }
+        }
+        match known {
+            Some(known) => self.handle_known(now, known, address, segment),
+            None => self.handle_unknown(now, client, address, segment),
+        }
+    }
+
+    /// A segment of a conversation that is kept.
+    #[inline(always)]
+    pub(super) fn handle_known(
+        &mut self,
+        now: Time,
+        known: Known,
+        address: Address,
+        segment: &Segment,
+    ) {
+        let Known { conn: id, subflow } = known;
+        if self.check
+            && let Some((audit, conn)) = self.audit(id)
+        {
+            audit.before(conn, address, segment);
+        }
+        let accepted = self.with(now, id, |conn, ctx| {
+            let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
+            if let Some(index) = conn.find(address, subflow) {
+                conn.handle(ctx, index, segment);
+            }
+            // The peer may have no data: its end can come with the last ACK of the handshake.
+            let settled = [ConnectionState::Connecting, ConnectionState::Failed];
+            waited && !settled.contains(&conn.state())
+        });
+        if self.check
+            && let Some((audit, conn)) = self.audit(id)
+        {
+            self.violation = audit.after(conn);
+        }
+        if accepted == Some(true) {
+            self.accepted.push_back(id);
+            self.connections.tell(id);
+            self.unpark(now, id);
+        }
+    }
+
+    /// A segment of a conversation that is not kept: it may begin one.
+    #[cold]
+    fn handle_unknown(&mut self, now: Time, client: Client, address: Address, segment: &Segment) {
+        if let Some(early) = self.provisional.iter_mut().find(|early| early.address == address) {
+            if segment.flags.has(Flags::RST) {
+                // The client has given it up.
+                self.provisional.retain(|early| early.address != address);
+            } else if segment.flags.has(Flags::SYN) {
+                // The client did not get our SYN/ACK.
+                let Some(spec) = self.listeners.get(&address.local_port) else { return };
+                self.answers.push_back(early.syn_ack(spec, now));
+            } else if early.answer.is_none() {
+                early.answer = Some(segment.clone());
+            } else {
+                // The proof comes again, and the connection that it is for has not come: its last
+                // ACK was lost, and the client has to know.
+                self.provisional.retain(|early| early.address != address);
+                self.reset(address, segment, None);
+            }
+        } else if segment.flags.has(Flags::RST) {
+            // Nothing to reset.
+        } else if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            self.on_syn(now, client, address, segment, None);
+        } else if !self.completes_handshake(now, client, address, segment) {
+            self.reset(address, segment, None);
+        }
+    }
+}
