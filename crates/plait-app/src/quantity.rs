@@ -136,6 +136,15 @@ pub enum Problem {
         /// The one that was probably meant.
         nearest: Option<&'static str>,
     },
+    /// The unit of a rate may count bytes: `MB/s` does, and `M` may.
+    BitsOrBytes {
+        /// The unit, as given.
+        unit: String,
+        /// Whether it can mean nothing but bytes.
+        bytes: bool,
+        /// What to write for bits and for bytes.
+        write: [Rate; 2],
+    },
     /// It is finer than the smallest unit.
     TooFine,
     /// It does not fit.
@@ -163,6 +172,18 @@ impl fmt::Display for QuantityError {
             }
             Problem::Negative => {
                 return write!(f, "`{given}` is below zero: expected {noun} such as `{example}`");
+            }
+            Problem::BitsOrBytes { bytes: true, write: [bits, bytes], .. } => {
+                return write!(
+                    f,
+                    "`{given}` counts bytes: write `{bytes}`, or `{bits}` if bits are meant"
+                );
+            }
+            Problem::BitsOrBytes { unit, write: [bits, bytes], .. } => {
+                return write!(
+                    f,
+                    "`{given}`: the unit `{unit}` may mean bits or bytes: write `{bits}` or `{bytes}`"
+                );
             }
             Problem::TooFine => {
                 return write!(f, "`{given}` is finer than {}", smallest(self.kind));
@@ -251,6 +272,20 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// A limit in bytes, in words: `64 MiB`, `1500 bytes`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Binary(pub u64);
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |unit: &&Unit| self.0 != 0 && self.0.is_multiple_of(unit.1);
+        match BYTES[4..].iter().rfind(whole) {
+            Some((name, worth, _)) => write!(f, "{} {name}", self.0 / worth),
+            None => write!(f, "{} bytes", self.0),
+        }
+    }
+}
+
 /// A probability that prints as a percentage: `0.5%`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Percent(pub Chance);
@@ -322,15 +357,80 @@ pub fn time(text: &str) -> Result<Span, QuantityError> {
     Ok(Span::from_nanos(read(text, Kind::Time)?.0))
 }
 
-/// Reads a rate per second: `25mbit`, `1.5gbit`, `inf`.
+/// Reads a rate per second: `25mbit`, `1.5gbit`, `inf`. What people write elsewhere is read too if
+/// it can mean nothing else: `25Mbit/s`, `25mbps`, `25Mb/s`.
 ///
 /// # Errors
-/// As [`size`].
+/// As [`size`]; a unit that counts bytes, or may do so (`20MB/s`, `20M`), comes with the two rates
+/// that it may mean.
 pub fn rate(text: &str) -> Result<Rate, QuantityError> {
     if text.trim() == "inf" {
         return Ok(Rate::INFINITE);
     }
     Ok(Rate::from_bps(read(text, Kind::Rate)?.0))
+}
+
+/// Rates between slashes, with the `/s` of each written `ps`: `1Mbitps/4Mbitps` for
+/// `1Mbit/s/4Mbit/s`.
+#[must_use]
+pub fn per_second_without_slash(text: &str) -> String {
+    let mut pieces = text.split('/');
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let word = piece.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let seconds = ["s", "sec", "second"].contains(&&piece[..piece.len() - word.len()]);
+        let after_unit = out.ends_with(|c: char| c.is_ascii_alphabetic());
+        if !(seconds && after_unit) {
+            out.push('/');
+            out.push_str(piece);
+        } else {
+            out.push_str("ps");
+            out.push_str(word);
+        }
+    }
+    out
+}
+
+/// What the unit of a rate says.
+enum RateUnit {
+    /// Bits per second of one.
+    Bits(u64),
+    /// Bytes, or perhaps bytes, with the factor of its prefix.
+    Bytes(u64, bool),
+}
+
+/// Reads the unit of a rate as people write it.
+fn rate_unit(unit: &str) -> Option<RateUnit> {
+    let per_second = |text: &str| {
+        let cut =
+            ["/second", "/sec", "/s", "ps"].into_iter().find_map(|end| text.strip_suffix(end));
+        cut.map(str::to_owned)
+    };
+    let (word, in_seconds) = match per_second(unit) {
+        Some(word) => (word, true),
+        None => (unit.to_owned(), false),
+    };
+    let shouted = unit.strip_suffix("PS").is_some();
+    let word = if shouted { word[..word.len() - 2].to_owned() } else { word };
+    let factor = match word.chars().next() {
+        Some('k' | 'K') => 1_000,
+        Some('m' | 'M') => 1_000_000,
+        Some('g' | 'G') => 1_000_000_000,
+        _ => 1,
+    };
+    let rest = if factor > 1 { &word[1..] } else { word.as_str() };
+    match rest {
+        "" if factor > 1 => Some(RateUnit::Bytes(factor, false)),
+        "b" if in_seconds => Some(RateUnit::Bits(factor)),
+        "b" => Some(RateUnit::Bytes(factor, false)),
+        "B" if shouted => Some(RateUnit::Bytes(factor, false)),
+        "B" => Some(RateUnit::Bytes(factor, true)),
+        _ => match rest.to_ascii_lowercase().as_str() {
+            "bit" | "bits" => Some(RateUnit::Bits(factor)),
+            "byte" | "bytes" => Some(RateUnit::Bytes(factor, true)),
+            _ => None,
+        },
+    }
 }
 
 /// Reads a probability: `1%`, `0.5%`; at most `100%`.
@@ -416,7 +516,23 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
         return fail(Problem::NoUnit);
     }
     let tables = kind.tables().iter().flat_map(|table| table.iter());
-    let Some((_, worth, base)) = tables.copied().find(|known| known.0 == unit) else {
+    let known = tables.copied().find(|known| known.0 == unit);
+    let written = if kind == Kind::Rate { rate_unit(unit) } else { None };
+    let known = known.or(match written {
+        Some(RateUnit::Bits(worth)) => Some(("bit", worth, Base::BitPerSecond)),
+        _ => None,
+    });
+    if let (None, Some(RateUnit::Bytes(factor, bytes))) = (known, written) {
+        let rate = |worth| scaled(whole, fraction, worth).map(Rate::from_bps);
+        return match (rate(factor), rate(8 * factor)) {
+            (Ok(bits), Ok(all)) => {
+                let unit = shortened(unit);
+                fail(Problem::BitsOrBytes { unit, bytes, write: [bits, all] })
+            }
+            (Err(problem), _) | (_, Err(problem)) => fail(problem),
+        };
+    }
+    let Some((_, worth, base)) = known else {
         // Another first letter is another magnitude: `h` is not `s`.
         let meant = unit.trim().replace(['\u{b5}', '\u{3bc}'], "u");
         let first = |unit: &str| unit.chars().next().map(|c| c.to_ascii_lowercase());
@@ -520,8 +636,8 @@ mod tests {
             "`25` has no unit: a rate needs one of bit, kbit, mbit, gbit (or `inf`)"
         );
         assert_eq!(
-            message(rate("25Mbit")),
-            "`25Mbit`: unknown unit `Mbit`, did you mean `mbit`? \
+            message(rate("25mbti")),
+            "`25mbti`: unknown unit `mbti`, did you mean `mbit`? \
              a rate takes bit, kbit, mbit, gbit (or `inf`)"
         );
         assert_eq!(
@@ -537,6 +653,71 @@ mod tests {
         assert_eq!(time("1h").unwrap_err().problem, unknown("h", None));
         assert_eq!(bytes(".5kB").unwrap_err().problem, Problem::NoNumber);
         assert_eq!(bytes("1.2.3kB").unwrap_err().problem, Problem::NoNumber);
+    }
+
+    #[test]
+    fn rates_as_people_write_them_are_read_or_met_with_both_meanings() {
+        let mega = Rate::from_bps(20_000_000);
+        for text in [
+            "20Mbit/s",
+            "20mbit/s",
+            "20Mbit",
+            "20MBit/sec",
+            "20mbps",
+            "20Mbps",
+            "20Mb/s",
+            "20Mbits/s",
+            "20000kbps",
+            "20000Kbit",
+            "0.02Gbps",
+            "0.02gbit/s",
+            "20000000bps",
+            "20000000b/s",
+        ] {
+            assert_eq!(rate(text), Ok(mega), "{text}");
+        }
+        let message = |text: &str| rate(text).unwrap_err().to_string();
+        for (text, unit) in [("20M", "M"), ("20m", "m"), ("20Mb", "Mb"), ("20MBPS", "MBPS")] {
+            assert_eq!(
+                message(text),
+                format!(
+                    "`{text}`: the unit `{unit}` may mean bits or bytes: write `20mbit` or `160mbit`"
+                )
+            );
+        }
+        for text in ["20MB/s", "20MBps", "20MB", "20Mbyte/s"] {
+            assert_eq!(
+                message(text),
+                format!("`{text}` counts bytes: write `160mbit`, or `20mbit` if bits are meant")
+            );
+        }
+        assert_eq!(
+            message("1.5kB/s"),
+            "`1.5kB/s` counts bytes: write `12kbit`, or `1.5kbit` if bits are meant"
+        );
+        for text in ["20ps", "20/s", "20MiB/s", "20s", "20kk", "20PS"] {
+            assert!(
+                matches!(rate(text).unwrap_err().problem, Problem::UnknownUnit { .. }),
+                "{text}"
+            );
+        }
+        // A size is in bytes alone.
+        assert_eq!(bytes("20Mbit").unwrap_err().problem, unknown("Mbit", None));
+        assert_eq!(bytes("20M").unwrap_err().problem, unknown("M", Some("MB")));
+    }
+
+    #[test]
+    fn slashes_of_seconds_are_told_from_those_of_steps() {
+        for (text, plain) in [
+            ("20Mbit/s", "20Mbitps"),
+            ("10mbit/s@0s/4Mb/s@20s", "10mbitps@0s/4Mbps@20s"),
+            ("1mbit/4mbit/sec~40s", "1mbit/4mbitps~40s"),
+            ("10mbit@0s/4mbit@20s", "10mbit@0s/4mbit@20s"),
+            ("1/s/2/s", "1/s/2/s"),
+            ("/s", "/s"),
+        ] {
+            assert_eq!(per_second_without_slash(text), plain);
+        }
     }
 
     fn unknown(unit: &str, nearest: Option<&'static str>) -> Problem {

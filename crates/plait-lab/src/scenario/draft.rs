@@ -2,6 +2,7 @@
 //! sweeps all become drafts, so each is read by the same code and refused with the same words.
 
 use super::impairment;
+use super::path_parse::canonical;
 use crate::error::{Fault, Place, ScenarioError};
 use plait_app::name::nearest;
 use plait_app::quantity::QuantityError;
@@ -222,7 +223,7 @@ impl PathDraft {
                 }
                 Place::File { .. } => place.clone(),
             };
-            list.push((key.trim().to_owned(), Given::new(&place, value.trim())));
+            list.push((canonical(key.trim()).to_owned(), Given::new(&place, value.trim())));
         }
         PathDraft { name: Given::new(place, name), fields: list }
     }

@@ -19,10 +19,9 @@
 //! ```
 
 use super::draft::{Draft, Given, PathDraft, SETTINGS};
-use super::path_parse::{PATH_KEYS, REPEATED};
+use super::path_parse::{PATH_KEYS, REPEATED, canonical, unknown_key};
 use super::{Scenario, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
-use plait_app::name::nearest;
 use std::fmt::Write as _;
 use std::ops::Range;
 use toml::Spanned;
@@ -208,16 +207,13 @@ impl<'a> Source<'a> {
                 name = Some(Given::new(&place, text));
                 continue;
             }
-            let spelled = key.get_ref().replace('-', "_");
+            let spelled = canonical(&key.get_ref().replace('-', "_")).to_owned();
             if !PATH_KEYS.contains(&spelled.as_str())
                 && !super::LATER_PATH_KEYS.contains(&spelled.as_str())
             {
                 let place = self.place(&key.span(), &field);
                 let names = PATH_KEYS.iter().copied().chain(["name"]);
-                let mut error =
-                    ScenarioError::unknown(&place, "key of a path", key.get_ref(), names.clone());
-                error.nearest = nearest(&spelled, names).map(str::to_owned);
-                return Err(error);
+                return Err(unknown_key(&place, "path", key.get_ref(), names));
             }
             for text in self.texts(value, &field, REPEATED.contains(&spelled.as_str()))? {
                 fields.push((spelled.clone(), Given { place: place.clone(), text }));

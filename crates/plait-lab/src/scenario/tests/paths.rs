@@ -125,7 +125,14 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms", "the path has no rate"),
         ("a:rtt=1ms,rate_down=1mbit", "the path has no rate_up"),
         ("a:rtt=1ms,rate=25", "no unit"),
-        ("a:rtt=1ms,rate=25mbits", "did you mean `mbit`?"),
+        ("a:rtt=1ms,rate=25mbti", "did you mean `mbit`?"),
+        ("a:rtt=1ms,rate=20M", "write `20mbit` or `160mbit`"),
+        ("a:rtt=1ms,rate=20MB/s", "`20MBps` counts bytes: write `160mbit`"),
+        ("a:delay=1ms,rate=1mbit", "rtt=TIME for both ways together, or owd_down=TIME and"),
+        ("a:latency=1ms,rate=1mbit", "owd_down=TIME and owd_up=TIME for each"),
+        ("a:rtt=1ms,speed=1mbit", "did you mean `rate`?"),
+        ("a:rtt=1ms,rate=1mbit,buffer=50ms", "did you mean `queue`?"),
+        ("a:rtt=1ms,rate=1mbit,bw=1mbit", "`rate` is given twice"),
         ("a:rtt=1ms,rate=0mbit", "a rate of zero"),
         ("a:rtt=25,rate=1mbit", "no unit"),
         ("a:rtt=1ms,rate_dwn=1mbit", "did you mean `rate_down`?"),
@@ -172,6 +179,19 @@ fn a_refusal_says_what_is_wrong() {
         assert!(message.contains(part), "{text}: {message}");
         assert!(message.starts_with("--path") && message.lines().count() <= 3, "{message}");
     }
+}
+
+#[test]
+fn rates_and_keys_of_other_tools_are_read_if_they_mean_one_thing() {
+    let plain = path("a:rtt=1ms,rate=20mbit");
+    for text in ["rate=20mbps", "rate=20Mbit/s", "bw=20Mbps", "bandwidth=20Mb/s"] {
+        assert_eq!(path(&format!("a:rtt=1ms,{text}")), plain, "{text}");
+    }
+    assert_eq!(
+        path("a:rtt=1ms,rate=10Mbit/s@0s/4Mbit/s@20s"),
+        path("a:rtt=1ms,rate=10mbit@0s/4mbit@20s")
+    );
+    assert_eq!(path("a:rtt=1ms,bw=1Mbit/s/4Mbit/s~40s"), path("a:rtt=1ms,rate=1mbit/4mbit~40s"));
 }
 
 #[test]
