@@ -1,4 +1,5 @@
 mod bins;
+mod columns;
 mod opportunities;
 mod parse;
 
@@ -41,9 +42,13 @@ pub enum TraceFormat {
     /// share one and a large packet takes several; what is not used is lost. A packet must be
     /// there before an opportunity to use it. Repeats with the last stamp as the period.
     Mahimahi,
-    /// Rows of `seconds,bytes_per_second`: the rate held from the previous row's time (0 at first)
-    /// until this one's. Zero means that nothing is delivered. A first line of words is a header.
+    /// Rows of a time and a rate. Without a header these are seconds and bytes per second; a header
+    /// names other units, such as `time_ms,mbps`. A rate of zero means that nothing is delivered.
     /// Repeats after the last row.
+    ///
+    /// A rate holds from the previous row's time (0 at first) until its own. If the first row is at
+    /// 0, or its time is a date (seconds since 1970), a rate holds from its own time until the next
+    /// row's, and the last one as long as the one before.
     Csv,
 }
 
@@ -67,7 +72,7 @@ impl TraceFormat {
             TraceFormat::Mahimahi => {
                 "one millisecond stamp a line, each a chance to deliver 1500 bytes"
             }
-            TraceFormat::Csv => "rows of seconds,bytes_per_second",
+            TraceFormat::Csv => "rows of seconds,bytes_per_second, or of the units in a header",
         }
     }
 }

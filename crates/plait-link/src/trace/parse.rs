@@ -4,19 +4,30 @@ use alloc::vec::Vec;
 
 use plait_base::Rate;
 
+use super::columns::Columns;
 use super::{NANOS_PER_SEC, TraceError, TraceFormat};
 use crate::schedule::Schedule;
 
 /// Longest recording: a week. Stamps beyond it are a mistake, such as seconds since 1970.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
 /// Highest rate: 10 Tbit/s.
-const MAX_BYTES_PER_SECOND: u64 = 1_250_000_000_000;
+const MAX_BPS: u64 = 10_000_000_000_000;
+/// Most rows or stamps of a recording.
+const MAX_ROWS: usize = 10_000_000;
+/// A time from here on is a date: seconds since 1970, in the year 2001 and later.
+const EPOCH_SECONDS: u64 = 1_000_000_000;
 
 const STAMP: &str = "one whole number of milliseconds a line, from 0 to 604800000 (7 days)";
-const ROW: &str = "two numbers, `seconds,bytes_per_second`";
-const SECONDS: &str =
-    "seconds as a plain decimal, above 0 and the row before, at most 604800 (7 days)";
-const BYTES: &str = "bytes per second as a plain decimal, from 0 to 1250000000000 (10 Tbit/s)";
+const ROW: &str = "two numbers, `seconds,bytes_per_second`, or those that the header names";
+const TWO_COLUMNS: &str = "two columns, a time and a rate (`cut -d, -f1,2` keeps the first two)";
+const HEADER: &str = "a header with two units: a time in s, ms, us or ns, and a rate in bps, kbps, \
+                      Mbps, Gbps, B/s, kB/s, MB/s or GB/s, such as `seconds,bytes_per_second` or \
+                      `time_ms,mbps`";
+const SECONDS: &str = "a time as a plain decimal, above the row before, at most 604800 s (7 days) \
+                       after the start";
+const RATE: &str =
+    "a rate as a plain decimal, from 0 to 10 Tbit/s (1250000000000 bytes per second)";
+const FEWER: &str = "at most 10000000 lines";
 const SOME_ROWS: &str = "a Mahimahi trace (one millisecond stamp a line) or CSV rows of \
                          `seconds,bytes_per_second`";
 
@@ -88,6 +99,9 @@ pub(super) fn mahimahi(name: &str, text: &str) -> Result<Vec<u32>, TraceError> {
             let found = format!("{} after `{before}`", quoted(line));
             return Err(error(name, number, found, "a stamp not below the one before"));
         }
+        if stamps.len() == MAX_ROWS {
+            return Err(error(name, number, "more stamps than are read".into(), FEWER));
+        }
         before = stamp;
         stamps.push(stamp);
     }
@@ -103,43 +117,98 @@ pub(super) fn mahimahi(name: &str, text: &str) -> Result<Vec<u32>, TraceError> {
     }
 }
 
+/// A row as it is written.
+struct Row {
+    line: usize,
+    nanos: u64,
+    rate: Rate,
+}
+
 /// The rows of a CSV trace.
 pub(super) fn csv(name: &str, text: &str) -> Result<Schedule, TraceError> {
-    let mut rows = Vec::new();
-    let mut before = 0;
+    let mut columns = Columns::USUAL;
+    let mut rows: Vec<Row> = Vec::new();
     let mut last_line = 1;
     for (number, line) in lines(text) {
         last_line = number;
         if number == 1 && is_header(line) {
+            let error = |allowed| error(name, number, quoted(line), allowed);
+            if line.matches(',').count() > 1 {
+                return Err(error(TWO_COLUMNS));
+            }
+            columns = Columns::read(line).ok_or_else(|| error(HEADER))?;
             continue;
         }
-        let fields = line.split_once(',').filter(|(_, rate)| !rate.contains(','));
-        let Some((time, rate)) = fields else {
-            return Err(error(name, number, quoted(line), ROW));
-        };
-        let (time, rate) = (time.trim(), rate.trim());
-        let end = billionths(time)
-            .and_then(|nanos| u64::try_from(nanos).ok())
-            .filter(|nanos| *nanos <= MAX_SECONDS * NANOS_PER_SEC)
-            .ok_or_else(|| error(name, number, quoted(time), SECONDS))?;
-        if end <= before {
-            let place =
-                if rows.is_empty() { "in the first row" } else { "not after the row before" };
-            return Err(error(name, number, format!("{} {place}", quoted(time)), SECONDS));
+        if rows.len() == MAX_ROWS {
+            return Err(error(name, number, "more rows than are read".into(), FEWER));
         }
-        let bytes = billionths(rate)
-            .filter(|bytes| *bytes <= u128::from(MAX_BYTES_PER_SECOND) * u128::from(NANOS_PER_SEC))
-            .ok_or_else(|| error(name, number, quoted(rate), BYTES))?;
-        before = end;
-        rows.push((end, Rate::from_bps((bytes * 8 / u128::from(NANOS_PER_SEC)) as u64)));
+        let row = row(name, (number, line), columns)?;
+        let date = row.nanos >= EPOCH_SECONDS * NANOS_PER_SEC;
+        let start = match rows.first() {
+            Some(first) => first.nanos,
+            None if date => row.nanos,
+            None => 0,
+        };
+        if row.nanos.saturating_sub(start) > MAX_SECONDS * NANOS_PER_SEC {
+            return Err(error(name, number, quoted(time_of(line)), SECONDS));
+        }
+        if rows.last().is_some_and(|before| row.nanos <= before.nanos) {
+            let found = format!("{} not after the row before", quoted(time_of(line)));
+            return Err(error(name, number, found, SECONDS));
+        }
+        rows.push(row);
     }
     if rows.is_empty() {
         return Err(error(name, last_line, "no rows".into(), ROW));
     }
-    Schedule::repeating(rows).ok_or_else(|| {
+    let ends = ends(name, &rows)?;
+    Schedule::repeating(ends).ok_or_else(|| {
         let allowed = "at least one row above zero, or nothing is ever delivered";
         error(name, last_line, "only rates of zero".into(), allowed)
     })
+}
+
+/// When each rate ends, in nanoseconds from the start, and the rate.
+fn ends(name: &str, rows: &[Row]) -> Result<Vec<(u64, Rate)>, TraceError> {
+    let first = rows.first().map_or(0, |row| row.nanos);
+    if first > 0 && first < EPOCH_SECONDS * NANOS_PER_SEC {
+        return Ok(rows.iter().map(|row| (row.nanos, row.rate)).collect());
+    }
+    // A row at the start of the recording holds from its time on.
+    let [.., before, last] = rows else {
+        let found = "one row, at the start".into();
+        let allowed = "a second row, or the time at which the rate ends in place of 0";
+        return Err(error(name, rows.first().map_or(1, |row| row.line), found, allowed));
+    };
+    let end = last.nanos - first + (last.nanos - before.nanos);
+    let next = rows.iter().skip(1).map(|row| row.nanos - first).chain([end]);
+    Ok(next.zip(rows).map(|(end, row)| (end, row.rate)).collect())
+}
+
+/// Reads a line with its number.
+fn row(name: &str, (number, line): (usize, &str), columns: Columns) -> Result<Row, TraceError> {
+    let Some((time, rate)) = line.split_once(',') else {
+        return Err(error(name, number, quoted(line), ROW));
+    };
+    if rate.contains(',') {
+        return Err(error(name, number, quoted(line), TWO_COLUMNS));
+    }
+    let (time, rate) = (time.trim(), rate.trim());
+    let billion = u128::from(NANOS_PER_SEC);
+    let nanos = billionths(time)
+        .map(|units| units * u128::from(columns.time_nanos) / billion)
+        .and_then(|nanos| u64::try_from(nanos).ok())
+        .ok_or_else(|| error(name, number, quoted(time), SECONDS))?;
+    let bps = billionths(rate)
+        .map(|units| units * u128::from(columns.rate_bps))
+        .filter(|bits| *bits <= u128::from(MAX_BPS) * billion)
+        .ok_or_else(|| error(name, number, quoted(rate), RATE))?;
+    Ok(Row { line: number, nanos, rate: Rate::from_bps((bps / billion) as u64) })
+}
+
+/// The first field of a row.
+fn time_of(line: &str) -> &str {
+    line.split(',').next().unwrap_or_default().trim()
 }
 
 /// A header has a word where a row has the seconds.
@@ -186,6 +255,27 @@ mod tests {
     }
 
     #[test]
+    fn a_header_names_the_units() {
+        // 96 Mbit/s for a second, then 48 Mbit/s for half a second.
+        for text in ["time,mbps\n1,96\n1.5,48\n", "time_ms,MB/s\n1000,12\n1500,6\n"] {
+            let trace = Trace::parse("t", text).unwrap();
+            assert_eq!(trace.duration(), Span::from_millis(1_500), "{text}");
+            assert_eq!(trace.mean_rate(), Rate::from_bps(80_000_000), "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_from_the_start_or_from_a_date_hold_from_their_time_on() {
+        let until = Trace::parse("t", "1,1000\n3,2000\n5,3000\n").unwrap();
+        for text in
+            ["0,1000\n1,2000\n3,3000\n", "1700000000,1000\n1700000001,2000\n1700000003,3000\n"]
+        {
+            let from = Trace::parse("t", text).unwrap();
+            assert_eq!(from.to_csv(), until.to_csv(), "{text}");
+        }
+    }
+
+    #[test]
     fn errors_say_where_what_and_what_else() {
         refused("", 1, "nothing", "Mahimahi");
         refused(" \n\n", 1, "nothing", "CSV");
@@ -200,18 +290,21 @@ mod tests {
         refused("0\n0\n", 2, "`0` as the last stamp", "above 0");
         refused("1700000000000\n", 1, "`1700000000000`", "7 days");
         refused("99999999999999999999999\n", 1, "`99999999999999999999999`", "7 days");
-        refused("1,2,3\n", 1, "`1,2,3`", "two numbers");
+        refused("1,2,3\n", 1, "`1,2,3`", "two columns");
+        refused("time,mbps,rtt\n1,2,3\n", 1, "`time,mbps,rtt`", "cut -d, -f1,2");
         refused("1,2\n2\n", 2, "`2`", "two numbers");
-        refused("0,5\n", 1, "`0` in the first row", "above 0");
-        refused("1,5\n1,5\n", 2, "`1` not after the row before", "above 0 and the row before");
-        refused("1700000000,5\n", 1, "`1700000000`", "604800");
+        refused("0,5\n", 1, "one row, at the start", "a second row");
+        refused("1,5\n1,5\n", 2, "`1` not after the row before", "above the row before");
+        refused("700000,5\n", 1, "`700000`", "604800");
+        refused("1700000000,5\n1700700000,5\n", 2, "`1700700000`", "604800");
         refused("1,-5\n", 1, "`-5`", "from 0");
         refused("1,1e6\n", 1, "`1e6`", "plain decimal");
         refused("1,\n", 1, "``", "plain decimal");
         refused("1,9999999999999\n", 1, "`9999999999999`", "10 Tbit/s");
         refused("1,5\ntime,rate\n", 2, "`time`", "plain decimal");
-        refused("time,rate\n", 1, "no rows", "two numbers");
-        refused("t,r\n1,0\n2,0.0\n", 3, "only rates of zero", "above zero");
+        refused("time,rate\n", 1, "`time,rate`", "Mbps");
+        refused("time,bps\n", 1, "no rows", "two numbers");
+        refused("t,mbps\n1,0\n2,0.0\n", 3, "only rates of zero", "above zero");
         refused(&"x".repeat(99), 1, &format!("`{}...`", "x".repeat(40)), "Mahimahi");
     }
 
