@@ -4,6 +4,7 @@
 //! drives over a [`Stream`]. An [`Observer`] takes in the stamped events of both hosts and ends as
 //! [`Measures`]. [`quantity`] reads and writes numbers with their units, the same everywhere.
 
+pub mod file;
 pub mod measure;
 pub mod name;
 pub mod provenance;

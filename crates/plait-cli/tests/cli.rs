@@ -643,6 +643,93 @@ fn a_trace_converts_there_and_back() {
     assert_eq!((&shown["max_bps"], &shown["mean_bps"]), (&8_000_000.into(), &3_333_333.into()));
 }
 
+/// What the program says to an input that exceeds a limit. `timeout` ends it after 30 s, which is
+/// long for a busy machine, and far below what work that grows with the square takes.
+fn limited(args: &[&str], stdin: Stdio, limit: &str) {
+    let output = Command::new("timeout").args(["30", PLAIT]).args(args).stdin(stdin).output();
+    let text = refusal(&output.unwrap(), 2);
+    assert!(text.contains(limit), "{args:?}: {text}");
+}
+
+#[test]
+fn inputs_beyond_a_limit_are_refused_at_once_and_the_limit_is_named() {
+    let dir = directory("limits");
+    let endless = || Stdio::from(fs::File::open("/dev/zero").unwrap());
+    let path = ["--path", "a:rtt=9ms,rate=1mbit"];
+    let data = "larger than 64 MiB, the limit";
+    let settings = "larger than 1 MiB, the limit";
+    for (args, limit) in [
+        (vec!["compare", "--scenario", "/dev/zero"], settings),
+        (vec!["experiment", "run", "/dev/zero"], settings),
+        (vec!["swarm", "--replay", "/dev/zero"], settings),
+        (vec!["swarm", "--replay", "-"], settings),
+        (vec!["decide"], settings),
+        (vec!["decide", "--cc"], settings),
+        (vec!["trace", "show", "/dev/zero"], data),
+        (vec!["explain", "/dev/zero"], "larger than 2 MiB, the limit"),
+        ([&["run", "--workload", "video:/dev/zero"], &path[..]].concat(), data),
+        ([&["run", "--workload", "web:/dev/zero"], &path[..]].concat(), data),
+        (vec!["run", "--workload", "bulk:1s", "--path", "a:rtt=9ms,trace=/dev/zero"], data),
+    ] {
+        limited(&args, endless(), limit);
+    }
+    let write = |name: &str, text: String| {
+        let file = dir.join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let many = |text: &str, count: usize| text.repeat(count);
+    let mpd = |inside: String| {
+        format!("<MPD><Period><AdaptationSet>{inside}</AdaptationSet></Period></MPD>")
+    };
+    let encodings = |count| mpd(many("<Representation bandwidth=\"1\"/>", count));
+    let attributes: String = (0..300_000).map(|at| format!(" a{at}=\"\"")).collect();
+    let entry = r#"{"startedDateTime":"2024-01-01T00:00:00Z","time":1,"request":{"url":"h"},"response":{}},"#;
+    for (name, text, limit) in [
+        ("8000.mpd", encodings(8_000), "more than 64 representations, the limit"),
+        ("200000.mpd", encodings(200_000), "more than 64 representations, the limit"),
+        (
+            "wide.mpd",
+            mpd(format!("<a{attributes}/>")),
+            "more than 64 attributes of an element, the",
+        ),
+        ("large.mpd", mpd(many(" ", 17 << 20)), "larger than 16 MiB, the limit"),
+        (
+            "long.json",
+            format!(
+                r#"{{"segment_duration_ms":1,"bitrates_kbps":[1],"segment_sizes_bits":[{}[1]]}}"#,
+                many("[1],", 200_000)
+            ),
+            "a list of more than 100000 items",
+        ),
+    ] {
+        let workload = format!("video:{}", write(name, text));
+        limited(&[&["run", "--workload", &workload], &path[..]].concat(), Stdio::null(), limit);
+    }
+    let archive =
+        format!(r#"{{"log":{{"entries":[{}]}}}}"#, many(entry, 200_001).trim_end_matches(','));
+    let workload = format!("web:{}", write("many.har", archive));
+    let limit = "a list of more than 200000 items";
+    limited(&[&["run", "--workload", &workload], &path[..]].concat(), Stdio::null(), limit);
+    let table = "[[path]]\nname = \"a\"\nrtt = \"9ms\"\nrate = \"1mbit\"\n";
+    let names: String = (1..40_000).map(|at| format!("ecf:beta=0.{at:05},")).collect();
+    let distinct = format!("workload = \"bulk:1s\"\nschedulers = \"{names}ecf\"\n{table}");
+    for (name, text, limit) in [
+        ("paths.toml", many(table, 8_000), "at most 8 paths"),
+        ("one-line.toml", format!("path = [{}]", many("\"a\",", 200_000)), "at most 8 paths"),
+        ("expect.toml", format!("expect = [{}]", many("\"a\",", 200_000)), "at most 1000 values"),
+        ("names.toml", distinct, "more than 200 names in a list"),
+    ] {
+        let file = write(name, text);
+        limited(&["compare", "--scenario", &file], Stdio::null(), limit);
+    }
+    let stamps = write("stamps.down", many("1\n", 10_000_001));
+    limited(&["trace", "show", &stamps], Stdio::null(), "at most 10000000 lines");
+    let fast = write("fast.csv", "600000,1000000000000\n".to_owned());
+    let convert = ["trace", "convert", &fast, "--to", "mahimahi"];
+    limited(&convert, Stdio::null(), "at most 10000000 lines");
+}
+
 #[test]
 fn recorded_links_are_shown() {
     let data = std::env::var_os("PLAIT_DATA").map(PathBuf::from);

@@ -197,7 +197,7 @@ impl Scenario {
     /// # Errors
     /// Where a trace can no longer be read.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
-        self.points_with(&|file| std::fs::read_to_string(file))
+        self.points_with(&|file| plait_app::file::text(file))
     }
 
     /// The points of the sweep, with traces from `read`.

@@ -150,7 +150,7 @@ impl Workload {
     /// # Errors
     /// As [`Workload::parse_with`].
     pub fn parse(text: &str) -> Result<Workload, WorkloadError> {
-        Workload::parse_with(text, &|file| std::fs::read_to_string(file))
+        Workload::parse_with(text, &|file| crate::file::text(file))
     }
 
     /// As [`Workload::parse`], with the files that it names from `read`.

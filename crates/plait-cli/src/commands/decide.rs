@@ -2,7 +2,7 @@
 
 use crate::decide::{Refusal, Session, controller};
 use crate::failure::Failure;
-use std::io::{self, BufRead, ErrorKind, Write};
+use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 const EXAMPLES: &str = r#"Examples:
   echo '{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}' | plait decide
@@ -32,6 +32,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     converse(questions, answers, |line| session.answer(line))
 }
 
+/// Most bytes of a question (1 MiB).
+const LONGEST_QUESTION: u64 = 1 << 20;
+
 /// Answers line by line, so that another program can hold a dialogue. Stops at the first line that
 /// cannot be understood.
 fn converse(
@@ -42,10 +45,15 @@ fn converse(
     let mut line = Vec::new();
     for number in 1_u64.. {
         line.clear();
-        let length = questions.read_until(b'\n', &mut line).map_err(|error| {
+        let unread = |error: io::Error| {
             let problem = plait_lab::unreadable(&error);
             Failure::Usage(format!("stdin:{number}: {problem}"))
-        })?;
+        };
+        let mut bounded = (&mut questions).take(LONGEST_QUESTION + 1);
+        let length = bounded.read_until(b'\n', &mut line).map_err(unread)?;
+        if length as u64 > LONGEST_QUESTION {
+            return Err(unread(plait_app::file::too_large(LONGEST_QUESTION)));
+        }
         if length == 0 {
             break;
         }

@@ -78,7 +78,7 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
         let unknown = crate::failure::unknown("experiment", name, names.into_iter());
         return Err(Failure::Usage(format!("FILE: {unknown}, or a file (TOML)")));
     }
-    let text = std::fs::read_to_string(path)
+    let text = plait_app::file::settings(path)
         .map_err(|error| Failure::unreadable("FILE", path, &error, "an experiment (TOML)"))?;
     Experiment::from_toml(name, &text).map_err(|error| refused(&error))
 }

@@ -6,13 +6,13 @@ use crate::flags::whole;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
 use crate::render::{Align, Column, Emphasis, Table, csv, percent};
+use plait_app::file::{MOST_SETTINGS_BYTES, read_within};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::swarm::{
     Broken, Case, CaseError, Count, KINDS, Options, REPLAY_SCHEMA, Replay, Report, Violation,
     case_line, replay, swarm,
 };
-use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -101,9 +101,9 @@ impl Args {
         let Some(file) = &self.replay else { return Ok(None) };
         let text = if file == Path::new("-") {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
+            read_within(std::io::stdin(), MOST_SETTINGS_BYTES, &mut text).map(|()| text)
         } else {
-            std::fs::read_to_string(file)
+            plait_app::file::settings(file)
         };
         let case = "a case (JSON), as a failing seed prints it, or - for stdin";
         let text = text.map_err(|error| Failure::unreadable("--replay", file, &error, case))?;

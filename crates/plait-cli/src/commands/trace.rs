@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::render::{chart, millis, rate};
 use clap::Subcommand;
 use plait_base::{Rate, Span};
-use plait_link::{Trace, TraceFormat};
+use plait_link::{OPPORTUNITY_BYTES, Trace};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ const FINEST: u64 = 100_000;
 /// Lines of the drawing, and columns left of it.
 const HEIGHT: usize = 6;
 const SCALE: usize = 12;
+/// Most lines of a converted trace.
+const MOST_LINES: u64 = 10_000_000;
 /// Most silences that the text lists.
 const LISTED: usize = 5;
 
@@ -132,7 +134,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         Task::Convert(convert) => {
             let trace = read(&convert.file)?;
             let text = match convert.to {
-                Format::Mahimahi => trace.to_mahimahi(),
+                Format::Mahimahi => mahimahi(&trace)?,
                 Format::Csv => trace.to_csv(),
             };
             deliver(&text, convert.output.as_deref())
@@ -140,15 +142,25 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
+/// The trace in Mahimahi's format, unless it has too many lines.
+fn mahimahi(trace: &Trace) -> Result<String, Failure> {
+    let bytes = trace.mean_rate().bytes_in(trace.duration());
+    let lines = bytes / u64::from(OPPORTUNITY_BYTES);
+    if lines > MOST_LINES {
+        return Err(Failure::Usage(format!(
+            "{}: {lines} lines of {OPPORTUNITY_BYTES} bytes each\n  allowed: at most {MOST_LINES} lines; \
+             cut the trace, or lower its rates",
+            trace.name()
+        )));
+    }
+    Ok(trace.to_mahimahi())
+}
+
 fn read(path: &Path) -> Result<Trace, Failure> {
     let recorded = "a Mahimahi or CSV file";
-    let bytes =
-        std::fs::read(path).map_err(|error| Failure::unreadable("FILE", path, &error, recorded))?;
+    let text = plait_app::file::text(path)
+        .map_err(|error| Failure::unreadable("FILE", path, &error, recorded))?;
     let name = path.display().to_string();
-    let text = String::from_utf8(bytes).map_err(|_| {
-        let formats: Vec<&str> = TraceFormat::ALL.iter().map(|format| format.name()).collect();
-        Failure::Usage(format!("{name}: it is not text\n  allowed: {}", formats.join(" ")))
-    })?;
     Trace::parse(&name, &text).map_err(|error| Failure::Usage(error.to_string()))
 }
 

@@ -4,6 +4,7 @@
 use super::events::EventLog;
 use crate::failure::Failure;
 use plait_app::AppEvent;
+use plait_app::quantity::Binary;
 use plait_base::{PathId, Time};
 use plait_core::Event;
 use plait_lab::Draft;
@@ -15,8 +16,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// A header is no longer than this.
-const LONGEST_HEADER: u64 = 1 << 20;
+/// Most bytes of the first line: that of a scenario, quoted (2 MiB).
+const LONGEST_HEADER: u64 = 2 << 20;
 
 /// The parts of the first line that are needed to run it again.
 #[derive(Deserialize, Debug)]
@@ -91,6 +92,10 @@ impl Recorded {
             .read_until(b'\n', &mut first)
             .map_err(|error| unreadable(&error))?;
         let refused = |problem: &str| Failure::Usage(format!("{shown}:1: {problem}"));
+        if first.len() as u64 == LONGEST_HEADER && !first.ends_with(b"\n") {
+            let most = Binary(LONGEST_HEADER);
+            return Err(refused(&format!("the first line is larger than {most}, the limit")));
+        }
         let opening: Option<Opening> = serde_json::from_slice(&first).ok();
         let opening = opening.filter(|it| it.schema == "plait.events/1").ok_or_else(|| {
             refused(

@@ -96,7 +96,7 @@ pub fn experiments(directory: Option<&Path>) -> Result<Vec<Experiment>, Scenario
         Some(directory) => {
             for file in files(directory)? {
                 let text =
-                    std::fs::read_to_string(&file).map_err(|error| refusal(&file, &error))?;
+                    plait_app::file::settings(&file).map_err(|error| refusal(&file, &error))?;
                 list.push(Experiment::from_toml(&file.display().to_string(), &text)?);
             }
             judged_once(&list)?;

@@ -48,7 +48,7 @@ impl Misses {
     ) -> Result<Misses, ScenarioError> {
         let own = directory.map(|it| it.join("misses.toml")).filter(|it| it.exists());
         let Some(file) = own else { return Misses::embedded() };
-        let text = std::fs::read_to_string(&file).map_err(|error| refusal(&file, &error))?;
+        let text = plait_app::file::settings(&file).map_err(|error| refusal(&file, &error))?;
         let misses = Misses::from_toml(&file.display().to_string(), &text)?;
         misses.check(experiments, proven)?;
         Ok(misses)
@@ -59,7 +59,7 @@ impl Misses {
     /// # Errors
     /// Where it is no TOML, has other keys, or gives no reason.
     pub fn from_toml(name: &str, text: &str) -> Result<Misses, ScenarioError> {
-        let source = Source { name, text };
+        let source = Source::new(name, text);
         let document = source.parse().map_err(|error| error.allow(FORM))?;
         let mut list = BTreeMap::new();
         for (key, value) in in_order(document.get_ref()) {

@@ -181,7 +181,7 @@ fn planned(
         if let Some(text) = texts.borrow().get(file) {
             return Ok(text.clone());
         }
-        let text = std::fs::read_to_string(file)?;
+        let text = plait_app::file::text(file)?;
         texts.borrow_mut().insert(file.to_owned(), text.clone());
         Ok(text)
     };

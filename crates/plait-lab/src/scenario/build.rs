@@ -60,7 +60,7 @@ impl Draft {
     /// # Errors
     /// At the first text that cannot be taken.
     pub fn build(&self) -> Result<Scenario> {
-        let scenario = self.build_with(&|file| std::fs::read_to_string(file))?;
+        let scenario = self.build_with(&|file| plait_app::file::text(file))?;
         self.check_links(&scenario)?;
         Ok(scenario)
     }
@@ -197,7 +197,7 @@ impl Draft {
         if self.paths.len() > SubflowId::MAX {
             let problem = format!("{} paths are given", self.paths.len());
             return Err(ScenarioError::new(&first.name.place, Fault::Invalid, "", &problem)
-                .allow("at most 8 paths"));
+                .allow(&most_paths()));
         }
         let mut paths: Vec<Path> = Vec::new();
         for draft in &self.paths {
@@ -444,6 +444,11 @@ fn positive_size(given: &Given, most: u64) -> Result<Size> {
 /// The range was checked before.
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How many paths a scenario may have.
+pub(super) fn most_paths() -> String {
+    format!("at most {} paths", SubflowId::MAX)
 }
 
 /// Most runs at a time that may be asked for.

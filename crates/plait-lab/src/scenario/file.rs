@@ -22,6 +22,7 @@ use super::draft::{Draft, Given, PathDraft, SETTINGS};
 use super::path_parse::{PATH_KEYS, REPEATED, canonical, unknown_key};
 use super::{Scenario, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
+use plait_base::SubflowId;
 use std::fmt::Write as _;
 use std::ops::Range;
 use toml::Spanned;
@@ -29,12 +30,63 @@ use toml::de::{DeString, DeTable, DeValue};
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
+/// Most values of a setting that may be given several times.
+const MOST_VALUES: usize = 1_000;
+
 /// A file that is being read.
 pub(crate) struct Source<'a> {
     /// Its name, for messages.
     pub(crate) name: &'a str,
     /// What is in it.
     pub(crate) text: &'a str,
+    lines: Lines,
+}
+
+/// Where lines and columns are: each entry of a file has a place, so none may take long to find.
+struct Lines {
+    /// The first byte of each line.
+    starts: Vec<usize>,
+    /// Characters before each block of [`Lines::BLOCK`] bytes, counted where the block begins.
+    characters: Vec<usize>,
+}
+
+impl Lines {
+    /// Bytes between two places at which characters are counted.
+    const BLOCK: usize = 256;
+
+    fn of(text: &str) -> Lines {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = core::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        let mut count = 0;
+        let characters = text.as_bytes().chunks(Lines::BLOCK).map(|block| {
+            let before = count;
+            count += characters_in(block);
+            before
+        });
+        Lines { starts, characters: characters.collect() }
+    }
+
+    /// Characters before a byte of the text.
+    fn characters(&self, text: &str, at: usize) -> usize {
+        let block = at / Lines::BLOCK;
+        let start = (block * Lines::BLOCK).min(text.len());
+        let before = self.characters.get(block).copied();
+        // The end of the text may begin a block that has no bytes.
+        let Some(before) = before else { return text.chars().count() };
+        before + characters_in(&text.as_bytes()[start..at])
+    }
+
+    /// Line and column, in characters from 1, of a byte at which a character begins.
+    fn place(&self, text: &str, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line - 1];
+        (line, self.characters(text, at) - self.characters(text, start) + 1)
+    }
+}
+
+/// Characters that begin in these bytes of UTF-8.
+fn characters_in(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl Draft {
@@ -45,7 +97,7 @@ impl Draft {
     /// Where it is no TOML, has an unknown key, or a value that is not a text, a whole number or a
     /// switch, with line and column. What the texts say is read by [`Draft::build`].
     pub fn from_toml(name: &str, text: &str) -> Result<Draft> {
-        let source = Source { name, text };
+        let source = Source::new(name, text);
         let document = source.parse()?;
         let mut draft = Draft { file: Some(name.to_owned()), ..Draft::new() };
         for (key, value) in in_order(document.get_ref()) {
@@ -59,7 +111,7 @@ impl Draft {
     /// # Errors
     /// As [`Draft::from_toml`]; also where the file cannot be read.
     pub fn from_file(name: &str) -> Result<Draft> {
-        let text = std::fs::read_to_string(name).map_err(|error| {
+        let text = plait_app::file::settings(name).map_err(|error| {
             let place = Place::Argument("--scenario".to_owned());
             ScenarioError::new(&place, Fault::Unreadable, name, &unreadable(&error))
                 .allow("a scenario file (TOML), as --save-scenario writes it")
@@ -114,6 +166,11 @@ impl Scenario {
 }
 
 impl<'a> Source<'a> {
+    /// A file called `name` that holds `text`.
+    pub(crate) fn new(name: &'a str, text: &'a str) -> Source<'a> {
+        Source { name, text, lines: Lines::of(text) }
+    }
+
     /// The file as TOML.
     pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'a>>> {
         DeTable::parse(self.text).map_err(|error| {
@@ -160,14 +217,8 @@ impl<'a> Source<'a> {
         while !self.text.is_char_boundary(at) {
             at -= 1;
         }
-        let before = &self.text[..at];
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place::File {
-            file: self.name.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before[start..].chars().count() + 1,
-            field: field.to_owned(),
-        }
+        let (line, column) = self.lines.place(self.text, at);
+        Place::File { file: self.name.to_owned(), line, column, field: field.to_owned() }
     }
 
     fn paths(&self, value: &Spanned<DeValue<'_>>, draft: &mut Draft) -> Result<()> {
@@ -177,6 +228,12 @@ impl<'a> Source<'a> {
             let problem = format!("this {} is no list of paths", value.get_ref().type_str());
             return Err(ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed));
         };
+        if let Some(beyond) = list.get(SubflowId::MAX) {
+            let place = self.place(&beyond.span(), &format!("path[{}]", SubflowId::MAX));
+            let problem = format!("{} paths are given", list.len());
+            return Err(ScenarioError::new(&place, Fault::Invalid, "", &problem)
+                .allow(&super::build::most_paths()));
+        }
         for (at, path) in list.iter().enumerate() {
             let field = format!("path[{at}]");
             let place = self.place(&path.span(), &field);
@@ -226,9 +283,7 @@ impl<'a> Source<'a> {
         Ok(PathDraft { name, fields })
     }
 
-    /// The text of a value as the command line would have it. A list gives several texts where the
-    /// setting repeats, and otherwise one with commas.
-    /// Where a byte of a text stands; where the text has escapes, about there.
+    /// Where a byte of a text stands. If the text has escapes, the place is approximate.
     pub(crate) fn place_within(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -243,6 +298,8 @@ impl<'a> Source<'a> {
         self.place(&(start..start), field)
     }
 
+    /// The text of a value as the command line would have it. A list gives several texts if the
+    /// setting repeats, and otherwise one with commas.
     pub(crate) fn texts(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -252,6 +309,12 @@ impl<'a> Source<'a> {
         let Some(list) = value.get_ref().as_array() else {
             return Ok(vec![self.text(value, field)?]);
         };
+        if let Some(beyond) = list.get(MOST_VALUES) {
+            let problem = format!("{} values are given", list.len());
+            let place = self.place(&beyond.span(), field);
+            return Err(ScenarioError::new(&place, Fault::Invalid, "", &problem)
+                .allow(&format!("at most {MOST_VALUES} values")));
+        }
         let texts: Result<Vec<String>> = list.iter().map(|item| self.text(item, field)).collect();
         if repeats { texts } else { Ok(vec![texts?.join(",")]) }
     }
@@ -310,4 +373,25 @@ fn literal(setting: &Setting, text: &str) -> String {
     }
     let canonical = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
     if canonical { text.to_owned() } else { string(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_characters_as_a_look_at_the_whole_text_does() {
+        // Lines of many lengths, with characters of one to four bytes across the blocks.
+        let word = ["a", "\u{e9}", "\u{20ac}", "\u{1f600}"];
+        let text: String = (0..900_usize)
+            .map(|at| if at % 97 == 0 { "\n".to_owned() } else { word[at * 7 % 4].repeat(at % 5) })
+            .collect();
+        let source = Source::new("f", &text);
+        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let before = &text[..at];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            assert_eq!(source.lines.place(&text, at), (line, column), "byte {at}");
+        }
+    }
 }

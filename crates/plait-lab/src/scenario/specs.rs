@@ -8,6 +8,8 @@ use plait_sched::SpecError;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
+/// Most names in a list.
+const MOST_NAMES: usize = 200;
 /// Stands for every scheduler in a list of them.
 const ALL: &str = "all";
 
@@ -61,6 +63,11 @@ fn pieces_of(given: &Given, text: &str, what: &str, names: &[&str]) -> Result<Ve
     for piece in text.split(',').map(str::trim) {
         let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
         let goes_on = piece.as_bytes().get(key.len()) == Some(&b'=');
+        if pieces.len() > MOST_NAMES {
+            let problem = format!("more than {MOST_NAMES} names in a list");
+            return Err(ScenarioError::new(&given.place, Fault::Invalid, "", &problem)
+                .allow(&format!("at most {MOST_NAMES}")));
+        }
         match pieces.last_mut() {
             Some(last) if goes_on => {
                 last.push(',');

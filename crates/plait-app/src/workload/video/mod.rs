@@ -9,6 +9,7 @@ mod pattern;
 mod player;
 mod sizes;
 mod source;
+mod xml;
 
 pub use abr::Abr;
 pub use clip::{Clip, Rung};

@@ -3,12 +3,16 @@
 //! What is read is how long chunks last and what the bit rates are. Where a list gives byte ranges
 //! the sizes are theirs; elsewhere a chunk is as long as its bit rate says.
 
-use super::clip::{Clip, MOST_CHUNKS, Unfit, even};
+use super::clip::{Clip, MOST_CHUNKS, MOST_RUNGS, Unfit, even};
 use super::source::FileError;
+use super::xml;
+use crate::quantity::Binary;
 use plait_base::{Rate, Span};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Nodes of a manifest that is read, at most.
+/// Most bytes of a manifest (16 MiB).
+const MOST_BYTES: u64 = 16 << 20;
+/// Most nodes of a manifest.
 const MOST_NODES: u32 = 2_000_000;
 
 /// Reads the manifest called `file`.
@@ -17,6 +21,15 @@ const MOST_NODES: u32 = 2_000_000;
 /// Where it is no XML, no static manifest, has no video representation, or says too little of its
 /// chunks; with the place and what would help.
 pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
+    let smaller = "name a smaller manifest";
+    if text.len() as u64 > MOST_BYTES {
+        let problem = format!("it is larger than {}, the limit of a manifest", Binary(MOST_BYTES));
+        return Err(FileError::of(file, &problem, smaller));
+    }
+    xml::check(text).map_err(|excess| {
+        let (row, column) = position(text, excess.at);
+        FileError::at(file, row, column, &format!("{excess}, the limit"), smaller)
+    })?;
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let at = error.pos();
@@ -30,6 +43,35 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
     })?;
     Manifest { file, document: &document }.clip()
 }
+
+/// Row and column of a byte, from 1.
+fn position(text: &str, at: usize) -> (u32, u32) {
+    let before = text.get(..at).unwrap_or(text);
+    let row = before.matches('\n').count() + 1;
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (row as u32, line.chars().count() as u32 + 1)
+}
+
+/// A node and those of its children that say how long segments last.
+struct Level<'a> {
+    node: Node<'a, 'a>,
+    segments: Vec<Node<'a, 'a>>,
+}
+
+impl<'a> Level<'a> {
+    fn of(node: Node<'a, 'a>) -> Level<'a> {
+        let kinds = ["SegmentTemplate", "SegmentList"];
+        let segments = node.children().filter(|it| kinds.contains(&it.tag_name().name()));
+        Level { node, segments: segments.collect() }
+    }
+
+    fn list(&self) -> Option<Node<'a, 'a>> {
+        self.segments.iter().find(|it| it.tag_name().name() == "SegmentList").copied()
+    }
+}
+
+/// A representation, its set and its period: each inherits from those after it.
+type Levels<'b, 'a> = [&'b Level<'a>; 3];
 
 struct Manifest<'a> {
     file: &'a str,
@@ -61,7 +103,7 @@ impl<'a> Manifest<'a> {
             let remedy = "name a manifest of type=\"static\"";
             return self.wrong(root, "a live stream has no last chunk", remedy);
         }
-        let periods: Vec<Node<'_, '_>> = children(root, "Period").collect();
+        let periods: Vec<Node<'a, 'a>> = children(root, "Period").collect();
         if periods.is_empty() {
             return self.wrong(root, "<MPD> has no <Period>", "add a Period with an AdaptationSet");
         }
@@ -73,7 +115,7 @@ impl<'a> Manifest<'a> {
             encodings.sort_by_key(|encoding| encoding.rate);
             lasts.extend(self.common(*period, &encodings)?);
             if lasts.len() > MOST_CHUNKS {
-                return self.wrong(*period, "too many chunks", "name a shorter clip");
+                return self.wrong(*period, &too_many_chunks(), "name a shorter clip");
             }
             let rates = |list: &[Encoding]| list.iter().map(|it| it.rate).collect::<Vec<_>>();
             if index == 0 {
@@ -113,8 +155,8 @@ impl<'a> Manifest<'a> {
 
     /// The representations of the period's video: of the first set that says that it is one, else of
     /// the first that does not say that it is something else.
-    fn encodings(&self, period: Node<'_, '_>, length: Option<Span>) -> Read<Vec<Encoding>> {
-        let sets: Vec<Node<'_, '_>> = children(period, "AdaptationSet").collect();
+    fn encodings(&self, period: Node<'a, 'a>, length: Option<Span>) -> Read<Vec<Encoding>> {
+        let sets: Vec<Node<'a, 'a>> = children(period, "AdaptationSet").collect();
         let video = sets.iter().find(|set| is_video(**set));
         let Some(set) = video.or_else(|| sets.iter().find(|set| !is_other(**set))).copied() else {
             if let Some(first) = sets.first() {
@@ -126,17 +168,24 @@ impl<'a> Manifest<'a> {
             let remedy = "add an AdaptationSet with a Representation";
             return self.wrong(period, "<Period> has no <AdaptationSet>", remedy);
         };
-        let list: Vec<Node<'_, '_>> = children(set, "Representation").collect();
+        let list: Vec<Node<'a, 'a>> =
+            children(set, "Representation").take(MOST_RUNGS + 1).collect();
+        if let Some(beyond) = list.get(MOST_RUNGS) {
+            let problem = format!("more than {MOST_RUNGS} representations, the limit");
+            return self.wrong(*beyond, &problem, "name a manifest with fewer");
+        }
         if list.is_empty() {
             let remedy = "add <Representation bandwidth=\"...\"> for each encoding";
             return self.wrong(set, "the AdaptationSet has no <Representation>", remedy);
         }
-        list.into_iter().map(|it| self.encoding([it, set, period], length)).collect()
+        let (set, period) = (Level::of(set), Level::of(period));
+        let encoding = |it| self.encoding([&Level::of(it), &set, &period], length);
+        list.into_iter().map(encoding).collect()
     }
 
     /// One representation; `levels` are itself and what it inherits from.
-    fn encoding(&self, levels: [Node<'_, '_>; 3], length: Option<Span>) -> Read<Encoding> {
-        let own = levels[0];
+    fn encoding(&self, levels: Levels<'_, '_>, length: Option<Span>) -> Read<Encoding> {
+        let own = levels[0].node;
         let bandwidth = own.attribute("bandwidth").and_then(|text| text.trim().parse().ok());
         let Some(bps) = bandwidth.filter(|bps| *bps > 0) else {
             let remedy = "give its mean bit rate: bandwidth=\"1000000\"";
@@ -156,15 +205,12 @@ impl<'a> Manifest<'a> {
     }
 
     /// How long each chunk lasts.
-    fn chunks(&self, levels: [Node<'_, '_>; 3], length: Option<Span>) -> Read<Vec<Span>> {
-        let own = levels[0];
-        let kinds = ["SegmentTemplate", "SegmentList"];
+    fn chunks(&self, levels: Levels<'_, '_>, length: Option<Span>) -> Read<Vec<Span>> {
+        let own = levels[0].node;
         // The nearest attribute counts, from whatever level.
         let attribute = |name: &str| {
-            levels.iter().find_map(|level| {
-                let mut of = level.children().filter(|it| kinds.contains(&it.tag_name().name()));
-                of.find_map(|it| it.attribute(name).map(|text| (it, text)))
-            })
+            let mut segments = levels.iter().flat_map(|level| &level.segments);
+            segments.find_map(|it| it.attribute(name).map(|text| (*it, text)))
         };
         let number = |name: &str| match attribute(name) {
             None => Ok(None),
@@ -177,10 +223,8 @@ impl<'a> Manifest<'a> {
             },
         };
         let scale = number("timescale")?.unwrap_or(1);
-        let timeline = levels.iter().find_map(|level| {
-            let mut of = level.children().filter(|it| kinds.contains(&it.tag_name().name()));
-            of.find_map(|it| children(it, "SegmentTimeline").next())
-        });
+        let mut segments = levels.iter().flat_map(|level| &level.segments);
+        let timeline = segments.find_map(|it| children(*it, "SegmentTimeline").next());
         if let Some(timeline) = timeline {
             return self.timeline(timeline, scale, length);
         }
@@ -190,7 +234,8 @@ impl<'a> Manifest<'a> {
             return self.wrong(own, "nothing says how long its chunks last", remedy);
         };
         let chunk = in_time(ticks, scale);
-        let urls = self.list(levels).map_or(0, |list| children(list, "SegmentURL").count() as u64);
+        let list = levels.iter().find_map(|level| level.list());
+        let urls = list.map_or(0, |list| children(list, "SegmentURL").count() as u64);
         let length = length.or_else(|| (urls > 0).then(|| chunk.times(urls)));
         let Some(length) = length else {
             let remedy = "give mediaPresentationDuration, or the Period's duration";
@@ -219,7 +264,7 @@ impl<'a> Manifest<'a> {
                 Err(_) => left.div_ceil(chunk.as_nanos().max(1)),
             };
             if lasts.len() as u64 + count.min(1 << 32) > MOST_CHUNKS as u64 {
-                return self.wrong(entry, "too many chunks", "name a shorter clip");
+                return self.wrong(entry, &too_many_chunks(), "name a shorter clip");
             }
             lasts.extend((0..count).map(|_| chunk));
             total += chunk.times(count);
@@ -231,14 +276,10 @@ impl<'a> Manifest<'a> {
         Ok(lasts)
     }
 
-    fn list(&self, levels: [Node<'a, 'a>; 3]) -> Option<Node<'a, 'a>> {
-        levels.into_iter().find_map(|level| children(level, "SegmentList").next())
-    }
-
     /// Bytes of each chunk, where a list gives the range of each.
-    fn ranges(&self, levels: [Node<'_, '_>; 3]) -> Read<Option<Vec<u64>>> {
+    fn ranges(&self, levels: Levels<'_, '_>) -> Read<Option<Vec<u64>>> {
         // Ranges are of one representation: those of a level above would be the same for all.
-        let Some(list) = children(levels[0], "SegmentList").next() else { return Ok(None) };
+        let Some(list) = levels[0].list() else { return Ok(None) };
         let mut sizes = Vec::new();
         for url in children(list, "SegmentURL") {
             let Some(range) = url.attribute("mediaRange") else { return Ok(None) };
@@ -307,6 +348,11 @@ fn says(set: Node<'_, '_>, kinds: &[&str]) -> bool {
     descends(set).any(|node| {
         ["contentType", "mimeType"].iter().any(|name| node.attribute(*name).is_some_and(is))
     })
+}
+
+/// That a clip is too long.
+fn too_many_chunks() -> String {
+    format!("more than {MOST_CHUNKS} chunks, the limit")
 }
 
 /// A set and what is in it.

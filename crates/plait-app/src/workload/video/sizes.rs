@@ -1,7 +1,8 @@
 //! A clip from a list of sizes: the JSON that players' simulators read (Sabre, dash.js).
 
-use super::clip::{Clip, MOST_BYTES, Unfit};
+use super::clip::{Clip, MOST_BYTES, MOST_CHUNKS, MOST_RUNGS, Unfit};
 use super::source::FileError;
+use crate::file::Bounded;
 use crate::quantity::shortened;
 use plait_base::{Rate, Span};
 use serde::Deserialize;
@@ -12,14 +13,14 @@ use serde::Deserialize;
 #[serde(expecting = "an object")]
 struct List {
     segment_duration_ms: f64,
-    bitrates_kbps: Vec<f64>,
-    segment_sizes_bits: Vec<Vec<f64>>,
+    bitrates_kbps: Bounded<f64, MOST_RUNGS>,
+    segment_sizes_bits: Bounded<Bounded<f64, MOST_RUNGS>, MOST_CHUNKS>,
 }
 
 impl List {
     /// Bytes of a chunk in the encoding `rung`.
     fn size(&self, chunk: usize, rung: usize) -> Result<u64, String> {
-        let (row, rates) = (&self.segment_sizes_bits[chunk], self.bitrates_kbps.len());
+        let (row, rates) = (&self.segment_sizes_bits.0[chunk].0, self.bitrates_kbps.0.len());
         let Some(bits) = row.get(rung).filter(|_| row.len() == rates) else {
             let sizes = row.len();
             return Err(format!(
@@ -54,18 +55,18 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
         return wrong("segment_duration_ms is no time above zero");
     };
     let mut encodings = Vec::new();
-    for (rung, kbps) in list.bitrates_kbps.iter().enumerate() {
+    for (rung, kbps) in list.bitrates_kbps.0.iter().enumerate() {
         let Some(rate) = whole(kbps * 1e3).map(Rate::from_bps) else {
             return wrong(&format!("bitrates_kbps[{rung}] is no rate above zero"));
         };
-        let sizes = (0..list.segment_sizes_bits.len()).map(|chunk| list.size(chunk, rung));
+        let sizes = (0..list.segment_sizes_bits.0.len()).map(|chunk| list.size(chunk, rung));
         let sizes = match sizes.collect::<Result<Vec<u64>, String>>() {
             Ok(sizes) => sizes,
             Err(problem) => return wrong(&problem),
         };
         encodings.push((rate, sizes));
     }
-    let lasts = vec![lasts; list.segment_sizes_bits.len()];
+    let lasts = vec![lasts; list.segment_sizes_bits.0.len()];
     Clip::new(lasts, encodings).or_else(|Unfit(problem)| wrong(&problem))
 }
 

@@ -1,8 +1,9 @@
 //! Page graphs in the form of Epload and WProf.
 
 use super::known;
-use super::page::{After, Builder, Page};
+use super::page::{After, Builder, MOST_ACTIVITIES, Page};
 use super::sizes::log_normal;
+use crate::file::Bounded;
 use plait_base::Span;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -12,15 +13,17 @@ use std::collections::BTreeMap;
 const MEAN_BYTES: u64 = 21_243;
 /// The longest time of a graph.
 const LONGEST_MS: f64 = 3_600_000.0;
+/// The most dependencies of a graph: five for each activity.
+const MOST_DEPENDENCIES: usize = 5 * MOST_ACTIVITIES;
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object with `objs` and `deps`")]
 struct Graph {
     #[serde(default)]
     name: String,
-    objs: Vec<Object>,
+    objs: Bounded<Object, MOST_ACTIVITIES>,
     #[serde(default)]
-    deps: Vec<Dependency>,
+    deps: Bounded<Dependency, MOST_DEPENDENCIES>,
 }
 
 #[derive(Deserialize)]
@@ -29,7 +32,7 @@ struct Object {
     id: String,
     download: Download,
     #[serde(default)]
-    comps: Vec<Computation>,
+    comps: Bounded<Computation, MOST_ACTIVITIES>,
     /// 1: what it computes begins with its first bytes; otherwise with its last.
     #[serde(default)]
     when_comp_start: i64,
@@ -76,11 +79,11 @@ pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
         Some(_) => Err(format!("activity `{id}` is there twice; give each an id of its own")),
         None => Ok(()),
     };
-    for (object, size) in graph.objs.iter().zip(sizes) {
+    for (object, size) in graph.objs.0.iter().zip(sizes) {
         let fetch = page.fetch(&object.download.id, size);
         place(&object.download.id, fetch)?;
         let mut before = fetch;
-        for computation in &object.comps {
+        for computation in &object.comps.0 {
             let what = format!("time of `{}` of object `{}`", computation.id, object.id);
             let run = page.compute(&computation.id, millis(&what, computation.time)?);
             place(&computation.id, run)?;
@@ -89,7 +92,7 @@ pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
             before = run;
         }
     }
-    for (number, dependency) in graph.deps.iter().enumerate() {
+    for (number, dependency) in graph.deps.0.iter().enumerate() {
         let find = |id: &str| {
             known.get(id).copied().ok_or_else(|| {
                 format!("dependency {number}: no activity `{id}`; add it, or remove the dependency")
@@ -109,12 +112,12 @@ pub(super) fn read(text: &str, total: Option<u64>) -> Result<Page, String> {
 /// The graph's own sizes, or log-normal ones: of `total` bytes, of those that were measured of this
 /// page, or of as many as there are in other pages.
 fn sizes(graph: &Graph, total: Option<u64>) -> Vec<u64> {
-    let own: Option<Vec<u64>> = graph.objs.iter().map(|object| object.size).collect();
+    let own: Option<Vec<u64>> = graph.objs.0.iter().map(|object| object.size).collect();
     match (own, total) {
         (Some(own), None) => own,
         (_, total) => {
             let measured = known::recorded_as(&graph.name).map(|known| known.bytes);
-            let count = graph.objs.len();
+            let count = graph.objs.0.len();
             let total = total.or(measured).unwrap_or(MEAN_BYTES * count as u64);
             log_normal(&graph.name, count, total)
         }

@@ -1,6 +1,7 @@
 //! Pages from HTTP archives (HAR 1.2), as browsers export them.
 
-use super::page::{After, Builder, Page};
+use super::page::{After, Builder, MOST_ACTIVITIES, Page};
+use crate::file::Bounded;
 use plait_base::Span;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ struct Archive {
 #[derive(Deserialize)]
 #[serde(expecting = "an object with `entries`")]
 struct Log {
-    entries: Vec<Entry>,
+    entries: Bounded<Entry, MOST_ACTIVITIES>,
 }
 
 #[derive(Deserialize)]
@@ -95,9 +96,9 @@ pub(super) fn read(text: &str) -> Result<Page, String> {
     let archive: Archive = serde_json::from_str(text).map_err(|error| {
         format!("not a HAR 1.2 file: {error}; it has `log.entries`, as browsers export them")
     })?;
-    let recorded = archive.log.entries.len();
+    let recorded = archive.log.entries.0.len();
     // With their numbers in the file, for errors.
-    let used = archive.log.entries.into_iter().enumerate();
+    let used = archive.log.entries.0.into_iter().enumerate();
     let used = used.filter(|(_, entry)| !is_local(&entry.request.url));
     let (numbers, entries): (Vec<usize>, Vec<Entry>) = used.unzip();
     if entries.is_empty() {

@@ -3,7 +3,7 @@
 use plait_base::{Span, Time};
 
 /// The most activities of a page.
-const MOST_ACTIVITIES: usize = 200_000;
+pub(super) const MOST_ACTIVITIES: usize = 200_000;
 /// The most bytes of a page.
 const MOST_BYTES: u64 = 1 << 40;
 /// How many activities an error about a cycle names.
@@ -216,7 +216,7 @@ impl Builder {
             return Err("no object to fetch; a page has at least one".to_owned());
         }
         if self.activities.len() > MOST_ACTIVITIES {
-            return Err(format!("more than {MOST_ACTIVITIES} activities"));
+            return Err(format!("more than {MOST_ACTIVITIES} activities, the limit of a page"));
         }
         let bytes = self.objects.iter().map(|bytes| u128::from(*bytes)).sum::<u128>();
         if bytes > u128::from(MOST_BYTES) {

@@ -3,7 +3,6 @@
 use crate::commands::list::spec_problem;
 use crate::failure::Failure;
 use plait_live::{Match, Prefix};
-use std::fs;
 use std::path::Path;
 
 /// What a line says.
@@ -30,7 +29,7 @@ struct Listening<'a> {
 
 /// Reads the rules of a file. `v4` tells the family that is listened on, `ports` the ports.
 pub(super) fn read(file: &Path, v4: bool, ports: &[u16]) -> Result<Vec<Rule>, Failure> {
-    let text = fs::read_to_string(file).map_err(|error| {
+    let text = plait_app::file::settings(file).map_err(|error| {
         Failure::unreadable("--rules", file, &error, &format!("a file with lines of {SHAPE}"))
     })?;
     parse(&text, Listening { v4, ports }).map_err(|(line, (column, problem))| {

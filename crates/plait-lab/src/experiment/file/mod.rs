@@ -56,7 +56,7 @@ impl Experiment {
     /// Where it is no TOML, has an unknown key or a value that cannot be taken, with line and
     /// column. What the settings say is read by [`super::Plan::of`].
     pub fn from_toml(name: &str, text: &str) -> Result<Experiment> {
-        let source = Source { name, text };
+        let source = Source::new(name, text);
         let document = source.parse()?;
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let mut reader = Reader {

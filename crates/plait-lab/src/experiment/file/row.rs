@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
+/// Most rows of an experiment.
+const MOST_ROWS: usize = 1_000;
+
 /// Whether a statement can name a row so.
 fn names_a_row(name: &str) -> bool {
     let part = |text: &str| {
@@ -26,6 +29,11 @@ impl Reader<'_> {
     ) -> Result<()> {
         let name = key.get_ref().to_string();
         let place = self.source.place(&key.span(), field);
+        if self.experiment.rows.len() == MOST_ROWS {
+            let problem = format!("more than {MOST_ROWS} rows");
+            return Err(ScenarioError::new(&place, Fault::Invalid, &name, &problem)
+                .allow(&format!("at most {MOST_ROWS} rows")));
+        }
         if !names_a_row(&name) {
             return Err(ScenarioError::new(&place, Fault::Invalid, &name, "not a name of a row")
                 .allow(

@@ -6,7 +6,7 @@ use crate::error::{Fault, ScenarioError};
 use crate::scenario::Given;
 use crate::scenario::file::in_order;
 use crate::vary::{Number, range};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -48,12 +48,14 @@ impl Reader<'_> {
             }
             _ => Axis { name: name.to_owned(), points: vec![self.point(value, field)?] },
         };
-        let twice = (1..axis.points.len())
-            .find(|at| axis.points[..*at].iter().any(|it| it.text == axis.points[*at].text));
+        let mut seen = BTreeSet::new();
+        let twice = axis.points.iter().find(|it| !seen.insert(it.text.as_str()));
         let problem = match twice {
-            Some(at) => format!("the point `{}` is given twice", axis.points[at].text),
+            Some(point) => format!("the point `{}` is given twice", point.text),
             None if axis.points.is_empty() => "an axis has at least one point".to_owned(),
-            None if axis.points.len() > MOST_POINTS => format!("more than {MOST_POINTS} points"),
+            None if axis.points.len() > MOST_POINTS => {
+                format!("{} points, and at most {MOST_POINTS} are read", axis.points.len())
+            }
             None => {
                 self.experiment.axes.push(axis);
                 self.places.axes.push(place);
