@@ -139,7 +139,7 @@ fn relay(case: Case, meter: &Meter) -> io::Result<()> {
     listener.listen(1)?;
     let settings = ServeSettings {
         listen: SERVICE.parse().unwrap(),
-        advertise: Vec::new(),
+        further: Vec::new(),
         to: listener.local_addr()?.as_socket().unwrap(),
         device: "plait0".to_owned(),
         proxy_header: false,

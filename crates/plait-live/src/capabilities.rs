@@ -1,3 +1,4 @@
+use nix::unistd::{Gid, Group, Uid, User, setgroups, setresgid, setresuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use std::io;
 
@@ -8,6 +9,8 @@ pub struct Capabilities {
     pub net_admin: bool,
     /// Open raw sockets.
     pub net_raw: bool,
+    /// Make device nodes. A user namespace gives this one without its use.
+    pub mknod: bool,
 }
 
 impl Capabilities {
@@ -20,7 +23,68 @@ impl Capabilities {
         Ok(Capabilities {
             net_admin: effective.contains(CapabilitySet::NET_ADMIN),
             net_raw: effective.contains(CapabilitySet::NET_RAW),
+            mknod: effective.contains(CapabilitySet::MKNOD),
         })
+    }
+}
+
+/// A user and a group of this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    user: Uid,
+    group: Gid,
+}
+
+impl Identity {
+    /// From `NAME`, `UID`, or one of them and `:` and the name or number of a group. Without a group it is
+    /// that of the user.
+    ///
+    /// # Errors
+    /// If there is no such user or group, or no group is given and a number has no entry among the users.
+    pub fn find(text: &str) -> Result<Identity, String> {
+        let (user, group) = match text.split_once(':') {
+            Some((user, group)) => (user, Some(group)),
+            None => (text, None),
+        };
+        let unreadable = |error| format!("the users of this host cannot be read: {error}");
+        let known = match user.parse().map(Uid::from_raw) {
+            Ok(uid) => User::from_uid(uid),
+            Err(_) => User::from_name(user),
+        };
+        let known = known.map_err(unreadable)?;
+        let uid = user.parse().map(Uid::from_raw).ok().or(known.as_ref().map(|known| known.uid));
+        let no_user = || format!("this host has no user `{}`", user.escape_debug());
+        let group = match group {
+            Some(group) => match group.parse().map(Gid::from_raw) {
+                Ok(gid) => gid,
+                Err(_) => {
+                    let known = Group::from_name(group).map_err(unreadable)?;
+                    let missing = || format!("this host has no group `{}`", group.escape_debug());
+                    known.ok_or_else(missing)?.gid
+                }
+            },
+            None => known.map(|known| known.gid).ok_or_else(|| match uid {
+                Some(uid) => format!("user {uid} has no entry, so give its group: {uid}:GID"),
+                None => no_user(),
+            })?,
+        };
+        Ok(Identity { user: uid.ok_or_else(no_user)?, group })
+    }
+
+    /// Whether it is the superuser.
+    #[must_use]
+    pub fn is_root(self) -> bool {
+        self.user.is_root()
+    }
+
+    /// Takes it on for the whole process, for good: real, effective and saved, without further groups.
+    ///
+    /// # Errors
+    /// If the process may not change its user and groups.
+    pub fn assume(self) -> io::Result<()> {
+        setgroups(&[self.group])?;
+        setresgid(self.group, self.group, self.group)?;
+        Ok(setresuid(self.user, self.user, self.user)?)
     }
 }
 
@@ -34,4 +98,29 @@ pub fn drop_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_found_by_name_and_by_number() {
+        let root = Identity { user: Uid::from_raw(0), group: Gid::from_raw(0) };
+        for text in ["root", "0", "root:root", "0:0", "root:0"] {
+            assert_eq!(Identity::find(text), Ok(root), "{text}");
+        }
+        let number = Identity { user: Uid::from_raw(4_000_123), group: Gid::from_raw(77) };
+        assert_eq!(Identity::find("4000123:77"), Ok(number));
+        for (text, words) in [
+            ("4000123", "user 4000123 has no entry, so give its group: 4000123:GID"),
+            ("no-such-user", "this host has no user `no-such-user`"),
+            ("no-such-user:0", "this host has no user `no-such-user`"),
+            ("root:no-such-group", "this host has no group `no-such-group`"),
+            ("", "this host has no user ``"),
+            ("-1:0", "this host has no user `-1`"),
+        ] {
+            assert_eq!(Identity::find(text), Err(words.to_owned()));
+        }
+    }
 }

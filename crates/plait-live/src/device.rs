@@ -1,4 +1,7 @@
+use crate::netlink;
 use crate::virtio::Virtio;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -11,6 +14,15 @@ pub struct Device {
     index: u32,
     /// Packets come and go with a virtio header.
     offload: bool,
+    short_queue: Option<io::Error>,
+}
+
+/// Sets how many packets may wait for this process.
+fn set_queue(index: u32, packets: u32) -> io::Result<()> {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes.push(LinkAttribute::TxQueueLen(packets));
+    netlink::change(RouteNetlinkMessage::SetLink(link), 0)
 }
 
 impl std::fmt::Debug for Device {
@@ -39,17 +51,20 @@ impl Device {
     /// # Errors
     /// As for [`Device::open`].
     pub(crate) fn build(name: &str, mtu: u16, offload: bool) -> io::Result<Device> {
-        let tun = DeviceBuilder::new()
-            .name(name)
-            .mtu(mtu)
-            .tx_queue_len(Device::QUEUE)
-            .enable(true)
-            .offload(offload)
-            .build_sync()?;
+        let tun =
+            DeviceBuilder::new().name(name).mtu(mtu).enable(true).offload(offload).build_sync()?;
         tun.set_nonblocking(true)?;
         let index = tun.if_index()?;
         let name = tun.name()?;
-        Ok(Device { tun, name, index, offload })
+        // In a user namespace, netlink may set it and the ioctl of `ip tuntap` may not.
+        let short_queue = set_queue(index, Device::QUEUE).err();
+        Ok(Device { tun, name, index, offload, short_queue })
+    }
+
+    /// Why the queue for this process is shorter than [`Device::QUEUE`], if so: bursts are lost then.
+    #[must_use]
+    pub fn short_queue(&self) -> Option<&io::Error> {
+        self.short_queue.as_ref()
     }
 
     /// Its name.

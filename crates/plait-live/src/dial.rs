@@ -22,8 +22,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// How long connections that nobody uses any more have to take leave of their peers.
-const LEAVE: Span = Span::from_secs(3);
+/// Time for the last segments of a connection whose data is acknowledged: its end, and the ends of its
+/// subflows.
+const LEAVE: Span = Span::from_secs(10);
 
 /// An address to dial from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -150,13 +151,31 @@ impl Client {
         let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
         spec.paths = paths.iter().map(path).collect();
         let conn = stack.endpoint.connect(stack.clock.now(), to.port(), spec);
-        let mut relay = Relay::new(conn, socket, false).dialled(to);
+        let now = stack.clock.now();
+        let mut relay = Relay::new(conn, socket, false).dialled(now, to);
         if let Some(greeting) = greeting {
             relay.greet(greeting);
         }
         self.engine.add(relay)?;
         self.engine.dialled(conn);
         Ok(conn)
+    }
+
+    /// Once [`Client::serve`] is stopped, connections have so long to end.
+    pub fn drain_for(&mut self, time: Span) {
+        self.engine.drain = time;
+    }
+
+    /// Why fewer packets than usual may wait for this process, if so.
+    #[must_use]
+    pub fn short_queue(&self) -> Option<&io::Error> {
+        self.engine.stack.device.short_queue()
+    }
+
+    /// Name of the device.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        self.engine.stack.device.name()
     }
 
     /// From now on connections take no more than this together; further ones are not dialled.

@@ -1,12 +1,12 @@
 //! The loop: packets, timers and relays on one thread.
 
-use crate::happening::Happening;
+use crate::happening::{Happening, PathTraffic};
 use crate::limits::{Guard, Shortage};
 use crate::links::LinkWatch;
 use crate::overview::{ASK, ConnectionView, Opened, Overview, Questions, STOP, Tally};
 use crate::poller::{Poller, Ready};
 use crate::proxy_header;
-use crate::relay::{Course, PIECE, Relay, orphaned};
+use crate::relay::{Course, Moved, PIECE, Relay, orphaned};
 use crate::stack::Stack;
 use plait_base::{ConnId, Span, Time};
 use plait_core::{ConnectionState, SubflowStats, TimedOut};
@@ -21,8 +21,8 @@ use std::time::Duration;
 const DEVICE: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
 const LINKS: u64 = u64::MAX - 2;
-/// How long connections have to end once a server is stopped.
-pub(crate) const GRACE: Span = Span::from_secs(5);
+/// How long connections have to end once a server is stopped, unless it is told otherwise.
+pub(crate) const DRAIN: Span = Span::from_secs(5);
 /// Longest wait.
 const LONGEST: Span = Span::from_secs(60);
 /// What is relayed to a service.
@@ -68,6 +68,8 @@ pub(crate) struct Engine {
     taken: u64,
     /// How long programs that have ended their side are left alone.
     orphaned: Duration,
+    /// How long connections have to end once this is stopped.
+    pub(crate) drain: Span,
 }
 
 /// Connections that were dialled and are given up where they are not there in time.
@@ -108,6 +110,7 @@ impl Engine {
             guard: Guard::default(),
             taken: 0,
             orphaned: orphaned(),
+            drain: DRAIN,
         })
     }
 
@@ -221,11 +224,11 @@ impl Engine {
         }
     }
 
-    /// Goes on until nothing is relayed any more, it is stopped once more or [`GRACE`] is over; what is
-    /// left is ended then.
+    /// Goes on until nothing is relayed any more, it is stopped once more or the time to drain is over;
+    /// what is left is ended then.
     pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&Happening)) -> io::Result<()> {
         self.stopped = false;
-        let until = self.stack.clock.now() + GRACE;
+        let until = self.stack.clock.now() + self.drain;
         while !self.stopped && !self.is_over() && self.stack.clock.now() < until {
             self.turn(until)?;
             self.answer();
@@ -405,11 +408,15 @@ impl Engine {
         {
             self.happenings.push(Happening::Unreached { conn, to, refused });
         }
-        let moved = relay.map(|relay| relay.moved).unwrap_or_default();
+        let relayed = relay.as_ref().map(|relay| (relay.moved, relay.taken, relay.since));
+        let (moved, taken, since) = relayed.unwrap_or((Moved::default(), 0, now));
+        let in_flight = stats.as_ref().map_or(0, |stats| stats.unacked);
         let failed = stats.as_ref().is_none_or(|it| it.state == ConnectionState::Failed);
         let problem = problem.or_else(|| failed.then(|| why.to_owned()));
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
+        let subflows = stats.as_ref().map_or(&[][..], |stats| &stats.subflows);
+        let paths = PathTraffic::of_subflows(subflows, |path| self.stack.names.client(path));
         self.tally.failed += u64::from(problem.is_some());
         if let Some(by) = timed_out {
             *self.tally.timed_out.entry(by).or_default() += 1;
@@ -423,9 +430,18 @@ impl Engine {
         self.stack.endpoint.release(now, conn);
         self.stack.observed.tell(now, &mut self.stack.endpoint);
         self.stack.observed.on_ended(conn);
-        let (received, sent) = (moved.to_socket, moved.to_peer);
-        let ended = Happening::Ended { conn, received, sent, multipath, fallback, problem };
-        self.happenings.push(ended);
+        let sent = moved.to_peer.saturating_sub(in_flight);
+        self.happenings.push(Happening::Ended {
+            conn,
+            received: moved.to_socket,
+            sent,
+            unacked: taken.saturating_sub(sent),
+            age: now.since(since),
+            paths,
+            multipath,
+            fallback,
+            problem,
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::limits::Shortage;
-use plait_base::ConnId;
-use plait_core::FallbackCause;
+use plait_base::{ConnId, PathId, Span};
+use plait_core::{FallbackCause, SubflowStats};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -51,8 +51,14 @@ pub enum Happening {
         conn: ConnId,
         /// Bytes that came from the peer and were handed on.
         received: u64,
-        /// Bytes for the peer that were taken.
+        /// Bytes that the peer has acknowledged.
         sent: u64,
+        /// Bytes that were read from this end's socket and that the peer has not acknowledged.
+        unacked: u64,
+        /// Time from its first packet to its end.
+        age: Span,
+        /// What each of its paths has carried, the path on which it began first.
+        paths: Vec<PathTraffic>,
         /// Multipath TCP was spoken to the end.
         multipath: bool,
         /// Why not, where it was offered.
@@ -60,6 +66,63 @@ pub enum Happening {
         /// Why it did not end in order, if so.
         problem: Option<String>,
     },
+}
+
+/// Traffic of one path of a connection that has ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathTraffic {
+    /// The client's address on the path.
+    pub address: Option<IpAddr>,
+    /// Payload bytes that this end sent there, without retransmissions.
+    pub sent: u64,
+    /// Payload bytes that arrived there.
+    pub received: u64,
+    /// Segments that were sent there again.
+    pub retransmissions: u64,
+    /// Smoothed round-trip time, if one was measured.
+    pub rtt: Option<Span>,
+}
+
+impl PathTraffic {
+    /// The traffic of a connection's subflows, by path and in the order of its subflows. `client` gives
+    /// the client's address of a path.
+    pub(crate) fn of_subflows(
+        subflows: &[SubflowStats],
+        client: impl Fn(PathId) -> Option<IpAddr>,
+    ) -> Vec<PathTraffic> {
+        let mut paths: Vec<PathTraffic> = Vec::new();
+        for SubflowStats { path, carried, srtt, .. } in subflows {
+            let address = client(*path);
+            let at = paths.iter().position(|known| known.address == address);
+            let at = at.unwrap_or_else(|| {
+                let none =
+                    PathTraffic { address, sent: 0, received: 0, retransmissions: 0, rtt: None };
+                paths.push(none);
+                paths.len() - 1
+            });
+            let traffic = &mut paths[at];
+            traffic.sent += carried.sent;
+            traffic.received += carried.received;
+            traffic.retransmissions += carried.retransmissions;
+            traffic.rtt = traffic.rtt.or(*srtt);
+        }
+        paths
+    }
+}
+
+impl fmt::Display for PathTraffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{address}")?,
+            None => f.write_str("unknown")?,
+        }
+        write!(f, " sent_bytes={} received_bytes={}", self.sent, self.received)?;
+        write!(f, " retransmissions={}", self.retransmissions)?;
+        match self.rtt {
+            Some(rtt) => write!(f, " rtt_ms={:.1}", rtt.as_nanos() as f64 / 1e6),
+            None => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for Happening {
@@ -80,11 +143,29 @@ impl fmt::Display for Happening {
                 write!(f, "event=turned-away count={count}")?;
                 shortage.map_or(Ok(()), |it| write!(f, " shortage={}", it.name()))
             }
-            Happening::Ended { conn, received, sent, multipath, fallback, problem } => {
+            Happening::Ended {
+                conn,
+                received,
+                sent,
+                unacked,
+                paths,
+                multipath,
+                fallback,
+                problem,
+                ..
+            } => {
                 write!(f, "event=ended conn={} received_bytes={received}", conn.0)?;
-                write!(f, " sent_bytes={sent} multipath={multipath}")?;
+                write!(f, " sent_bytes={sent}")?;
+                if *unacked > 0 {
+                    write!(f, " unacked_bytes={unacked}")?;
+                }
+                write!(f, " multipath={multipath}")?;
                 if let Some(cause) = fallback {
                     write!(f, " fallback={cause:?}")?;
+                }
+                if !paths.is_empty() {
+                    let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+                    write!(f, " paths=\"{}\"", paths.join("; "))?;
                 }
                 match problem {
                     Some(problem) => write!(f, " problem={problem:?}"),

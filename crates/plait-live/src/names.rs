@@ -14,6 +14,8 @@ pub(crate) enum Names {
     Server {
         /// The address that clients dial: number 0.
         dialled: IpAddr,
+        /// Addresses behind the device that stand in for others, which clients know: both, in this order.
+        stand_ins: Vec<(IpAddr, IpAddr)>,
         peers: Peers,
     },
     /// This end dials: a path stands for one of its own addresses and the address that it dials.
@@ -31,7 +33,14 @@ pub(crate) struct Departure<'a> {
 impl Names {
     /// The names of an end that listens at `dialled`.
     pub(crate) fn server(dialled: IpAddr) -> Names {
-        Names::Server { dialled, peers: Peers::default() }
+        Names::server_with(dialled, Vec::new())
+    }
+
+    /// The same with stand-ins: addresses behind the device, each with the address that clients know it
+    /// by.
+    pub(crate) fn server_with(dialled: IpAddr, mut stand_ins: Vec<(IpAddr, IpAddr)>) -> Names {
+        stand_ins.retain(|(local, known)| local != known);
+        Names::Server { dialled, stand_ins, peers: Peers::default() }
     }
 
     /// The path and the server's number of a packet to our `port`; `None` where it is not for us.
@@ -43,10 +52,11 @@ impl Names {
         port: u16,
     ) -> Option<(PathId, ServerAddress)> {
         match self {
-            Names::Server { dialled, peers } => {
+            Names::Server { dialled, stand_ins, peers } => {
+                let stood_for = stand_ins.iter().find(|(local, _)| *local == dst);
                 let server = match dst == *dialled {
                     true => FIRST,
-                    false => number_of(endpoint, dst)?,
+                    false => number_of(endpoint, stood_for.map_or(dst, |(_, known)| *known))?,
                 };
                 if peers.is_full() {
                     peers.forget(|path| endpoint.uses_path(path));
@@ -93,8 +103,10 @@ impl Names {
         server: ServerAddress,
     ) -> Option<Departure<'_>> {
         match self {
-            Names::Server { dialled, peers } => {
-                let src = endpoint.address(server).unwrap_or(*dialled);
+            Names::Server { dialled, stand_ins, peers } => {
+                let known = endpoint.address(server).unwrap_or(*dialled);
+                let stand_in = stand_ins.iter().find(|(_, address)| *address == known);
+                let src = stand_in.map_or(known, |(local, _)| *local);
                 Some(Departure { src, dst: peers.address(path)?, exit: None })
             }
             Names::Client(ways) => {

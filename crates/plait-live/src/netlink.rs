@@ -1,6 +1,6 @@
-//! A question to the kernel about routes and addresses, and its answers.
+//! Questions to the kernel about routes, addresses and devices, and its answers.
 
-use netlink_packet_core::{NLM_F_REQUEST, NetlinkMessage};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
@@ -16,6 +16,19 @@ pub(crate) fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<Socket
     socket.connect(&SocketAddr::new(0, 0))?;
     socket.send(&bytes, 0)?;
     Ok(socket)
+}
+
+/// Asks for a change, with `flags` beside those of every change, and waits for the kernel's verdict.
+pub(crate) fn change(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    let socket = ask(message, NLM_F_ACK | flags)?;
+    let (answer, _) = socket.recv_from_full()?;
+    match parse(&answer)?.payload {
+        NetlinkPayload::Error(error) => match error.code {
+            None => Ok(()),
+            Some(_) => Err(error.to_io()),
+        },
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "netlink answered with no verdict")),
+    }
 }
 
 /// The first answer in `bytes`.

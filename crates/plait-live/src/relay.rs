@@ -76,7 +76,7 @@ pub(crate) enum Course {
     Waits,
     /// There is more to move at once.
     Again,
-    /// Both directions have ended, or one side has failed.
+    /// Both directions have ended and the peer has acknowledged everything, or one side has failed.
     Over,
 }
 
@@ -153,8 +153,8 @@ impl Relay {
     }
 
     /// The same, dialled by us.
-    pub(crate) fn dialled(self, to: SocketAddr) -> Relay {
-        Relay { peer: Peer::Server(to), ..self }
+    pub(crate) fn dialled(self, since: Time, to: SocketAddr) -> Relay {
+        Relay { since, peer: Peer::Server(to), ..self }
     }
 
     /// The same, whose program is asked after so long after it has ended its side.
@@ -274,11 +274,14 @@ impl Relay {
         let state = endpoint.state(self.conn);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
         self.established |= !without.contains(&state);
-        let told = self.told_socket || self.gone && self.to_socket.is_empty();
-        let ended = told && self.socket_ended && self.to_peer.is_empty();
+        let read_out = self.socket_ended && self.to_peer.is_empty();
+        // Both directions have ended, and the peer has acknowledged every byte of ours.
+        let complete = self.told_socket && read_out && endpoint.unacked(self.conn) == 0;
+        // The program is gone, and its peer goes on: the endpoint ends the connection by itself.
+        let deserted = self.gone && !self.told_socket && read_out && self.to_socket.is_empty();
         Ok(match state {
             ConnectionState::Failed => Course::Over,
-            _ if ended => Course::Over,
+            _ if complete || deserted => Course::Over,
             _ if more => Course::Again,
             _ => Course::Waits,
         })

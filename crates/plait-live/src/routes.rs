@@ -1,7 +1,7 @@
 //! Routes, over netlink. Those through a device of ours go when it goes.
 
 use crate::{Device, netlink};
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NetlinkPayload};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::route::{
@@ -28,19 +28,5 @@ pub fn add_route(device: &Device, address: IpAddr) -> io::Result<()> {
     route.header.kind = RouteType::Unicast;
     route.attributes =
         vec![RouteAttribute::Destination(destination), RouteAttribute::Oif(device.index())];
-    change(RouteNetlinkMessage::NewRoute(route))
-}
-
-/// Asks the kernel for a change, and waits for its answer.
-fn change(message: RouteNetlinkMessage) -> io::Result<()> {
-    let socket = netlink::ask(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let answer = netlink::parse(&answer)?;
-    match answer.payload {
-        NetlinkPayload::Error(error) => match error.code {
-            None => Ok(()),
-            Some(_) => Err(error.to_io()),
-        },
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "netlink answered with no verdict")),
-    }
+    netlink::change(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
 }

@@ -1,7 +1,7 @@
 //! Multipath TCP in front of a TCP service.
 
 use crate::choice::{Choice, Choices};
-use crate::engine::{Engine, GRACE, Service};
+use crate::engine::{DRAIN, Engine, Service};
 use crate::happening::Happening;
 use crate::limits::Limits;
 use crate::names::Names;
@@ -17,13 +17,32 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+/// A further address of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServiceAddress {
+    /// The address as clients know it.
+    pub address: IpAddr,
+    /// The address behind the TUN device: the same one, or its stand-in if the host has the address
+    /// itself and translates between the two.
+    pub local: IpAddr,
+    /// Clients of other addresses are told of it (ADD_ADDR).
+    pub announced: bool,
+}
+
+impl From<IpAddr> for ServiceAddress {
+    /// An address of the server alone, which clients are told of.
+    fn from(address: IpAddr) -> ServiceAddress {
+        ServiceAddress { address, local: address, announced: true }
+    }
+}
+
 /// What a server is made from.
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
     /// Where clients connect to: an address that no device of this host has.
     pub listen: SocketAddr,
-    /// Further addresses of it, which clients are told of (ADD_ADDR).
-    pub advertise: Vec<IpAddr>,
+    /// Further addresses of it.
+    pub further: Vec<ServiceAddress>,
     /// The TCP service behind it.
     pub to: SocketAddr,
     /// Name of the TUN device.
@@ -51,27 +70,33 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// How long connections have to end once the server is stopped.
-    pub const GRACE: Span = GRACE;
+    /// How long connections have to end once the server is stopped, unless [`Server::drain_for`] says
+    /// otherwise.
+    pub const DRAIN: Span = DRAIN;
 
     /// Makes the device and its routes, and listens.
     ///
     /// # Errors
     /// Where the process may not make devices, or there is a route for the address already.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
-        let ServeSettings { listen, advertise, to, device, proxy_header, spec, ports, choices } =
+        let ServeSettings { listen, further, to, device, proxy_header, spec, ports, choices } =
             settings;
         let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
-        for address in std::iter::once(listen.ip()).chain(advertise.iter().copied()) {
+        let own = || std::iter::once(listen.ip()).chain(further.iter().map(|it| it.local));
+        for address in own() {
             add_route(&device, address)?;
         }
-        let mut stack = Stack::new(device, Names::server(listen.ip()))?;
-        for address in &advertise {
-            stack.endpoint.number_address(*address);
+        let routed = own().collect();
+        let stand_ins = further.iter().map(|it| (it.local, it.address)).collect();
+        let mut stack = Stack::new(device, Names::server_with(listen.ip(), stand_ins))?;
+        for it in &further {
+            stack.endpoint.number_address(it.address);
         }
+        let announced: Vec<IpAddr> =
+            further.iter().filter(|it| it.announced).map(|it| it.address).collect();
         let fit = |mut spec: ConnectionSpec| {
             fit_to_kernels(&mut spec, listen.ip());
-            spec.addresses.clone_from(&advertise);
+            spec.addresses.clone_from(&announced);
             spec
         };
         let all = std::iter::once((listen.port(), spec)).chain(ports);
@@ -84,7 +109,7 @@ impl Server {
         let service = Service { to, proxy_header, listen };
         let ports = all.into_iter().map(|(port, _)| port).collect();
         let mut engine = Engine::new(stack, Some(service))?;
-        engine.routed = std::iter::once(listen.ip()).chain(advertise).collect();
+        engine.routed = routed;
         Ok(Server { engine, ports })
     }
 
@@ -92,6 +117,17 @@ impl Server {
     /// nobody observes records nothing.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
         self.engine.stack.observe(observer);
+    }
+
+    /// Once the server is stopped, connections have so long to end.
+    pub fn drain_for(&mut self, time: Span) {
+        self.engine.drain = time;
+    }
+
+    /// Why fewer packets than usual may wait for this process, if so.
+    #[must_use]
+    pub fn short_queue(&self) -> Option<&io::Error> {
+        self.engine.stack.device.short_queue()
     }
 
     /// From now on connections take no more than this together.
@@ -126,7 +162,7 @@ impl Server {
     }
 
     /// Serves until it is stopped; then takes no more connections, and ends when the last one has
-    /// ended, it is stopped again or [`Server::GRACE`] is over. `tell` hears what happens.
+    /// ended, it is stopped again or the time to drain is over. `tell` hears what happens.
     ///
     /// # Errors
     /// Where the device is gone.

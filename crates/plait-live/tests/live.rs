@@ -245,15 +245,18 @@ fn dial(family: Family) -> Result<(), Failed> {
     served.join();
     let [_, after] = bed.counters();
     let report = bed.emulator.stop()?;
-    let expected = Happening::Ended {
-        conn: plait_base::ConnId(0),
-        received: 64,
-        sent: put.len() as u64,
-        multipath: true,
-        fallback: None,
-        problem: None,
+    let [Happening::Ended { received, sent, unacked, multipath, problem, paths, .. }] =
+        &happenings[..]
+    else {
+        panic!("{happenings:?}, {counters:?}");
     };
-    assert_eq!(happenings, [expected], "{counters:?}");
+    assert_eq!((*received, *sent, *unacked), (64, put.len() as u64, 0), "{counters:?}");
+    assert_eq!((*multipath, problem), (true, &None));
+    // Both paths have carried data, and a byte that went over two of them counts on both.
+    let carried: Vec<u64> = paths.iter().map(|path| path.sent).collect();
+    assert_eq!(paths.len(), 2, "{paths:?}");
+    assert!(carried.iter().all(|bytes| *bytes > 0), "{paths:?}");
+    assert!(carried.iter().sum::<u64>() >= put.len() as u64, "{paths:?}");
     assert_eq!(after.since(&before, "MPJoinAckRx"), 2, "{:?}", after.risen(&before));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
     all_carried(&report, None, 200_000);

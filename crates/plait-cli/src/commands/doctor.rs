@@ -2,7 +2,7 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
-use plait_live::Capabilities;
+use plait_live::{Capabilities, Rules};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -20,11 +20,12 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Looks, without changing anything, at what `plait serve` and `plait get` need here, and at what the
 /// kernel needs for programs of its own that speak Multipath TCP over several interfaces. Prints the
-/// command that mends what is missing; exits with 3 where something is.
+/// command that mends what is missing, and exits with 3 if something is. Several interfaces are
+/// needed only if `kernel` is named: a server has enough with one.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What this host is to do; all of it where nothing is named
+    /// What this host is to do; if nothing is named, all of it, over one interface or several
     #[arg(value_enum)]
     roles: Vec<Role>,
     /// Write one JSON document (`plait schema doctor`)
@@ -55,6 +56,8 @@ enum State {
     Fine,
     /// It stands in the way.
     Missing,
+    /// It is needed only to use several interfaces by the kernel's sockets.
+    Optional,
     /// It could not be looked at.
     Unknown,
 }
@@ -81,7 +84,7 @@ struct Check {
     state: State,
     /// What was found.
     found: String,
-    /// The commands that mend it; empty where nothing is missing or no command helps.
+    /// The commands that mend it; empty if nothing is missing or no command helps.
     mend: Vec<String>,
 }
 
@@ -90,6 +93,13 @@ impl Check {
     fn new(name: &'static str, roles: &[Role], found: String, mend: Vec<String>) -> Check {
         let state = if mend.is_empty() { State::Fine } else { State::Missing };
         Check { name, roles: roles.to_vec(), state, found, mend }
+    }
+
+    /// Needed only for several interfaces.
+    fn waive(&mut self) {
+        if self.state == State::Missing {
+            self.state = State::Optional;
+        }
     }
 
     fn unknown(name: &'static str, roles: &[Role], found: &str) -> Check {
@@ -107,6 +117,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut checks =
         vec![tun(), net_admin(), net_raw(), nft(), lo(), forwarding(4), forwarding(6), rp_filter()];
     checks.extend([mptcp(), limits(), routes(), endpoints()]);
+    if args.roles.is_empty() {
+        checks.iter_mut().filter(|check| check.roles == KERNEL).for_each(Check::waive);
+    }
     checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
     let fine = checks.iter().all(|check| check.state != State::Missing);
     let document = Document { schema: "plait.doctor/1", fine, checks };
@@ -128,6 +141,7 @@ fn told(document: &Document) -> String {
             State::Fine => "fine",
             State::Missing => "missing",
             State::Unknown => "unknown",
+            State::Optional => "optional",
         };
         let _ = writeln!(text, "{word:<8} {:<12} {}", check.name, check.found);
         for command in &check.mend {
@@ -144,9 +158,25 @@ fn tun() -> Check {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             (format!("{device}: {error}"), vec![format!("chmod 0666 {device}")])
         }
+        Err(error) if error.kind() == ErrorKind::NotFound && makes_nodes() && has_driver() => {
+            (format!("{device} is not there; plait makes it"), Vec::new())
+        }
         Err(error) => (format!("{device}: {error}"), vec!["modprobe tun".to_owned()]),
     };
     Check::new("tun", OURS, found, mend)
+}
+
+/// Whether this process may make device nodes: it has the capability, in the first user namespace.
+fn makes_nodes() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let first = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    first && Capabilities::effective().is_ok_and(|own| own.mknod)
+}
+
+/// Whether the kernel has the TUN driver loaded or built in.
+fn has_driver() -> bool {
+    let drivers = fs::read_to_string("/proc/misc").unwrap_or_default();
+    drivers.lines().any(|line| line.split_whitespace().nth(1) == Some("tun"))
 }
 
 /// The program that is to get a capability.
@@ -177,14 +207,17 @@ fn net_raw() -> Check {
 }
 
 fn nft() -> Check {
-    let wanted = "the program nft, for `--from DEVICE` and `--public`";
-    match Command::new("nft").arg("-v").output() {
-        Ok(_) => Check::new("nft", OURS, format!("{wanted}, there"), Vec::new()),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let mend = vec!["apt-get install nftables".to_owned()];
-            Check::new("nft", OURS, format!("{wanted}, not there"), mend)
+    let wanted = "nf_tables in the kernel, for `--from DEVICE`, `--public` and own addresses";
+    let found = |word: &str| format!("{wanted}, {word}");
+    match Rules::probe() {
+        Ok(()) => Check::new("nf-tables", OURS, found("there"), Vec::new()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Check::unknown("nf-tables", OURS, &found("cannot be told without CAP_NET_ADMIN"))
         }
-        Err(error) => Check::unknown("nft", OURS, &format!("{wanted}: {error}")),
+        Err(error) => {
+            let mend = vec!["modprobe -a nf_tables nft_nat nft_masq nft_chain_nat".to_owned()];
+            Check::new("nf-tables", OURS, found(&format!("not there: {error}")), mend)
+        }
     }
 }
 
@@ -217,11 +250,25 @@ fn switch(name: &'static str, roles: &[Role], key: &str) -> Check {
     }
 }
 
+/// Of a family of which no device but `lo` has a global address, nothing is to be forwarded.
 fn forwarding(version: u8) -> Check {
-    match version {
-        4 => switch("forward-4", OURS, "net.ipv4.ip_forward"),
-        _ => switch("forward-6", OURS, "net.ipv6.conf.all.forwarding"),
+    let (name, key) = match version {
+        4 => ("forward-4", "net.ipv4.ip_forward"),
+        _ => ("forward-6", "net.ipv6.conf.all.forwarding"),
+    };
+    let mut check = switch(name, OURS, key);
+    if check.state != State::Fine && !has_global(version) {
+        check.found = format!("{}; not needed: no global address of IPv{version}", check.found);
+        (check.state, check.mend) = (State::Fine, Vec::new());
     }
+    check
+}
+
+/// Whether a device but `lo` has an address of the family that other hosts reach. True if that cannot be
+/// told.
+fn has_global(version: u8) -> bool {
+    let lines = ip(&format!("-{version} -o addr show scope global"));
+    lines.is_none_or(|lines| lines.iter().any(|line| line.split_whitespace().nth(1) != Some("lo")))
 }
 
 /// Strict filtering refuses what comes in by another device than answers leave by. The greater of the

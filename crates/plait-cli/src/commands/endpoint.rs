@@ -7,10 +7,10 @@ use crate::export::live::LiveFiles;
 use crate::failure::{Failure, unknown};
 use plait_app::Host;
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Origin, Rules, Signals, Wish, has_address, has_addresses};
+use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +38,10 @@ pub(crate) struct EndpointFlags {
     /// Write what this end sees and decides in the sequential form of qlog
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,
+    /// Run as this user once everything is set (needs CAP_SETUID and CAP_SETGID). The group is that of
+    /// the user unless one is given
+    #[arg(long, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
+    user: Option<Identity>,
     /// Say what would be set, and set nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -89,6 +93,19 @@ impl EndpointFlags {
         Ok(())
     }
 
+    /// Gives up every capability, and the user of the process for that of `--user`, for good. No other
+    /// thread may be running.
+    pub(crate) fn drop_privileges(&self) -> Result<(), Failure> {
+        if let Some(user) = self.user {
+            user.assume().map_err(|error| {
+                let remedy = "it needs CAP_SETUID and CAP_SETGID: run it as root";
+                Failure::Privilege(format!("--user: {error}\n  {remedy}"))
+            })?;
+        }
+        let internal = |error: io::Error| Failure::Internal(error.to_string());
+        plait_live::drop_capabilities().map_err(internal)
+    }
+
     /// The files of `--pcap` and `--qlog`, if they are asked for; `names` are those of paths by the
     /// client's address.
     pub(crate) fn files(
@@ -123,7 +140,7 @@ impl EndpointFlags {
         }
         if !from.hidden.is_empty() {
             plan.push_str("rules of nftables:\n");
-            plan.push_str(&Rules::masquerade(from.hidden.iter()));
+            plan.push_str(&Rules::text(&from.rules()));
         }
         plan + "All of it goes when the process ends.\n"
     }
@@ -187,24 +204,27 @@ impl Origins {
         Ok(())
     }
 
-    /// Sets the rules that hide addresses, where some are to be hidden.
+    /// Sets the rules that hide addresses, if some are to be hidden.
     pub(crate) fn hide(&self, flag: &str) -> Result<Option<Rules>, Failure> {
         match self.hidden.is_empty() {
             true => Ok(None),
-            false => set_rules(flag, &Rules::masquerade(self.hidden.iter())).map(Some),
+            false => set_rules(flag, &self.rules()).map(Some),
         }
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        self.hidden.iter().cloned().map(Rule::Masquerade).collect()
     }
 }
 
 /// Sets rules of nftables for `flag`.
-pub(crate) fn set_rules(flag: &str, rules: &str) -> Result<Rules, Failure> {
+pub(crate) fn set_rules(flag: &str, rules: &[Rule]) -> Result<Rules, Failure> {
     Rules::set(rules).map_err(|error| {
-        Failure::Privilege(match error.kind() {
-            ErrorKind::NotFound => {
-                format!("{flag}: there is no program `nft`\n  install it (Debian: nftables)")
-            }
-            _ => format!("{flag}: nft: {error}"),
-        })
+        let remedy = match error.kind() {
+            ErrorKind::PermissionDenied => "it needs CAP_NET_ADMIN: run it as root",
+            _ => "it needs Linux 5.12 with nf_tables and nft_nat: see `plait doctor`",
+        };
+        Failure::Privilege(format!("{flag}: the kernel refuses the rules: {error}\n  {remedy}"))
     })
 }
 
@@ -215,7 +235,7 @@ fn is_device(name: &str) -> bool {
 }
 
 /// Whether the kernel of this host has an address; `None` where that cannot be told.
-fn is_own(address: IpAddr) -> Option<bool> {
+pub(crate) fn is_own(address: IpAddr) -> Option<bool> {
     let which = if address.is_ipv4() { "ipv4" } else { "ipv6" };
     let file = format!("/proc/sys/net/{which}/ip_nonlocal_bind");
     let any = std::fs::read_to_string(file).is_ok_and(|text| text.trim() != "0");
@@ -279,8 +299,22 @@ pub(crate) fn not_own(flag: &str, address: IpAddr, remedy: &str) -> Result<(), F
     Err(Failure::Usage(format!("{flag}: `{address}`: {problem}\n  {remedy}")))
 }
 
-/// Where to dial from; `flag` gave it. A device alone gets an address that is for tests of networks
-/// (RFC 2544) and unlikely to be used by another process.
+/// An address that no device has, to stand behind a TUN device for one of this host: one of those for
+/// benchmarks of networks (198.18.0.0/15, RFC 2544, and 2001:2::/48, RFC 5180), from the number of this
+/// process and the `place` among its stand-ins.
+pub(crate) fn stand_in(place: usize, v4: bool) -> IpAddr {
+    let (process, number) = (std::process::id(), place as u16 + 1);
+    let [_, _, high, low] = process.to_be_bytes();
+    match v4 {
+        true => Ipv4Addr::new(198, 18 + (high & 1), low, number as u8).into(),
+        false => {
+            let [above, below] = [(process >> 16) as u16, process as u16];
+            Ipv6Addr::new(0x2001, 2, 0, above, below, 0, 0, number).into()
+        }
+    }
+}
+
+/// Where to dial from; `flag` gave it. A device alone gets a stand-in.
 pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> {
     let mut origins = Origins { all: Vec::new(), hidden: Vec::new() };
     for text in texts {
@@ -300,10 +334,8 @@ pub(crate) fn origins(flag: &str, texts: &[String]) -> Result<Origins, Failure> 
                 Origin { address, device }
             }
             Err(_) if is_device => {
-                let process = std::process::id().to_be_bytes();
-                let number = origins.hidden.len() as u8 + 1;
-                let own = Ipv4Addr::new(198, 18 + (process[2] & 1), process[3], number);
-                let origin = Origin { address: own.into(), device: Some(address.to_owned()) };
+                let own = stand_in(origins.hidden.len(), true);
+                let origin = Origin { address: own, device: Some(address.to_owned()) };
                 origins.hidden.push(origin.clone());
                 origin
             }

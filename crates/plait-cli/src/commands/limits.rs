@@ -1,5 +1,5 @@
-//! `--max-connections`, `--memory`, `--user-timeout`, `--keep-alive` and `--connect-timeout`: what bounds the
-//! connections of `serve`, `get` and `proxy`.
+//! `--max-connections`, `--memory`, `--user-timeout`, `--keep-alive`, `--drain` and `--connect-timeout`: what
+//! bounds the connections of `serve`, `get` and `proxy`.
 
 use crate::failure::Failure;
 use crate::flags::whole;
@@ -28,6 +28,9 @@ pub(crate) struct LimitFlags {
     /// less. `off`: never
     #[arg(long, value_name = "TIME|off", default_value = "off", value_parser = patience)]
     keep_alive: Patience,
+    /// Time that connections have to end after TERM or Ctrl-C; a second signal ends them at once
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = drain)]
+    pub(crate) drain: Span,
 }
 
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -48,6 +51,15 @@ fn patience(text: &str) -> Result<Patience, String> {
         Ok(time) if time < SECOND => refuse("a round trip may take longer".to_owned()),
         Ok(_) => refuse("that is more than a day".to_owned()),
         Err(error) => refuse(error.to_string()),
+    }
+}
+
+fn drain(text: &str) -> Result<Span, String> {
+    let allowed = "allowed: from 0s to 1440min";
+    match plait_app::quantity::time(text) {
+        Ok(time) if time <= DAY => Ok(time),
+        Ok(_) => Err(format!("that is more than a day\n  {allowed}")),
+        Err(error) => Err(format!("{error}\n  {allowed}")),
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod endpoint;
 pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod get;
+mod host;
 mod limits;
 pub(crate) mod list;
 pub(crate) mod man;

@@ -2,7 +2,9 @@
 
 use super::{Bed, until};
 use plait_core::{Config, ConnectionSpec};
-use plait_live::{Client, DialSettings, Happening, Origin, ServeSettings, Server, StackCounters};
+use plait_live::{
+    Client, DialSettings, Happening, Origin, ServeSettings, Server, ServiceAddress, StackCounters,
+};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -36,10 +38,11 @@ impl Serving {
     /// In front of `to`, at the service's address of the bed and the spec's further ones.
     pub fn start(bed: &Bed, to: SocketAddr, spec: ConnectionSpec) -> io::Result<Serving> {
         let listen = SocketAddr::new(bed.family.service(), 80);
-        let (device, advertise) = ("plait0".to_owned(), spec.addresses.clone());
+        let device = "plait0".to_owned();
+        let further = spec.addresses.iter().copied().map(ServiceAddress::from).collect();
         let settings = ServeSettings {
             listen,
-            advertise,
+            further,
             to,
             device,
             proxy_header: false,

@@ -1,16 +1,19 @@
 //! `plait get`: a Multipath TCP client that dials from several addresses.
 
 mod http;
+mod stream;
+mod summary;
 mod target;
 
 use crate::commands::address::not_dialled;
 use crate::commands::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
+use crate::commands::host::HostState;
 use crate::commands::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
 use http::{Broken, Whole};
 use plait_app::Host;
-use plait_live::{Client, DialSettings, Happening};
+use plait_live::{Client, DialSettings, Happening, Origin};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -18,8 +21,10 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use stream::Conversation;
+use summary::Ended;
 use target::Target;
 
 /// How long the other end has to close a connection that is not wanted any more.
@@ -31,13 +36,15 @@ const EXAMPLES: &str = "Examples:
 
 /// A Multipath TCP client that dials from several addresses
 ///
-/// Fetches a URL (http, without TLS), or with ADDR:PORT sends standard input and prints what comes.
+/// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
+/// ends when both have ended. At the end stderr gets one line a path: bytes, share, rate and RTT.
 /// Each --from is an address of its own behind a TUN device, and a subflow is opened from each; what
 /// the other end sends there has to reach this host and be forwarded. Needs CAP_NET_ADMIN, and
 /// CAP_NET_RAW for `@DEVICE`; both are dropped before anything is sent.
 ///
-/// Exit codes: 0 done, 2 for arguments and files that cannot be taken, 3 for a missing privilege, 4
-/// where the other end has failed, refused or not answered, 130 after Ctrl-C.
+/// Exit codes: 0 if the answer is complete and the other end has acknowledged all of standard input;
+/// 2 for arguments and files that cannot be taken; 3 for a missing privilege; 4 if the other end has
+/// failed, refused or not answered; 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -85,44 +92,86 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let device = args.endpoint.device.clone();
     let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
     let hiding = from.hide("--from")?;
+    let origins = from.all.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--from", &error))?;
-    plait_live::drop_capabilities().map_err(internal)?;
+    let own = origins.iter().map(|it| it.address);
+    HostState::look(client.device(), client.short_queue(), own).tell(console);
+    args.endpoint.drop_privileges()?;
     args.dial.apply(&mut client);
     let (ours, theirs) = UnixStream::pair().map_err(internal)?;
     client.connect(to, theirs.into(), None).map_err(internal)?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
-    let mut stopper = client.stopper().map_err(internal)?;
+    let stopper = client.stopper().map_err(internal)?;
     if let Some(files) = &files {
         client.observe(Box::new(files.clone()));
     }
-    let running = thread::spawn(move || {
-        let mut last = None;
-        let hear = |happening: &Happening| match happening {
-            Happening::Device { .. } => console.remark(1, &happening.to_string()),
-            _ => last = Some(happening.clone()),
-        };
-        client.run(hear).map(|()| last)
-    });
-    let begun = Cell::new(false);
-    let outcome = args.exchange(&target, &ours, &begun);
-    if !took_leave(&outcome, &ours) {
-        // It may have ended by itself.
-        let _ = stopper.write_all(&[0]);
-    }
-    drop(ours);
-    let ended = running.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
-    let ended = ended.map_err(|error| endpoint::ended(&error))?;
+    let running = Running::start(client, console);
+    let outcome = args.talk(&target, &ours, stopper, console);
+    let ended = running.join()?;
     drop(hiding);
     files.map_or(Ok(()), |files| files.finish())?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    args.judge(&target, outcome, ended.as_ref(), begun.get())?;
-    if let Some(ended) = ended {
-        console.remark(2, &ended.to_string());
-    }
+    outcome.judge(args, &target, ended.as_ref())?;
+    told(ended.as_ref(), &origins, console);
     Ok(())
+}
+
+/// A connection that runs on a thread of its own.
+struct Running(JoinHandle<io::Result<Option<Ended>>>);
+
+impl Running {
+    fn start(mut client: Client, console: Console) -> Running {
+        Running(thread::spawn(move || {
+            let mut last = None;
+            let hear = |happening: &Happening| match happening {
+                Happening::Device { .. } => console.remark(1, &happening.to_string()),
+                Happening::Ended { .. } => {
+                    console.remark(2, &happening.to_string());
+                    last = Ended::of(happening);
+                }
+                _ => {}
+            };
+            client.run(hear).map(|()| last)
+        }))
+    }
+
+    /// Waits until the connection has ended. Gives how it ended.
+    fn join(self) -> Result<Option<Ended>, Failure> {
+        let ended = self.0.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
+        ended.map_err(|error| endpoint::ended(&error))
+    }
+}
+
+/// Writes the traffic of each path to stderr.
+fn told(ended: Option<&Ended>, from: &[Origin], console: Console) {
+    for line in ended.into_iter().flat_map(|ended| ended.lines(from)) {
+        console.remark(1, &line);
+    }
+}
+
+/// What came of a connection, before it is known how it ended.
+enum Outcome {
+    /// The answer to a request. The flag tells whether something was written.
+    Answer(Result<Whole, Broken>, bool),
+    /// Standard input, and an answer of any kind.
+    Conversation(Conversation),
+    /// No conversation began: the process has no file descriptor left.
+    Failed(io::Error),
+}
+
+impl Outcome {
+    fn judge(self, args: &Args, target: &Target, ended: Option<&Ended>) -> Result<(), Failure> {
+        match self {
+            Outcome::Answer(answer, begun) => args.judge(target, answer, ended, begun),
+            Outcome::Conversation(conversation) => {
+                conversation.judge(&target.authority, ended, args.output.as_deref())
+            }
+            Outcome::Failed(error) => Err(Failure::Internal(error.to_string())),
+        }
+    }
 }
 
 /// Lets the other end close the connection once nothing more is wanted of it; false where it does not,
@@ -144,10 +193,48 @@ fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool 
 }
 
 impl Args {
-    /// Talks to the other end by way of `stream`; `begun` tells whether there was something to write.
-    fn exchange(
+    /// Talks to the other end by way of `stream`, and ends the connection by `stopper` if it is not to
+    /// end by itself.
+    fn talk(
         &self,
         target: &Target,
+        stream: &UnixStream,
+        mut stopper: UnixStream,
+        console: Console,
+    ) -> Outcome {
+        let Some(resource) = &target.resource else {
+            let ends = stopper.try_clone();
+            let open = (|| self.open(), self.output.is_none());
+            return match ends.and_then(|ends| stream::converse(stream, ends, open, console)) {
+                Ok(conversation) => {
+                    if !conversation.goes_on() {
+                        // It may have ended by itself.
+                        let _ = stopper.write_all(&[0]);
+                    }
+                    Outcome::Conversation(conversation)
+                }
+                Err(error) => {
+                    let _ = stopper.write_all(&[0]);
+                    Outcome::Failed(error)
+                }
+            };
+        };
+        let begun = Cell::new(false);
+        let answer = self.fetch(&target.authority, resource, stream, &begun);
+        if !took_leave(&answer, stream) {
+            // It may have ended by itself.
+            let _ = stopper.write_all(&[0]);
+        }
+        // Nothing more is sent, and the connection ends.
+        let _ = stream.shutdown(Shutdown::Both);
+        Outcome::Answer(answer, begun.get())
+    }
+
+    /// Fetches a resource of a server; `begun` tells whether there was something to write.
+    fn fetch(
+        &self,
+        host: &str,
+        resource: &str,
         stream: &UnixStream,
         begun: &Cell<bool>,
     ) -> Result<Whole, Broken> {
@@ -155,32 +242,13 @@ impl Args {
             begun.set(true);
             self.open()
         };
-        let gone = |_| Broken::Cut(None);
-        let mut writer = stream.try_clone().map_err(gone)?;
-        match &target.resource {
-            Some(resource) => {
-                let host = &target.authority;
-                let request = format!(
-                    "GET {resource} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plait/{}\r\n\r\n",
-                    env!("CARGO_PKG_VERSION")
-                );
-                writer.write_all(request.as_bytes()).map_err(gone)?;
-                http::answer(&mut BufReader::new(stream), open)
-            }
-            None => {
-                // Where the other end has gone, the rest of standard input is not asked for.
-                thread::spawn(move || {
-                    let _ = io::copy(&mut io::stdin().lock(), &mut writer);
-                    let _ = writer.shutdown(Shutdown::Write);
-                });
-                let mut out = open().map_err(Broken::Sink)?;
-                let copied = http::copy(&mut BufReader::new(stream), &mut out, u64::MAX);
-                let _ = stream.shutdown(Shutdown::Both);
-                copied?;
-                out.flush().map_err(Broken::Sink)?;
-                Ok(Whole::ToTheEnd)
-            }
-        }
+        let request = format!(
+            "GET {resource} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plait/{}\r\n\r\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        let mut writer = stream;
+        writer.write_all(request.as_bytes()).map_err(|_| Broken::Cut(None))?;
+        http::answer(&mut BufReader::new(stream), open)
     }
 
     /// What the answer is written to.
@@ -197,13 +265,10 @@ impl Args {
         &self,
         target: &Target,
         outcome: Result<Whole, Broken>,
-        ended: Option<&Happening>,
+        ended: Option<&Ended>,
         begun: bool,
     ) -> Result<(), Failure> {
-        let problem = match ended {
-            Some(Happening::Ended { problem, .. }) => problem.as_deref(),
-            _ => None,
-        };
+        let problem = ended.and_then(|ended| ended.problem.as_deref());
         let failed = |words: &[Option<&str>]| {
             let words: Vec<&str> = words.iter().flatten().copied().collect();
             Err(Failure::Peer(format!("{}: {}", target.authority, words.join(": "))))

@@ -4,6 +4,7 @@ mod socks;
 
 use crate::commands::address::{address_and_port, not_dialled};
 use crate::commands::endpoint::{EndpointFlags, astray, ended, origins, stop_on_signal};
+use crate::commands::host::HostState;
 use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
@@ -72,14 +73,18 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let opened = Client::open(DialSettings { from: from.all, device, spec });
     let mut client = opened.map_err(|error| args.endpoint.refused("--via", &error))?;
     args.dial.apply(&mut client);
+    let host =
+        HostState::look(client.device(), client.short_queue(), via.iter().map(|it| it.address));
     client.limit(limits);
-    plait_live::drop_capabilities().map_err(internal)?;
+    client.drain_for(args.limits.drain);
+    args.endpoint.drop_privileges()?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
     if let Some(files) = &files {
         client.observe(Box::new(files.clone()));
     }
     listen(listener, client.dialler(), via, console);
     console.remark(1, &format!("listening on {}", args.socks));
+    host.tell(console);
     let served = client.serve(|happening: &Happening| {
         use Happening::{Device, TurnedAway, Unreached};
         let rare = matches!(happening, Unreached { .. } | TurnedAway { .. } | Device { .. });

@@ -2,19 +2,20 @@
 
 mod metrics;
 mod notify;
+mod reach;
 mod rules;
 mod top;
 
 use crate::commands::address::{address, address_and_port};
-use crate::commands::endpoint::{
-    EndpointFlags, ended, not_own, own, resolve, set_rules, stop_on_signal,
-};
+use crate::commands::endpoint::{EndpointFlags, ended, resolve, set_rules, stop_on_signal};
+use crate::commands::host::HostState;
 use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use plait_app::Host;
 use plait_core::ConnectionSpec;
-use plait_live::{Choice, Happening, Rules, ServeSettings, Server};
+use plait_live::{Choice, Happening, Rules, ServeSettings, Server, ServiceAddress};
+use reach::Reach;
 use rules::Rule;
 use std::collections::BTreeMap;
 use std::io;
@@ -46,10 +47,12 @@ pub(crate) struct Args {
     /// The TCP service behind it
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
-    /// An address and port of this host that leads there too, by rules of nftables
+    /// An address and port of this host that leads there too, by rules of nftables: to the same port if
+    /// --port has it, otherwise to that of --listen; may be repeated
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
-    public: Option<SocketAddr>,
-    /// A further address to listen on, which clients are told of (ADD_ADDR); may be repeated
+    public: Vec<SocketAddr>,
+    /// A further address, which clients are told of (ADD_ADDR): one that no device has, or one of this
+    /// host, by rules of nftables; may be repeated
     #[arg(long, value_name = "ADDR", value_parser = address)]
     advertise: Vec<IpAddr>,
     /// A further port to listen on, with a scheduler of its own; may be repeated
@@ -88,16 +91,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let file = file.display();
         console.remark(1, &format!("plait: --rules: `{file}` has no rule: ports decide alone"));
     }
-    let settings = args.settings(&rules)?;
+    let reach = Reach::of(args, &args.ports()?)?;
+    let settings = args.settings(&rules, &reach)?;
     let limits = args.limits.limits()?;
     if args.endpoint.dry_run {
-        let own = std::iter::once(args.listen.ip()).chain(args.advertise.iter().copied());
-        let mut plan = args.endpoint.plan(own);
-        if let Some(public) = args.public {
-            plan.push_str("rules of nftables:\n");
-            plan.push_str(&Rules::public_port(public, args.listen));
-        }
-        return deliver(&format!("{plan}All of it goes when the process ends.\n"), None);
+        return deliver(&args.plan(&reach), None);
     }
     let schedulers = Arc::new(args.schedulers(rules));
     let of = Arc::clone(&schedulers);
@@ -106,8 +104,14 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
     server.limit(limits);
-    let public = args.public.map(|public| args.lead_there(public)).transpose()?;
-    plait_live::drop_capabilities().map_err(internal)?;
+    server.drain_for(args.limits.drain);
+    let own = std::iter::once(args.listen.ip());
+    let host = HostState::look(server.device(), server.short_queue(), own);
+    let translation = match reach.rules.is_empty() {
+        true => None,
+        false => Some(set_rules(reach.flag(), &reach.rules)?),
+    };
+    args.endpoint.drop_privileges()?;
     let interrupted = stop_on_signal(server.stopper().map_err(internal)?).map_err(internal)?;
     if let Some(files) = &files {
         server.observe(Box::new(files.clone()));
@@ -116,6 +120,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let device = server.device();
         remark(&format_args!("listening on {} behind {device}, to {}", args.listen, args.to));
     }
+    host.tell(console);
     if let Some(listener) = metrics {
         metrics::serve(listener, server.asker(), schedulers);
     }
@@ -123,6 +128,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         top::show(server.asker(), console);
     }
     notify::tell(notify::READY);
+    notify::watch(server.asker());
     // The picture is not to be written over.
     let wanted = if args.top { 2 } else { 1 };
     let tell = |happening: &Happening| match happening {
@@ -132,7 +138,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         _ => console.remark(wanted, &happening.to_string()),
     };
     let served = server.run(tell).map_err(|error| ended(&error));
-    drop(public);
+    drop(translation);
     notify::tell(notify::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
     served.and(written)?;
@@ -162,38 +168,30 @@ impl Args {
     /// The rules of `--rules`; none without it.
     fn rules(&self) -> Result<Vec<Rule>, Failure> {
         let Some(file) = &self.rules else { return Ok(Vec::new()) };
-        let further = self.further_ports()?.into_iter().map(|(port, _)| port);
-        let ports: Vec<u16> = std::iter::once(self.listen.port()).chain(further).collect();
-        rules::read(file, self.listen.is_ipv4(), &ports)
+        rules::read(file, self.listen.is_ipv4(), &self.ports()?)
     }
 
-    fn settings(&self, rules: &[Rule]) -> Result<ServeSettings, Failure> {
+    /// All ports that are listened to, that of `--listen` first.
+    fn ports(&self) -> Result<Vec<u16>, Failure> {
+        let further = self.further_ports()?.into_iter().map(|(port, _)| port);
+        Ok(std::iter::once(self.listen.port()).chain(further).collect())
+    }
+
+    /// What would be set.
+    fn plan(&self, reach: &Reach) -> String {
+        let own = std::iter::once(self.listen.ip());
+        let mut plan = self.endpoint.plan(own.chain(reach.further.iter().map(|it| it.local)));
+        if !reach.rules.is_empty() {
+            plan.push_str("rules of nftables:\n");
+            plan.push_str(&Rules::text(&reach.rules));
+        }
+        plan + "All of it goes when the process ends.\n"
+    }
+
+    fn settings(&self, rules: &[Rule], reach: &Reach) -> Result<ServeSettings, Failure> {
         let spec = self.spec("--scheduler", &self.endpoint.scheduler)?;
         let to = resolve("--to", &self.to, None)?;
-        let family = |address: &IpAddr| address.is_ipv4() == self.listen.is_ipv4();
-        let remedy =
-            "give one that no device has, as 10.77.0.1:80, and --public ADDR:PORT for the host's";
-        not_own("--listen", self.listen.ip(), remedy)?;
-        for (at, other) in self.advertise.iter().enumerate() {
-            not_own("--advertise", *other, "give one that no device has")?;
-            let twice = self.advertise[..at].contains(other);
-            if twice || *other == self.listen.ip() {
-                let problem = if twice { "it is there twice" } else { "it is that of --listen" };
-                let remedy = "give a further address";
-                let problem = format!("--advertise: `{other}`: {problem}\n  {remedy}");
-                return Err(Failure::Usage(problem));
-            }
-        }
-        self.check_loop(to)?;
-        if let Some(other) = self.advertise.iter().find(|address| !family(address)) {
-            let problem = format!("--advertise: `{other}` is of another family than --listen");
-            return Err(Failure::Usage(problem));
-        }
-        if self.public.is_some_and(|public| public.is_ipv4() != self.listen.is_ipv4()) {
-            let problem = "--public: it is of another family than --listen";
-            return Err(Failure::Usage(problem.to_owned()));
-        }
-        self.public.map_or(Ok(()), |public| own("--public", public.ip()))?;
+        self.check_loop(to, reach)?;
         let mut ports = Vec::new();
         for (port, scheduler) in self.further_ports()? {
             if port == self.listen.port() || ports.iter().any(|(other, _)| *other == port) {
@@ -208,7 +206,7 @@ impl Args {
         };
         Ok(ServeSettings {
             listen: self.listen,
-            advertise: self.advertise.clone(),
+            further: reach.further.clone(),
             to,
             device: self.endpoint.device.clone(),
             proxy_header: self.proxy_protocol.is_some(),
@@ -226,22 +224,18 @@ impl Args {
     }
 
     /// Refuses a service that is this server itself.
-    fn check_loop(&self, to: SocketAddr) -> Result<(), Failure> {
+    fn check_loop(&self, to: SocketAddr, reach: &Reach) -> Result<(), Failure> {
         let (ip, port) = (to.ip().to_canonical(), to.port());
-        let flag = match ip {
+        let own = |further: &&ServiceAddress| further.local == ip;
+        let flag = match reach.further.iter().find(own) {
             _ if ip == self.listen.ip() => "--listen",
-            _ if self.advertise.contains(&ip) => "--advertise",
-            _ if self.public == Some(SocketAddr::new(ip, port)) => "--public",
-            _ => return Ok(()),
+            Some(_) => "--advertise",
+            None if reach.leads(SocketAddr::new(ip, port)) => reach.flag(),
+            None => return Ok(()),
         };
         let problem = format!("it leads to this server itself, as {flag} does");
         let remedy = "give where the service listens, as 127.0.0.1:8080";
         Err(Failure::Usage(format!("--to: `{}`: {problem}\n  {remedy}", self.to)))
-    }
-
-    /// Sets the rules for the public port.
-    fn lead_there(&self, public: SocketAddr) -> Result<Rules, Failure> {
-        set_rules("--public", &Rules::public_port(public, self.listen))
     }
 
     /// The further ports, and the name of the scheduler of each.

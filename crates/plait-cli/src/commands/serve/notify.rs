@@ -1,21 +1,50 @@
 //! What a service tells the systemd that started it (sd_notify(3)); of no effect elsewhere.
 
+use plait_live::Asker;
 use std::env;
 use std::ffi::OsStr;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::thread;
+use std::time::Duration;
 
 /// The server listens, or is about to end.
 pub(super) const READY: &str = "READY=1";
 pub(super) const STOPPING: &str = "STOPPING=1";
+/// The server has answered.
+const ALIVE: &str = "WATCHDOG=1";
 
 /// Tells of a state. A service runs on whether or not it is heard.
 pub(super) fn tell(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
         let _ = send(&socket, state);
     }
+}
+
+/// Tells systemd that the server lives, twice in each period of its watchdog (`WatchdogSec=`), for as long as
+/// the server answers. Of no effect without a watchdog.
+#[expect(clippy::disallowed_methods, reason = "the watchdog is one of real time")]
+pub(super) fn watch(asker: Asker) {
+    let period = watchdog(env::var("WATCHDOG_USEC").ok(), env::var("WATCHDOG_PID").ok());
+    if let Some(period) = period {
+        thread::spawn(move || {
+            while asker.ask().is_some() {
+                tell(ALIVE);
+                thread::sleep(period / 2);
+            }
+        });
+    }
+}
+
+/// The period of the watchdog of this process, if it has one.
+fn watchdog(micros: Option<String>, process: Option<String>) -> Option<Duration> {
+    let is_other = |of: String| of.parse() != Ok(std::process::id());
+    if process.is_some_and(is_other) {
+        return None;
+    }
+    micros?.parse().ok().filter(|micros| *micros > 0).map(Duration::from_micros)
 }
 
 fn send(socket: &OsStr, state: &str) -> io::Result<()> {
@@ -29,6 +58,21 @@ fn send(socket: &OsStr, state: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watchdog_is_that_of_this_process() {
+        let own = std::process::id();
+        let of = |micros: &str, process: Option<u32>| {
+            watchdog(Some(micros.to_owned()), process.map(|it| it.to_string()))
+        };
+        let period = Some(Duration::from_secs(30));
+        assert_eq!(of("30000000", Some(own)), period);
+        assert_eq!(of("30000000", None), period);
+        assert_eq!(of("30000000", Some(own + 1)), None);
+        assert_eq!(of("0", None), None);
+        assert_eq!(of("soon", None), None);
+        assert_eq!(watchdog(None, None), None);
+    }
 
     #[test]
     fn both_kinds_of_socket_hear_it() {

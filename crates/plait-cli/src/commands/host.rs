@@ -1,0 +1,102 @@
+//! What of this host's settings keeps packets from a device of plait, told at the start.
+
+use crate::console::Console;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+
+/// Settings of this host that stand in the way; empty if none does.
+#[derive(Debug)]
+pub(crate) struct HostState {
+    problems: Vec<String>,
+}
+
+impl HostState {
+    /// Looks at what `device` needs for these own addresses. `short_queue` tells why few packets may wait
+    /// for this process, if so.
+    pub(crate) fn look(
+        device: &str,
+        short_queue: Option<&io::Error>,
+        own: impl Iterator<Item = IpAddr> + Clone,
+    ) -> HostState {
+        let mut problems = Vec::new();
+        if own.clone().any(|address| address.is_ipv4()) && !forwards_v4(device, sysctl, &devices())
+        {
+            problems.push(unforwarded("net.ipv4.ip_forward"));
+        }
+        let mut of_v6 = own.filter(IpAddr::is_ipv6);
+        if of_v6.next().is_some() && sysctl("net/ipv6/conf/all/forwarding").as_deref() == Some("0")
+        {
+            problems.push(unforwarded("net.ipv6.conf.all.forwarding"));
+        }
+        if let Some(error) = short_queue {
+            problems.push(format!(
+                "event=short-queue device={device} problem=\"bursts may be lost: the queue of the device \
+                 cannot be made longer: {error}\" remedy=\"ip link set {device} txqueuelen 8192\""
+            ));
+        }
+        HostState { problems }
+    }
+
+    /// Writes a line for each problem to stderr.
+    pub(crate) fn tell(&self, console: Console) {
+        self.problems.iter().for_each(|problem| console.remark(1, problem));
+    }
+}
+
+fn unforwarded(key: &str) -> String {
+    format!(
+        "event=not-forwarding setting={key}=0 problem=\"this host drops packets of other hosts\" \
+         remedy=\"sysctl -w {key}=1\""
+    )
+}
+
+/// Whether packets of other hosts reach `device` and come back: it forwards, and so does another device.
+/// True if that cannot be told.
+fn forwards_v4(device: &str, value: impl Fn(&str) -> Option<String>, devices: &[String]) -> bool {
+    let forwards = |name: &str| {
+        let value = value(&format!("net/ipv4/conf/{name}/forwarding"));
+        value.is_none_or(|value| value != "0")
+    };
+    let others =
+        devices.iter().filter(|name| !["all", "default", "lo", device].contains(&name.as_str()));
+    let mut others = others.peekable();
+    // A host without another device has no other hosts.
+    forwards(device) && (others.peek().is_none() || others.any(|name| forwards(name)))
+}
+
+fn devices() -> Vec<String> {
+    let entries = fs::read_dir("/proc/sys/net/ipv4/conf").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+fn sysctl(file: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/sys/{file}")).ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_are_forwarded_or_it_is_told() {
+        let devices = ["all", "default", "lo", "plait0", "eth0", "eth1"].map(str::to_owned);
+        let forwards = |on: &'static [&str]| {
+            let value = move |file: &str| {
+                let name = file.split('/').nth(3)?;
+                Some(u8::from(on.contains(&name)).to_string())
+            };
+            forwards_v4("plait0", value, &devices)
+        };
+        assert!(forwards(&["plait0", "eth0", "eth1"]));
+        assert!(forwards(&["plait0", "eth1"]));
+        // Nothing comes, or no answer leaves.
+        assert!(!forwards(&["plait0", "lo", "all"]));
+        assert!(!forwards(&["eth0", "eth1"]));
+        assert!(!forwards(&[]));
+        // No other device, and no such files.
+        assert!(forwards_v4("plait0", |_| Some("1".to_owned()), &devices[..4]));
+        assert!(forwards_v4("plait0", |_| None, &devices));
+    }
+}

@@ -1,0 +1,170 @@
+//! The addresses by which clients reach a server: behind its device, and of this host by rules of nftables.
+
+use super::Args;
+use crate::commands::address::not_of_a_host;
+use crate::commands::endpoint::{is_own, not_own, own, stand_in};
+use crate::failure::Failure;
+use plait_live::{Rule, ServiceAddress};
+use std::net::{IpAddr, SocketAddr};
+
+/// Addresses of `--public` and `--advertise` together.
+const MOST_ADDRESSES: usize = 32;
+
+/// How clients reach a server beside its `--listen`.
+#[derive(Default, Debug)]
+pub(super) struct Reach {
+    /// Further addresses.
+    pub(super) further: Vec<ServiceAddress>,
+    /// Rules for those that this host has itself.
+    pub(super) rules: Vec<Rule>,
+}
+
+impl Reach {
+    /// From `--public` and `--advertise`; `ports` are all that the server listens to, that of `--listen`
+    /// first.
+    ///
+    /// The first public address leads to `--listen`. Every further address of this host gets a stand-in
+    /// behind the device, so that the server can tell to which address a segment was sent.
+    pub(super) fn of(args: &Args, ports: &[u16]) -> Result<Reach, Failure> {
+        args.check_further()?;
+        let mut reach = Reach::default();
+        let mut primary = None;
+        for public in &args.public {
+            let to = match primary {
+                _ if primary == Some(public.ip()) => args.listen.ip(),
+                None => {
+                    primary = Some(public.ip());
+                    args.listen.ip()
+                }
+                Some(_) => reach.local(public.ip(), false),
+            };
+            reach.lead(*public, SocketAddr::new(to, inner_port(public.port(), ports)));
+        }
+        for address in &args.advertise {
+            if is_own(*address) != Some(true) {
+                reach.further.push(ServiceAddress::from(*address));
+                continue;
+            }
+            let local = reach.local(*address, true);
+            // Clients join at the port that they have connected to.
+            let mut outer: Vec<u16> = args.public.iter().map(SocketAddr::port).collect();
+            if outer.is_empty() {
+                outer = ports.to_vec();
+            }
+            for port in outer {
+                let inner = SocketAddr::new(local, inner_port(port, ports));
+                reach.lead(SocketAddr::new(*address, port), inner);
+            }
+        }
+        Ok(reach)
+    }
+
+    /// The stand-in of an address of this host, a new one unless it has one.
+    fn local(&mut self, address: IpAddr, announced: bool) -> IpAddr {
+        if let Some(known) = self.further.iter_mut().find(|known| known.address == address) {
+            known.announced |= announced;
+            return known.local;
+        }
+        let local = stand_in(self.further.len(), address.is_ipv4());
+        self.further.push(ServiceAddress { address, local, announced });
+        local
+    }
+
+    fn lead(&mut self, public: SocketAddr, to: SocketAddr) {
+        let rule = Rule::Redirect { public, to };
+        if !self.rules.contains(&rule) {
+            self.rules.push(rule);
+        }
+    }
+
+    /// The flag that rules are for.
+    pub(super) fn flag(&self) -> &'static str {
+        match self.further.iter().any(|it| it.announced && it.local != it.address) {
+            true => "--public and --advertise",
+            false => "--public",
+        }
+    }
+
+    /// Whether a rule is for this address and port.
+    pub(super) fn leads(&self, at: SocketAddr) -> bool {
+        let is_for = |rule: &Rule| matches!(rule, Rule::Redirect { public, .. } if *public == at);
+        self.rules.iter().any(is_for)
+    }
+}
+
+/// The port behind the device for a public one: the same if the server listens to it, or that of
+/// `--listen`.
+fn inner_port(public: u16, ports: &[u16]) -> u16 {
+    if ports.contains(&public) { public } else { ports.first().copied().unwrap_or(public) }
+}
+
+impl Args {
+    /// Refuses addresses that cannot be further ones of this server.
+    fn check_further(&self) -> Result<(), Failure> {
+        let refuse = |flag: &str, given: &str, problem: &str| {
+            Err(Failure::Usage(format!("{flag}: `{given}`: {problem}")))
+        };
+        let remedy =
+            "give one that no device has, as 10.77.0.1:80, and --public ADDR:PORT for the host's";
+        not_own("--listen", self.listen.ip(), remedy)?;
+        if self.public.len() + self.advertise.len() > MOST_ADDRESSES {
+            let problem = format!("more than {MOST_ADDRESSES} addresses\n  give fewer");
+            return Err(Failure::Usage(format!("--public and --advertise: {problem}")));
+        }
+        let v4 = self.listen.is_ipv4();
+        for (at, public) in self.public.iter().enumerate() {
+            let given = public.to_string();
+            if public.is_ipv4() != v4 {
+                return refuse("--public", &given, "it is of another family than --listen");
+            }
+            own("--public", public.ip())?;
+            if self.public[..at].contains(public) {
+                return refuse("--public", &given, "it is there twice\n  give a further one");
+            }
+        }
+        for (at, other) in self.advertise.iter().enumerate() {
+            let given = other.to_string();
+            if let Some(problem) = not_of_a_host(*other) {
+                return refuse("--advertise", &given, &problem);
+            }
+            if other.is_ipv4() != v4 {
+                return refuse("--advertise", &given, "it is of another family than --listen");
+            }
+            if is_own(*other) == Some(true) {
+                own("--advertise", *other)?;
+            }
+            let problem = match *other {
+                _ if self.advertise[..at].contains(other) => "it is there twice",
+                _ if *other == self.listen.ip() => "it is that of --listen",
+                _ if self.public.first().is_some_and(|first| first.ip() == *other) => {
+                    "it is that of the first --public, by which clients come anyway"
+                }
+                _ => continue,
+            };
+            return refuse("--advertise", &given, &format!("{problem}\n  give a further address"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_port_leads_to_the_same_one_if_it_is_listened_to() {
+        assert_eq!(inner_port(443, &[8080, 443]), 443);
+        assert_eq!(inner_port(80, &[8080, 443]), 8080);
+    }
+
+    #[test]
+    fn an_address_has_one_stand_in() {
+        let mut reach = Reach::default();
+        let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse().unwrap());
+        let (one, two) = (reach.local(a, false), reach.local(b, false));
+        assert!(one != two && one.is_ipv4());
+        assert_eq!(reach.local(a, true), one);
+        assert_eq!(reach.further[0], ServiceAddress { address: a, local: one, announced: true });
+        assert!(!reach.further[1].announced);
+    }
+}

@@ -1,0 +1,399 @@
+//! What an operator of `plait serve` relies on: its privileges, its own addresses, its end and its log.
+#![allow(unreachable_pub)]
+
+use crate::net::kernel::{self, Service, Speaks};
+use crate::net::{self, Bed, Family, Line};
+use crate::{PLAIT, Running, Watched, at_once, file, serve};
+use libtest_mimic::{Failed, Trial};
+use plait_live::Namespace;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![
+        Trial::test("no_process_keeps_a_privilege", unprivileged),
+        Trial::test("nobody_else_removes_the_rules", kept_rules),
+        Trial::test("both_public_addresses_lead_to_a_server", two_public),
+        Trial::test("a_host_that_does_not_forward_is_named", not_forwarding),
+        Trial::test("a_server_runs_in_a_user_namespace", user_namespace),
+        Trial::test("connections_have_the_time_of_drain_to_end", drained),
+        Trial::test("a_watchdog_hears_of_a_live_server", watchdog),
+        Trial::test("the_log_counts_what_clients_have_acknowledged", logged),
+    ];
+    for family in [Family::V4, Family::V6] {
+        let name = format!("an_own_address_is_offered_and_joined/{family:?}");
+        trials.push(Trial::test(name, move || offered(family)));
+    }
+    trials
+}
+
+const LOCAL: [u8; 4] = [127, 0, 0, 1];
+
+fn two_lines() -> [Line; 2] {
+    [Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)]
+}
+
+/// Where a server listens behind its device.
+fn behind(family: Family) -> SocketAddr {
+    let address: IpAddr = match family {
+        Family::V4 => [10, 77, 0, 1].into(),
+        Family::V6 => "fd77::1".parse().unwrap(),
+    };
+    SocketAddr::new(address, 8080)
+}
+
+/// A value of `/proc/.../status`.
+fn status(file: &str, name: &str) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).trim().to_owned()
+}
+
+/// Every thread of a process has no capability, runs as this user and group, and has started no program.
+fn has_nothing(process: &Child, user: u32) {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.id())).unwrap();
+    let mut threads = 0;
+    for task in tasks {
+        let task = task.unwrap().path().display().to_string();
+        for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+            assert_eq!(status(&format!("{task}/status"), set), "0000000000000000", "{task} {set}");
+        }
+        let ids = vec![user.to_string(); 4].join("\t");
+        assert_eq!(status(&format!("{task}/status"), "Uid"), ids, "{task}");
+        assert_eq!(status(&format!("{task}/status"), "Gid"), ids, "{task}");
+        let groups = status(&format!("{task}/status"), "Groups");
+        assert!(user == 0 || groups == user.to_string(), "{task}: {groups}");
+        assert_eq!(status(&format!("{task}/status"), "NoNewPrivs"), "1", "{task}");
+        assert_eq!(fs::read_to_string(format!("{task}/children")).unwrap(), "", "{task}");
+        threads += 1;
+    }
+    assert!(threads > 1, "{threads}");
+}
+
+/// S9, R5: with rules for a public port too, no process keeps a capability, and `--user` gives up the
+/// user; the server serves.
+fn unprivileged() -> Result<(), Failed> {
+    const NOBODY: u32 = 65_534;
+    let bed = Bed::build(Family::V4, &two_lines())?;
+    bed.own_service()?;
+    let served = Service::start(&bed.server, SocketAddr::new(LOCAL.into(), 0), Speaks::Tcp, 1)?;
+    let public = SocketAddr::new(bed.family.service(), 80);
+    let scraped = ["--metrics", "127.0.0.1:9100"];
+    let flags = [&["--public", "10.99.0.1:80", "--user", "65534:65534"][..], &scraped].concat();
+    let server = bed.server.within(|| serve(behind(bed.family), served.address, &flags))?;
+    has_nothing(&server, NOBODY);
+    let bytes = bed.client.within(|| kernel::get(public, Speaks::Over(2), 300_000))??;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(300_000)));
+    has_nothing(&server, NOBODY);
+    served.join();
+    drop(server);
+    // A client, with rules of its own, and without another user.
+    let mut client = bed.client.within(|| {
+        let get = ["get", "10.99.0.1:81", "--from", "c0", "--connect-timeout", "30", "-v"];
+        Command::new(PLAIT)
+            .args(get)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map(Running)
+    })??;
+    let file = format!("/proc/{}/status", client.id());
+    net::until("a client without capabilities", || status(&file, "CapPrm") == "0000000000000000");
+    net::until("its threads", || status(&file, "Threads") != "1");
+    has_nothing(&client, 0);
+    client.kill()?;
+    // Who cannot become another user says so.
+    let refused = bed.server.within(|| {
+        let listen = ["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:9", "--user"];
+        Command::new(PLAIT).args(listen).arg("no-such-user").output()
+    })??;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("--user: `no-such-user`: this host has no user"), "{said}");
+    Ok(())
+}
+
+/// R6: nothing but the server holds its rules: other programs may not remove them, and they go with the
+/// server.
+fn kept_rules() -> Result<(), Failed> {
+    if Command::new("nft").arg("-v").output().is_err() {
+        println!("\nskipped: attempts to remove rules: no program nft (Debian package nftables)");
+        return Ok(());
+    }
+    let bed = Bed::build(Family::V4, &two_lines())?;
+    bed.own_service()?;
+    let to = at_once(&bed.server)?;
+    let flags = ["--public", "10.99.0.1:80"];
+    let mut server = bed.server.within(|| serve(behind(bed.family), to, &flags))?;
+    let table = format!("plait_{}", server.id());
+    let nft = |line: &str| {
+        let words = line.split(' ');
+        bed.server.within(|| Command::new("nft").args(words).output().unwrap()).unwrap()
+    };
+    let listed = || String::from_utf8_lossy(&nft("list ruleset").stdout).into_owned();
+    let rule = "ip daddr 10.99.0.1 tcp dport 80 dnat ip to 10.77.0.1:8080";
+    assert!(listed().contains(rule), "{}", listed());
+    for attempt in [
+        "flush ruleset",
+        &format!("delete table inet {table}"),
+        &format!("flush table inet {table}"),
+    ] {
+        nft(attempt);
+        assert!(listed().contains(rule), "after {attempt}: {}", listed());
+    }
+    server.kill()?;
+    server.wait()?;
+    net::until("the end of the rules", || listed().is_empty());
+    Ok(())
+}
+
+/// Two addresses of the host lead to one server, each to its own stand-in, and a port with a scheduler of
+/// its own to that port.
+fn two_public() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &two_lines())?;
+    bed.own_service()?;
+    let second = bed.family.second_service();
+    bed.server.within(|| net::run(&format!("ip addr add {second} dev lo")))?;
+    let to = at_once(&bed.server)?;
+    let flags = ["--public", "10.99.0.1:80", "--public", "10.99.0.2:80", "--port", "443=redundant"];
+    let flags =
+        [&flags[..], &["--public", "10.99.0.1:443", "--metrics", "127.0.0.1:9100"]].concat();
+    let server = bed.server.within(|| serve(behind(bed.family), to, &flags))?;
+    let same = SocketAddr::new(LOCAL.into(), 9100);
+    for public in ["10.99.0.1:80", "10.99.0.2:80", "10.99.0.1:443"] {
+        let public: SocketAddr = public.parse()?;
+        let mut stream = bed
+            .client
+            .within(|| kernel::request(public, Speaks::Over(2), ["get 70", "000\n"]))??;
+        let mut bytes = vec![0; 70_000];
+        stream.read_exact(&mut bytes)?;
+        assert_eq!(bytes, kernel::pattern(70_000), "{public}");
+    }
+    let told = crate::metrics(&bed.server, same);
+    for series in ["port=\"8080\",scheduler=\"ecf+copy\"", "port=\"443\",scheduler=\"redundant\""] {
+        let name = "plait_connections_accepted_total";
+        let count = crate::value(&told, &format!("{name}{{{series},multipath=\"true\"}}"));
+        assert_eq!(count, if series.contains("443") { 1 } else { 2 });
+    }
+    drop(server);
+    Ok(())
+}
+
+/// A server with two addresses of its own offers the second one (ADD_ADDR), and a kernel joins there.
+fn offered(family: Family) -> Result<(), Failed> {
+    let bed = Bed::build(family, &two_lines())?;
+    bed.own_service()?;
+    let (first, second) = (family.service(), family.second_service());
+    let nodad = if family == Family::V6 { " nodad" } else { "" };
+    bed.server.within(|| net::run(&format!("ip addr add {second} dev lo{nodad}")))?;
+    let served = Service::start(&bed.server, SocketAddr::new(LOCAL.into(), 0), Speaks::Tcp, 1)?;
+    let public = SocketAddr::new(first, 80);
+    let (given, offer) = (public.to_string(), second.to_string());
+    let flags = ["--scheduler", "minrtt", "--public", &given, "--advertise", &offer];
+    let server = bed.server.within(|| serve(behind(family), served.address, &flags))?;
+    let len = 2_000_000;
+    let [before, _] = bed.counters();
+    let bytes = bed.client.within(|| kernel::get(public, Speaks::Over(3), len))??;
+    let [after, _] = bed.counters();
+    served.join();
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    // One by the client's endpoint, and one to the offered address.
+    assert_eq!(after.since(&before, "MPJoinSynAckRx"), 2, "{:?}", after.risen(&before));
+    assert!(after.since(&before, "EchoAddTx") > 0, "{:?}", after.risen(&before));
+    assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
+    drop(server);
+    Ok(())
+}
+
+/// The first lines of a program on stderr, up to one that begins like this; it goes on.
+fn lines_to(child: &mut Child, begin: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut reader = BufReader::new(child.stderr.as_mut().unwrap());
+    loop {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "{lines:#?}");
+        lines.push(line.trim_end().to_owned());
+        if line.starts_with(begin) {
+            return lines;
+        }
+    }
+}
+
+/// Clients elsewhere would time out: the server says so at its start, with the command that helps.
+fn not_forwarding() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &two_lines())?;
+    let to = at_once(&bed.server)?;
+    bed.server.within(|| {
+        net::set("net/ipv4/ip_forward", "0");
+        net::set("net/ipv6/conf/all/forwarding", "0");
+    })?;
+    for (family, remedy) in [
+        (Family::V4, "sysctl -w net.ipv4.ip_forward=1"),
+        (Family::V6, "sysctl -w net.ipv6.conf.all.forwarding=1"),
+    ] {
+        let listen = SocketAddr::new(family.service(), 80).to_string();
+        let start = || -> Result<Running, Failed> {
+            let begin = ["serve", "--listen", &listen, "--to", &to.to_string()];
+            let child = bed.server.within(|| {
+                Command::new(PLAIT).args(begin).stderr(Stdio::piped()).spawn().map(Running)
+            })??;
+            Ok(child)
+        };
+        let mut server = start()?;
+        let told = lines_to(&mut server, "event=not-forwarding");
+        drop(server);
+        let line = told.last().unwrap();
+        assert!(line.ends_with(&format!("remedy=\"{remedy}\"")), "{line}");
+        bed.server.within(|| net::run(remedy))?;
+        let mut server = start()?;
+        lines_to(&mut server, "listening on ");
+        net::run(&format!("kill -TERM {}", server.id()));
+        let mut rest = String::new();
+        server.stderr.as_mut().unwrap().read_to_string(&mut rest)?;
+        assert_eq!((server.wait()?.code(), rest.as_str()), (Some(0), ""));
+    }
+    Ok(())
+}
+
+/// In a user namespace the kernel refuses the ioctl for the queue of a device: netlink sets it.
+fn user_namespace() -> Result<(), Failed> {
+    let within = |script: &str| {
+        Command::new("unshare")
+            .args(["-Urn", "sh", "-c", script])
+            .env("PLAIT", PLAIT)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(Running)
+    };
+    let possible = within("ip link set lo up").and_then(|mut it| it.wait());
+    if !possible.is_ok_and(|status| status.success()) {
+        println!("\nskipped: a server in a user namespace: no such namespace can be made here");
+        return Ok(());
+    }
+    let script = "ip link set lo up; sysctl -qw net.ipv4.ip_forward=1; \
+                  exec \"$PLAIT\" serve --listen 10.77.0.1:80 --to 127.0.0.1:9";
+    let mut server = within(script)?;
+    let told = lines_to(&mut server, "listening on ");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let space = Namespace::open(format!("/proc/{}/ns/net", server.id()).as_ref())?;
+    let link = space.within(|| net::said("ip -o link show plait0"))?;
+    assert!(link.contains("qlen 8192"), "{link}");
+    net::run(&format!("kill -TERM {}", server.id()));
+    assert_eq!(server.wait()?.code(), Some(0));
+    // What the doctor finds there is what the server needs.
+    let script =
+        "ip link set lo up; sysctl -qw net.ipv4.ip_forward=1; exec \"$PLAIT\" doctor serve";
+    let mut doctor = within(script)?;
+    let mut said = String::new();
+    doctor.stdout.as_mut().unwrap().read_to_string(&mut said)?;
+    assert_eq!(doctor.wait()?.code(), Some(0), "{said}");
+    Ok(())
+}
+
+/// `--drain`: a connection that goes on is ended after this time, and not before.
+fn drained() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
+    let to = at_once(&bed.server)?;
+    let server = Watched::start(&bed, to, &["--drain", "1s"])?;
+    let mut client = server.ask(Speaks::Mptcp, 3)?;
+    client.read_exact(&mut [0; 3])?;
+    let start = Instant::now();
+    let (code, log) = server.end()?;
+    let took = start.elapsed();
+    assert_eq!(code, Some(0), "{log:#?}");
+    // Without the flag it is five seconds.
+    assert!((1_000..4_500).contains(&took.as_millis()), "{took:?}");
+    assert!(log.iter().any(|line| line.contains("problem=\"the server ends\"")), "{log:#?}");
+    Ok(())
+}
+
+/// A server answers the watchdog of systemd for as long as its loop turns.
+fn watchdog() -> Result<(), Failed> {
+    let heard = file("watchdog");
+    let notified = UnixDatagram::bind(&heard)?;
+    notified.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let space = Namespace::create()?;
+    let server = space.within(|| {
+        net::run("ip link set lo up");
+        Command::new(PLAIT)
+            .args(["serve", "--listen", "10.77.0.1:80", "--to", "127.0.0.1:9", "-q"])
+            .env("NOTIFY_SOCKET", &heard)
+            .env("WATCHDOG_USEC", "200000")
+            .spawn()
+            .map(Running)
+    })??;
+    for expected in ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"] {
+        let mut said = [0; 32];
+        let len = kernel::persist(|| notified.recv(&mut said))?;
+        assert_eq!(&said[..len], expected.as_bytes());
+    }
+    // A server that is stopped does not answer.
+    net::run(&format!("kill -STOP {}", server.id()));
+    notified.set_nonblocking(true)?;
+    std::thread::sleep(Duration::from_millis(300));
+    while notified.recv(&mut [0; 32]).is_ok() {}
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(notified.recv(&mut [0; 32]).is_err());
+    Ok(())
+}
+
+/// A number of a line of the log.
+fn number(line: &str, key: &str) -> u64 {
+    let value =
+        line.split([' ', '"', ';']).find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    value.unwrap_or_else(|| panic!("no {key} in {line}")).parse().unwrap()
+}
+
+/// A client that reads little of what it asked for and resets the connection: the log counts what it has
+/// acknowledged, not what was read from the service. One that reads all of it: by path too.
+fn logged() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &two_lines())?;
+    let to = at_once(&bed.server)?;
+    let server = Watched::start(&bed, to, &["--scheduler", "minrtt"])?;
+    let len = 1_000_000;
+    let rest = format!("{len}\n");
+    let request = ["get ", rest.as_str()];
+    let mut all =
+        bed.client.within(|| kernel::request(server.listen, Speaks::Over(2), request))??;
+    let mut bytes = vec![0; len];
+    all.read_exact(&mut bytes)?;
+    all.shutdown(std::net::Shutdown::Write)?;
+    let _ = all.read(&mut [0; 16])?;
+    drop(all);
+    let slow = || -> std::io::Result<u64> {
+        let stream = kernel::socket(server.listen.ip(), Speaks::Tcp)?;
+        stream.set_recv_buffer_size(16_384)?;
+        stream.connect(&server.listen.into())?;
+        let mut stream = stream;
+        stream.write_all(b"get 50000000\n")?;
+        stream.read_exact(&mut [0; 10_000])?;
+        // Until nothing more fits.
+        std::thread::sleep(Duration::from_millis(500));
+        stream.set_linger(Some(Duration::ZERO))?;
+        Ok(10_000)
+    };
+    let read = bed.client.within(slow)??;
+    let failed = "plait_connections_failed_total";
+    net::until("the end of who resets", || server.told(failed) == 1);
+    let (code, log) = server.end()?;
+    assert_eq!(code, Some(0));
+    let ended: Vec<&String> = log.iter().filter(|it| it.starts_with("event=ended ")).collect();
+    let (whole, cut) = (ended[0], ended[1]);
+    assert_eq!(number(whole, "sent_bytes"), len as u64, "{whole}");
+    assert!(!whole.contains("unacked_bytes="), "{whole}");
+    let paths = whole.split_once(" paths=\"").unwrap().1;
+    assert!(paths.starts_with("10.98.1.1 sent_bytes="), "{paths}");
+    let sum: u64 = paths.split("; ").map(|path| number(path, "sent_bytes")).sum();
+    assert!(paths.contains("; 10.98.2.1 sent_bytes=") && sum >= len as u64, "{paths}");
+    // Its window bounds what it can have acknowledged.
+    let sent = number(cut, "sent_bytes");
+    assert!((read..500_000).contains(&sent), "{cut}");
+    assert!(number(cut, "unacked_bytes") > 500_000, "{cut}");
+    Ok(())
+}

@@ -1,0 +1,12 @@
+use std::fs::OpenOptions;
+use std::io;
+
+/// Closes standard output while the process goes on: readers of a pipe see its end. What is written
+/// there later goes to `/dev/null`.
+///
+/// # Errors
+/// If there is no `/dev/null`, or the process has no file descriptor left.
+pub fn close_stdout() -> io::Result<()> {
+    let null = OpenOptions::new().write(true).open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdout(&null)?)
+}
