@@ -141,6 +141,10 @@ pub struct Overflows {
     pub cookies_refused: u64,
     /// Half-open joins that gave way to a newer join of their connection.
     pub joins_replaced: u64,
+    /// Released connections that were reset, because too many had not ended.
+    pub closing_aborted: u64,
+    /// Subflows in TIME-WAIT or FIN-WAIT-2 that were forgotten early, because there were too many.
+    pub time_waits_recycled: u64,
     /// SYNs with FIN, which were dropped.
     pub syns_with_fin: u64,
 }

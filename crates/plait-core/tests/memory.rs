@@ -152,6 +152,8 @@ impl Pair {
 const MANY: u16 = 1_000;
 /// Bytes of an idle connection of two subflows that rests, at each end.
 const MOST_IDLE: usize = 2_500;
+/// Bytes of a subflow in TIME-WAIT.
+const MOST_WAITING: usize = 200;
 /// What keep-alives take more.
 const LISTENING: usize = 120;
 
@@ -212,12 +214,19 @@ fn memory_returns() -> Result<(), Failed> {
             pair.client.call(|it| it.release(pair.now, client));
             pair.server.call(|it| it.release(pair.now, server));
         }
+        let waiting = (pair.client.bytes, pair.server.bytes);
+        println!("{waiting:?} bytes in TIME-WAIT");
         pair.until(pair.now + Span::from_secs(120));
         if (pair.client.endpoint.kept(), pair.server.endpoint.kept()) != (0, 0) {
             return Err("connections are kept".into());
         }
         let held = (pair.client.bytes, pair.server.bytes);
         println!("{many} connections: {most:?} bytes, then {held:?}");
+        // The client has ended first, on two subflows.
+        let each = waiting.0.saturating_sub(held.0) / usize::from(many);
+        if each > 2 * MOST_WAITING {
+            return Err(format!("{each} bytes of a connection in TIME-WAIT").into());
+        }
         if round == 0 {
             after_few = held;
         } else if held.0 > after_few.0 + SLACK || held.1 > after_few.1 + SLACK {
@@ -246,7 +255,7 @@ fn ended() -> Result<(), Failed> {
     seen.push(at_client(&pair));
     pair.until(pair.now + Span::from_secs(120));
     seen.push(at_client(&pair));
-    if seen != [[0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]] {
+    if seen != [[0, 0, 0], [0, 1, 0], [0, 0, 2], [0, 0, 0]] {
         return Err(format!("{seen:?}").into());
     }
     pair.server.call(|it| it.turn_away(true));

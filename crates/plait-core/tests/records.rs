@@ -113,6 +113,31 @@ fn what_is_kept_does_not_grow() {
     }
 }
 
+/// Released connections that do not end have a limit: of the oldest ones, one whose data has all been
+/// acknowledged is reset, and nothing is kept of it.
+#[test]
+fn closing_connections_have_a_limit() {
+    const MOST: usize = 8_192;
+    let mut pair = Pair::new(plain());
+    let mut ids = Vec::new();
+    for _ in 0..MOST + 3 {
+        ids.push(pair.connect(plain()).1);
+    }
+    // From here on nothing reaches the clients.
+    pair.server.write(pair.now, ids[0], 100);
+    for id in &ids {
+        pair.server.release(pair.now, *id);
+    }
+    let mut resets = 0;
+    while let Some(sent) = pair.server.poll_transmit(pair.now) {
+        resets += u32::from(sent.segment.flags.has(Flags::RST));
+    }
+    let kept = |at: usize| pair.server.stats(ids[at]).is_some();
+    assert_eq!((resets, pair.server.overflows().closing_aborted), (3, 3));
+    assert_eq!([0, 1, 2, 3, 4].map(kept), [true, false, false, false, true]);
+    assert_eq!((pair.server.kept(), pair.server.holdings().closing), (MOST, MOST));
+}
+
 /// What nobody releases is kept with its state; what was released and is over is as if it had never
 /// been, and its identifier does not come back.
 #[test]

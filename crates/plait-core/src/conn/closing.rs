@@ -2,13 +2,16 @@
 //! 3.3.3). Plain TCP has the FIN alone.
 
 use super::fastclose::FastClose;
-use super::{Connection, Context};
+use super::{Connection, Context, Transmit};
 use crate::Event;
+use crate::endpoint::Remnant;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Subflow};
 use crate::tcp::timer::Timer;
+use alloc::vec::Vec;
 use plait_base::{Slim, Span, Time};
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -61,13 +64,13 @@ impl Closing {
 
     /// Nothing more is to be learnt of the peer: it has all, or does not come for it.
     pub(super) fn settle(&mut self) {
-        self.settled = self.done();
+        self.settled |= self.done();
     }
 }
 
 /// The longest TIME-WAIT (RFC 9293 section 3.6.1: twice the maximum segment lifetime; as long as
 /// Linux has it).
-const TIME_WAIT: Span = Span::from_secs(60);
+pub(crate) const TIME_WAIT: Span = Span::from_secs(60);
 
 impl Connection {
     /// No more data from this end.
@@ -134,6 +137,7 @@ impl Connection {
 
     /// A FIN has come or was acknowledged on the subflow at `index`.
     pub(super) fn on_leave(&mut self, ctx: &mut Context<'_>, index: usize, step: Step) {
+        self.changed = true;
         let subflow = &mut self.subflows[index];
         let before = subflow.state;
         subflow.step(step);
@@ -159,6 +163,41 @@ impl Connection {
         }
         let early = planted(Planted::FinEarly) && self.closing.fin_sent;
         if self.sends_plain() { self.at_end() } else { early || self.closing.done() }
+    }
+
+    /// Whether nothing is left of the connection but subflows in TIME-WAIT or FIN-WAIT-2, and nobody
+    /// holds it. A segment other than an acknowledgement must not be waiting to go out.
+    pub(crate) fn only_waits(&self) -> bool {
+        let waits = |s: &Subflow| match s.state {
+            State::Closed | State::TimeWait => true,
+            State::FinWait2 => s.timers.is_set(Timer::TimeWait),
+            _ => false,
+        };
+        let all = || self.subflows.iter().all(|s| waits(s) && !s.owes.urgent());
+        self.is_released() && self.closing.settled() && !self.failed && !self.waits() && all()
+    }
+
+    /// What has to be kept of the subflows that wait, each with the acknowledgement that it may still
+    /// have to send now.
+    pub(crate) fn remnants(
+        &mut self,
+        ctx: &mut Context<'_>,
+    ) -> Vec<(Address, Remnant, Option<Transmit>)> {
+        let mut remnants = Vec::new();
+        for index in 0..self.subflows.len() {
+            let Subflow { state, address, clock, .. } = self.subflows[index];
+            if state == State::Closed {
+                continue;
+            }
+            let until = self.subflows[index].timers.at(Timer::TimeWait);
+            let owed = self.subflows[index].owes.ack;
+            let seq = self.subflows[index].tx.nxt();
+            let last = self.pure_ack(ctx, index, seq);
+            let half_closed = state == State::FinWait2;
+            let remnant = Remnant::new(&last.segment, clock, half_closed, until);
+            remnants.push((address, remnant, Some(last).filter(|_| owed)));
+        }
+        remnants
     }
 
     /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.

@@ -56,6 +56,19 @@ impl Connection {
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
     }
 
+    /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
+    pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        self.failed = true;
+        self.timers = ConnectionTimers::new();
+        self.closing.fast = None;
+        for index in 0..self.subflows.len() {
+            if self.subflows[index].state == State::TimeWait {
+                self.kill_subflow(ctx, index, false);
+            }
+            self.reset_subflow(ctx, index, Cause::Close);
+        }
+    }
+
     /// The peer ends the connection: every subflow is reset.
     pub(super) fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
         for index in 0..self.subflows.len() {

@@ -65,6 +65,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use challenges::Challenges;
 use closing::Closing;
+pub(crate) use closing::TIME_WAIT;
 use core::fmt;
 use core::net::IpAddr;
 use egress::Rounds;

@@ -7,14 +7,16 @@ use crate::tcp::state::State;
 use plait_base::Slim;
 
 impl Connection {
-    /// The user is done: this end finishes, and nobody reads any more.
-    pub(crate) fn release(&mut self, ctx: &mut Context<'_>) {
-        if !self.is_released() {
+    /// The user is done: this end finishes, and nobody reads any more. False if it was released before.
+    pub(crate) fn release(&mut self, ctx: &mut Context<'_>) -> bool {
+        let first = !self.is_released();
+        if first {
             self.closing.released = Slim::some(self.queue.una());
             self.changed = true;
             self.finish(ctx.now);
             self.arm_release(ctx);
         }
+        first
     }
 
     /// Starts the time within which the peer has to end its direction.
@@ -47,6 +49,11 @@ impl Connection {
             self.skip(None, u64::MAX);
         }
         self.news = false;
+    }
+
+    /// Whether all that this end has sent was acknowledged.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.queue.is_drained()
     }
 
     pub(crate) fn has_failed(&self) -> bool {

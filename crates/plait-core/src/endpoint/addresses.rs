@@ -23,6 +23,7 @@ impl Endpoint {
     /// This host's own address on `path` is gone: its connections as a client close their subflows
     /// there and tell their peers (REMOVE_ADDR) on others.
     pub fn lose_address(&mut self, now: Time, path: PathId) {
+        self.remnants.leave(path);
         self.with_all(now, |conn, ctx| conn.lose_address(ctx, path));
     }
 
@@ -49,6 +50,7 @@ impl Endpoint {
         let first = |path| Address { path, ..Address::default() }.key();
         let after = path.0.checked_add(1).map_or(u64::MAX, |next| first(PathId(next)));
         self.addresses.range(first(path)..after).next().is_some()
+            || self.remnants.on(path).is_some()
             || self.parked.iter().any(|(parked, ..)| *parked == path)
             || self.provisional.iter().any(|early| early.address.path == path)
             || self.answers.iter().any(|answer| answer.path == path)

@@ -54,7 +54,7 @@ impl Endpoint {
     /// gone).
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.connections.iter().all(|(_, conn)| conn.is_over())
+        self.connections.iter().all(|(_, conn)| conn.is_over()) && self.remnants.half_closed() == 0
     }
 
     /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
@@ -99,14 +99,26 @@ impl Endpoint {
     /// [`Endpoint::stats`] `None`, and nothing can be written or read. Identifiers are counted on:
     /// one comes back after 2^32 connections, unless it is still in use.
     pub fn release(&mut self, now: Time, id: ConnId) {
-        self.with(now, id, |conn, ctx| conn.release(ctx));
+        if self.with(now, id, |conn, ctx| conn.release(ctx)) == Some(true) {
+            self.connections.note_release(id);
+            self.limit_closing(now);
+        }
     }
 
-    /// How many connections are kept: those in use, those that are not released, half-open ones and
-    /// those in TIME-WAIT.
+    /// Returns how many connections are kept: those in use, half-open ones and those that are not
+    /// released. Each subflow of a released connection that only waits counts as one.
     #[must_use]
     pub fn kept(&self) -> usize {
-        self.connections.len()
+        self.connections.len() + self.remnants.len()
+    }
+
+    /// Ends a released connection for good if there are too many of them: of the oldest, one whose data
+    /// was all acknowledged comes first.
+    fn limit_closing(&mut self, now: Time) {
+        if let Some(id) = self.connections.surplus_closing() {
+            self.shared.overflows.closing_aborted += 1;
+            self.with(now, id, |conn, ctx| conn.cut_off(ctx));
+        }
     }
 
     /// State and counters of a connection.

@@ -266,7 +266,7 @@ impl Endpoint {
             conn
         });
         self.shared.overflows.cookies_accepted += 1;
-        let id = self.add(conn);
+        let id = self.add(now, conn);
         let known = Known { conn: id, subflow: SubflowId(0).0 };
         self.handle_known(now, known, address, segment);
         if self.connections.find(id).is_some_and(|it| it.state() == ConnectionState::Connecting) {

@@ -17,8 +17,8 @@ pub struct Holdings {
     /// Connections that were released and are not over: what they sent is not acknowledged, or the
     /// peer has not ended its direction.
     pub closing: usize,
-    /// Connections that were released and wait for segments that are late (TIME-WAIT, RFC 9293 section
-    /// 3.6.1).
+    /// Subflows of released connections that wait for segments that are late (TIME-WAIT, RFC 9293
+    /// section 3.6.1).
     pub time_wait: usize,
 }
 
@@ -31,7 +31,14 @@ impl Endpoint {
     /// What connections take of memory. It looks at every connection.
     #[must_use]
     pub fn holdings(&self) -> Holdings {
-        let mut all = Holdings { half_open: self.connections.untold(), ..Holdings::default() };
+        let half_closed = self.remnants.half_closed();
+        let mut all = Holdings {
+            bytes: self.remnants.bytes(),
+            half_open: self.connections.untold(),
+            closing: half_closed,
+            time_wait: self.remnants.len() - half_closed,
+            ..Holdings::default()
+        };
         for (_, conn) in self.connections.iter() {
             let holds = conn.holds();
             all.bytes += holds;

@@ -80,6 +80,9 @@ impl Endpoint {
     /// A segment of a conversation that is not kept: it may begin one.
     #[cold]
     fn handle_unknown(&mut self, now: Time, client: Client, address: Address, segment: &Segment) {
+        if self.handle_remnant(now, client, address, segment) {
+            return;
+        }
         if let Some(early) = self.provisional.iter_mut().find(|early| early.address == address) {
             if segment.flags.has(Flags::RST) {
                 // The client has given it up.

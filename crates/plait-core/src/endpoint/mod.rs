@@ -8,6 +8,7 @@ mod directory;
 mod holdings;
 mod ingress;
 mod records;
+mod remnants;
 mod rest;
 mod silence;
 mod wakes;
@@ -32,6 +33,8 @@ pub use holdings::Holdings;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::Segment;
 use records::{Record, Records};
+pub(crate) use remnants::Remnant;
+use remnants::Remnants;
 use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
@@ -63,6 +66,8 @@ struct Known {
 /// Time never goes back from one call to the next. The same calls give the same answers.
 pub struct Endpoint {
     connections: Records,
+    /// What is left of connections that are gone.
+    remnants: Remnants,
     /// By [`Address::key`].
     addresses: BTreeMap<u64, Known>,
     listeners: BTreeMap<u16, Arc<ConnectionSpec>>,
@@ -100,6 +105,7 @@ impl Endpoint {
     pub fn new(entropy: Box<dyn Entropy>) -> Endpoint {
         Endpoint {
             connections: Records::default(),
+            remnants: Remnants::default(),
             addresses: BTreeMap::new(),
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
@@ -183,7 +189,7 @@ impl Endpoint {
         // Ports come round: one whose last conversation is in TIME-WAIT is passed over.
         for _ in FIRST_PORT..=u16::MAX {
             address.local_port = self.with_context(now, |ctx| ctx.take_port());
-            if !self.addresses.contains_key(&address.key()) {
+            if !self.addresses.contains_key(&address.key()) && !self.remnants.contains(address) {
                 break;
             }
         }
@@ -203,16 +209,16 @@ impl Endpoint {
             let key = ctx.unique_key();
             Connection::open(spec, key, opening, ctx)
         });
-        self.add(conn)
+        self.add(now, conn)
     }
 
     /// Keeps a connection from now on.
-    fn add(&mut self, conn: Connection) -> ConnId {
+    fn add(&mut self, now: Time, conn: Connection) -> ConnId {
         let id = self.connections.add(conn);
         if let Some(mut entry) = self.connections.entry(id) {
             entry.on_touched();
         }
-        self.settle(id);
+        self.settle(now, id);
         id
     }
 
@@ -261,14 +267,14 @@ impl Endpoint {
         }
         entry.on_touched();
         if changed {
-            self.settle(id);
+            self.settle(now, id);
         }
         Some(result)
     }
 
     /// Registers the addresses and the token that a connection has now.
     #[inline(never)]
-    fn settle(&mut self, id: ConnId) {
+    fn settle(&mut self, now: Time, id: ConnId) {
         let Some(record) = self.connections.record(id) else { return };
         let Record { conn, addresses, token, .. } = record;
         for address in addresses.drain(..) {
@@ -283,12 +289,27 @@ impl Endpoint {
             self.addresses.insert(address.key(), Known { conn: id, subflow: subflow.0 });
         }
         self.shared.tokens.insert(*token, id);
-        if conn.is_gone() {
+        if conn.only_waits() {
+            self.reduce(now, id);
+        } else if conn.is_gone() {
             let token = *token;
             if self.connections.let_go(id) {
                 self.shared.tokens.remove(&token);
                 self.audits.remove(&id);
             }
+        }
+    }
+
+    /// Keeps the remnants of a connection in its place.
+    #[cold]
+    fn reduce(&mut self, now: Time, id: ConnId) {
+        let Some(record) = self.connections.record(id) else { return };
+        let remnants = record.conn.remnants(&mut self.shared.context(now, id));
+        self.forget(id);
+        for (address, remnant, answer) in remnants {
+            self.answers.extend(answer);
+            self.shared.overflows.time_waits_recycled +=
+                u64::from(self.remnants.add(address, remnant));
         }
     }
 
@@ -336,7 +357,7 @@ impl Endpoint {
             self.audit_sent(id, transmit.as_ref());
         }
         if changed {
-            self.settle(id);
+            self.settle(now, id);
         }
         transmit
     }
@@ -397,11 +418,12 @@ impl Endpoint {
     /// Never late, and early where a timer was put off: then there is nothing to do yet.
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
-        self.connections.next_wake()
+        self.connections.next_wake().min(self.remnants.next())
     }
 
     /// Expires the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.remnants.expire(now);
         let due = self.connections.take_due(now);
         for id in &due {
             self.with(now, *id, |conn, ctx| conn.handle_timeout(ctx));

@@ -4,10 +4,15 @@ use super::wakes::{Slot, Wakes};
 use crate::conn::Connection;
 use crate::stats::Totals;
 use alloc::boxed::Box;
-use alloc::collections::BinaryHeap;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use plait_base::{ConnId, Time};
+
+/// Connections that were released and have not ended, at most.
+const MAX_CLOSING: usize = 8_192;
+/// How many of the oldest of them are looked at for one to end.
+const LOOKS: usize = 8;
 
 /// A connection and what the endpoint's books say of it.
 pub(super) struct Record {
@@ -21,6 +26,8 @@ pub(super) struct Record {
     slot: Slot,
     /// Its user knows of it: it was dialled, or handed out to be accepted.
     told: bool,
+    /// Its user has released it.
+    closing: bool,
     /// It may have something to send, and its timers may have changed since they were booked.
     busy: bool,
     /// It is among those that have news.
@@ -42,6 +49,10 @@ pub(super) struct Records {
     next: u32,
     /// Those that nobody was told of.
     untold: usize,
+    /// Those that were released, oldest first; some that are gone are among them.
+    released: VecDeque<ConnId>,
+    /// How many of them are there.
+    closing: usize,
     /// What those have carried that were let go.
     gone: Totals,
     /// Connections that may have something to send, the next one last.
@@ -148,6 +159,7 @@ impl Records {
             wake: at,
             slot: self.wakes.add(id, at),
             told,
+            closing: false,
             busy: false,
             newsworthy: false,
             conn,
@@ -256,11 +268,38 @@ impl Records {
         self.untold
     }
 
+    /// A connection was released, and may be gone by now.
+    pub(super) fn note_release(&mut self, id: ConnId) {
+        let Some(record) = self.record(id) else { return };
+        record.closing = true;
+        self.closing += 1;
+        if self.released.len() >= 2 * self.closing + Records::FEW {
+            let mut all = core::mem::take(&mut self.released);
+            all.retain(|id| self.place(*id).is_ok());
+            self.released = all;
+        }
+        self.released.push_back(id);
+    }
+
+    /// The released connection to end if there are more than [`MAX_CLOSING`].
+    pub(super) fn surplus_closing(&mut self) -> Option<ConnId> {
+        if self.closing <= MAX_CLOSING {
+            return None;
+        }
+        while self.released.front().is_some_and(|id| self.place(*id).is_err()) {
+            self.released.pop_front();
+        }
+        let is_drained = |id: &ConnId| self.find(*id).is_some_and(Connection::is_drained);
+        let chosen = self.released.iter().take(LOOKS).position(is_drained);
+        self.released.remove(chosen.unwrap_or(0))
+    }
+
     /// Drops a connection as it stands.
     pub(super) fn remove(&mut self, id: ConnId) {
         let Ok(at) = self.place(id) else { return };
-        let Record { conn, told, slot, .. } = &*self.list[at];
+        let Record { conn, told, slot, closing, .. } = &*self.list[at];
         self.untold -= usize::from(!told);
+        self.closing -= usize::from(*closing);
         self.gone.add(&conn.totals());
         self.wakes.remove(*slot);
         self.list.remove(at);
@@ -302,6 +341,7 @@ impl Records {
         self.busy.shrink_to_fit();
         self.news.shrink_to_fit();
         self.due.shrink_to_fit();
+        self.released.shrink_to_fit();
     }
 
     pub(super) fn len(&self) -> usize {

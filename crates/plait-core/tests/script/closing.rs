@@ -2,9 +2,9 @@
 
 use crate::harness::{MSS, Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
-use plait_base::{Span, Time};
+use plait_base::{PathId, Span, Time};
 use plait_core::{Config, ConnectionState, Detail, Event};
-use plait_wire::Flags;
+use plait_wire::{Flags, Options, Segment};
 
 const FULL: u64 = MSS as u64;
 
@@ -137,7 +137,8 @@ fn a_subflow_that_the_peer_never_ends_is_left() {
         }
         release(&mut s, !early);
         s.after(59_999);
-        assert_eq!(s.endpoint.kept(), 1);
+        // Each of its subflows is kept as a remnant.
+        assert_eq!(s.endpoint.kept(), 2);
         s.after(1);
         assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
         s.expect_nothing();
@@ -162,6 +163,78 @@ fn fin_wait_2_ends_without_a_release() {
     assert!(s.endpoint.is_over());
     assert_eq!((s.state(), s.endpoint.poll_timeout()), (ConnectionState::Closed, Time::NEVER));
     s.expect_nothing();
+}
+
+/// A server that has closed first and whose connection is released; both FINs are acknowledged.
+fn closed_first(config: Config) -> Script {
+    let mut s = Script::open_server(config, 1);
+    s.finish();
+    s.endpoint.release(s.now, s.id);
+    s.data_rcv = 1;
+    if s.config.multipath {
+        s.send(s.tx(0).data_fin(0));
+    }
+    s.lose_all();
+    s.ack(0, 2, 1);
+    s
+}
+
+/// R59, R61: what is left of a released connection is a few numbers, which answer as the connection would:
+/// a FIN that comes again, and one that comes late.
+#[test]
+fn a_remnant_answers_for_its_connection() {
+    for config in [multipath(), plain()] {
+        let mut s = closed_first(config);
+        let dack = if s.config.multipath { "1" } else { "-" };
+        s.expect_nothing();
+        // FIN-WAIT-2 of Multipath TCP is a remnant already: both DATA_FINs have come.
+        s.after(1_000);
+        s.send(s.tx(0).flags(FIN));
+        s.expect(want(0, ACK).seq(2).ack(2).set("dack", dack).echo(6_020).len(0));
+        assert_eq!(s.endpoint.holdings().time_wait, 1);
+        assert_eq!(s.endpoint.stats(s.id), None);
+        s.after(200);
+        s.send(s.tx(0).seq(1).flags(FIN));
+        s.expect(want(0, ACK).seq(2).ack(2).set("dack", dack).echo(6_220));
+        // Neither a bare acknowledgement nor a flood is answered, and a reset must be exact.
+        s.after(600);
+        s.send(s.tx(0));
+        s.expect_nothing();
+        (0..50).for_each(|_| s.send(s.tx(0).seq(0)));
+        assert_eq!(s.lose_all(), 1);
+        s.send(s.tx(0).flags(Flags::RST).seq(1));
+        assert_eq!(s.endpoint.kept(), 1);
+        s.after(60_000 - 801);
+        assert_eq!(s.endpoint.kept(), 1);
+        s.after(1);
+        assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
+        assert!(!s.endpoint.uses_path(PathId(0)));
+    }
+}
+
+/// R59, R60: an exact reset ends a remnant, and a newer SYN uses its address again, beyond the sequence
+/// numbers of the old conversation (RFC 6191).
+#[test]
+fn a_remnant_gives_its_address_back() {
+    let mut s = closed_first(multipath());
+    s.send(s.tx(0).flags(Flags::RST));
+    assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
+    let mut s = closed_first(plain());
+    s.send(s.tx(0).flags(FIN));
+    s.lose_all();
+    s.after(10);
+    let used = s.peers[&0].irs.wrapping_add(2);
+    // An old SYN is no new conversation.
+    let syn = s.syn(0);
+    let old = Segment { options: Options::default(), ..s.to_wire(&syn) };
+    s.endpoint.handle(s.now, PathId(0), &Segment { seq: old.seq.wrapping_sub(9), ..old });
+    assert_eq!(s.endpoint.holdings().time_wait, 1);
+    while s.endpoint.poll_transmit(s.now).is_some() {}
+    s.send(syn);
+    let answer = s.expect(want(0, SYN.with(ACK)).ack(1));
+    let iss = s.peers[&answer.path].irs;
+    assert!(iss.wrapping_sub(used) < 1 << 31, "{iss} after {used}");
+    assert_eq!(s.endpoint.holdings().time_wait, 0);
 }
 
 /// R57: plain TCP stays in FIN-WAIT-2 for as long as the application reads what the peer sends.

@@ -1,0 +1,262 @@
+//! What is kept of a subflow that only waits: in TIME-WAIT for late segments, or in FIN-WAIT-2 for the
+//! peer's FIN after both directions of the data have ended. The connection itself is gone, so that many
+//! short connections take little memory.
+
+use super::Endpoint;
+use super::cookies::Client;
+use crate::conn::{TIME_WAIT, Transmit};
+use crate::tcp::clock::{StampClock, before};
+use crate::tcp::subflow::Address;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use plait_base::{PathId, Span, Time};
+use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
+
+/// Remnants at most: the one whose wait ends first gives way to a new one.
+const MAX_REMNANTS: usize = 32_768;
+/// Bytes of memory of a remnant, its places in the tables included.
+const REMNANT_BYTES: u64 = 160;
+/// A FIN is acknowledged at most once in this time.
+const FIN_INTERVAL: Span = Span::from_millis(50);
+/// Any other segment is answered at most once in this time (Linux: `tcp_invalid_ratelimit`).
+const ANSWER_INTERVAL: Span = Span::from_millis(500);
+
+/// A subflow in TIME-WAIT or FIN-WAIT-2.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remnant {
+    /// Our next sequence number, and the peer's.
+    seq: u32,
+    ack: u32,
+    /// The window field of our acknowledgements.
+    window: u16,
+    /// The DATA_ACK of Multipath TCP.
+    data_ack: Option<u32>,
+    /// Where timestamps are in use: our clock and the peer's latest timestamp.
+    stamps: Option<(StampClock, u32)>,
+    /// The peer's FIN has not come.
+    half_closed: bool,
+    /// When the wait ends.
+    until: Time,
+    /// From when on a segment is answered again.
+    answers_at: Time,
+}
+
+impl Remnant {
+    /// The remnant of a subflow whose last acknowledgement would be `last`.
+    pub(crate) fn new(
+        last: &Segment,
+        clock: StampClock,
+        half_closed: bool,
+        until: Time,
+    ) -> Remnant {
+        let data_ack = last.options.dss.and_then(|dss| dss.data_ack);
+        Remnant {
+            seq: last.seq,
+            ack: last.ack,
+            window: last.window,
+            data_ack: data_ack.map(|it| it.value as u32),
+            stamps: last.options.timestamps.map(|stamps| (clock, stamps.echo)),
+            half_closed,
+            until,
+            answers_at: Time::ZERO,
+        }
+    }
+
+    /// The acknowledgement of all that has come.
+    fn acknowledgement(&self, now: Time, address: Address) -> Transmit {
+        let data_ack = |value: u32| DataAck { value: value.into(), long: false };
+        let dss = self.data_ack.map(|it| Dss { data_ack: Some(data_ack(it)), ..Dss::default() });
+        let stamps = self.stamps.map(|(clock, echo)| Timestamps { value: clock.at(now), echo });
+        let segment = Segment {
+            src_port: address.local_port,
+            dst_port: address.remote_port,
+            seq: self.seq,
+            ack: self.ack,
+            flags: Flags::ACK,
+            server: address.server,
+            window: self.window,
+            options: Options { dss, timestamps: stamps, ..Options::default() },
+            payload: Payload::Empty,
+        };
+        Transmit { path: address.path, segment: Box::new(segment), report: None, cut: 0 }
+    }
+
+    /// Whether `syn` begins a new conversation: it cannot be a late segment of the old one, because its
+    /// timestamp or else its sequence number is newer (RFC 6191 section 2).
+    fn gives_way_to(&self, syn: &Segment) -> bool {
+        let beyond = syn.seq != self.ack && before(self.ack, syn.seq);
+        let newer = match (self.stamps, syn.options.timestamps) {
+            (Some((_, known)), Some(stamps)) => {
+                before(known, stamps.value) || known == stamps.value && beyond
+            }
+            _ => beyond,
+        };
+        newer && !self.half_closed
+    }
+
+    /// Notes the timestamp of a segment that is not ahead.
+    fn note_stamp(&mut self, segment: &Segment) {
+        if let (Some((_, known)), Some(stamps)) = (&mut self.stamps, segment.options.timestamps)
+            && before(*known, stamps.value)
+        {
+            *known = stamps.value;
+        }
+    }
+}
+
+/// All remnants of an endpoint.
+#[derive(Default, Debug)]
+pub(super) struct Remnants {
+    by_address: BTreeMap<Address, Remnant>,
+    by_end: BTreeSet<(Time, Address)>,
+    /// How many are in FIN-WAIT-2.
+    half_closed: usize,
+}
+
+impl Remnants {
+    /// Keeps a remnant. True if another one gave way to it.
+    pub(super) fn add(&mut self, address: Address, remnant: Remnant) -> bool {
+        self.remove(address);
+        let full = self.by_address.len() >= MAX_REMNANTS;
+        if let Some((_, oldest)) = self.by_end.first().copied().filter(|_| full) {
+            self.remove(oldest);
+        }
+        self.half_closed += usize::from(remnant.half_closed);
+        self.by_end.insert((remnant.until, address));
+        self.by_address.insert(address, remnant);
+        full
+    }
+
+    fn remove(&mut self, address: Address) -> Option<Remnant> {
+        let remnant = self.by_address.remove(&address)?;
+        self.by_end.remove(&(remnant.until, address));
+        self.half_closed -= usize::from(remnant.half_closed);
+        Some(remnant)
+    }
+
+    pub(super) fn contains(&self, address: Address) -> bool {
+        self.by_address.contains_key(&address)
+    }
+
+    /// When the next wait ends.
+    pub(super) fn next(&self) -> Time {
+        self.by_end.first().map_or(Time::NEVER, |(until, _)| *until)
+    }
+
+    /// Forgets those whose wait has ended.
+    pub(super) fn expire(&mut self, now: Time) {
+        while let Some((_, address)) = self.by_end.first().copied().filter(|it| it.0 <= now) {
+            self.remove(address);
+        }
+    }
+
+    /// Forgets those on a path.
+    pub(super) fn leave(&mut self, path: PathId) {
+        while let Some(address) = self.on(path) {
+            self.remove(address);
+        }
+    }
+
+    /// One on a path.
+    pub(super) fn on(&self, path: PathId) -> Option<Address> {
+        let first = Address { path, ..Address::default() };
+        let (address, _) = self.by_address.range(first..).next()?;
+        (address.path == path).then_some(*address)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_address.len()
+    }
+
+    pub(super) fn half_closed(&self) -> usize {
+        self.half_closed
+    }
+
+    /// Bytes of memory, about.
+    pub(super) fn bytes(&self) -> u64 {
+        self.len() as u64 * REMNANT_BYTES
+    }
+}
+
+impl Endpoint {
+    /// A segment for an address of which a remnant is kept. False if there is none.
+    #[cold]
+    pub(super) fn handle_remnant(
+        &mut self,
+        now: Time,
+        client: Client,
+        address: Address,
+        segment: &Segment,
+    ) -> bool {
+        let Some(remnant) = self.remnants.by_address.get_mut(&address) else { return false };
+        if segment.flags.has(Flags::RST) {
+            // RFC 5961 section 3.2: only the exact sequence number resets.
+            if segment.seq == remnant.ack {
+                self.remnants.remove(address);
+            }
+            return true;
+        }
+        let syn = segment.flags.has(Flags::SYN);
+        if syn && !segment.flags.has(Flags::ACK) && remnant.gives_way_to(segment) {
+            let after = remnant.seq;
+            self.remnants.remove(address);
+            self.on_syn(now, client, address, segment, Some(after));
+            return true;
+        }
+        let fin = segment.flags.has(Flags::FIN) && !syn;
+        let end = segment.seq.wrapping_add(segment.payload.len());
+        if !syn && segment.flags.has(Flags::ACK) && !before(remnant.ack, segment.seq) {
+            remnant.note_stamp(segment);
+        }
+        if remnant.half_closed && fin && end == remnant.ack && segment.flags.has(Flags::ACK) {
+            let mut remnant = *remnant;
+            remnant.ack = remnant.ack.wrapping_add(1);
+            (remnant.half_closed, remnant.until) = (false, now + TIME_WAIT);
+            remnant.answers_at = now + FIN_INTERVAL;
+            self.answers.push_back(remnant.acknowledgement(now, address));
+            self.remnants.add(address, remnant);
+            return true;
+        }
+        // What repeats something has to be acknowledged again; a bare acknowledgement has not.
+        let tells_end = segment.options.dss.is_some_and(|dss| dss.data_fin);
+        let repeats = segment.seq_len() > 0 || before(segment.seq, remnant.ack) || tells_end;
+        if repeats && now >= remnant.answers_at {
+            remnant.answers_at = now + if fin { FIN_INTERVAL } else { ANSWER_INTERVAL };
+            let answer = remnant.acknowledgement(now, address);
+            self.answers.push_back(answer);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table has a limit; the remnant whose wait ends first gives way.
+    #[test]
+    fn the_oldest_gives_way() {
+        let at = |number: usize| Time::ZERO + Span::from_millis(number as u64);
+        let address = |number: usize| Address {
+            path: PathId((number >> 8) as u16),
+            remote_port: number as u16 & 0xff,
+            ..Address::default()
+        };
+        let clock = StampClock::new(0);
+        let remnant =
+            |number| Remnant::new(&Segment::default(), clock, number % 2 == 0, at(number));
+        let mut all = Remnants::default();
+        for number in 0..MAX_REMNANTS {
+            assert!(!all.add(address(number), remnant(number)));
+        }
+        assert!(all.add(address(MAX_REMNANTS), remnant(MAX_REMNANTS)));
+        assert_eq!((all.len(), all.next(), all.contains(address(0))), (MAX_REMNANTS, at(1), false));
+        assert_eq!(all.half_closed(), MAX_REMNANTS / 2);
+        all.leave(PathId(0));
+        assert_eq!((all.len(), all.on(PathId(0))), (MAX_REMNANTS - 255, None));
+        all.expire(at(MAX_REMNANTS));
+        assert_eq!((all.len(), all.half_closed(), all.by_end.len()), (0, 0, 0));
+        assert_eq!(all.next(), Time::NEVER);
+        assert!(size_of::<(Address, Remnant)>() <= 72);
+    }
+}
