@@ -1,8 +1,9 @@
 use core::fmt;
 
-/// A path: a route between two addresses. The world numbers its paths from zero.
+/// A path: a route between two addresses. The world numbers its paths from zero; a server of many
+/// clients has one for each of their addresses. Numbers go up to [`PathId::MOST`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct PathId(pub u16);
+pub struct PathId(pub u32);
 
 /// A subflow of one connection, numbered in the order of creation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -30,6 +31,16 @@ impl SubflowId {
 }
 
 impl PathId {
+    /// The largest number: paths have 24 bits, so that one word names a conversation.
+    pub const MOST: PathId = PathId((1 << 24) - 1);
+
+    /// The path at a position, if there are numbers for so many.
+    #[must_use]
+    pub fn at(index: usize) -> Option<PathId> {
+        let number = u32::try_from(index).ok()?;
+        (number <= PathId::MOST.0).then_some(PathId(number))
+    }
+
     /// The path's position in the world's list.
     #[must_use]
     pub const fn index(self) -> usize {

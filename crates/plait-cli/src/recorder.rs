@@ -223,7 +223,7 @@ impl Watch for Recorder {
 
     fn on_sample(&mut self, at: Time, snapshot: &Snapshot) {
         for (path, bytes) in snapshot.queued_from(self.sender).iter().enumerate() {
-            if let Some((bin, series)) = self.at(at, PathId(path as u16)) {
+            if let Some((bin, series)) = self.at(at, PathId(path as u32)) {
                 series.queue_bytes[bin] = series.queue_bytes[bin].max(*bytes);
             }
         }

@@ -54,7 +54,7 @@ impl Pair {
     }
 
     /// A connection of two subflows, at both ends.
-    fn connect(&mut self, first: u16) -> (ConnId, ConnId) {
+    fn connect(&mut self, first: u32) -> (ConnId, ConnId) {
         // The joins of all connections are limited each second.
         self.now += Span::from_millis(2);
         let client = self.client.connect(self.now, PORT, spec("minrtt", "cubic", first..first + 2));
@@ -80,7 +80,7 @@ impl Pair {
 fn connections(c: &mut Criterion) {
     let mut group = c.benchmark_group("a request beside idle connections");
     group.sample_size(20);
-    for many in [1_u16, 1_000, 10_000] {
+    for many in [1_u32, 1_000, 10_000] {
         let mut pair = Pair::new();
         let used = pair.connect(0);
         // Ports come round; paths make conversations of one port different.

@@ -45,7 +45,7 @@ type DssDraft = (Option<(u64, bool)>, Option<(u64, bool, u32, u16)>, bool);
 /// Fields of a segment; `near` ones are offsets from the number that fits.
 #[derive(Clone, Debug)]
 struct Draft {
-    path: u16,
+    path: u32,
     flags: u8,
     seq: u32,
     ack: u32,
@@ -125,7 +125,7 @@ fn draft() -> impl Strategy<Value = Draft> {
         2 => any::<u8>(),
     ];
     let head =
-        (0u16..3, flags, near32(), near32(), any::<u16>(), prop_oneof![0u16..3_000, Just(0)]);
+        (0u32..3, flags, near32(), near32(), any::<u16>(), prop_oneof![0u16..3_000, Just(0)]);
     let dss = (
         prop::option::of((near64(), any::<bool>())),
         prop::option::of((near64(), any::<bool>(), near32(), any::<u16>())),
@@ -334,7 +334,7 @@ impl Bench {
             let nonce = 6;
             let (token, backup) = (self.keys.1.token(), which & 2 == 2);
             let join = JoinSyn { backup, address_id: 1, token, nonce };
-            self.syn(PathId(u16::from(which >> 2) % 3), Mptcp::JoinSyn(join));
+            self.syn(PathId(u32::from(which >> 2) % 3), Mptcp::JoinSyn(join));
         }
     }
 
@@ -345,7 +345,7 @@ impl Bench {
 
     fn syn(&mut self, path: PathId, option: Mptcp) {
         let mut syn = Segment {
-            src_port: PEER_PORT + path.0,
+            src_port: PEER_PORT + path.0 as u16,
             dst_port: PORT,
             seq: 0xffff_ff00,
             flags: Flags::SYN,

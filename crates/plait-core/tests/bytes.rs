@@ -24,7 +24,7 @@ impl Entropy for Draws {
 struct Case {
     seed: u64,
     scheduler: String,
-    paths: u16,
+    paths: u32,
     multipath: bool,
     /// Either end asks for checksums.
     checksum: [bool; 2],
@@ -123,7 +123,7 @@ struct Network {
     case: Case,
     stream: Stream,
     /// By time of arrival and number: to which end, on which path.
-    flying: BTreeMap<(Time, u64), (usize, u16, Box<Segment>)>,
+    flying: BTreeMap<(Time, u64), (usize, u32, Box<Segment>)>,
     count: u64,
     offered: u32,
 }
@@ -140,7 +140,7 @@ impl Network {
             return;
         }
         let copies = if faulty && self.stream.below(100) < repeat { 2 } else { 1 };
-        let delay = self.case.delay_ms[usize::from(transmit.path.0)];
+        let delay = self.case.delay_ms[transmit.path.index()];
         for _ in 0..copies {
             let jitter = if faulty { self.stream.below(1_000 * jitter_ms + 1) } else { 0 };
             let at = now + Span::from_millis(delay) + Span::from_micros(jitter);
@@ -227,7 +227,7 @@ fn run(case: &Case) -> Result<(), String> {
 prop_compose! {
     fn cases()(
         seed: u64,
-        paths in 1u16..=3,
+        paths in 1u32..=3,
         multipath in prop::bool::weighted(0.85),
         checksum in [prop::bool::weighted(0.2), prop::bool::weighted(0.2)],
         rcvbuf in prop::sample::select(vec![2_000, 9_000, 65_536, 1 << 20]),

@@ -197,7 +197,7 @@ impl Target {
             [] => Payload::Empty,
             bytes => Payload::from_bytes(bytes),
         };
-        let path = PathId(u16::from(from.octets()[2]));
+        let path = PathId(u32::from(from.octets()[2]));
         if self.aloud {
             println!("{} > {path:?} {:?}", self.step, self.segment);
         }

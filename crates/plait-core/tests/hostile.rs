@@ -44,7 +44,7 @@ struct Transfer {
     now: Time,
     ends: [Endpoint; 2],
     ids: [Option<ConnId>; 2],
-    flying: BTreeMap<(Time, u64), (usize, u16, Box<Segment>)>,
+    flying: BTreeMap<(Time, u64), (usize, u32, Box<Segment>)>,
     /// When each direction of each path has sent what it has.
     free: [[Time; 2]; 2],
     count: u64,
@@ -117,7 +117,7 @@ impl Transfer {
             *free = now.max(*free) + Span::from_nanos(u64::from(segment.ip_len()) * 400);
             self.count += 1;
             let arrives = *free + Span::from_millis([10, 15][path]);
-            self.flying.insert((arrives, self.count), (1 - end, path as u16, segment));
+            self.flying.insert((arrives, self.count), (1 - end, path as u32, segment));
         }
     }
 
@@ -191,7 +191,7 @@ fn syn(stream: &mut Stream, option: Option<Mptcp>) -> Segment {
 
 /// Somebody's path that is not the transfer's.
 fn elsewhere(stream: &mut Stream) -> PathId {
-    PathId(2 + stream.below(60_000) as u16)
+    PathId(2 + stream.below(60_000) as u32)
 }
 
 /// What came of a transfer beside a flood.

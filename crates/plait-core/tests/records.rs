@@ -261,7 +261,7 @@ struct Flooded {
 
 impl Flooded {
     /// Path of the first client as the server sees it.
-    const FIRST: u16 = 100;
+    const FIRST: u32 = 100;
 
     fn fly(&mut self, client: usize, up: bool, segment: Box<Segment>) {
         self.count += 1;
@@ -272,7 +272,7 @@ impl Flooded {
     fn serve(&mut self) {
         while let Some(sent) = self.server.poll_transmit(self.now) {
             match sent.path.0.checked_sub(Flooded::FIRST) {
-                Some(client) => self.fly(client.into(), false, sent.segment),
+                Some(client) => self.fly(client as usize, false, sent.segment),
                 None => self.server.recycle(sent.segment),
             }
         }
@@ -288,7 +288,7 @@ impl Flooded {
         self.serve();
         for _ in 0..syns {
             self.count += 1;
-            let (port, path) = (self.count as u16, (self.count >> 16) as u16 % 50);
+            let (port, path) = (self.count as u16, (self.count >> 16) as u32 % 50);
             let segment = syn(port, self.count.is_multiple_of(2).then(capable));
             self.server.handle(self.now, PathId(path), &segment);
         }
@@ -296,7 +296,7 @@ impl Flooded {
         while let Some(entry) = self.flying.first_entry().filter(|it| it.key().0 <= self.now) {
             match entry.remove() {
                 (client, true, segment) => {
-                    let path = PathId(Flooded::FIRST + client as u16);
+                    let path = PathId(Flooded::FIRST + client as u32);
                     self.server.handle(self.now, path, &segment);
                 }
                 (client, false, segment) => {

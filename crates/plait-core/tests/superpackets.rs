@@ -99,7 +99,7 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
                 sent += usize::from(!segment.payload.is_empty());
                 if segment.payload.is_empty() || sent % lossy != 0 {
                     server.handle(now, transmit.path, &segment);
-                    arrived[usize::from(transmit.path.0)].push(segment);
+                    arrived[transmit.path.index()].push(segment);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use crate::compare::Cell;
 use crate::simulated::setup_with;
 use plait_app::Host;
-use plait_base::{PathId, Stream};
+use plait_base::Stream;
 
 /// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
 /// begins: that of [`Transport::earlier`](crate::scenario::Transport::earlier) transfers in a row, each over a new
@@ -37,8 +37,7 @@ fn transfer(cell: &Cell, seed: u64, known: &mut [Option<u64>]) {
         Host::Client => connection.client,
     };
     for subflow in sender.iter().flat_map(|stats| &stats.subflows) {
-        let PathId(path) = subflow.path;
-        if let Some(entry) = known.get_mut(usize::from(path)) {
+        if let Some(entry) = known.get_mut(subflow.path.index()) {
             *entry = kept(*entry, subflow.cwnd, subflow.ssthresh);
         }
     }

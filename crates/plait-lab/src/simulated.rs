@@ -275,7 +275,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
             ..like.clone()
         });
     }
-    PathId(index as u16)
+    PathId(index as u32)
 }
 
 /// Hosts with one flow that competes: plain TCP with the settings of the connection, except its
@@ -322,7 +322,7 @@ fn connection_spec(cell: &Cell, seed: u64) -> ConnectionSpec {
     };
     let links = scenario.links(seed);
     let path_config = |index: &usize| PathConfig {
-        path: PathId(*index as u16),
+        path: PathId(*index as u32),
         backup: links.get(*index).is_some_and(|links| links.backup),
         ssthresh: None,
     };

@@ -188,8 +188,9 @@ impl Engine {
         let now = self.stack.clock.now();
         self.weigh(now);
         self.guard.stand(&mut self.stack.endpoint, self.relays.len());
+        self.guard.note_unnumbered(self.stack.names.unnumbered());
+        let shortage = self.guard.told_shortage(self.relays.len());
         if let Some(count) = self.guard.tell(now) {
-            let shortage = self.guard.shortage(self.relays.len());
             self.happenings.push(Happening::TurnedAway { count, shortage });
         }
     }
@@ -350,6 +351,7 @@ impl Engine {
             holdings,
             memory: holdings.bytes + self.between(),
             limits: self.guard.limits,
+            paths: self.stack.names.len(),
         }
     }
 

@@ -105,15 +105,21 @@ pub enum Shortage {
     Connections,
     /// What they hold has come near to what they may.
     Memory,
+    /// Every number that a client's address can have is in use.
+    Addresses,
 }
 
 impl Shortage {
+    /// Every kind.
+    pub const ALL: [Shortage; 3] = [Shortage::Connections, Shortage::Memory, Shortage::Addresses];
+
     /// Its name in logs and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Shortage::Connections => "connections",
             Shortage::Memory => "memory",
+            Shortage::Addresses => "addresses",
         }
     }
 }
@@ -132,6 +138,9 @@ pub(crate) struct Guard {
     /// Connections that were turned away, and how many of them the endpoint has told of.
     pub(crate) refused: BTreeMap<Shortage, u64>,
     by_endpoint: u64,
+    /// Packets that the names have refused, as far as they were counted, and whether some came of late.
+    by_names: u64,
+    short_of_addresses: bool,
     /// How many nobody was told of, and when somebody last was.
     untold: u64,
     told: Option<Time>,
@@ -143,6 +152,20 @@ impl Guard {
         match relays >= self.limits.connections {
             true => Some(Shortage::Connections),
             false => self.filled.then_some(Shortage::Memory),
+        }
+    }
+
+    /// What is to be told of as short: also addresses, of which clients that are known need none.
+    pub(crate) fn told_shortage(&self, relays: usize) -> Option<Shortage> {
+        self.shortage(relays).or(self.short_of_addresses.then_some(Shortage::Addresses))
+    }
+
+    /// So many packets of new clients were refused so far because all numbers were in use.
+    pub(crate) fn note_unnumbered(&mut self, so_far: u64) {
+        let more = so_far - std::mem::replace(&mut self.by_names, so_far);
+        if more > 0 {
+            self.short_of_addresses = true;
+            self.refuse(Shortage::Addresses, more);
         }
     }
 
@@ -205,6 +228,7 @@ impl Guard {
             return None;
         }
         self.told = Some(now);
+        self.short_of_addresses = false;
         Some(std::mem::take(&mut self.untold))
     }
 }

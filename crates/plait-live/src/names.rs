@@ -1,7 +1,7 @@
 //! Which path and which server's address a packet belongs to, and back.
 
 use crate::exit::Exit;
-use crate::peers::Peers;
+use crate::numbers::Numbers;
 use crate::ways::{OwnAddress, Ways};
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
@@ -16,7 +16,9 @@ pub(crate) enum Names {
         dialled: IpAddr,
         /// Addresses behind the device that stand in for others, which clients know: both, in this order.
         stand_ins: Vec<(IpAddr, IpAddr)>,
-        peers: Peers,
+        peers: Numbers<IpAddr>,
+        /// Packets of clients for whose addresses there was no number.
+        unnumbered: u64,
     },
     /// This end dials: a path stands for one of its own addresses and the address that it dials.
     Client(Ways),
@@ -40,7 +42,7 @@ impl Names {
     /// by.
     pub(crate) fn server_with(dialled: IpAddr, mut stand_ins: Vec<(IpAddr, IpAddr)>) -> Names {
         stand_ins.retain(|(local, known)| local != known);
-        Names::Server { dialled, stand_ins, peers: Peers::default() }
+        Names::Server { dialled, stand_ins, peers: Numbers::default(), unnumbered: 0 }
     }
 
     /// The path and the server's number of a packet to our `port`; `None` where it is not for us.
@@ -52,16 +54,18 @@ impl Names {
         port: u16,
     ) -> Option<(PathId, ServerAddress)> {
         match self {
-            Names::Server { dialled, stand_ins, peers } => {
+            Names::Server { dialled, stand_ins, peers, unnumbered } => {
                 let stood_for = stand_ins.iter().find(|(local, _)| *local == dst);
                 let server = match dst == *dialled {
                     true => FIRST,
                     false => number_of(endpoint, stood_for.map_or(dst, |(_, known)| *known))?,
                 };
-                if peers.is_full() {
-                    peers.forget(|path| endpoint.uses_path(path));
-                }
-                Some((peers.number(src)?, server))
+                let path = peers.known(src).or_else(|| {
+                    peers.make_room(1, |path| endpoint.uses_path(path));
+                    peers.give(src)
+                });
+                *unnumbered += u64::from(path.is_none());
+                Some((path?, server))
             }
             Names::Client(ways) => {
                 let (path, announced) = ways.of_arrival(dst, src, port)?;
@@ -79,6 +83,31 @@ impl Names {
         }
     }
 
+    /// Takes numbers back that no conversation uses, some of them. It is called every few seconds.
+    pub(crate) fn rest(&mut self, endpoint: &Endpoint) {
+        let in_use = |path| endpoint.uses_path(path);
+        match self {
+            Names::Server { peers, .. } => peers.rest(in_use),
+            Names::Client(ways) => ways.rest(in_use),
+        }
+    }
+
+    /// How many paths are numbered: clients' addresses, or pairs of addresses for an end that dials.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Names::Server { peers, .. } => peers.len(),
+            Names::Client(ways) => ways.len(),
+        }
+    }
+
+    /// Packets of new clients that were refused because all numbers were in use.
+    pub(crate) fn unnumbered(&self) -> u64 {
+        match self {
+            Names::Server { unnumbered, .. } => *unnumbered,
+            Names::Client(_) => 0,
+        }
+    }
+
     /// Whether some packets do not leave by the device.
     pub(crate) fn has_exits(&self) -> bool {
         match self {
@@ -90,7 +119,7 @@ impl Names {
     /// The client's address on a path.
     pub(crate) fn client(&self, path: PathId) -> Option<IpAddr> {
         match self {
-            Names::Server { peers, .. } => peers.address(path),
+            Names::Server { peers, .. } => peers.key(path),
             Names::Client(ways) => ways.way(path).map(|(own, _)| own.address),
         }
     }
@@ -103,11 +132,11 @@ impl Names {
         server: ServerAddress,
     ) -> Option<Departure<'_>> {
         match self {
-            Names::Server { dialled, stand_ins, peers } => {
+            Names::Server { dialled, stand_ins, peers, .. } => {
                 let known = endpoint.address(server).unwrap_or(*dialled);
                 let stand_in = stand_ins.iter().find(|(_, address)| *address == known);
                 let src = stand_in.map_or(known, |(local, _)| *local);
-                Some(Departure { src, dst: peers.address(path)?, exit: None })
+                Some(Departure { src, dst: peers.key(path)?, exit: None })
             }
             Names::Client(ways) => {
                 let (OwnAddress { address, exit }, theirs) = ways.way(path)?;
@@ -142,4 +171,43 @@ fn number_of(endpoint: &Endpoint, address: IpAddr) -> Option<ServerAddress> {
     let known = numbers.map_while(|number| Some((number, endpoint.address(number)?)));
     let mut same = known.filter(|(_, known)| *known == address);
     same.next().map(|(number, _)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemEntropy;
+    use plait_base::Time;
+    use plait_wire::{Flags, Segment};
+
+    /// More addresses than 16 bits number, one packet each: all are answered, the table stays small, and
+    /// a client that has a conversation keeps its number.
+    #[test]
+    fn strangers_pass_and_a_client_keeps_its_number() {
+        let mut endpoint = Endpoint::new(Box::new(SystemEntropy::open().unwrap()));
+        let served = IpAddr::from([192, 0, 2, 1]);
+        let mut names = Names::server(served);
+        let stray = |flags| Segment { src_port: 4_000, dst_port: 80, flags, ..Segment::default() };
+        let mut arrive = |names: &mut Names, from: u32, answered: bool| {
+            let from = IpAddr::from(from.to_be_bytes());
+            let (path, _) = names.of_arrival(&endpoint, from, served, 80).unwrap();
+            endpoint.handle(Time::ZERO, path, &stray(Flags::ACK));
+            while answered && let Some(answer) = endpoint.poll_transmit(Time::ZERO) {
+                let departure = names.of_departure(&endpoint, answer.path, ServerAddress(0));
+                assert_eq!(departure.unwrap().dst, from);
+            }
+            path
+        };
+        for from in 0..70_000 {
+            arrive(&mut names, 0x0a00_0000 + from, true);
+        }
+        assert!(names.len() <= 8, "{}", names.len());
+        // This one's answer waits to be sent, so it is in use.
+        let client = arrive(&mut names, 1, false);
+        for from in 0..100 {
+            arrive(&mut names, 0x0b00_0000 + from, false);
+        }
+        assert_eq!(arrive(&mut names, 1, false), client);
+        assert_eq!(names.unnumbered(), 0);
+    }
 }

@@ -40,6 +40,8 @@ pub struct Overview {
     pub memory: u64,
     /// What they may take together.
     pub limits: Limits,
+    /// Paths that have a number: clients' addresses, those that were used of late included.
+    pub paths: usize,
 }
 
 /// Counters of connections; they only grow.

@@ -275,6 +275,7 @@ impl Stack {
         self.observed.show(now);
         if now >= self.rests_at {
             self.endpoint.rest(now);
+            self.names.rest(&self.endpoint);
             self.rests_at = now + REST;
         }
     }

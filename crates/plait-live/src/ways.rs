@@ -2,13 +2,14 @@
 //! dials.
 
 use crate::exit::Exit;
+use crate::numbers::Numbers;
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Conversations with announced addresses that are remembered before those that are over are
-/// forgotten.
+/// forgotten. From then on they are looked at again whenever their number has doubled.
 const ANNOUNCED: usize = 4_096;
 
 /// An own address, and where its packets leave, if not through the TUN device.
@@ -19,7 +20,7 @@ pub(crate) struct OwnAddress {
 }
 
 /// One path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Way {
     /// Place of the own address.
     own: usize,
@@ -31,19 +32,17 @@ struct Way {
 #[derive(Debug)]
 pub(crate) struct Ways {
     own: Vec<OwnAddress>,
-    ways: Vec<Way>,
-    numbers: BTreeMap<(IpAddr, IpAddr), PathId>,
-    /// Numbers of paths that were forgotten.
-    free: Vec<PathId>,
+    ways: Numbers<Way>,
     /// The path of a subflow to an address that the peer has announced: by both addresses and the own
     /// port, as several servers may announce the same one.
     announced: BTreeMap<(IpAddr, IpAddr, u16), PathId>,
+    /// So many of them are remembered before they are looked at.
+    enough: usize,
 }
 
 impl Ways {
     pub(crate) fn new(own: Vec<OwnAddress>) -> Ways {
-        let (numbers, announced) = (BTreeMap::new(), BTreeMap::new());
-        Ways { own, ways: Vec::new(), numbers, free: Vec::new(), announced }
+        Ways { own, ways: Numbers::default(), announced: BTreeMap::new(), enough: ANNOUNCED }
     }
 
     /// Whether some packets do not leave by the TUN device.
@@ -57,42 +56,23 @@ impl Ways {
         let own: Vec<usize> = (0..self.own.len())
             .filter(|at| self.own[*at].address.is_ipv4() == theirs.is_ipv4())
             .collect();
-        if self.free.is_empty() && self.ways.len() + own.len() > usize::from(u16::MAX) {
-            self.forget(endpoint);
-        }
-        own.into_iter().filter_map(|own| self.number(Way { own, theirs })).collect()
-    }
-
-    fn number(&mut self, way: Way) -> Option<PathId> {
-        let key = (self.own[way.own].address, way.theirs);
-        if let Some(known) = self.numbers.get(&key) {
-            return Some(*known);
-        }
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.ways[number.index()] = way;
-                number
-            }
-            None => {
-                let number = PathId(u16::try_from(self.ways.len()).ok()?);
-                self.ways.push(way);
-                number
-            }
+        // Before the first is given out: none of them is in use yet.
+        self.ways.make_room(own.len(), |path| endpoint.uses_path(path));
+        let number = |own| {
+            let way = Way { own, theirs };
+            self.ways.known(way).or_else(|| self.ways.give(way))
         };
-        self.numbers.insert(key, number);
-        Some(number)
+        own.into_iter().filter_map(number).collect()
     }
 
-    /// Forgets the paths that no connection uses.
-    fn forget(&mut self, endpoint: &Endpoint) {
-        let free = &mut self.free;
-        self.numbers.retain(|_, number| {
-            let keep = endpoint.uses_path(*number);
-            if !keep {
-                free.push(*number);
-            }
-            keep
-        });
+    /// Takes numbers back that no conversation uses, some of them.
+    pub(crate) fn rest(&mut self, in_use: impl Fn(PathId) -> bool) {
+        self.ways.rest(in_use);
+    }
+
+    /// How many paths are numbered.
+    pub(crate) fn len(&self) -> usize {
+        self.ways.len()
     }
 
     /// The path of a packet from `theirs` to `ours` at our `port`, and whether the peer has announced
@@ -104,12 +84,15 @@ impl Ways {
         port: u16,
     ) -> Option<(PathId, bool)> {
         let announced = self.announced.get(&(ours, theirs, port)).map(|path| (*path, true));
-        announced.or_else(|| Some((*self.numbers.get(&(ours, theirs))?, false)))
+        announced.or_else(|| {
+            let own = self.own.iter().position(|own| own.address == ours)?;
+            Some((self.ways.known(Way { own, theirs })?, false))
+        })
     }
 
     /// Our address on a path, the other end's, and where packets leave.
     pub(crate) fn way(&self, path: PathId) -> Option<(&OwnAddress, IpAddr)> {
-        let way = self.ways.get(path.index())?;
+        let way = self.ways.key(path)?;
         Some((self.own.get(way.own)?, way.theirs))
     }
 
@@ -123,8 +106,9 @@ impl Ways {
     ) {
         let (Some((own, _)), Some(theirs)) = (self.way(path), endpoint.address(to)) else { return };
         let key = (own.address, theirs, port);
-        if self.announced.len() >= ANNOUNCED {
+        if self.announced.len() >= self.enough {
             self.announced.retain(|_, path| endpoint.uses_path(*path));
+            self.enough = ANNOUNCED.max(2 * self.announced.len());
         }
         self.announced.insert(key, path);
     }

@@ -64,7 +64,7 @@ impl Addresses {
 }
 
 fn client(pair: usize, path: PathId, v6: bool) -> IpAddr {
-    let (pair, path) = (pair as u32, u32::from(path.0) + 1);
+    let (pair, path) = (pair as u32, path.0 + 1);
     if v6 {
         return Ipv6Addr::from(CLIENT_V6 | u128::from(pair) << 64 | u128::from(path)).into();
     }

@@ -27,7 +27,7 @@ impl PathChanges {
     pub(crate) fn of(paths: &[PathSetup]) -> PathChanges {
         let mut coming = Vec::new();
         for (index, path) in paths.iter().enumerate() {
-            let id = PathId(index as u16);
+            let id = PathId(index as u32);
             for (from, to) in &path.removed {
                 coming.extend([(*from, id, Change::Lost), (*to, id, Change::Regained)]);
             }

@@ -23,7 +23,7 @@ impl Entropy for Draws {
 #[derive(Clone, Copy, Debug)]
 struct Case {
     middleboxes: [Middlebox; 2],
-    paths: u16,
+    paths: u32,
     checksum: bool,
     client_sends: bool,
     len: usize,
@@ -86,7 +86,7 @@ fn exchange(case: &Case, exact: bool) -> Outcome {
     let sender = usize::from(!case.client_sends);
     let (mut written, mut got) = (0, Vec::new());
     let mut finished = [false; 2];
-    let mut flying: BTreeMap<(Time, u64), (usize, u16, Box<Segment>)> = BTreeMap::new();
+    let mut flying: BTreeMap<(Time, u64), (usize, u32, Box<Segment>)> = BTreeMap::new();
     let mut count = 0;
     loop {
         ids[1] = ids[1].or_else(|| ends[1].poll_accept());
@@ -135,7 +135,7 @@ fn exchange(case: &Case, exact: bool) -> Outcome {
         if arrival <= now
             && let Some((_, (to, path, mut segment))) = flying.pop_first()
         {
-            if let Some(meddler) = &mut meddlers[to][usize::from(path)] {
+            if let Some(meddler) = &mut meddlers[to][path as usize] {
                 meddler.pass(now, &mut segment);
             }
             ends[to].handle(now, PathId(path), &segment);

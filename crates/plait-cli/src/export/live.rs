@@ -41,7 +41,7 @@ struct Inner {
 /// Names of paths by the client's address: that address, unless it was given another one.
 struct Names {
     given: BTreeMap<IpAddr, String>,
-    known: BTreeMap<u16, IpAddr>,
+    known: BTreeMap<u32, IpAddr>,
 }
 
 impl Names {

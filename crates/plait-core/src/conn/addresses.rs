@@ -145,17 +145,17 @@ impl Connection {
     pub(super) fn own_id(&self, address: Address) -> u8 {
         let first = self.addresses.first;
         if !self.client {
-            return self.server_id(address.server);
+            return self.server_id(address.server());
         }
-        if address.path == first.path {
+        if address.path() == first.path() {
             return 0;
         }
-        let place = self.spec.paths.iter().position(|config| config.path == address.path);
+        let place = self.spec.paths.iter().position(|config| config.path == address.path());
         place.map_or(u8::MAX, |place| place as u8 + 1)
     }
 
     fn server_id(&self, number: ServerAddress) -> u8 {
-        let first = self.addresses.first.server;
+        let first = self.addresses.first.server();
         match number {
             _ if number == first => 0,
             ServerAddress(0) => first.0,
@@ -243,7 +243,7 @@ impl Connection {
         }
         let Some(number) = self.learn(ctx, id, address, port) else { return };
         let here = |address: Address| {
-            address.server == number && port.is_none_or(|port| port == address.remote_port)
+            address.server() == number && port.is_none_or(|port| port == address.remote_port)
         };
         let waiting = self.joins.waiting.iter().any(|target| target.server == number);
         if !waiting && !self.open_addresses().any(here) {

@@ -44,8 +44,8 @@ impl Connection {
     pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
         let first = self.addresses.first;
         let own = |it: Address| match self.client {
-            true => (u32::from(it.path.0), it.local_port),
-            false => (u32::from(it.server.0), it.local_port),
+            true => (it.path().0, it.local_port),
+            false => (u32::from(it.server().0), it.local_port),
         };
         if self.spec.config.deny_joins && own(address) == own(first) {
             return Some(DENIED);
@@ -84,7 +84,7 @@ impl Connection {
             return;
         }
         self.addresses.first_denied = true;
-        let server = self.addresses.first.server;
+        let server = self.addresses.first.server();
         self.joins.waiting.retain(|target| target.server != server);
         // Those that were begun together with the first subflow.
         for index in 0..self.subflows.len() {

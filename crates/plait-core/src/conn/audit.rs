@@ -48,10 +48,10 @@ impl Audit {
             return None;
         }
         let address = |s: &&Subflow| {
-            s.address.path == sent.path
+            s.address.path() == sent.path
                 && s.address.local_port == segment.src_port
                 && s.address.remote_port == segment.dst_port
-                && s.address.server == segment.server
+                && s.address.server() == segment.server
         };
         let subflow = conn.subflows.iter().find(address)?;
         let about = (conn.keys.peer_first_dsn, conn.plain());

@@ -326,7 +326,7 @@ impl Connection {
         }
         let report = Report { conn: ctx.log.speaker, subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
-        Transmit { path: self.subflows[index].address.path, segment, report, cut: 0 }
+        Transmit { path: self.subflows[index].address.path(), segment, report, cut: 0 }
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.

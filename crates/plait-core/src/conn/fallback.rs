@@ -315,7 +315,7 @@ impl Connection {
         let may = self.may_fall_back(index) || long && self.may_follow(index);
         if !may && long {
             // No DSS has come on any subflow for long.
-            self.joins.bar(self.subflows[index].address.path);
+            self.joins.bar(self.subflows[index].address.path());
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
         } else if may {
             self.begin(ctx, index, FallbackCause::Mappings);
@@ -361,7 +361,7 @@ impl Connection {
         }
         subflow.standing.unmapped += 1;
         if subflow.standing.unmapped >= UNMAPPED {
-            let path = subflow.address.path;
+            let path = subflow.address.path();
             self.joins.bar(path);
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
         }

@@ -67,7 +67,7 @@ impl Connection {
             Opening::Active { address } => {
                 conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynSent, shake);
-                let path = conn.spec.paths.iter().find(|config| config.path == address.path);
+                let path = conn.spec.paths.iter().find(|config| config.path == address.path());
                 conn.subflows[0].standing.backup = path.is_some_and(|config| config.backup);
                 conn.subflows[0].owes.add(Debt::Syn);
                 conn.start_joins(ctx);
@@ -158,7 +158,7 @@ impl Connection {
     pub(super) fn syn_option(&self, index: usize) -> Option<Mptcp> {
         let subflow = &self.subflows[index];
         let shake = &subflow.shake;
-        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path);
+        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
         let backup = path.is_some_and(|config| config.backup);
         let address_id = self.own_id(subflow.address);
         match (shake.join, shake.initiator) {

@@ -61,7 +61,7 @@ impl Connection {
         } else if acceptable {
             let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
             if segment.options.mptcp.as_deref().is_some_and(|it| it.all().contains(&meddled)) {
-                self.joins.bar(self.subflows[index].address.path);
+                self.joins.bar(self.subflows[index].address.path());
             }
             self.kill_subflow(ctx, index, false);
         } else if subflow.state.synchronised() {

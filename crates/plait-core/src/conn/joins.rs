@@ -39,14 +39,14 @@ impl Joins {
     /// each path.
     pub(crate) fn after_first(paths: &[PathConfig], first: Address, each: u8) -> Joins {
         let mut waiting = Seldom::default();
-        let (server, port) = (first.server, first.remote_port);
+        let (server, port) = (first.server(), first.remote_port);
         let mut add = |config: &PathConfig, count: u8| {
             let PathConfig { path, backup, .. } = *config;
             for _ in 0..count {
                 waiting.push(Target { path, server, port, backup });
             }
         };
-        let here = |config: &&PathConfig| config.path == first.path;
+        let here = |config: &&PathConfig| config.path == first.path();
         paths.iter().filter(here).for_each(|config| add(config, each.saturating_sub(1)));
         paths.iter().filter(|config| !here(config)).for_each(|config| add(config, each.max(1)));
         Joins { waiting, ..Joins::default() }
@@ -107,7 +107,7 @@ impl Connection {
     fn try_join(&mut self, ctx: &mut Context<'_>, target: Target) -> bool {
         let Some(id) = self.free_slot() else { return false };
         let Target { path, server, port, backup } = target;
-        let address = Address { path, server, local_port: ctx.take_port(), remote_port: port };
+        let address = Address::new(path, server, ctx.take_port(), port);
         let shake = Handshake {
             iss: ctx.first_sequence(&self.spec.config),
             nonce: ctx.entropy.bits() as u32,
@@ -146,7 +146,8 @@ impl Connection {
         }
         self.arm_keep_alive(ctx.now);
         let subflow = &self.subflows[index];
-        let (id, Address { path, server, .. }) = (subflow.id, subflow.address);
+        let (id, address) = (subflow.id, subflow.address);
+        let (path, server) = (address.path(), address.server());
         ctx.emit(Event::SubflowUp { subflow: id, path, server });
         // What the failed ones hold can go here now.
         for other in 0..self.subflows.len() {

@@ -277,8 +277,8 @@ impl Connection {
     pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
         let stats = |s: &Subflow| SubflowStats {
             subflow: s.id,
-            path: s.address.path,
-            server: s.address.server,
+            path: s.address.path(),
+            server: s.address.server(),
             up: s.standing.joined && s.state.synchronised(),
             joined: s.shake.join,
             carried: s.carried(),
@@ -326,8 +326,8 @@ impl Connection {
     }
 
     fn add_subflow(&mut self, id: SubflowId, address: Address, state: State, shake: Handshake) {
-        let algorithm = (self.spec.controller)(address.path);
-        let known = self.spec.paths.iter().find(|known| known.path == address.path);
+        let algorithm = (self.spec.controller)(address.path());
+        let known = self.spec.paths.iter().find(|known| known.path == address.path());
         let remembered = known.and_then(|known| known.ssthresh);
         let config = &self.spec.config;
         let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);

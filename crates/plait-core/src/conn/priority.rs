@@ -15,7 +15,7 @@ impl Connection {
         let (mut found, mut changed) = (false, false);
         for subflow in &mut self.subflows {
             let open = subflow.standing.joined && subflow.state.synchronised();
-            if !open || subflow.address.path != path {
+            if !open || subflow.address.path() != path {
                 continue;
             }
             found = true;

@@ -7,7 +7,6 @@ use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::config::{Config, PathConfig};
 use crate::tcp::owes::Debt;
-use crate::tcp::subflow::Address;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
 
@@ -82,10 +81,11 @@ impl Connection {
         if !self.client || over || foreign {
             return;
         }
-        let Address { path, server, remote_port: port, .. } = self.subflows[index].address;
+        let address = self.subflows[index].address;
+        let (path, server, port) = (address.path(), address.server(), address.remote_port);
         // An announced address that cannot be joined is left alone until it is announced again (RFC
         // 8684 section 3.4.1).
-        let unannounced = !was_joined && server != self.addresses.first.server;
+        let unannounced = !was_joined && server != self.addresses.first.server();
         let barred = self.joins.is_barred(path) || !self.may_join(path, server);
         let before = self.joins.waiting.len();
         if !unannounced && !barred {

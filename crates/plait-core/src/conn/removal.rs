@@ -4,7 +4,6 @@ use super::joins::Target;
 use super::{Connection, Context, Mode};
 use crate::seldom::Seldom;
 use crate::tcp::owes::{Cause, Debt};
-use crate::tcp::subflow::Address;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -62,12 +61,12 @@ impl Connection {
         }
         for index in 0..self.subflows.len() {
             // With nowhere else to go the handshake goes on until the address is back.
-            if self.subflows[index].address.path == path && !(dialling && index == 0) {
+            if self.subflows[index].address.path() == path && !(dialling && index == 0) {
                 self.kill_subflow(ctx, index, false);
             }
         }
         if self.mode == Mode::Multipath {
-            let id = self.own_id(Address { path, ..self.addresses.first });
+            let id = self.own_id(self.addresses.first.on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
         if self.waits() {
@@ -81,7 +80,7 @@ impl Connection {
             return;
         }
         self.addresses.removals.gone.retain(|gone| *gone != path);
-        let id = self.own_id(Address { path, ..self.addresses.first });
+        let id = self.own_id(self.addresses.first.on_path(path));
         self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
         if self.plain() || self.failed || self.dials_on(path) {
             return;
@@ -96,7 +95,7 @@ impl Connection {
     fn dials_on(&self, path: PathId) -> bool {
         let first = &self.subflows[0];
         let unknown = !self.joins.peer_dss_seen && self.queue.una() == 0;
-        unknown && !self.plain() && !first.shake.join && first.address.path == path
+        unknown && !self.plain() && !first.shake.join && first.address.path() == path
     }
 
     /// One of this server's announced addresses is gone. False where it was not announced.
@@ -109,7 +108,7 @@ impl Connection {
             Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
         }
         for index in 0..self.subflows.len() {
-            if self.subflows[index].address.server == number {
+            if self.subflows[index].address.server() == number {
                 self.kill_subflow(ctx, index, false);
             }
         }
@@ -126,12 +125,12 @@ impl Connection {
         }
         for id in ids {
             let number = match *id {
-                0 => Some(self.addresses.first.server),
+                0 => Some(self.addresses.first.server()),
                 id => self.addresses.forget_peer(id),
             };
             // A server opens nothing; where the client's addresses are is told by their subflows.
             if let Some(number) = number.filter(|_| self.client) {
-                self.addresses.removals.first_lost |= number == self.addresses.first.server;
+                self.addresses.removals.first_lost |= number == self.addresses.first.server();
                 self.joins.waiting.retain(|target| target.server != number);
             }
             for index in 0..self.subflows.len() {
@@ -185,7 +184,7 @@ impl Connection {
 
     /// Whether a subflow may be opened from `path` to `server`.
     pub(super) fn may_join(&self, path: PathId, server: ServerAddress) -> bool {
-        let known = if server == self.addresses.first.server {
+        let known = if server == self.addresses.first.server() {
             !self.addresses.removals.first_lost && !self.addresses.first_denied
         } else {
             self.addresses.knows(server)
@@ -195,7 +194,7 @@ impl Connection {
 
     /// Every subflow that may be opened now, those that are open included.
     pub(super) fn all_targets(&self) -> Vec<Target> {
-        let mut targets = self.joins_to(self.addresses.first.server, None);
+        let mut targets = self.joins_to(self.addresses.first.server(), None);
         for known in self.addresses.peers() {
             targets.extend(self.joins_to(known.number, known.port));
         }
@@ -212,7 +211,7 @@ impl Connection {
                 missing.remove(at);
             }
         };
-        self.open_addresses().for_each(|it| strike(it.path, it.server, it.remote_port));
+        self.open_addresses().for_each(|it| strike(it.path(), it.server(), it.remote_port));
         self.joins.waiting.iter().for_each(|it| strike(it.path, it.server, it.port));
         missing.retain(|target| !self.joins.is_barred(target.path));
         missing

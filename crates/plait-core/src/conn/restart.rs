@@ -15,14 +15,14 @@ impl Connection {
     /// starts there.
     pub(super) fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
         let here = self.subflows[0].address;
-        let position = self.spec.paths.iter().position(|config| config.path == here.path);
+        let position = self.spec.paths.iter().position(|config| config.path == here.path());
         let count = self.spec.paths.len();
         let Some(position) = position.filter(|_| count > 1) else { return false };
         let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count]);
         let usable = |next: &PathConfig| !self.addresses.removals.is_gone(next.path);
         let Some(next) = others.find(usable) else { return false };
         let local_port = ctx.take_port();
-        self.restart_on(ctx, Address { path: next.path, local_port, ..here });
+        self.restart_on(ctx, here.on_path(next.path).at_port(local_port));
         true
     }
 
@@ -53,7 +53,7 @@ impl Connection {
         self.suspect_first_data(ctx, index);
         let here = self.subflows[index].address;
         let local_port = ctx.take_port();
-        self.restart_on(ctx, Address { local_port, ..here });
+        self.restart_on(ctx, here.at_port(local_port));
     }
 
     /// Begins again on another path: a new key, a new handshake, all that was written to be sent

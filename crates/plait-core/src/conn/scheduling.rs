@@ -181,8 +181,8 @@ impl Connection {
     fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.subflows.len() > 2 {
             let silent =
-                |path| self.subflows.iter().any(|it| it.standing.pf && it.address.path == path);
-            for subflow in self.subflows.iter().filter(|it| silent(it.address.path)) {
+                |path| self.subflows.iter().any(|it| it.standing.pf && it.address.path() == path);
+            for subflow in self.subflows.iter().filter(|it| silent(it.address.path())) {
                 next.carried.insert(subflow.id);
             }
         }

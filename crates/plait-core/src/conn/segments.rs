@@ -64,12 +64,12 @@ pub(super) fn syn_segment(
         seq: shake.iss,
         ack: if answer { shake.irs.wrapping_add(1) } else { 0 },
         flags: if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN },
-        server: address.server,
+        server: address.server(),
         window: window as u16,
         options,
         payload: Payload::Empty,
     };
-    Transmit { path: address.path, segment: Box::new(segment), report: None, cut: 0 }
+    Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
 }
 
 impl Connection {
@@ -98,7 +98,7 @@ impl Connection {
         mapping: Option<ByteRange>,
     ) -> Transmit {
         let segment = self.build_segment(ctx, index, seq, flags, payload, mapping);
-        Transmit { path: self.subflows[index].address.path, segment, report: None, cut: 0 }
+        Transmit { path: self.subflows[index].address.path(), segment, report: None, cut: 0 }
     }
 
     /// The segment of [`Connection::build_ack`].
@@ -176,7 +176,7 @@ impl Connection {
         segment.seq = subflow.shake.iss.wrapping_add(seq as u32);
         segment.ack = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
         segment.flags = flags.with(Flags::ACK);
-        segment.server = subflow.address.server;
+        segment.server = subflow.address.server();
         segment.window = field as u16;
         segment.payload = payload;
         segment
@@ -192,12 +192,12 @@ impl Connection {
             seq: subflow.shake.iss.wrapping_add(subflow.tx.nxt() as u32),
             ack: subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
             flags: Flags::RST.with(Flags::ACK),
-            server: subflow.address.server,
+            server: subflow.address.server(),
             window: 0,
             options: Options { mptcp, ..Options::default() },
             payload: Payload::Empty,
         };
-        Transmit { path: subflow.address.path, segment: Box::new(segment), report: None, cut: 0 }
+        Transmit { path: subflow.address.path(), segment: Box::new(segment), report: None, cut: 0 }
     }
 
     /// A RST for a segment that acknowledged `seq` out of another conversation (RFC 9293 section

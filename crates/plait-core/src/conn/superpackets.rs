@@ -64,7 +64,7 @@ impl Connection {
             let wide = Told { seq, dsn: data.start };
             subflow.mappings.get_or_insert_default().push(wide, told.checksum);
         }
-        Transmit { path: subflow.address.path, segment, report: None, cut: cut as u16 }
+        Transmit { path: subflow.address.path(), segment, report: None, cut: cut as u16 }
     }
 
     /// A full segment goes out for the first time. Gives its sequence number.

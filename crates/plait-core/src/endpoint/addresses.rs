@@ -47,12 +47,11 @@ impl Endpoint {
     /// other path may be given to another address.
     #[must_use]
     pub fn uses_path(&self, path: PathId) -> bool {
-        let first = |path| Address { path, ..Address::default() }.key();
-        let after = path.0.checked_add(1).map_or(u64::MAX, |next| first(PathId(next)));
-        self.addresses.range(first(path)..after).next().is_some()
+        let first = Address::default().on_path(path).key();
+        self.addresses.range(first..=first | Address::WITHIN_PATH).next().is_some()
             || self.remnants.on(path).is_some()
             || self.parked.iter().any(|(parked, ..)| *parked == path)
-            || self.provisional.iter().any(|early| early.address.path == path)
+            || self.provisional.iter().any(|early| early.address.path() == path)
             || self.answers.iter().any(|answer| answer.path == path)
     }
 

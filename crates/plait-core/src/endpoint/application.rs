@@ -11,7 +11,7 @@ impl Endpoint {
     #[must_use]
     pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
         let addresses = self.connection(id)?.open_addresses();
-        Some(addresses.map(|at| (at.path, at.local_port, at.remote_port)).collect())
+        Some(addresses.map(|at| (at.path(), at.local_port, at.remote_port)).collect())
     }
 
     /// The port at which a connection's server listens.

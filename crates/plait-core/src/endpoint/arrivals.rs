@@ -23,7 +23,7 @@ const SOONEST_REPEAT: Span = Span::from_millis(500);
 
 /// Whether both SYNs are for the same subflow.
 fn is_same(path: PathId, parked: &Segment, address: Address, syn: &Segment) -> bool {
-    (path, parked.src_port, parked.dst_port) == (address.path, syn.src_port, syn.dst_port)
+    (path, parked.src_port, parked.dst_port) == (address.path(), syn.src_port, syn.dst_port)
 }
 
 impl Endpoint {
@@ -65,7 +65,7 @@ impl Endpoint {
                     let reason = ResetReason::Mptcp;
                     self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
                 } else if self.may_park(known, address) {
-                    self.parked.push((address.path, syn.clone(), now));
+                    self.parked.push((address.path(), syn.clone(), now));
                 } else {
                     let reason = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
                     self.reset(address, syn, Some(reason));
@@ -104,7 +104,7 @@ impl Endpoint {
     /// none.
     fn denies_early(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
-        address.server == ServerAddress::default()
+        address.server() == ServerAddress::default()
             && spec.is_some_and(|spec| {
                 spec.config.join == JoinTiming::Simultaneous && spec.config.deny_joins
             })
@@ -194,13 +194,13 @@ impl Endpoint {
             seq: if acked { segment.ack } else { 0 },
             ack: if acked { 0 } else { segment.seq.wrapping_add(segment.seq_len()) },
             flags: if acked { Flags::RST } else { Flags::RST.with(Flags::ACK) },
-            server: address.server,
+            server: address.server(),
             window: 0,
             options: Options { mptcp: mptcp.map(Box::new), ..Options::default() },
             payload: Payload::Empty,
         };
         self.answers.push_back(Transmit {
-            path: address.path,
+            path: address.path(),
             segment: Box::new(reset),
             report: None,
             cut: 0,

@@ -84,7 +84,8 @@ fn period(now: Time) -> u64 {
 impl Subject {
     /// The cookie that `secret` gives. `low` are its lowest bits.
     fn sign(&self, secret: &Secret, low: u32) -> Cookie {
-        let Address { server, local_port, remote_port, .. } = self.address;
+        let Address { local_port, remote_port, .. } = self.address;
+        let server = self.address.server();
         let (client, server, low_byte) = (&self.client.0, &[server.0], &[low as u8]);
         let (local, remote) = (&local_port.to_be_bytes(), &remote_port.to_be_bytes());
         let hash = secret.sign(&[client, server, local, remote, &self.irs.to_be_bytes(), low_byte]);

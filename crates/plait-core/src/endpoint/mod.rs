@@ -185,7 +185,7 @@ impl Endpoint {
     fn dial(&mut self, now: Time, port: u16, mut spec: Arc<ConnectionSpec>) -> ConnId {
         let path = spec.paths.first().map_or(PathId(0), |config| config.path);
         let server = ServerAddress::default();
-        let mut address = Address { path, server, local_port: 0, remote_port: port };
+        let mut address = Address::new(path, server, 0, port);
         // Ports come round: one whose last conversation is in TIME-WAIT is passed over.
         for _ in FIRST_PORT..=u16::MAX {
             address.local_port = self.with_context(now, |ctx| ctx.take_port());
@@ -393,7 +393,7 @@ impl Endpoint {
     /// then on segments are shorter (RFC 1191, RFC 8201). Otherwise it is counted and ignored.
     pub fn on_too_big(&mut self, now: Time, path: PathId, segment: &Segment, mtu: u32) {
         let Segment { src_port: local_port, dst_port: remote_port, server, seq, .. } = *segment;
-        let address = Address { path, server, local_port, remote_port };
+        let address = Address::new(path, server, local_port, remote_port);
         let known = self.addresses.get(&address.key()).copied();
         let taken = known.and_then(|Known { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {

@@ -73,12 +73,12 @@ impl Remnant {
             seq: self.seq,
             ack: self.ack,
             flags: Flags::ACK,
-            server: address.server,
+            server: address.server(),
             window: self.window,
             options: Options { dss, timestamps: stamps, ..Options::default() },
             payload: Payload::Empty,
         };
-        Transmit { path: address.path, segment: Box::new(segment), report: None, cut: 0 }
+        Transmit { path: address.path(), segment: Box::new(segment), report: None, cut: 0 }
     }
 
     /// Whether `syn` begins a new conversation: it cannot be a late segment of the old one, because its
@@ -159,9 +159,9 @@ impl Remnants {
 
     /// One on a path.
     pub(super) fn on(&self, path: PathId) -> Option<Address> {
-        let first = Address { path, ..Address::default() };
+        let first = Address::default().on_path(path);
         let (address, _) = self.by_address.range(first..).next()?;
-        (address.path == path).then_some(*address)
+        (address.path() == path).then_some(*address)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -232,15 +232,15 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plait_base::ServerAddress;
 
     /// The table has a limit; the remnant whose wait ends first gives way.
     #[test]
     fn the_oldest_gives_way() {
         let at = |number: usize| Time::ZERO + Span::from_millis(number as u64);
-        let address = |number: usize| Address {
-            path: PathId((number >> 8) as u16),
-            remote_port: number as u16 & 0xff,
-            ..Address::default()
+        let address = |number: usize| {
+            let path = PathId((number >> 8) as u32);
+            Address::new(path, ServerAddress(0), 0, number as u16 & 0xff)
         };
         let clock = StampClock::new(0);
         let remnant =

@@ -21,7 +21,7 @@ pub(crate) fn endpoint(seed: u64, name: &str) -> Endpoint {
 }
 
 /// A connection over `paths` with the default settings, and its scheduler and controller by their names.
-pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u16>) -> ConnectionSpec {
+pub(crate) fn spec(scheduler: &str, controller: &str, paths: Range<u32>) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse(scheduler).unwrap();
     let controller = plait_cc::Spec::parse(controller).unwrap();
     ConnectionSpec {

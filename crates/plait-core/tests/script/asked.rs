@@ -221,7 +221,7 @@ fn challenges_are_limited() {
 #[test]
 fn a_backup_is_asked_for() {
     let mut s = Script::open_client(multipath(), 2);
-    let ask = |s: &mut Script, path: u16, backup: bool| {
+    let ask = |s: &mut Script, path: u32, backup: bool| {
         let asked = s.endpoint.set_backup(s.now, s.id, PathId(path), backup);
         s.drain();
         asked
@@ -241,7 +241,7 @@ fn a_backup_is_asked_for() {
         s.endpoint.set_backup(s.now, s.id, PathId(path), backup);
     }
     s.drain();
-    let told = |path: u16| {
+    let told = |path: u32| {
         let of_path = s.out.iter().filter(|(_, seg, _)| seg.path == path);
         of_path.filter_map(|(_, seg, _)| seg.mptcp.clone()).collect::<Vec<_>>()
     };

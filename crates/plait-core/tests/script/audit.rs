@@ -151,13 +151,13 @@ impl Script {
         checksum != self.sums.then_some(sum.checksum())
     }
 
-    pub(crate) fn read_wire(&mut self, path: u16, segment: &Segment) -> Seg {
+    pub(crate) fn read_wire(&mut self, path: u32, segment: &Segment) -> Seg {
         let options = &segment.options;
         let client = self.client;
         let peer = self.peers.entry(path).or_default();
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
             if client && !segment.flags.has(ACK) {
-                let iss = 0x0fff_fff0 + (u32::from(path) << 28);
+                let iss = 0x0fff_fff0 + (path << 28);
                 let remote_port = segment.src_port;
                 *peer = Peer { port: PORT, remote_port, iss, nonce: 78, ..Peer::default() };
             }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) const MSS: u32 = 1428;
 pub(crate) const PORT: u16 = 80;
 /// A script's path is the number of a path plus this much for each number of the server's address.
-pub(crate) const SERVER: u16 = 16;
+pub(crate) const SERVER: u32 = 16;
 /// The key of the script's side.
 pub(crate) const KEY: Key = Key(0x7396_2198_d473_a3d9);
 /// The shift of the script's windows.
@@ -54,7 +54,7 @@ pub(crate) struct Script {
     pub(crate) endpoint: Endpoint,
     pub(crate) now: Time,
     pub(crate) id: ConnId,
-    pub(crate) peers: BTreeMap<u16, Peer>,
+    pub(crate) peers: BTreeMap<u32, Peer>,
     pub(crate) key: Key,
     pub(crate) remote_key: Option<Key>,
     pub(crate) out: VecDeque<(Time, Seg, Segment)>,
@@ -71,7 +71,7 @@ pub(crate) struct Script {
     pub(crate) data_rcv: u64,
 }
 
-pub(crate) fn spec(config: Config, paths: u16, backup: Option<u16>) -> ConnectionSpec {
+pub(crate) fn spec(config: Config, paths: u32, backup: Option<u32>) -> ConnectionSpec {
     let scheduler = plait_sched::Spec::parse("minrtt").expect("scheduler");
     let controller = plait_cc::Spec::parse("reno").expect("controller");
     let path = |id| PathConfig { path: PathId(id), backup: backup == Some(id), ssthresh: None };
@@ -147,7 +147,7 @@ impl Script {
     }
 
     /// A server with `paths` established subflows of 20 ms; nothing is left to expect.
-    pub(crate) fn open_server(config: Config, paths: u16) -> Script {
+    pub(crate) fn open_server(config: Config, paths: u32) -> Script {
         let mut s = Script::server(spec(config, paths, None));
         s.establish(paths, 20);
         s
@@ -168,7 +168,7 @@ impl Script {
     }
 
     /// The handshakes of a server script: each path takes one round trip of `rtt` ms.
-    pub(crate) fn establish(&mut self, paths: u16, rtt: u64) {
+    pub(crate) fn establish(&mut self, paths: u32, rtt: u64) {
         let capable = self.config.multipath;
         let syn = self.syn(0);
         self.send(if capable { syn.mptcp(capable_syn()) } else { syn.stripped() });
@@ -184,7 +184,7 @@ impl Script {
     }
 
     /// A join by the peer, complete.
-    pub(crate) fn join(&mut self, path: u16, rtt: u64, backup: bool) {
+    pub(crate) fn join(&mut self, path: u32, rtt: u64, backup: bool) {
         let syn = self.join_syn(path, backup);
         self.send(syn);
         self.expect(want(path, SYN.with(ACK)).mptcp("join answer"));
@@ -206,13 +206,13 @@ impl Script {
     }
 
     /// A client with `paths` established subflows of 20 ms.
-    pub(crate) fn open_client(config: Config, paths: u16) -> Script {
+    pub(crate) fn open_client(config: Config, paths: u32) -> Script {
         let mut s = Script::client(spec(config, paths, None));
         s.establish_client(paths, 20);
         s
     }
 
-    pub(crate) fn establish_client(&mut self, paths: u16, rtt: u64) {
+    pub(crate) fn establish_client(&mut self, paths: u32, rtt: u64) {
         self.expect(want(0, SYN));
         self.after(rtt);
         let answer = self.syn_ack(0);
@@ -238,10 +238,11 @@ impl Script {
     // Templates of what the peer sends.
 
     /// The peer's first SYN on `path`, without an MPTCP option.
-    pub(crate) fn syn(&mut self, path: u16) -> Seg {
+    pub(crate) fn syn(&mut self, path: u32) -> Seg {
         let port = 1_000 + path;
-        let iss = 0xffff_f000_u32.wrapping_add(u32::from(path) << 20);
-        let fresh = Peer { port, remote_port: PORT, iss, nonce: 77, ..Peer::default() };
+        let iss = 0xffff_f000_u32.wrapping_add(path << 20);
+        let fresh =
+            Peer { port: port as u16, remote_port: PORT, iss, nonce: 77, ..Peer::default() };
         self.peers.insert(path, fresh);
         Seg {
             path,
@@ -255,14 +256,14 @@ impl Script {
         }
     }
 
-    pub(crate) fn join_syn(&mut self, path: u16, backup: bool) -> Seg {
+    pub(crate) fn join_syn(&mut self, path: u32, backup: bool) -> Seg {
         let token = self.remote_key.map_or(0, Key::token);
         let syn = self.syn(path);
         syn.mptcp(Mptcp::JoinSyn(JoinSyn { backup, address_id: path as u8, token, nonce: 77 }))
     }
 
     /// The peer's answer to the endpoint's SYN, with the option that it asks for.
-    pub(crate) fn syn_ack(&self, path: u16) -> Seg {
+    pub(crate) fn syn_ack(&self, path: u32) -> Seg {
         let (key, remote, peer) = (self.key, self.remote_key, &self.peers[&path]);
         let option = match (self.config.multipath, path) {
             (false, _) => None,
@@ -297,7 +298,7 @@ impl Script {
     }
 
     /// The third ACK with what proves the peer: both keys, or its HMAC.
-    pub(crate) fn proof(&self, path: u16) -> Seg {
+    pub(crate) fn proof(&self, path: u32) -> Seg {
         let remote = self.remote_key.unwrap_or(Key(0));
         let peer = &self.peers[&path];
         let option = if path == 0 {
@@ -317,7 +318,7 @@ impl Script {
     }
 
     /// A pure ACK of all that came in on `path`, with a DSS where Multipath TCP is spoken.
-    pub(crate) fn tx(&self, path: u16) -> Seg {
+    pub(crate) fn tx(&self, path: u32) -> Seg {
         let peer = &self.peers[&path];
         Seg {
             path,
@@ -415,7 +416,7 @@ impl Script {
         while let Some(transmit) = self.endpoint.poll_transmit(self.now) {
             count += 1;
             assert!(count < 20_000, "segments without end\n{}", self.tail());
-            let path = transmit.path.0 + SERVER * u16::from(transmit.segment.server.0);
+            let path = transmit.path.0 + SERVER * u32::from(transmit.segment.server.0);
             let seg = self.read_wire(path, &transmit.segment);
             self.note(&format!("< {}", line(&seg)));
             self.audit(&seg, &transmit.segment);
@@ -477,7 +478,7 @@ impl Script {
     }
 
     /// Acknowledges on `path` everything up to `seq`, and the data up to `dack`.
-    pub(crate) fn ack(&mut self, path: u16, seq: u32, dack: u64) {
+    pub(crate) fn ack(&mut self, path: u32, seq: u32, dack: u64) {
         let peer = self.peers.get_mut(&path).expect("a known path");
         peer.rcv = peer.rcv.max(seq);
         self.data_rcv = self.data_rcv.max(dack);
@@ -491,7 +492,7 @@ impl Script {
     }
 
     /// Whether the endpoint ever sent data on `path`.
-    pub(crate) fn log_has_data_on(&self, path: u16) -> bool {
+    pub(crate) fn log_has_data_on(&self, path: u32) -> bool {
         let start = format!("< path {path},");
         let sent = |line: &&str| line.contains(&start) && !line.contains("len 0");
         self.log.lines().any(|line| sent(&line))

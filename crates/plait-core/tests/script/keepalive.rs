@@ -29,7 +29,7 @@ fn next_sent(s: &mut Script) -> Option<(Time, Seg)> {
 }
 
 /// A probe goes out on `path` after the idle time.
-fn expect_probe(s: &mut Script, path: u16) -> Time {
+fn expect_probe(s: &mut Script, path: u32) -> Time {
     let since = s.now;
     let (at, seg) = next_sent(s).unwrap_or_else(|| s.fail("no probe"));
     let told = (seg.path, seg.flags, seg.len, seg.seq + 1);

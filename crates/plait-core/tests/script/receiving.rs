@@ -126,7 +126,7 @@ fn sack_gives_way_to_the_dss() {
 #[test]
 fn duplicates_of_two_subflows() {
     let mut s = Script::open_server(multipath(), 2);
-    let bytes = |path: u16, seg: crate::segment::Seg, fill: u8| {
+    let bytes = |path: u32, seg: crate::segment::Seg, fill: u8| {
         let len = seg.len as usize;
         crate::segment::Seg { path, bytes: Some(vec![fill; len]), ..seg }
     };

@@ -374,7 +374,7 @@ fn reinjection_beside_the_retransmission() {
     s.after(215);
     s.lose_all();
     s.after(200);
-    let of = |s: &Script, path: u16| -> Vec<(u64, u32, u16)> {
+    let of = |s: &Script, path: u32| -> Vec<(u64, u32, u16)> {
         s.out
             .iter()
             .filter(|(_, seg, _)| seg.path == path)

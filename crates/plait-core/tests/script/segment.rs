@@ -13,7 +13,7 @@ pub(crate) const PSH: Flags = Flags(0x18);
 /// fields overridden.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seg {
-    pub(crate) path: u16,
+    pub(crate) path: u32,
     pub(crate) flags: Flags,
     pub(crate) seq: u32,
     pub(crate) ack: u32,
@@ -178,7 +178,7 @@ fn option(option: Option<&Mptcp>) -> String {
 pub(crate) struct Want(pub(crate) Vec<(&'static str, String)>);
 
 /// Wants a segment on `path` with `flags`.
-pub(crate) fn want(path: u16, flags: Flags) -> Want {
+pub(crate) fn want(path: u32, flags: Flags) -> Want {
     Want::default().set("path", path).set("flags", format!("{flags:?}"))
 }
 

@@ -105,7 +105,7 @@ fn plain_silence_says_nothing() {
 /// round. Without probes all have their timeout. A host that dials on one path repeats its SYN there.
 #[test]
 fn the_first_syn_soon_gives_way_to_another_path() {
-    let times = |config: Config| -> Vec<(u16, f64)> {
+    let times = |config: Config| -> Vec<(u32, f64)> {
         let mut s = Script::client(spec(config, 2, None));
         s.after(3_300);
         let sent = s.out.iter().filter(|(_, seg, _)| seg.flags == SYN);

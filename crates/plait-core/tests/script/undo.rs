@@ -199,7 +199,7 @@ fn reinjections_are_withdrawn() {
     s.lose_all();
     let first_due = s.endpoint.poll_timeout();
     s.until(first_due);
-    let resent = |s: &Script, path: u16| {
+    let resent = |s: &Script, path: u32| {
         s.out.iter().filter(|(_, seg, _)| seg.path == path && seg.len > 0).count()
     };
     assert!(resent(&s, 0) + resent(&s, 1) > 0);

@@ -250,7 +250,7 @@ impl<'a> World<'a> {
         let Some(interval) = self.onlookers.interval() else { return true };
         while self.next_sample <= at {
             let sampled = self.next_sample;
-            let paths = (0..self.setup.paths.len() as u16).map(PathId);
+            let paths = (0..self.setup.paths.len() as u32).map(PathId);
             let network = &mut self.network;
             let mut queued = |way| -> Vec<u64> {
                 paths.clone().map(|path| network.queued_bytes(path, way, sampled)).collect()

@@ -77,7 +77,7 @@ pub(crate) fn spec(
     let path = |id| PathConfig { path: PathId(id), backup: false, ssthresh: None };
     ConnectionSpec {
         config,
-        paths: (0..paths as u16).map(path).collect(),
+        paths: (0..paths as u32).map(path).collect(),
         addresses: Vec::new(),
         scheduler: Arc::new(move || scheduler.build()),
         controller: Arc::new(move |_| controller.build()),

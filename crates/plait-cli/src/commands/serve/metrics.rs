@@ -190,12 +190,14 @@ fn limits(out: &mut Exposition, overview: &Overview) {
     gauge("plait_connections_time_wait", help, holdings.time_wait as u64);
     let help = "Connections that may be relayed at a time.";
     gauge("plait_connections_limit", help, limits.connections as u64);
+    let help = "Addresses of clients that are known: those in use, and some that were of late.";
+    gauge("plait_client_addresses", help, overview.paths as u64);
     let help = "Memory of connections: data of both directions, and what it lies in.";
     gauge("plait_memory_bytes", help, overview.memory);
     gauge("plait_memory_limit_bytes", "What that may be.", limits.memory);
     let name = "plait_connections_refused_total";
     out.family(name, "counter", "Connections that were refused, by what was short.");
-    for shortage in [Shortage::Connections, Shortage::Memory] {
+    for shortage in Shortage::ALL {
         let count = overview.tally.refused.get(&shortage).copied().unwrap_or_default();
         out.sample(name, &[("shortage", shortage.name())], count);
     }
@@ -304,6 +306,7 @@ mod tests {
             "plait_connections_closing 18",
             "plait_connections_refused_total{shortage=\"connections\"} 0",
             "plait_connections_refused_total{shortage=\"memory\"} 19",
+            "plait_connections_refused_total{shortage=\"addresses\"} 0",
             "plait_sent_bytes_total{subflow=\"first\"} 0",
         ] {
             assert!(lines.contains(&line), "{line}\n{text}");

@@ -182,7 +182,7 @@ impl Collector {
             ..fresh
         };
         for path in 0..self.paths.len() {
-            let (cwnd, inflight) = self.flows(PathId(path as u16));
+            let (cwnd, inflight) = self.flows(PathId(path as u32));
             self.paths[path].cwnd = Track::starting(cwnd);
             self.paths[path].inflight = Track::starting(Some(inflight));
         }

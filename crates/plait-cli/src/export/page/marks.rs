@@ -57,7 +57,7 @@ impl Mark {
 }
 
 /// Kind, path, and the cell of a mark.
-type Place = (Kind, u16, u64, u64);
+type Place = (Kind, u32, u64, u64);
 
 /// All marks. Cells are powers of two on both sides and only ever grow, so that what was merged
 /// stays merged.
@@ -88,7 +88,7 @@ impl Default for Marks {
 
 impl Marks {
     /// A range of bytes at an instant.
-    pub(super) fn push(&mut self, kind: Kind, path: u16, at_us: u64, start: u64, end: u64) {
+    pub(super) fn push(&mut self, kind: Kind, path: u32, at_us: u64, start: u64, end: u64) {
         self.reach = (self.reach.0.max(at_us), self.reach.1.max(end));
         self.told += 1;
         self.place(kind, path, Mark { from_us: at_us, to_us: at_us, start, end });
@@ -97,7 +97,7 @@ impl Marks {
         }
     }
 
-    fn place(&mut self, kind: Kind, path: u16, mark: Mark) {
+    fn place(&mut self, kind: Kind, path: u32, mark: Mark) {
         let place = (kind, path, mark.from_us / self.cell_us, mark.start / self.cell_bytes);
         let joined = self.marks.get(&place).map_or(mark, |known| known.join(mark));
         self.marks.insert(place, joined);
@@ -125,8 +125,8 @@ impl Marks {
     }
 
     /// Each kind and path with its marks, in the order of time.
-    pub(super) fn groups(&self) -> Vec<(Kind, u16, Vec<Mark>)> {
-        let mut groups: Vec<(Kind, u16, Vec<Mark>)> = Vec::new();
+    pub(super) fn groups(&self) -> Vec<(Kind, u32, Vec<Mark>)> {
+        let mut groups: Vec<(Kind, u32, Vec<Mark>)> = Vec::new();
         for ((kind, path, ..), mark) in &self.marks {
             match groups.last_mut() {
                 Some((known, same, marks)) if known == kind && same == path => marks.push(*mark),
@@ -179,7 +179,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_byte_and_instant_stays_covered(
-            points in prop::collection::vec((0..2_u16, 0..1_000_000_u64, 0..50_000_000_u64), 1..400),
+            points in prop::collection::vec((0..2_u32, 0..1_000_000_u64, 0..50_000_000_u64), 1..400),
             crowd in 0..20_000_u64,
         ) {
             let mut marks = Marks::default();

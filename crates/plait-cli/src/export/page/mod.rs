@@ -40,7 +40,7 @@ struct Drawing {
     held: Band,
     blocked: Vec<Lane>,
     marks: Vec<Group>,
-    incidents: Vec<(u64, u16, &'static str)>,
+    incidents: Vec<(u64, u32, &'static str)>,
 }
 
 /// One path.
@@ -72,7 +72,7 @@ struct Lane {
 #[derive(Serialize, Debug)]
 struct Group {
     kind: &'static str,
-    path: u16,
+    path: u32,
     boxes: Vec<u64>,
 }
 

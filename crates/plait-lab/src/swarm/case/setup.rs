@@ -61,7 +61,7 @@ impl Case {
         let controller =
             plait_cc::Spec::parse(&self.controller).map_err(|error| CaseError::new(&error))?;
         let path = |(index, path): (usize, &PathCase)| PathConfig {
-            path: PathId(index as u16),
+            path: PathId(index as u32),
             backup: path.backup,
             ssthresh: None,
         };
