@@ -188,7 +188,10 @@ fn an_experiment_is_added_by_copying_one_file() {
         pages.to_str().unwrap(),
     ]);
     let said = String::from_utf8_lossy(&again.stdout);
-    assert!(said.contains("ton-h8 ") && said.ends_with("plait reproduce ton/fig99\n"), "{said}");
+    assert!(
+        said.contains("ton-h8 ") && said.contains("\nplait reproduce ton/fig99 --experiments "),
+        "{said}"
+    );
     // Every run is there, and the claims in the manifest.
     let csv = fs::read_to_string(out.join("ton-fig99.csv")).unwrap();
     let lines = fs::read_to_string(out.join("ton-fig99.jsonl")).unwrap();
@@ -224,7 +227,74 @@ fn an_experiment_is_added_by_copying_one_file() {
     assert_eq!(links, ["ton-fig99.html", "imc.html", "imc-u.html"], "{index}");
     assert!(index.contains("<td>ToN</td>") && index.contains("1 holds"), "{index}");
     let drawn = fs::read_to_string(pages.join("svg/ton-fig99-1-1.svg")).unwrap();
-    assert!(drawn.starts_with("<svg xmlns=") && drawn.contains("--p0"), "{drawn}");
+    // The colours of a file of its own stand at its marks.
+    assert!(drawn.starts_with("<svg xmlns=") && drawn.contains("#0072b2"), "{drawn}");
+    assert!(!drawn.contains("var(") && !drawn.contains("class="), "{drawn}");
+    assert!(fs::read(pages.join("pdf/ton-fig99-1-1.pdf")).unwrap().starts_with(b"%PDF-"));
+    let runs = fs::read_to_string(pages.join("csv/ton-fig99.csv")).unwrap();
+    assert_eq!(runs, csv);
+    for link in ["svg/ton-fig99-1-1.svg", "pdf/ton-fig99-1-1.pdf", "csv/ton-fig99.csv"] {
+        assert!(page.contains(&format!("href=\"{link}\"")), "{link}");
+    }
+}
+
+/// An experiment of one's own, without claims: its numbers, its pictures and its place in the index.
+#[test]
+fn own_experiments_are_drawn_listed_and_shown_with_and_without_claims() {
+    let root = directory("own");
+    fs::create_dir_all(root.join("my")).unwrap();
+    let text = r#"
+title = "Two links at home"
+workload = "download:{size}"
+runs = 2
+[[path]]
+name = "wifi"
+rtt = "20ms"
+rate = "20mbit"
+loss = "1%"
+[[path]]
+name = "cell"
+rtt = "60ms"
+rate = "8mbit"
+[sweep]
+size = ["20kB", "40kB"]
+[row.one]
+single = "wifi"
+[row.both]
+scheduler = "ecf"
+[[picture]]
+kind = "line"
+measure = "completion_ms"
+x = "size"
+"#;
+    fs::write(root.join("my/my-2.toml"), text).unwrap();
+    let claim = "[[claim]]\nid = \"my-h1\"\nkind = \"hard\"\nsays = \"it ends\"\n\
+                 holds = \"both.completion_ms > 0\"\n";
+    fs::write(root.join("my/my-3.toml"), format!("{text}{claim}")).unwrap();
+    let (pages, root) = (root.join("pages"), root.to_str().unwrap());
+    let pages_text = pages.to_str().unwrap();
+    let own = |what: &str, more: &[&str]| {
+        let args = ["reproduce", what, "--experiments", root, "--no-cache", "--html", pages_text];
+        let output = plait(&[&args[..], more].concat());
+        assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for more in [&[][..], &["--quick"]] {
+        let said = own("my/2", more);
+        assert!(said.contains("my-2: Two links at home") && said.contains("40kB"), "{said}");
+        assert!(said.contains("median of 2 runs"), "{said}");
+    }
+    let said = own("my/3", &[]);
+    assert!(said.contains("my-h1") && said.contains("1 holds"), "{said}");
+    own("my", &[]);
+    let index = fs::read_to_string(pages.join("index.html")).unwrap();
+    for page in ["my", "my-2", "my-3"] {
+        assert!(index.contains(&format!("<a href=\"{page}.html\">")), "{page}: {index}");
+        let text = fs::read_to_string(pages.join(format!("{page}.html"))).unwrap();
+        assert!(text.contains("<svg") && text.contains("completion time (ms)"), "{page}");
+        assert!(!text.contains("Paper:"), "{page}");
+    }
+    assert!(pages.join("svg/my-3-1-1.svg").exists() && pages.join("csv/my-2.csv").exists());
 }
 
 #[test]

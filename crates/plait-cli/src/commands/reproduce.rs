@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output::TableFormat;
 use crate::render::reproduction as render;
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Proven, Unrun, experiments};
+use plait_lab::scenario::quoted;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -39,8 +40,8 @@ pub(crate) struct Args {
     experiments: Option<PathBuf>,
     #[command(flatten)]
     making: Making,
-    /// Draw the figures: a page for each paper (or the one figure), every picture (SVG) and an index
-    /// of all pages that are there, in this directory
+    /// Draw the figures in this directory: a page for each paper (or the one figure), every picture
+    /// (SVG and PDF), every run (CSV), and an index of all pages that are there
     #[arg(long, value_name = "DIR")]
     html: Option<PathBuf>,
     /// Write one JSON document (`plait schema reproduce` tells its shape)
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         (true, _) => json(&document)?,
         (_, Some(TableFormat::Csv)) => render::csv(&document),
         (_, Some(TableFormat::Markdown)) => render::markdown(&document),
-        (_, None) => render::text(&document, console),
+        (_, None) => render::text(&made.results, &document, console),
     };
     deliver(&text, None)?;
     document.judge(&made)
@@ -135,6 +136,9 @@ impl Args {
         }
         if self.quick {
             line += " --quick";
+        }
+        if let Some(directory) = &self.experiments {
+            line += &format!(" --experiments {}", quoted(&directory.display().to_string()));
         }
         line
     }

@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::flags::whole;
 use crate::progress::{self, Tally};
 use plait_lab::experiment::{
-    Experiment, Judged, Misses, Plan, Progress, Proven, Results, Standing, Store, Unrun, judge, run,
+    Experiment, Judged, Misses, PAPERS, Plan, Progress, Proven, Results, Standing, Store, Unrun,
+    judge, run,
 };
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::{ScenarioError, Simulator};
@@ -117,10 +118,11 @@ pub(crate) fn refused(error: &ScenarioError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// The plans of experiments: of the core claims alone in a quick run.
+/// The plans of experiments: of the core claims alone in a quick run. An experiment without claims
+/// keeps every point, and makes the runs of its `[quick]`.
 pub(crate) fn plans(experiments: &[Experiment], quick: bool) -> Result<Vec<Plan>, Failure> {
     let plan = |experiment: &Experiment| match quick {
-        true => Plan::of(&experiment.quickened(), true),
+        true => Plan::of(&experiment.quickened(), !experiment.claims.is_empty()),
         false => Plan::of(experiment, false),
     };
     let planned: Result<Vec<Plan>, ScenarioError> = experiments.iter().map(plan).collect();
@@ -192,6 +194,47 @@ pub(crate) struct Verdict {
     pub(crate) why: String,
     /// Whether the run fails because of it.
     pub(crate) gates: bool,
+}
+
+/// A paper, or a group of experiments that somebody calls alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Paper {
+    /// What its experiments' names begin with.
+    pub(crate) tag: String,
+    pub(crate) title: String,
+    /// Where it appeared; empty for experiments that are of no paper.
+    pub(crate) place: String,
+}
+
+/// What a document speaks of: the papers in their order, then the experiments of no paper.
+pub(crate) fn papers(document: &Document) -> Vec<Paper> {
+    let mut tags: Vec<&str> = Vec::new();
+    let experiments = document.experiments.iter().map(|it| tag(&it.id));
+    for tag in experiments.chain(document.claims.iter().map(Verdict::paper_tag)) {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    let place = |tag: &str| PAPERS.iter().position(|known| known.0 == tag);
+    tags.sort_by_key(|tag| place(tag).unwrap_or(PAPERS.len()));
+    let paper = |tag: &str| match place(tag).map(|at| PAPERS[at]) {
+        Some((tag, title, place)) => (tag.to_owned(), title.to_owned(), place.to_owned()),
+        None => (tag.to_owned(), format!("Experiments `{tag}`"), String::new()),
+    };
+    let papers = tags.into_iter().map(paper);
+    papers.map(|(tag, title, place)| Paper { tag, title, place }).collect()
+}
+
+/// What the name of an experiment or claim begins with.
+fn tag(id: &str) -> &str {
+    id.split('-').next().unwrap_or(id)
+}
+
+impl Verdict {
+    /// The tag of the paper: that of its experiment, or of its own name if a test proves it.
+    pub(crate) fn paper_tag(&self) -> &str {
+        tag(if self.experiment.is_empty() { &self.id } else { &self.experiment })
+    }
 }
 
 impl From<&Judged> for Verdict {

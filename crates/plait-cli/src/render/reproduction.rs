@@ -2,10 +2,10 @@
 
 use super::table::{self, wrap};
 use super::{Align, Column, Emphasis, Table};
-use crate::commands::reproduction::{Document, Verdict};
+use crate::commands::reproduction::{Document, Paper, Verdict, papers};
 use crate::console::Console;
 use anstyle::{AnsiColor, Style};
-use plait_lab::experiment::{Experiment, PAPERS, Results, figure};
+use plait_lab::experiment::{Experiment, Results, figure};
 
 /// Room of the names and standings before the running text.
 const NAMES: usize = 30;
@@ -25,13 +25,23 @@ pub(crate) fn list(experiments: &[&Experiment], width: usize) -> String {
 }
 
 /// A table for each paper.
-pub(crate) fn text(document: &Document, console: Console) -> String {
+pub(crate) fn text(results: &[Results], document: &Document, console: Console) -> String {
     let mut out = String::new();
-    for (tag, title, place) in papers(document) {
-        out.push_str(&format!("{title} ({place})\n"));
-        let of = document.claims.iter().filter(|it| paper(it) == *tag);
-        out.push_str(&claims(&of.collect::<Vec<_>>(), console));
-        out.push('\n');
+    for Paper { tag, title, place } in papers(document) {
+        out.push_str(&heading(&title, &place));
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
+        if !of.is_empty() {
+            out.push_str(&claims(&of, console));
+            out.push('\n');
+        }
+        // What has no claims is shown by its numbers.
+        let unjudged = |one: &&Results| {
+            let experiment = &one.plan.experiment;
+            experiment.paper() == tag && experiment.claims.is_empty()
+        };
+        for one in results.iter().filter(unjudged) {
+            out.push_str(&measured(one, console));
+        }
     }
     out + &closing(document)
 }
@@ -40,9 +50,7 @@ pub(crate) fn text(document: &Document, console: Console) -> String {
 pub(crate) fn experiment(results: &[Results], document: &Document, console: Console) -> String {
     let mut out = String::new();
     for one in results {
-        out.push_str(&format!("{}: {}\n", one.plan.experiment.id, one.plan.experiment.title));
-        out.push_str(&cells(one, console));
-        out.push('\n');
+        out.push_str(&measured(one, console));
     }
     let all: Vec<&Verdict> = document.claims.iter().collect();
     if !all.is_empty() {
@@ -50,6 +58,17 @@ pub(crate) fn experiment(results: &[Results], document: &Document, console: Cons
         out.push('\n');
     }
     out + &closing(document)
+}
+
+/// What an experiment is called, and its numbers.
+fn measured(results: &Results, console: Console) -> String {
+    let experiment = &results.plan.experiment;
+    format!("{}: {}\n{}\n", experiment.id, experiment.title, cells(results, console))
+}
+
+/// The title of a paper, with the place where it appeared.
+fn heading(title: &str, place: &str) -> String {
+    if place.is_empty() { format!("{title}\n") } else { format!("{title} ({place})\n") }
 }
 
 /// Medians by row at each point.
@@ -76,17 +95,9 @@ fn cells(results: &Results, console: Console) -> String {
         });
         table.row(Emphasis::None, names.chain(values).collect());
     }
-    format!("{measure}, median\n{}", table.to_text(console.width, false))
-}
-
-fn papers(
-    document: &Document,
-) -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
-    PAPERS.iter().filter(|known| document.claims.iter().any(|claim| paper(claim) == known.0))
-}
-
-fn paper(claim: &Verdict) -> &str {
-    claim.id.split('-').next().unwrap_or_default()
+    let runs = results.runs.iter().map(Vec::len).max().unwrap_or(0);
+    let runs = if runs == 1 { "one run".to_owned() } else { format!("median of {runs} runs") };
+    format!("{measure}, {runs} in each cell\n{}", table.to_text(console.width, false))
 }
 
 /// Name, kind and standing; beside them the paper's words and, below, what came out.
@@ -162,12 +173,12 @@ pub(crate) fn markdown(document: &Document) -> String {
         seeds.join(", "),
         document.version
     ));
-    for (tag, title, place) in papers(document) {
-        out.push_str(&format!("## {title} ({place})\n\n"));
+    for Paper { tag, title, place } in papers(document) {
+        out.push_str(&format!("## {}\n", heading(&title, &place)));
         let titles = ["claim", "experiment", "kind", "paper says", "we got", "", "why not"];
         let columns = titles.map(|title| Column::new(title, Align::Left));
         let mut table = Table::new(columns.into());
-        for claim in document.claims.iter().filter(|it| paper(it) == *tag) {
+        for claim in document.claims.iter().filter(|it| it.paper_tag() == tag) {
             table.row(Emphasis::None, row(claim));
         }
         out.push_str(&table.to_markdown());

@@ -356,8 +356,9 @@ fn unknown_setting(name: &str, given: &Given) -> ScenarioError {
     error
 }
 
-/// A word for a POSIX shell: as it is where nothing in it is special, otherwise in single quotes.
-fn quoted(word: &str) -> String {
+/// A word for a POSIX shell: in single quotes if a character in it is special.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:=/@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -20,7 +20,9 @@ pub use build::{DEFAULT_DEADLINE, MOST_JOBS};
 pub use compete::{Competition, Sender};
 pub use cross::Udp;
 pub use delay::Delay;
-pub use draft::{Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setting, whole};
+pub use draft::{
+    Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setting, quoted, whole,
+};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
 pub use profile::{PROFILES, Profile, Wander};

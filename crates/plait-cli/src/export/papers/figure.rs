@@ -1,12 +1,11 @@
 //! From the cells of an experiment to its pictures.
 
-use super::plot::{Plot, Scale, Side};
+use super::labels;
+use super::palette::{Look, Palette};
+use super::plot::{PANEL, Plot, Scale, Side, Size, WHOLE};
 use plait_app::aggregation_benefit;
 use plait_lab::experiment::{Picture, Results, figure};
 use plait_lab::stats::percentile;
-
-/// Colours that series take in turn.
-const COLOURS: usize = 8;
 
 /// A picture that is drawn.
 pub(crate) struct Drawn {
@@ -14,12 +13,14 @@ pub(crate) struct Drawn {
     pub(crate) name: String,
     /// What stands above it.
     pub(crate) title: String,
+    /// What its marks mean, and what it leaves out.
+    pub(crate) note: String,
     /// The drawing.
     pub(crate) svg: String,
 }
 
 /// Every picture of an experiment, a panel each.
-pub(crate) fn draw(results: &Results) -> Vec<Drawn> {
+pub(super) fn draw(results: &Results, palette: &Palette) -> Vec<Drawn> {
     let experiment = &results.plan.experiment;
     let mut drawn = Vec::new();
     for (number, picture) in experiment.pictures.iter().enumerate() {
@@ -32,14 +33,15 @@ pub(crate) fn draw(results: &Results) -> Vec<Drawn> {
                 })
                 .collect();
             let title = match picture.title.as_str() {
-                "" => picture.measure.clone(),
+                "" => labels::measure(&picture.measure),
                 title => title.to_owned(),
             };
             let title = match place.as_slice() {
                 [] => title,
                 place => format!("{title}, {}", place.join(", ")),
             };
-            let view = View { results, picture, fixed, title: &title };
+            let size = if picture.panels.len() == 1 { WHOLE } else { PANEL };
+            let view = View { results, picture, fixed, palette, title: &title, size };
             let name = format!("{}-{}-{}", experiment.id, number + 1, panel + 1);
             let svg = match picture.kind.as_str() {
                 "line" => view.lines(),
@@ -52,7 +54,8 @@ pub(crate) fn draw(results: &Results) -> Vec<Drawn> {
                     continue;
                 }
             };
-            drawn.extend(svg.map(|svg| Drawn { name, title: title.clone(), svg }));
+            let note = view.note();
+            drawn.extend(svg.map(|svg| Drawn { name, title: title.clone(), note, svg }));
         }
     }
     drawn
@@ -63,11 +66,15 @@ struct View<'a> {
     results: &'a Results,
     picture: &'a Picture,
     fixed: &'a [(usize, usize)],
+    palette: &'a Palette,
     title: &'a str,
+    size: Size,
 }
 
 /// What a panel shows: the words of the horizontal axis, and for each row a list of values by point.
 struct Table {
+    /// The points of the horizontal axis that were run.
+    points: Vec<usize>,
     words: Vec<String>,
     rows: Vec<(String, Vec<Option<Vec<f64>>>)>,
 }
@@ -128,39 +135,94 @@ impl View<'_> {
 
     fn table(&self) -> Option<Table> {
         let experiment = &self.results.plan.experiment;
-        let words = self.words(self.picture.x);
-        let rows: Vec<(String, Vec<Option<Vec<f64>>>)> = self
-            .picture
-            .rows
-            .iter()
-            .map(|row| {
-                let values = (0..words.len())
-                    .map(|x| self.runs(*row, self.picture.x.map(|_| x), None))
-                    .collect();
-                (experiment.rows[*row].name.clone(), values)
-            })
-            .filter(|(_, values): &(String, Vec<Option<Vec<f64>>>)| {
-                values.iter().any(Option::is_some)
-            })
-            .collect();
-        // What no row has at all is not drawn.
-        (!rows.is_empty()).then_some(Table { words, rows })
+        let points = self.points_run();
+        let all = self.words(self.picture.x);
+        let words = points.iter().map(|point| all[*point].clone()).collect();
+        let values = |row: usize| -> Vec<Option<Vec<f64>>> {
+            let at = |x: &usize| self.runs(row, self.picture.x.map(|_| *x), None);
+            points.iter().map(at).collect()
+        };
+        let rows = self.picture.rows.iter();
+        let rows = rows.map(|row| (experiment.rows[*row].name.clone(), values(*row)));
+        let rows: Vec<_> = rows.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
+        // A picture of rows that were not run is not drawn.
+        (!rows.is_empty()).then_some(Table { points, words, rows })
     }
 
-    fn unit(&self) -> &str {
+    /// The points of the horizontal axis at which some row was run.
+    fn points_run(&self) -> Vec<usize> {
+        let Some(axis) = self.picture.x else { return vec![0] };
+        let was_run = |x: &usize| {
+            self.picture.rows.iter().any(|row| self.runs(*row, Some(*x), None).is_some())
+        };
+        (0..self.results.plan.experiment.axes[axis].points.len()).filter(was_run).collect()
+    }
+
+    /// What the marks mean, and which points are left out.
+    fn note(&self) -> String {
+        let several = self.results.runs.iter().any(|runs| runs.len() > 1);
+        let marks = match self.picture.kind.as_str() {
+            "line" if several => {
+                "Dots are medians; the lines through them span the 5th to the 95th percentile of the runs."
+            }
+            "bars" if several => {
+                "Bars are medians; the lines on them span the 5th to the 95th percentile of the runs."
+            }
+            "box" => {
+                "Boxes span the 25th to the 75th percentile of the runs, whiskers the 5th to the 95th; \
+                 the line inside is the median."
+            }
+            "cdf" if self.picture.x.is_some() => {
+                "The share of points whose median is at most this value."
+            }
+            "cdf" => "The share of runs with at most this value.",
+            "time" => "The median of the runs, by second.",
+            "heat" => "Medians; a darker cell has a larger value, and an empty cell was not run.",
+            _ => "One run at each point.",
+        };
+        let Some(axis) = self.picture.x.filter(|_| self.picture.kind != "heat") else {
+            return marks.to_owned();
+        };
+        let axis = &self.results.plan.experiment.axes[axis];
+        let (run, all) = (self.points_run().len(), axis.points.len());
+        if run == all {
+            return marks.to_owned();
+        }
+        format!(
+            "{marks} Of the {all} points of {}, {run} {} run.",
+            axis.name,
+            if run == 1 { "was" } else { "were" }
+        )
+    }
+
+    /// The name of the vertical axis, with its unit.
+    fn unit(&self) -> String {
         match self.picture.benefit.is_empty() {
-            true => &self.picture.measure,
-            false => "aggregation benefit",
+            true => labels::measure(&self.picture.measure),
+            false => "aggregation benefit (1: the sum of the paths)".to_owned(),
         }
     }
 
-    fn axis_name(&self) -> &str {
-        self.picture.x.map_or("", |axis| &self.results.plan.experiment.axes[axis].name)
+    /// The name of the horizontal axis. Its words carry their units; numbers have theirs here.
+    fn axis_name(&self, words: bool) -> String {
+        let Some(axis) = self.picture.x else { return String::new() };
+        let axis = &self.results.plan.experiment.axes[axis];
+        match words {
+            true => labels::axis(&axis.name, std::iter::empty()),
+            false => labels::axis(&axis.name, axis.points.iter().map(|it| it.text.as_str())),
+        }
     }
 
-    fn series(table: &Table) -> Vec<(usize, &str)> {
-        let names = table.rows.iter().map(|(name, _)| name.as_str());
-        names.enumerate().map(|(at, name)| (at % COLOURS, name)).collect()
+    fn look(&self, name: &str) -> Look {
+        self.palette.look(name)
+    }
+
+    fn series<'t>(&self, table: &'t Table) -> Vec<(Look, &'t str)> {
+        table.rows.iter().map(|(name, _)| (self.look(name), name.as_str())).collect()
+    }
+
+    fn plot(&self, scales: (Scale, Scale), series: &[(Look, &str)], name: &str) -> Plot {
+        Plot::new((self.title, self.size), scales, series, name, Side::Numbers)
     }
 
     /// Medians over the axis, with the range of the runs where there are several.
@@ -168,32 +230,31 @@ impl View<'_> {
         let table = self.table()?;
         let axis = &self.results.plan.experiment.axes[self.picture.x?];
         let numbers: Option<Vec<f64>> =
-            axis.points.iter().map(|point| point.number(None)).collect();
+            table.points.iter().map(|at| axis.points[*at].number(None)).collect();
         let words = numbers.is_none();
         let places =
             numbers.unwrap_or_else(|| (0..table.words.len()).map(|at| at as f64).collect());
         let all = table.rows.iter().flat_map(|(_, values)| values).flatten().flatten().copied();
         let x = Scale::over(places.iter().copied(), self.picture.log.0 && !words, false);
         let y = Scale::over(all, self.picture.log.1, true);
-        let series = View::series(&table);
-        let mut plot = Plot::new(self.title, (x, y), &series, self.unit(), Side::Numbers);
+        let mut plot = self.plot((x, y), &self.series(&table), &self.unit());
         if words {
-            plot.words(&places, &table.words, self.axis_name());
+            plot.words(&places, &table.words, &self.axis_name(true));
         } else {
-            plot.horizontal(self.axis_name());
+            plot.horizontal(&self.axis_name(false));
         }
-        for (row, (name, values)) in table.rows.iter().enumerate() {
-            let colour = row % COLOURS;
+        for (name, values) in &table.rows {
+            let look = self.look(name);
             let mut points = Vec::new();
             for ((place, runs), word) in places.iter().zip(values).zip(&table.words) {
                 let Some([low, middle, high]) = runs.as_deref().and_then(spread) else { continue };
                 points.push((*place, middle));
                 if low < high {
-                    plot.rule(&format!("l s{colour} thin"), (*place, low), (*place, high));
+                    plot.rule(&format!("l s{} thin", look.colour), (*place, low), (*place, high));
                 }
-                plot.dot(colour, *place, middle, &format!("{name}, {word}: {}", figure(middle)));
+                plot.dot(look, *place, middle, &format!("{name}, {word}: {}", figure(middle)));
             }
-            plot.line(colour, &points);
+            plot.line(look, &points);
         }
         Some(plot.finish())
     }
@@ -227,13 +288,12 @@ impl View<'_> {
         all().next()?;
         let x = Scale::over(all().map(|point| point.0), false, false);
         let y = Scale::over(all().map(|point| point.1), self.picture.log.1, true);
-        let names = rows.iter().enumerate();
-        let series: Vec<(usize, &str)> =
-            names.map(|(at, (name, _))| (at % COLOURS, *name)).collect();
-        let mut plot = Plot::new(self.title, (x, y), &series, self.unit(), Side::Numbers);
-        plot.horizontal("s");
-        for (row, (_, points)) in rows.iter().enumerate() {
-            plot.line(row % COLOURS, points);
+        let series: Vec<(Look, &str)> =
+            rows.iter().map(|(name, _)| (self.look(name), *name)).collect();
+        let mut plot = self.plot((x, y), &series, &self.unit());
+        plot.horizontal("time of the run (s)");
+        for (name, points) in &rows {
+            plot.line(self.look(name), points);
         }
         Some(plot.finish())
     }
@@ -250,7 +310,7 @@ impl View<'_> {
                 let Some([low, middle, high]) = runs.as_deref().and_then(spread) else { continue };
                 let (left, right) = place(group, row, table.rows.len());
                 let says = format!("{name}, {}: {}", table.words[group], figure(middle));
-                plot.bar(row % COLOURS, (left, right), (floor, middle), &says);
+                plot.bar(self.look(name), (left, right), (floor, middle), &says);
                 if low < high {
                     let centre = (left + right) / 2.0;
                     plot.rule("l w", (centre, low), (centre, high));
@@ -276,11 +336,11 @@ impl View<'_> {
                 let centre = (left + right) / 2.0;
                 let says = format!("{name}, {}: median {}", table.words[group], figure(at(50.0)));
                 plot.rule(
-                    &format!("l s{} thin", row % COLOURS),
+                    &format!("l s{} thin", self.look(name).colour),
                     (centre, at(5.0)),
                     (centre, at(95.0)),
                 );
-                plot.bar(row % COLOURS, (left, right), (at(25.0), at(75.0)), &says);
+                plot.bar(self.look(name), (left, right), (at(25.0), at(75.0)), &says);
                 plot.rule("l w", (left, at(50.0)), (right, at(50.0)));
             }
         }
@@ -290,10 +350,9 @@ impl View<'_> {
     fn groups(&self, table: &Table, y: Scale) -> Plot {
         // Groups stand at whole numbers.
         let x = Scale::of(-0.5, table.words.len() as f64 - 0.5);
-        let series = View::series(table);
-        let mut plot = Plot::new(self.title, (x, y), &series, self.unit(), Side::Numbers);
+        let mut plot = self.plot((x, y), &self.series(table), &self.unit());
         let places: Vec<f64> = (0..table.words.len()).map(|at| at as f64).collect();
-        plot.words(&places, &table.words, self.axis_name());
+        plot.words(&places, &table.words, &self.axis_name(true));
         plot
     }
 
@@ -315,16 +374,16 @@ impl View<'_> {
         let x = Scale::over(all.iter().flatten().copied(), self.picture.log.0, false);
         let y = Scale::over([0.0, 1.0].into_iter(), false, true);
         let name = if points { "share of the points" } else { "share of the runs" };
-        let mut plot = Plot::new(self.title, (x, y), &View::series(&table), name, Side::Numbers);
-        plot.horizontal(self.unit());
-        for (row, list) in all.iter().enumerate() {
+        let mut plot = self.plot((x, y), &self.series(&table), name);
+        plot.horizontal(&self.unit());
+        for ((row, _), list) in table.rows.iter().zip(&all) {
             let count = list.len() as f64;
             let mut points = Vec::new();
             for (at, value) in list.iter().enumerate() {
                 points.push((*value, at as f64 / count));
                 points.push((*value, (at + 1) as f64 / count));
             }
-            plot.line(row % COLOURS, &points);
+            plot.line(self.look(row), &points);
         }
         Some(plot.finish())
     }
@@ -369,17 +428,30 @@ impl View<'_> {
             let title = format!("{}: {}", self.title, names.rows[*row].name);
             let side = |count: usize| Scale::of(-0.5, count as f64 - 0.5);
             let scales = (side(columns.len()), side(lines.len()));
-            let upward = self.picture.y.map_or("", |axis| names.axes[axis].name.as_str());
-            let mut plot = Plot::new(&title, scales, &[], upward, Side::Words(&lines));
+            let upward = self.picture.y.map(|axis| names.axes[axis].name.as_str());
+            let upward = labels::axis(upward.unwrap_or(""), std::iter::empty());
+            let mut plot =
+                Plot::new((&title, self.size), scales, &[], &upward, Side::Words(&lines));
             for (x, y, value) in grid {
                 let share = if most > least { (value - least) / (most - least) } else { 0.5 };
                 let says = format!("{}, {}: {}", columns[*x], lines[*y], figure(*value));
                 plot.cell(*x as f64, *y as f64, share, &brief(*value), &says);
             }
             let places: Vec<f64> = (0..columns.len()).map(|at| at as f64).collect();
-            plot.words(&places, &columns, self.axis_name());
+            plot.words(&places, &columns, &self.axis_name(true));
             let name = if at == 0 { name.to_owned() } else { format!("{name}-{}", at + 1) };
-            drawn.push(Drawn { name, title, svg: plot.finish() });
+            let note = match self.picture.against {
+                Some(other) => {
+                    format!("{} Values are relative to {}.", self.note(), names.rows[other].name)
+                }
+                None => self.note(),
+            };
+            let measure = self.unit();
+            let title = match title.contains(&measure) {
+                true => title,
+                false => format!("{title}, {measure}"),
+            };
+            drawn.push(Drawn { name, title, note, svg: plot.finish() });
         }
         drawn
     }
@@ -402,6 +474,12 @@ fn spread(runs: &[f64]) -> Option<[f64; 3]> {
     let mut sorted = runs.to_vec();
     sorted.sort_by(f64::total_cmp);
     Some([percentile(&sorted, 5.0)?, percentile(&sorted, 50.0)?, percentile(&sorted, 95.0)?])
+}
+
+/// The pictures of one experiment, with looks of its own.
+#[cfg(test)]
+fn drawing(results: &Results) -> Vec<Drawn> {
+    draw(results, &Palette::of(&[results]))
 }
 
 #[cfg(test)]

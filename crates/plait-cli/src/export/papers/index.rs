@@ -21,7 +21,8 @@ pub(super) fn entry(title: &str, place: &str, claims: &str) -> String {
     lines
 }
 
-/// The table of the pages in the directory: papers in their order, each followed by its figures.
+/// The table of the pages in the directory: papers in their order, each followed by its figures,
+/// then the experiments of others.
 pub(super) fn body(directory: &Path) -> Result<String, Failure> {
     let trouble = |error| Failure::unwritable("--html", directory, &error);
     let mut pages: Vec<(usize, String, [String; 3])> = Vec::new();
@@ -30,13 +31,14 @@ pub(super) fn body(directory: &Path) -> Result<String, Failure> {
         let Some(name) = name.to_str() else { continue };
         let Some(stem) = name.strip_suffix(".html") else { continue };
         let tag = stem.split('-').next().unwrap_or(stem);
-        let Some(paper) = PAPERS.iter().position(|known| known.0 == tag) else { continue };
+        let paper = PAPERS.iter().position(|known| known.0 == tag).unwrap_or(PAPERS.len());
         // What cannot be read is no page of ours.
         let text = fs::read_to_string(directory.join(name)).unwrap_or_default();
         pages.extend(told(&text).map(|parts| (paper, stem.to_owned(), parts)));
     }
     // `fig9` comes before `fig10`.
-    pages.sort_by(|a, b| (a.0, a.1.len(), &a.1).cmp(&(b.0, b.1.len(), &b.1)));
+    let tag = |stem: &str| stem.split('-').next().unwrap_or_default().to_owned();
+    pages.sort_by_cached_key(|(paper, stem, _)| (*paper, tag(stem), stem.len(), stem.clone()));
     let mut rows = String::new();
     for (_, name, [title, place, claims]) in pages {
         let name = escaped(&name);

@@ -3,51 +3,72 @@
 
 mod figure;
 mod index;
+mod labels;
+mod palette;
+mod pdf;
 mod plot;
+mod standalone;
 
 use super::page::{STYLE, escaped};
-use crate::commands::reproduction::{Document, Verdict};
+use crate::commands::reproduction::{Document, Paper, Verdict, papers};
 use crate::console::write;
 use crate::failure::Failure;
 use figure::{Drawn, draw};
-use plait_lab::experiment::{PAPERS, Results};
+use palette::Palette;
+use plait_lab::experiment::Results;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const PAGES: &str = include_str!("papers.css");
 const PLOTS: &str = include_str!("plot.css");
 
-/// Writes the pages and pictures into a directory, which is made where it is missing. A single
-/// `figure` has a page of its own, so that it takes the place of no other.
+/// Where the files of a page go.
+struct Files {
+    svg: PathBuf,
+    pdf: PathBuf,
+    csv: PathBuf,
+}
+
+impl Files {
+    /// Makes the directories that are missing.
+    fn in_directory(directory: &Path) -> Result<Files, Failure> {
+        let made = |name: &str| {
+            let path = directory.join(name);
+            std::fs::create_dir_all(&path)
+                .map_err(|error| Failure::unwritable("--html", directory, &error))?;
+            Ok::<PathBuf, Failure>(path)
+        };
+        Ok(Files { svg: made("svg")?, pdf: made("pdf")?, csv: made("csv")? })
+    }
+}
+
+/// Writes the pages and pictures into a directory, which is made if it is missing. A single
+/// `figure` has a page of its own, so that it does not replace the page of its paper.
 pub(crate) fn render(
     directory: &Path,
     results: &[Results],
     figure: bool,
     document: &Document,
 ) -> Result<(), Failure> {
-    let pictures = directory.join("svg");
-    std::fs::create_dir_all(&pictures)
-        .map_err(|error| Failure::unwritable("--html", directory, &error))?;
-    for (tag, title, place) in PAPERS {
+    let files = Files::in_directory(directory)?;
+    for Paper { tag, title, place } in papers(document) {
         let of: Vec<&Results> =
-            results.iter().filter(|it| it.plan.experiment.paper() == *tag).collect();
+            results.iter().filter(|it| it.plan.experiment.paper() == tag).collect();
         let claims: Vec<&Verdict> =
-            document.claims.iter().filter(|it| it.id.split('-').next() == Some(*tag)).collect();
-        if of.is_empty() && claims.is_empty() {
-            continue;
-        }
+            document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
         let mut body = String::new();
         let _ = write!(
             body,
             "<header><p class=\"what\"><a href=\"index.html\">All papers</a></p>\n<h1>{} \
              <span>{}</span></h1>\n<p class=\"what\">{}</p></header>\n",
-            escaped(title),
-            escaped(place),
+            escaped(&title),
+            escaped(&place),
             tally(&claims)
         );
         let alone = of.first().filter(|_| figure).map(|one| &one.plan.experiment);
+        let palette = Palette::of(&of);
         for one in of {
-            experiment(&mut body, one, &claims, &pictures)?;
+            experiment(&mut body, one, &claims, &palette, &files)?;
         }
         let rest: Vec<&&Verdict> = claims.iter().filter(|it| it.experiment.is_empty()).collect();
         if !rest.is_empty() {
@@ -56,11 +77,12 @@ pub(crate) fn render(
             body.push_str("</section>\n");
         }
         let (name, entry) = match alone {
-            Some(one) => (one.id.as_str(), format!("{}: {}", one.id, one.title)),
-            None => (*tag, (*title).to_owned()),
+            Some(one) => (one.id.clone(), format!("{}: {}", one.id, one.title)),
+            None => (tag, title.clone()),
         };
-        let entry = index::entry(&entry, place, &tally(&claims));
-        let page = page(&format!("{title} ({place})"), &entry, &body, document);
+        let entry = index::entry(&entry, &place, &tally(&claims));
+        let heading = if place.is_empty() { title } else { format!("{title} ({place})") };
+        let page = page(&heading, &entry, &body, document);
         write("--html", &directory.join(format!("{name}.html")), &page)?;
     }
     let body = index::body(directory)?;
@@ -75,6 +97,9 @@ fn tally(claims: &[&Verdict]) -> String {
             Some((_, count)) => *count += 1,
             None => counts.push((claim.standing.clone(), 1)),
         }
+    }
+    if counts.is_empty() {
+        return "no claims".to_owned();
     }
     let parts: Vec<String> =
         counts.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
@@ -102,42 +127,45 @@ fn experiment(
     body: &mut String,
     results: &Results,
     claims: &[&Verdict],
-    pictures: &Path,
+    palette: &Palette,
+    files: &Files,
 ) -> Result<(), Failure> {
     let experiment = &results.plan.experiment;
-    let _ = write!(
-        body,
-        "<section id=\"{id}\">\n<h2>{id}: {}</h2>\n<p><span class=\"note\">Paper:</span> {}</p>\n",
-        escaped(&experiment.title),
-        escaped(&experiment.reported),
-        id = escaped(&experiment.id),
-    );
+    let id = escaped(&experiment.id);
+    let _ = writeln!(body, "<section id=\"{id}\">\n<h2>{id}: {}</h2>", escaped(&experiment.title));
+    if !experiment.reported.is_empty() {
+        let reported = escaped(&experiment.reported);
+        let _ = writeln!(body, "<p><span class=\"note\">Paper:</span> {reported}</p>");
+    }
     for note in &experiment.notes {
         let _ = writeln!(body, "<p class=\"hint\">{}</p>", escaped(note));
     }
-    let drawn = draw(results);
+    write("--html", &files.csv.join(format!("{}.csv", experiment.id)), &results.csv())?;
+    let drawn = draw(results, palette);
     if !drawn.is_empty() {
         body.push_str("<div class=\"plots\">\n");
-        for Drawn { name, title, svg } in &drawn {
+        for Drawn { name, title, note, svg } in &drawn {
             let _ = writeln!(
                 body,
-                "<figure><figcaption><b>{}</b></figcaption>{svg}</figure>",
-                escaped(title)
+                "<figure><figcaption><b>{}</b> <span><a href=\"svg/{name}.svg\">SVG</a> \
+                 <a href=\"pdf/{name}.pdf\">PDF</a> <a href=\"csv/{id}.csv\">runs (CSV)</a></span> \
+                 <span class=\"note\">{}</span></figcaption>{svg}</figure>",
+                escaped(title),
+                escaped(note)
             );
-            write("--html", &pictures.join(format!("{name}.svg")), &standalone(svg))?;
+            let alone = standalone::svg(svg);
+            write("--html", &files.svg.join(format!("{name}.svg")), &alone)?;
+            let file = files.pdf.join(format!("{name}.pdf"));
+            std::fs::write(&file, pdf::render(&alone)?)
+                .map_err(|error| Failure::unwritable("--html", &file, &error))?;
         }
         body.push_str("</div>\n");
+    } else {
+        let _ = writeln!(body, "<p><a href=\"csv/{id}.csv\">Every run (CSV)</a></p>");
     }
     table(body, claims.iter().copied().filter(|it| it.experiment == experiment.id));
     body.push_str("</section>\n");
     Ok(())
-}
-
-/// The drawing with the colours that it needs outside a page.
-fn standalone(svg: &str) -> String {
-    let colours = STYLE.split("* {").next().unwrap_or_default().replace(":root", "svg");
-    let style = format!("<style>{colours}svg {{ background: var(--ground); }}\n{PLOTS}</style>");
-    svg.replacen("</title>", &format!("</title>{style}"), 1) + "\n"
 }
 
 fn table<'a>(body: &mut String, claims: impl Iterator<Item = &'a Verdict>) {
@@ -169,5 +197,47 @@ fn table<'a>(body: &mut String, claims: impl Iterator<Item = &'a Verdict>) {
             "<div class=\"scroll\"><table class=\"claims\"><thead><tr><th>claim</th><th>kind</th>\
              <th></th><th>paper says</th><th>we got</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWING: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 200 100\" \
+        class=\"plot\"><title>Two &lt;links&gt;</title>\
+        <line x1=\"1\" x2=\"9\" y1=\"2\" y2=\"2\" class=\"g\"/>\
+        <polyline points=\"1.0,2.0 3.0,4.0\" class=\"l s1 d\"/>\
+        <circle cx=\"5\" cy=\"5\" r=\"2.6\" class=\"f0\"><title>ecf: 3</title></circle>\
+        <rect x=\"1\" y=\"2\" width=\"3\" height=\"4\" class=\"b f2\"/>\
+        <text x=\"11\" y=\"50\" class=\"t m\" transform=\"rotate(-90 11 50)\">delay (ms) \u{2265} \u{4e00}</text></svg>";
+
+    #[test]
+    fn a_file_of_its_own_has_colours_at_its_marks_and_no_style() {
+        let svg = standalone::svg(DRAWING);
+        for part in [
+            "stroke=\"#e8ebf0\"",
+            "stroke=\"#d55e00\" stroke-dasharray=\"5 3\"",
+            "fill=\"#0072b2\"",
+            "text-anchor=\"middle\"",
+            "width=\"200\" height=\"100\"",
+            "fill-opacity=\"0.75\" fill=\"#00806a\"",
+        ] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+        for foreign in ["class=", "style", "var(", "@media"] {
+            assert!(!svg.contains(foreign), "{foreign}: {svg}");
+        }
+        assert!(roxmltree::Document::parse(&svg).is_ok());
+    }
+
+    #[test]
+    fn a_pdf_carries_its_font_and_every_letter() {
+        let pdf = pdf::render(&standalone::svg(DRAWING)).unwrap();
+        let has = |part: &[u8]| pdf.windows(part.len()).any(|window| window == part);
+        assert!(pdf.starts_with(b"%PDF-") && has(b"/FontFile2") && has(b"[0 0 200 100]"));
+        // The table of characters has the sign for "at least", and what stands for no glyph.
+        assert!(has(b"<2265>") && has(b"<003F>") && !has(b"<4E00>"));
+        assert!(pdf::render("<svg").is_err());
     }
 }

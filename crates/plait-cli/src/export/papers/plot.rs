@@ -1,11 +1,17 @@
 //! Small charts as SVG: axes that may be logarithmic, and marks of up to eight series.
 
 use super::escaped;
+use super::palette::Look;
 use std::fmt::Write;
 
-/// Width of the drawing, and the height of its plane; it is scaled to the room that it gets, a
-/// phone's width at least.
-const SIZE: (f64, f64) = (380.0, 200.0);
+/// Width of a drawing, and the height of its plane. A page scales it to the room that it gets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Size(f64, f64);
+
+/// A figure that has the width of the page.
+pub(super) const WHOLE: Size = Size(760.0, 280.0);
+/// A panel that stands beside another one.
+pub(super) const PANEL: Size = Size(500.0, 230.0);
 /// Room of a character, in the widest of the fonts that a page may be shown in.
 const LETTER: f64 = 6.4;
 /// Height of a line of text.
@@ -110,6 +116,7 @@ fn step_of(length: f64) -> f64 {
 /// A drawing that is being made.
 pub(super) struct Plot {
     svg: String,
+    size: Size,
     x: Scale,
     y: Scale,
     /// Left and upper edge of the plane, and the end of all that is written below it.
@@ -121,9 +128,9 @@ pub(super) struct Plot {
 impl Plot {
     /// An empty plane with the names of the series above it, and its vertical axis with its name.
     pub(super) fn new(
-        title: &str,
+        (title, size): (&str, Size),
         scales: (Scale, Scale),
-        series: &[(usize, &str)],
+        series: &[(Look, &str)],
         name: &str,
         side: Side<'_>,
     ) -> Plot {
@@ -131,17 +138,17 @@ impl Plot {
         let beside: Vec<(f64, String)> = match side {
             Side::Numbers => y.ticks().into_iter().map(|tick| (tick, number(tick))).collect(),
             Side::Words(words) => {
-                let short = |word: &String| shortened(word, SIZE.0 / 3.0);
+                let short = |word: &String| shortened(word, size.0 / 3.0);
                 words.iter().enumerate().map(|(at, word)| (at as f64, short(word))).collect()
             }
         };
         let widest = beside.iter().map(|(_, text)| room(text)).fold(0.0, f64::max);
         let left = NAME + widest + GAP;
-        let mut plot = Plot { svg: String::new(), x, y, left, top: 8.0, bottom: 0.0 };
+        let mut plot = Plot { svg: String::new(), size, x, y, left, top: 8.0, bottom: 0.0 };
         plot.legend(series);
-        plot.bottom = plot.top + SIZE.1;
+        plot.bottom = plot.top + size.1;
         // Words keep a line's height between them.
-        let lines = (SIZE.1 / LINE) as usize;
+        let lines = (size.1 / LINE) as usize;
         let every = match side {
             Side::Numbers => 1,
             Side::Words(words) => words.len().div_ceil(lines).max(1),
@@ -149,7 +156,7 @@ impl Plot {
         for (value, text) in beside.into_iter().step_by(every) {
             let (_, height) = plot.at(x.low, value);
             if matches!(side, Side::Numbers) {
-                let right = SIZE.0 - RIGHT;
+                let right = size.0 - RIGHT;
                 let _ = write!(
                     plot.svg,
                     "<line x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{height:.1}\" y2=\"{height:.1}\" class=\"g\"/>",
@@ -157,11 +164,11 @@ impl Plot {
             }
             plot.word(left - 4.0, height + 3.5, "t e", &text);
         }
-        let middle = plot.top + SIZE.1 / 2.0;
+        let middle = plot.top + size.1 / 2.0;
         let _ = write!(
             plot.svg,
             "<text x=\"11\" y=\"{middle:.1}\" class=\"t m\" transform=\"rotate(-90 11 {middle:.1})\">{}</text>",
-            escaped(&shortened(name, SIZE.1))
+            escaped(&shortened(name, size.1))
         );
         let before = std::mem::take(&mut plot.svg);
         plot.svg = format!("<title>{}</title>{before}", escaped(title));
@@ -169,19 +176,26 @@ impl Plot {
     }
 
     /// The names of the series, in as many lines as they need.
-    fn legend(&mut self, series: &[(usize, &str)]) {
+    fn legend(&mut self, series: &[(Look, &str)]) {
         let (first, mut line) = (self.left, 10.0);
         let mut at = first;
-        for (colour, name) in series {
+        for (Look { colour, dashed }, name) in series {
             let wide = 12.0 + room(name) + GAP;
-            if at + wide > SIZE.0 && at > first {
+            if at + wide > self.size.0 && at > first {
                 (at, line) = (first, line + LINE);
             }
+            let (height, solid) = (line - 8.0, if *dashed { 4 } else { 9 });
             let _ = write!(
                 self.svg,
-                "<rect x=\"{at:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\" class=\"f{colour}\"/>",
-                line - 8.0,
+                "<rect x=\"{at:.1}\" y=\"{height:.1}\" width=\"{solid}\" height=\"9\" class=\"f{colour}\"/>",
             );
+            if *dashed {
+                let second = at + 6.0;
+                let _ = write!(
+                    self.svg,
+                    "<rect x=\"{second:.1}\" y=\"{height:.1}\" width=\"3\" height=\"9\" class=\"f{colour}\"/>",
+                );
+            }
             self.word(at + 12.0, line, "k", name);
             at += wide;
         }
@@ -199,10 +213,10 @@ impl Plot {
     }
 
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        let width = SIZE.0 - self.left - RIGHT;
+        let width = self.size.0 - self.left - RIGHT;
         (
             self.left + width * self.x.share(x).clamp(-0.02, 1.02),
-            self.top + SIZE.1 * (1.0 - self.y.share(y).clamp(-0.02, 1.02)),
+            self.top + self.size.1 * (1.0 - self.y.share(y).clamp(-0.02, 1.02)),
         )
     }
 
@@ -214,7 +228,7 @@ impl Plot {
         for (x, text) in placed {
             let half = room(&text) / 2.0;
             if x - half >= end + GAP {
-                self.word(x, self.top + SIZE.1 + DROP + LINE, "t m", &text);
+                self.word(x, self.top + self.size.1 + DROP + LINE, "t m", &text);
                 end = x + half;
             }
         }
@@ -225,7 +239,7 @@ impl Plot {
     /// Words under the horizontal axis at evenly spaced values, in one line, or in two where one is
     /// too short, or some of them; and the name of the axis.
     pub(super) fn words(&mut self, values: &[f64], words: &[String], name: &str) {
-        let most = (SIZE.0 - self.left - RIGHT) / 2.0;
+        let most = (self.size.0 - self.left - RIGHT) / 2.0;
         let words = words.iter().map(|word| shortened(word, most));
         let placed = self.placed(values.iter().copied().zip(words));
         let fits = |every: usize, lines: usize| {
@@ -239,7 +253,7 @@ impl Plot {
         let (every, lines) = ways.into_iter().find(|way| fits(way.0, way.1)).unwrap_or((1, 1));
         for (at, (x, text)) in placed.iter().step_by(every).enumerate() {
             let line = (at % lines) as f64;
-            self.word(*x, self.top + SIZE.1 + DROP + LINE * (1.0 + line), "t m", text);
+            self.word(*x, self.top + self.size.1 + DROP + LINE * (1.0 + line), "t m", text);
         }
         self.bottom += DROP + LINE * lines as f64;
         self.name(name);
@@ -250,7 +264,7 @@ impl Plot {
         let inside = |(value, text): (f64, String)| {
             let half = room(&text) / 2.0;
             let (x, _) = self.at(value, self.y.low);
-            (x.min(SIZE.0 - half).max(half), text)
+            (x.min(self.size.0 - half).max(half), text)
         };
         texts.map(inside).collect()
     }
@@ -259,12 +273,17 @@ impl Plot {
     fn name(&mut self, name: &str) {
         if !name.is_empty() {
             self.bottom += LINE;
-            self.word((SIZE.0 + self.left) / 2.0, self.bottom, "t m", &shortened(name, SIZE.0));
+            self.word(
+                (self.size.0 + self.left) / 2.0,
+                self.bottom,
+                "t m",
+                &shortened(name, self.size.0),
+            );
         }
     }
 
     /// A line through points.
-    pub(super) fn line(&mut self, colour: usize, points: &[(f64, f64)]) {
+    pub(super) fn line(&mut self, look: Look, points: &[(f64, f64)]) {
         let path: Vec<String> = points
             .iter()
             .map(|(x, y)| {
@@ -272,30 +291,38 @@ impl Plot {
                 format!("{x:.1},{y:.1}")
             })
             .collect();
-        let _ = write!(self.svg, "<polyline points=\"{}\" class=\"l s{colour}\"/>", path.join(" "));
+        let Look { colour, dashed } = look;
+        let dashes = if dashed { " d" } else { "" };
+        let _ = write!(
+            self.svg,
+            "<polyline points=\"{}\" class=\"l s{colour}{dashes}\"/>",
+            path.join(" ")
+        );
     }
 
     /// A dot, with what it says where it is pointed at.
-    pub(super) fn dot(&mut self, colour: usize, x: f64, y: f64, says: &str) {
+    pub(super) fn dot(&mut self, look: Look, x: f64, y: f64, says: &str) {
         let (x, y) = self.at(x, y);
         let _ = write!(
             self.svg,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" class=\"f{colour}\"><title>{}</title></circle>",
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" class=\"f{}\"><title>{}</title></circle>",
+            look.colour,
             escaped(says)
         );
     }
 
     /// A bar from the axis up.
-    pub(super) fn bar(&mut self, colour: usize, x: (f64, f64), y: (f64, f64), says: &str) {
+    pub(super) fn bar(&mut self, look: Look, x: (f64, f64), y: (f64, f64), says: &str) {
         let (left, bottom) = self.at(x.0, y.0);
         let (right, top) = self.at(x.1, y.1);
         let (top, bottom) = (top.min(bottom), top.max(bottom));
         let _ = write!(
             self.svg,
-            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" class=\"b f{colour}\">\
+            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" class=\"b f{}\">\
              <title>{}</title></rect>",
             (right - left).max(0.5),
             (bottom - top).max(0.5),
+            look.colour,
             escaped(says)
         );
     }
@@ -331,7 +358,7 @@ impl Plot {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {:.0}\" role=\"img\" \
              class=\"plot\">{}</svg>",
-            SIZE.0,
+            self.size.0,
             self.bottom + 6.0,
             self.svg
         )

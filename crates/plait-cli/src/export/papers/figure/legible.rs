@@ -94,7 +94,7 @@ fn the_pictures_of_every_experiment_are_well_formed_and_legible() {
     let all = experiments(None).unwrap_or_else(|error| panic!("{error}"));
     let (mut wrong, mut count) = (Vec::new(), 0);
     for experiment in all.iter().filter(|it| !it.pictures.is_empty()) {
-        let drawn = draw(&imagined(experiment));
+        let drawn = drawing(&imagined(experiment));
         assert!(!drawn.is_empty(), "{}", experiment.id);
         drawn.iter().for_each(|it| check(it, &mut wrong));
         count += drawn.len();
@@ -148,7 +148,7 @@ fn every_kind_is_legible_at_its_worst() {
     );
     let experiment =
         Experiment::from_toml("worst.toml", &text).unwrap_or_else(|error| panic!("{error}"));
-    let drawn = draw(&imagined(&experiment));
+    let drawn = drawing(&imagined(&experiment));
     for (at, (kind, _)) in kinds.iter().enumerate() {
         let name = format!("worst-{}-", at + 1);
         assert!(drawn.iter().any(|it| it.name.starts_with(&name)), "{kind} {at}");

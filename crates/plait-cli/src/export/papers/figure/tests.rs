@@ -34,7 +34,7 @@ benefit = ["one", "other"]
     };
     let runs = [[19.0, 20.0, 99.0], [1.0, 8.0, 9.0], [10.0, 24.0, 28.0]];
     let runs = runs.map(|row| row.map(run).to_vec()).to_vec();
-    let drawn = draw(&Results { runs, plan });
+    let drawn = drawing(&Results { runs, plan });
     let svg = &drawn[0].svg;
     assert!(svg.contains("both, : 0.5<") && svg.contains("aggregation benefit"), "{svg}");
 }
@@ -77,9 +77,9 @@ pool = ["net"]
         Some(RunRecord { failure: None, values })
     };
     let runs = (0..30).map(|cell| vec![run(cell), run(cell)]).collect();
-    let drawn = draw(&Results { runs, plan });
+    let drawn = drawing(&Results { runs, plan });
     assert_eq!(drawn.len(), 2);
     assert!(drawn[0].svg.contains("both, : median 14.5<"), "{}", drawn[0].svg);
     let lines = drawn[1].svg.matches("<polyline").count() + drawn[1].svg.matches("<path").count();
-    assert!(lines == 1 && drawn[1].svg.contains("gap_seg"), "{lines} {}", drawn[1].svg);
+    assert!(lines == 1 && drawn[1].svg.contains("STMS gap (segments)"), "{lines} {}", drawn[1].svg);
 }

@@ -1,0 +1,160 @@
+//! Words for axes: what a measure or an axis of a sweep is, with its unit.
+
+use plait_app::quantity;
+
+/// Units at the end of a measure's name.
+const UNITS: [(&str, &str); 4] =
+    [("mbps", "Mbit/s"), ("ms", "ms"), ("s", "s"), ("seg", "segments")];
+/// Words for the parts of measures' names. Parts that are not listed stand as they are.
+const WORDS: [(&str, &str); 13] = [
+    ("completion", "completion time"),
+    ("cwnd", "congestion window"),
+    ("fetch", "fetch rate"),
+    ("free", "unused part"),
+    ("gap", "STMS gap"),
+    ("idle", "idle"),
+    ("iw", "initial-window"),
+    ("load", "load time"),
+    ("ooo", "out-of-order"),
+    ("rebuffer", "rebuffering time"),
+    ("rtt", "RTT"),
+    ("rwnd", "receive window"),
+    ("sndbuf", "send buffer"),
+];
+/// Words for the statistics in measures' names, which follow a comma.
+const STATISTICS: [(&str, &str); 5] = [
+    ("max", "maximum"),
+    ("mean", "mean"),
+    ("median", "median"),
+    ("min", "minimum"),
+    ("sd", "standard deviation"),
+];
+
+/// `completion time (ms)` for `completion_ms`, `share of path cell` for `path_share.cell`.
+pub(super) fn measure(name: &str) -> String {
+    let (name, of) = name.split_once('.').unwrap_or((name, ""));
+    if name == "path_share" {
+        return match of {
+            "" => "share of the path".to_owned(),
+            path => format!("share of path {path}"),
+        };
+    }
+    let mut parts: Vec<&str> = name.split('_').collect();
+    let unit = parts.last().and_then(|last| UNITS.iter().find(|unit| unit.0 == *last));
+    if unit.is_some() && parts.len() > 1 {
+        parts.pop();
+    }
+    let mut text = String::new();
+    for part in parts {
+        let known = |list: &[(&'static str, &'static str)]| {
+            list.iter().find(|word| word.0 == part).map(|word| word.1)
+        };
+        let percentile = part.strip_prefix('p').filter(|rest| rest.parse::<u32>().is_ok());
+        let after_comma = match (known(&STATISTICS), percentile) {
+            (Some(statistic), _) => Some(statistic.to_owned()),
+            (None, Some(rest)) => Some(format!("{rest}th percentile")),
+            (None, None) => None,
+        };
+        match after_comma {
+            Some(statistic) if text.is_empty() => text = statistic,
+            Some(statistic) => text.push_str(&format!(", {statistic}")),
+            None => {
+                if !text.is_empty() {
+                    text.push(' ');
+                }
+                text.push_str(known(&WORDS).unwrap_or(part));
+            }
+        }
+    }
+    if !of.is_empty() {
+        text.push_str(&format!(", {of}"));
+    }
+    match unit {
+        Some((_, unit)) => format!("{text} ({unit})"),
+        None => text,
+    }
+}
+
+/// `rtt (ms)`: the name of an axis, with the unit that its points have as numbers.
+pub(super) fn axis<'a>(name: &str, points: impl Iterator<Item = &'a str>) -> String {
+    let name = if name == "rtt" { "RTT" } else { name };
+    let mut unit = None;
+    for point in points {
+        let amount = if unit_of(point).is_some() {
+            point
+        } else {
+            point.rsplit(':').next().unwrap_or(point)
+        };
+        let of = unit_of(amount);
+        if of.is_none() || unit.is_some_and(|unit| Some(unit) != of) {
+            return name.to_owned();
+        }
+        unit = of;
+    }
+    unit.map_or_else(|| name.to_owned(), |unit| format!("{name} ({unit})"))
+}
+
+/// The unit in which an amount is drawn.
+fn unit_of(text: &str) -> Option<&'static str> {
+    if quantity::time(text).is_ok() {
+        Some("ms")
+    } else if quantity::bytes(text).is_ok() {
+        Some("bytes")
+    } else if quantity::rate(text).is_ok() {
+        Some("Mbit/s")
+    } else if quantity::percent(text).is_ok() {
+        Some("share, 1 is 100 %")
+    } else if quantity::segments(text).is_ok() {
+        Some("segments")
+    } else if quantity::packets(text).is_ok() {
+        Some("packets")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_are_words_with_units() {
+        for (name, words) in [
+            ("completion_ms", "completion time (ms)"),
+            ("goodput_mbps", "goodput (Mbit/s)"),
+            ("ooo_delay_p95_ms", "out-of-order delay, 95th percentile (ms)"),
+            ("path_share.cell", "share of path cell"),
+            ("cwnd_mean_seg.fast", "congestion window, mean, fast (segments)"),
+            ("retransmitted_share", "retransmitted share"),
+            ("page_load_ms", "page load time (ms)"),
+            ("rebuffer_s", "rebuffering time (s)"),
+            ("rtt_p15_ms", "RTT, 15th percentile (ms)"),
+        ] {
+            assert_eq!(measure(name), words);
+        }
+    }
+
+    #[test]
+    fn no_measure_keeps_its_code() {
+        for entry in plait_app::MEASURES {
+            let words = measure(entry.name);
+            assert!(!words.contains('_') && words != entry.name, "{words}");
+            assert!(
+                entry.unit.is_empty() || words.ends_with(&format!("({})", entry.unit)),
+                "{words}"
+            );
+        }
+    }
+
+    #[test]
+    fn axes_have_the_unit_of_their_points() {
+        let of = |points: &[&str]| axis("x", points.iter().copied());
+        assert_eq!(of(&["10ms", "1s"]), "x (ms)");
+        assert_eq!(of(&["64KiB", "1MB"]), "x (bytes)");
+        assert_eq!(of(&["download:64KiB"]), "x (bytes)");
+        assert_eq!(of(&["1mbit", "20Mbit/s"]), "x (Mbit/s)");
+        assert_eq!(of(&["1%"]), "x (share, 1 is 100 %)");
+        assert_eq!((of(&["10ms", "on"]), of(&["15", "20"])), ("x".into(), "x".into()));
+        assert_eq!(axis("rtt", ["1ms"].into_iter()), "RTT (ms)");
+    }
+}
