@@ -18,6 +18,7 @@ use clap::{ArgAction, Parser, Subcommand};
 use console::Console;
 use failure::Failure;
 use std::error::Error;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -94,15 +95,24 @@ fn perform(task: &Task, console: Console) -> Result<(), Failure> {
     }
 }
 
-/// What the parser has to say, on the way that it has for it: help and version are no failures. Only
-/// the refusal of a value is told in the words of scenarios.
+/// Ends the program as the parser does: help and version go to stdout and are no failures. Gives a failure
+/// for a value that is refused, which is told in the words of scenarios, and for a stdout that takes no more.
 fn parse_failure(error: &clap::Error) -> Failure {
     let said = |kind| error.get(kind).map(ToString::to_string);
     let flag = said(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::ValueValidation);
     let (Some(flag), Some(value), Some(problem)) =
         (flag, said(ContextKind::InvalidValue), error.source())
     else {
-        error.exit()
+        if error.use_stderr() {
+            error.exit()
+        }
+        let written = error.print().and_then(|()| io::stdout().flush());
+        match written {
+            Err(problem) if problem.kind() != io::ErrorKind::BrokenPipe => {
+                return Failure::stdout(&problem);
+            }
+            _ => std::process::exit(error.exit_code()),
+        }
     };
     let flag = flag.split(' ').next().unwrap_or_default();
     Failure::Usage(format!("{flag}: `{}`: {problem}", value.escape_debug()))

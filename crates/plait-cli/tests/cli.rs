@@ -527,6 +527,22 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
     assert!(code == Some(2) && said.contains("--html names the same file"), "{said}");
 }
 
+/// What is not written is not done, for help as for results.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_command_hides_that_stdout_takes_no_more() {
+    let helps = COMMANDS.iter().map(|command| format!("{command} --help"));
+    let others = ["--version", "schema run", "man", "completions bash", "list paths"];
+    for line in helps.chain(others.map(str::to_owned)) {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output =
+            Command::new(PLAIT).args(line.split_whitespace()).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert_eq!(said, "plait: stdout: No space left on device\n", "{line}");
+    }
+}
+
 #[test]
 fn the_help_of_run_speaks_of_one_run() {
     let help = stdout(&plait(&["run", "--help"]));
