@@ -34,6 +34,8 @@ enum Reporting {
     Run,
     /// `plait doctor --json`
     Doctor,
+    /// `plait get --json`
+    Get,
     /// A line of `plait run --trace-events`
     Events,
     /// `plait explain --json`
@@ -71,6 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::DecideCc => written::<crate::decide::controller::Answer>(),
         Reporting::Run => written::<crate::commands::run::Document>(),
         Reporting::Doctor => written::<crate::commands::doctor::Document>(),
+        Reporting::Get => written::<crate::commands::get::Document>(),
         Reporting::Events => written::<crate::export::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),

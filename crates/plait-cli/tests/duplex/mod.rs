@@ -3,7 +3,7 @@
 
 use crate::net::kernel::{self, Speaks};
 use crate::net::{self, Bed, Family, Line};
-use crate::{PLAIT, Running};
+use crate::{PLAIT, Running, file};
 use libtest_mimic::{Failed, Trial};
 use plait_live::Namespace;
 use socket2::Socket;
@@ -59,6 +59,7 @@ pub fn trials() -> Vec<Trial> {
             trials.push(Trial::test(name, move || whole(family, speaks)));
         }
     }
+    trials.push(Trial::test("a_document_has_the_traffic_of_each_path", documented));
     trials.push(Trial::test("a_pipe_that_breaks_is_no_success", broken));
     trials
 }
@@ -168,6 +169,47 @@ fn whole(family: Family, speaks: Speaks) -> Result<(), Failed> {
         assert!((1..=2).contains(&paths) && said.lines().count() == paths, "{what}");
         assert!(speaks != Speaks::Mptcp || up < 1_000_000 || paths == 2, "{what}");
     }
+    Ok(())
+}
+
+/// `--json` counts what the lines on stderr count.
+fn documented() -> Result<(), Failed> {
+    let (bed, at, from) = bed(Family::V4, 100)?;
+    let transfer = (700_000, 30_000, EndsFirst::Neither);
+    let hashes = service(&bed.server, at, Speaks::Mptcp, vec![transfer])?;
+    let answer = file("answer");
+    let mut child = bed.client.within(|| {
+        Command::new(PLAIT)
+            .args(["get", &at.to_string(), "--json", "--output"])
+            .arg(&answer)
+            .args(&from)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    })??;
+    child.stdin.take().unwrap().write_all(&kernel::pattern(transfer.0))?;
+    let output = child.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(hashes.recv().unwrap()?, kernel::hash(&kernel::pattern(transfer.0)));
+    assert_eq!(std::fs::read(&answer)?, kernel::pattern(transfer.1));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(document["schema"], "plait.get/1");
+    assert_eq!(document["multipath"], true);
+    assert_eq!(document["sent_bytes"], transfer.0);
+    assert_eq!(document["received_bytes"], transfer.1);
+    let paths = document["paths"].as_array().unwrap();
+    let sum = |key: &str| paths.iter().map(|path| path[key].as_f64().unwrap()).sum::<f64>();
+    assert_eq!(
+        (paths[0]["name"].as_str(), paths[0]["address"].as_str()),
+        (Some("c0"), Some("10.98.1.77"))
+    );
+    assert!(sum("sent_bytes") >= transfer.0 as f64 && sum("received_bytes") >= transfer.1 as f64);
+    assert!((sum("share") - 1.0).abs() < 1e-9, "{document}");
+    // Without a file for the answer there is no place for both.
+    let refused =
+        Command::new(PLAIT).args(["get", "10.99.0.1:80", "--json", "--from", "lo"]).output()?;
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     Ok(())
 }
 

@@ -20,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("both_public_addresses_lead_to_a_server", two_public),
         Trial::test("a_host_that_does_not_forward_is_named", not_forwarding),
         Trial::test("a_server_runs_in_a_user_namespace", user_namespace),
+        Trial::test("a_server_makes_the_node_of_its_device", without_node),
         Trial::test("connections_have_the_time_of_drain_to_end", drained),
         Trial::test("a_watchdog_hears_of_a_live_server", watchdog),
         Trial::test("the_log_counts_what_clients_have_acknowledged", logged),
@@ -293,6 +294,25 @@ fn user_namespace() -> Result<(), Failed> {
     let mut said = String::new();
     doctor.stdout.as_mut().unwrap().read_to_string(&mut said)?;
     assert_eq!(doctor.wait()?.code(), Some(0), "{said}");
+    Ok(())
+}
+
+/// Without `/dev/net/tun` the server makes it, and the doctor knows.
+fn without_node() -> Result<(), Failed> {
+    let script =
+        "mount -t tmpfs none /dev/net && ip link set lo up && exec \"$PLAIT\" doctor serve --json";
+    let within = |script: &str| {
+        Command::new("unshare").args(["-mn", "sh", "-c", script]).env("PLAIT", PLAIT).output()
+    };
+    let output = within(script)?;
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let tun = &document["checks"][0];
+    assert_eq!((&tun["name"], &tun["state"]), (&"tun".into(), &"fine".into()), "{tun}");
+    assert_eq!(tun["found"], "/dev/net/tun is not there; plait makes it");
+    let script = "mount -t tmpfs none /dev/net && ip link set lo up && \
+                  timeout -s TERM 2 \"$PLAIT\" serve --listen 10.77.0.1:80 --to 127.0.0.1:9";
+    let said = String::from_utf8(within(script)?.stderr)?;
+    assert!(said.starts_with("listening on 10.77.0.1:80 behind plait0"), "{said}");
     Ok(())
 }
 

@@ -9,11 +9,11 @@ use crate::commands::address::not_dialled;
 use crate::commands::endpoint::{self, EndpointFlags, origins, resolve, stop_on_signal};
 use crate::commands::host::HostState;
 use crate::commands::limits::DialFlags;
-use crate::console::{Console, check_writable, deliver};
+use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use http::{Broken, Whole};
 use plait_app::Host;
-use plait_live::{Client, DialSettings, Happening, Origin};
+use plait_live::{Client, DialSettings, Happening};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -24,6 +24,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use stream::Conversation;
+pub(crate) use summary::Document;
 use summary::Ended;
 use target::Target;
 
@@ -59,6 +60,10 @@ pub(crate) struct Args {
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write one JSON document with the traffic of each path to stdout (`plait schema get`); the answer
+    /// goes to --output
+    #[arg(long, requires = "output")]
+    json: bool,
     #[command(flatten)]
     dial: DialFlags,
     #[command(flatten)]
@@ -115,8 +120,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     outcome.judge(args, &target, ended.as_ref())?;
-    told(ended.as_ref(), &origins, console);
-    Ok(())
+    let Some(ended) = ended else { return Ok(()) };
+    ended.lines(&origins).iter().for_each(|line| console.remark(1, line));
+    match args.json {
+        true => deliver(&json(&ended.document(&args.target, &origins))?, None),
+        false => Ok(()),
+    }
 }
 
 /// A connection that runs on a thread of its own.
@@ -142,13 +151,6 @@ impl Running {
     fn join(self) -> Result<Option<Ended>, Failure> {
         let ended = self.0.join().map_err(|_| Failure::Internal("a panic".to_owned()))?;
         ended.map_err(|error| endpoint::ended(&error))
-    }
-}
-
-/// Writes the traffic of each path to stderr.
-fn told(ended: Option<&Ended>, from: &[Origin], console: Console) {
-    for line in ended.into_iter().flat_map(|ended| ended.lines(from)) {
-        console.remark(1, &line);
     }
 }
 

@@ -3,12 +3,60 @@
 use crate::render;
 use plait_base::Span;
 use plait_live::{Happening, Origin, PathTraffic};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::IpAddr;
+
+/// `plait get --json`.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct Document {
+    /// Always `plait.get/1`.
+    schema: &'static str,
+    /// What was asked for, as given.
+    target: String,
+    /// Multipath TCP was spoken to the end.
+    multipath: bool,
+    /// Milliseconds from the first packet to the end.
+    duration_ms: f64,
+    /// Bytes that the server has acknowledged.
+    sent_bytes: u64,
+    /// Bytes that have come, those of an HTTP head included.
+    received_bytes: u64,
+    /// The paths, the one on which the connection began first.
+    paths: Vec<Path>,
+}
+
+/// The traffic of a path.
+#[derive(Serialize, JsonSchema, Debug)]
+struct Path {
+    /// The device of `--from`, or else its address.
+    name: String,
+    /// The address that packets have on this host.
+    address: Option<IpAddr>,
+    /// Payload bytes that were sent there, without retransmissions.
+    sent_bytes: u64,
+    /// Payload bytes that arrived there.
+    received_bytes: u64,
+    /// Its part of the payload bytes of all paths, from 0 to 1.
+    share: f64,
+    /// Payload bits a second in both directions, over the time of the connection.
+    rate_bps: u64,
+    /// Smoothed round-trip time, if one was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt_us: Option<f64>,
+    /// Segments that were sent again.
+    retransmissions: u64,
+}
 
 /// How a connection has ended.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Ended {
     /// Bytes that the peer has acknowledged.
     pub(super) sent: u64,
+    /// Bytes that were handed on.
+    pub(super) received: u64,
+    /// Multipath TCP was spoken to the end.
+    pub(super) multipath: bool,
     /// Time since the first packet.
     pub(super) age: Span,
     /// Traffic by path.
@@ -20,37 +68,76 @@ pub(super) struct Ended {
 impl Ended {
     /// From the event that tells of it; `None` for any other event.
     pub(super) fn of(happening: &Happening) -> Option<Ended> {
-        let Happening::Ended { sent, age, paths, problem, .. } = happening else { return None };
-        let (paths, problem) = (paths.clone(), problem.clone());
-        Some(Ended { sent: *sent, age: *age, paths, problem })
+        let Happening::Ended { sent, received, multipath, age, paths, problem, .. } = happening
+        else {
+            return None;
+        };
+        Some(Ended {
+            sent: *sent,
+            received: *received,
+            multipath: *multipath,
+            age: *age,
+            paths: paths.clone(),
+            problem: problem.clone(),
+        })
+    }
+
+    /// The document of `--json`; `from` gives the names of paths.
+    pub(super) fn document(&self, target: &str, from: &[Origin]) -> Document {
+        Document {
+            schema: "plait.get/1",
+            target: target.to_owned(),
+            multipath: self.multipath,
+            duration_ms: self.age.as_nanos() as f64 / 1e6,
+            sent_bytes: self.sent,
+            received_bytes: self.received,
+            paths: self.paths(from),
+        }
     }
 
     /// One line a path: its name, bytes of payload both ways, their share of all bytes, their mean rate
     /// over the time of the connection, and the RTT. `from` gives the names.
     pub(super) fn lines(&self, from: &[Origin]) -> Vec<String> {
+        let line = |path: &Path| {
+            let mut line = format!(
+                "{}: sent {}, received {}, {:.1} % of all bytes, {:.2} Mbit/s",
+                path.name,
+                render::bytes(path.sent_bytes),
+                render::bytes(path.received_bytes),
+                100.0 * path.share,
+                path.rate_bps as f64 / 1e6,
+            );
+            if let Some(rtt_us) = path.rtt_us {
+                line.push_str(&format!(", RTT {:.1} ms", rtt_us / 1e3));
+            }
+            line
+        };
+        self.paths(from).iter().map(line).collect()
+    }
+
+    fn paths(&self, from: &[Origin]) -> Vec<Path> {
         let bytes = |path: &PathTraffic| path.sent + path.received;
         let all: u64 = self.paths.iter().map(bytes).sum();
-        let line = |path: &PathTraffic| {
+        let path = |path: &PathTraffic| {
             let own = from.iter().find(|origin| Some(origin.address) == path.address);
             let name = match own {
                 Some(Origin { device: Some(device), .. }) => device.clone(),
                 Some(Origin { address, .. }) => address.to_string(),
                 None => "unknown".to_owned(),
             };
-            let share = 100.0 * bytes(path) as f64 / all.max(1) as f64;
-            let bits_per_ns = bytes(path) as f64 * 8.0 / self.age.as_nanos().max(1) as f64;
-            let mut line = format!(
-                "{name}: sent {}, received {}, {share:.1} % of all bytes, {:.2} Mbit/s",
-                render::bytes(path.sent),
-                render::bytes(path.received),
-                bits_per_ns * 1e3,
-            );
-            if let Some(rtt) = path.rtt {
-                line.push_str(&format!(", RTT {:.1} ms", rtt.as_nanos() as f64 / 1e6));
+            let bits = bytes(path) as f64 * 8e9;
+            Path {
+                name,
+                address: path.address,
+                sent_bytes: path.sent,
+                received_bytes: path.received,
+                share: bytes(path) as f64 / all.max(1) as f64,
+                rate_bps: (bits / self.age.as_nanos().max(1) as f64).round() as u64,
+                rtt_us: path.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
+                retransmissions: path.retransmissions,
             }
-            line
         };
-        self.paths.iter().map(line).collect()
+        self.paths.iter().map(path).collect()
     }
 }
 
