@@ -248,7 +248,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
 #[test]
 fn a_comparison_says_why_where_it_is_asked() {
     let line = "--path fast:rate=10mbit,rtt=20ms --path slow:rate=2mbit,rtt=200ms \
-                --workload download:1MB --schedulers minrtt,ecf";
+                --workload download:1MB --schedulers minrtt,ecf --exact";
     let document = |more: &str| -> Value {
         let text = stdout(&plait("compare", &format!("{line} --json {more}"), &[]));
         serde_json::from_str(&text).unwrap()

@@ -281,7 +281,7 @@ impl Plait<'_> {
         let rows = |settings: &str| -> Vec<(String, String)> {
             let report = self.says(&format!(
                 "compare --json --path fast:rate=20mbit,rtt=20ms --path slow:rate=5mbit,rtt=60ms \
-                 --workload download:2MB {settings}"
+                 --workload download:2MB --exact {settings}"
             ));
             let report: Value = serde_json::from_str(&report).unwrap();
             let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();

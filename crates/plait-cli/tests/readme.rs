@@ -27,7 +27,7 @@ fn the_demo_in_the_readme_is_the_demo() {
     let output = Command::new(env!("CARGO_BIN_EXE_plait"))
         .arg("compare")
         .args(demo())
-        .env("COLUMNS", "100")
+        .env("COLUMNS", "80")
         .env("NO_COLOR", "1")
         .output()
         .unwrap();

@@ -173,7 +173,7 @@ fn live(
 
 /// The eleventh of what must hold.
 fn cell(scheduler: &'static str, size: usize) -> Result<(), Failed> {
-    let document = simulated(&["compare", "--schedulers", scheduler], TIMED, size);
+    let document = simulated(&["compare", "--exact", "--schedulers", scheduler], TIMED, size);
     let rows = document["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["scheduler"] == scheduler).unwrap();
     let simulated = row["measures"]["completion_ms"]["median"].as_f64().unwrap();

@@ -36,7 +36,7 @@ fn a_connection_that_broke_is_told_with_its_time_and_cause() {
     assert!(json.contains(&format!("\"broke\": \"{why}\"")), "{json}");
     let both = "compare --path a:rate=10mbit,rtt=20ms,gone=500ms..3s \
                 --path b:rate=5mbit,rtt=20ms,gone=500ms..3s --workload download:5MB \
-                --schedulers minrtt --jobs 1";
+                --schedulers minrtt --jobs 1 --exact";
     let (_, out, told) = plait(both);
     assert!(out.contains(&format!("Some runs failed ({why})")), "{out}{told}");
     // What only ran out of time is told as before.

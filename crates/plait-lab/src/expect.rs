@@ -396,23 +396,13 @@ mod tests {
             ..Row::default()
         };
         Report {
-            schema: String::new(),
-            command: String::new(),
-            seed: 1,
             runs: 3,
-            workload: String::new(),
             primary_measure: "completion_ms".to_owned(),
-            vary: [].into(),
-            compete: Vec::new(),
-            paths: Vec::new(),
             rows: vec![
                 row("minrtt", &[100.0, 200.0, 300.0]),
                 row("ecf:beta=0.5", &[90.0, 205.0, 250.0]),
             ],
-            best_path: None,
-            expectations: Vec::new(),
-            interrupted: false,
-            digest: String::new(),
+            ..Report::default()
         }
     }
 

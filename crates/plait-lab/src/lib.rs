@@ -20,10 +20,13 @@ pub mod swarm;
 mod vary;
 mod workers;
 
-pub use compare::{Cell, Control, RunOutcome, Subject, World, cells, compare, run_seed};
+pub use compare::{Cell, Control, KeepRuns, RunOutcome, Subject, World, cells, compare, run_seed};
 pub use error::{Fault, Place, Refusal, ScenarioError, unreadable};
 pub use expect::{Compared, Expectation, Names, Verdict};
-pub use report::{Document, Failure, PathReport, Report, Row, SCHEMA, Sweep, schema};
+pub use report::{
+    BufferLimit, Difference, Document, Failure, Messages, PathReport, Precision, Report, Row,
+    RunRecord, SCHEMA, TailDifference, Varied, schema,
+};
 pub use scenario::{Draft, Scenario};
 pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate};
 pub use vary::{Point, Vary};

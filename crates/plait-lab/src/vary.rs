@@ -1,4 +1,4 @@
-//! `--vary`: one setting over several values, one comparison for each.
+//! `--vary`: one setting over several values, one comparison for each; two of them make a grid.
 //!
 //! ```text
 //! lte.rtt=40ms..400ms:10      ten values from 40 to 400 ms, evenly spaced, both ends included
@@ -14,6 +14,12 @@ use std::fmt;
 
 /// Most values that a sweep may have.
 const MOST: u64 = 100;
+
+/// Most settings that are varied at a time: the axes of a grid.
+pub(crate) const MAX_VARIED: usize = 2;
+
+/// Most points of a grid.
+pub(crate) const MAX_POINTS: usize = 400;
 
 /// Keys of a path that can be varied.
 const KEYS: &[&str] = &[
@@ -96,11 +102,9 @@ impl PartialEq for Vary {
 /// One point of a sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// The varied setting: `lte.rtt`.
-    pub name: String,
-    /// Its value here: `40ms`.
-    pub value: String,
-    /// The scenario with that value, without its sweep.
+    /// The varied settings and their values here: `lte.rtt`, `40ms`.
+    pub values: Vec<(String, String)>,
+    /// The scenario with these values, without its sweep.
     pub scenario: Scenario,
 }
 
@@ -143,10 +147,9 @@ impl Vary {
         &self.points
     }
 
-    /// The draft of `scenario` with this value, and without a sweep.
+    /// The draft of `scenario` with this value. What the scenario has stands for what is not said.
     pub(crate) fn apply(&self, draft: &Draft, scenario: &Scenario, value: &str) -> Draft {
         let mut draft = draft.clone();
-        draft.settings.remove("vary");
         let given = Given { place: self.given.place.clone(), text: value.to_owned() };
         match self.target {
             Target::Setting(name) => draft.replace(name, given),
@@ -208,14 +211,38 @@ impl Scenario {
         &self,
         read: crate::scenario::Reader<'_>,
     ) -> Result<Vec<Point>, ScenarioError> {
-        let Some(vary) = &self.vary else { return Ok(Vec::new()) };
-        let draft = self.draft();
-        let point = |value: &String| {
-            let scenario = vary.apply(&draft, self, value).build_with(read)?;
-            Ok(Point { name: vary.name.clone(), value: value.clone(), scenario })
-        };
-        vary.points.iter().map(point).collect()
+        if self.vary.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut draft = self.draft();
+        draft.settings.remove("vary");
+        grid(&self.vary, &draft, self, read)
     }
+}
+
+/// The points of a grid: those of the first setting in order, for each those of the next.
+pub(crate) fn grid(
+    varied: &[Vary],
+    draft: &Draft,
+    scenario: &Scenario,
+    read: crate::scenario::Reader<'_>,
+) -> Result<Vec<Point>, ScenarioError> {
+    let mut places: Vec<(Vec<(String, String)>, Draft)> = vec![(Vec::new(), draft.clone())];
+    for vary in varied {
+        let along = |(values, draft): &(Vec<(String, String)>, Draft)| {
+            let at = |value: &String| {
+                let mut values = values.clone();
+                values.push((vary.name.clone(), value.clone()));
+                (values, vary.apply(draft, scenario, value))
+            };
+            vary.points.iter().map(at).collect::<Vec<_>>()
+        };
+        places = places.iter().flat_map(along).collect();
+    }
+    let built = |(values, draft): (Vec<(String, String)>, Draft)| {
+        Ok(Point { values, scenario: draft.build_with(read)? })
+    };
+    places.into_iter().map(built).collect()
 }
 
 fn target(name: &str, given: &Given, paths: &[Path]) -> Result<Target, ScenarioError> {

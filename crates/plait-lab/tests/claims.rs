@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod common;
+mod verdicts;
 
 use common::{report, row, scenario};
 use plait_app::Host;

@@ -10,7 +10,7 @@ use crate::render::comparison;
 use plait_app::Host;
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
-use plait_lab::{Attentive, Control, Document, Scenario, Simulator, Verdict};
+use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Say of each row why it was fast or slow here; the runs are the same and take longer
     #[arg(long)]
     explain: bool,
+    /// With --format csv: a line for each run with all its measures, not one for each number of a row
+    #[arg(long, requires = "format", conflicts_with = "json")]
+    per_run: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -47,6 +50,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let scenario = args.scenario()?;
     args.output.check()?;
+    if args.per_run && args.output.format != Some(TableFormat::Csv) {
+        let problem =
+            "--per-run: only CSV has a line for each run\n  allowed: --format csv --per-run";
+        return Err(Failure::Usage(problem.to_owned()));
+    }
     save(&scenario, args.save_scenario.as_deref())?;
     args.capture(&scenario)?;
     let cancelled = progress::on_interrupt()?;
@@ -55,9 +63,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let rows = plait_lab::cells(&scenario).len();
     console.remark(2, &format!("plait: {rows} rows, {} runs each", scenario.effective_runs()));
     let control = Control { progress: &advance, cancelled };
-    let compared = match args.explain {
-        true => plait_lab::compare(&scenario, &Attentive, &control),
-        false => plait_lab::compare(&scenario, &Simulator, &control),
+    let compared = match (args.explain, args.per_run) {
+        (true, _) => plait_lab::compare(&scenario, &KeepRuns(Attentive), &control),
+        (false, true) => plait_lab::compare(&scenario, &KeepRuns(Simulator), &control),
+        (false, false) => plait_lab::compare(&scenario, &Simulator, &control),
     };
     let mut document = compared.map_err(|error| Failure::Usage(error.to_string()))?;
     if args.explain {
@@ -89,7 +98,7 @@ impl Args {
         let built = self.scenario.draft().and_then(|draft| draft.build());
         let scenario = built.map_err(|error| Failure::Usage(error.to_string()))?;
         check_window(&scenario)?;
-        Ok(scenario)
+        Ok(scenario.compared())
     }
 
     /// Writes the file of `--pcap`: the first run once more.
@@ -97,7 +106,9 @@ impl Args {
         let Some(file) = &self.pcap else { return Ok(()) };
         let points = scenario.points().map_err(|error| Failure::Usage(error.to_string()))?;
         let first = points.first().map_or(scenario, |point| &point.scenario);
-        let Some(cell) = plait_lab::cells(first).into_iter().next() else { return Ok(()) };
+        let Some(cell) = plait_lab::cells(&first.compared()).into_iter().next() else {
+            return Ok(());
+        };
         let command = scenario.command_line();
         let mut capture = Capture::create(file, &cell, first.seed, &command)?;
         // What comes of it is in the report.
@@ -109,6 +120,7 @@ impl Args {
         let console = self.output.reader(console);
         match (self.output.json, self.output.format) {
             (true, _) => json(document),
+            (_, Some(TableFormat::Csv)) if self.per_run => Ok(comparison::csv_of_runs(document)),
             (_, Some(TableFormat::Csv)) => Ok(comparison::csv(document)),
             (_, Some(TableFormat::Markdown)) => Ok(comparison::markdown(document)),
             (_, None) => Ok(comparison::text(document, console.width, console.colour)),

@@ -356,8 +356,14 @@ pub(crate) fn one_cell(
         let names: Vec<String> = scenario.ccs.iter().map(ToString::to_string).collect();
         return Err(several("cc", names.len(), &format!("one of {}", names.join(" "))));
     }
-    if scenario.vary.is_some() || !scenario.expect.is_empty() {
+    if !scenario.vary.is_empty() || !scenario.expect.is_empty() {
         let text = format!("`{command}` is one run: --vary and --expect belong to `plait compare`");
+        return Err(Failure::Usage(text));
+    }
+    if scenario.precision.is_some() {
+        let text = format!(
+            "--until: `{command}` is one run: ci= belongs to `plait compare`\n  allowed: a time"
+        );
         return Err(Failure::Usage(text));
     }
     let cell = plait_lab::cells(&scenario).into_iter().next();

@@ -14,6 +14,34 @@ pub(crate) use explain::explained;
 pub(crate) use table::{Align, Column, Emphasis, Table, csv, wrap};
 pub(crate) use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
+/// `Run again: COMMAND`, broken before flags so that no line is wider than `width` if its words allow.
+/// The lines can be pasted into a shell as they are.
+pub(crate) fn again(command: &str, width: usize) -> String {
+    const MARGIN: &str = "      ";
+    let text = format!("Run again: {command}");
+    if text.chars().count() <= width {
+        return text;
+    }
+    let mut lines: Vec<String> = vec!["Run again:".to_owned(), MARGIN[..2].to_owned()];
+    for (at, part) in command.split(" --").enumerate() {
+        let word = if at == 0 { part.to_owned() } else { format!("--{part}") };
+        let line = lines.last_mut().map(|line| (line.chars().count(), line));
+        match line {
+            // Two columns stay for the backslash.
+            Some((used, line)) if at == 0 || used + 1 + word.chars().count() + 2 <= width => {
+                line.push_str(if at == 0 { "" } else { " " });
+                line.push_str(&word);
+            }
+            Some((_, line)) => {
+                line.push_str(" \\");
+                lines.push(format!("{MARGIN}{word}"));
+            }
+            None => {}
+        }
+    }
+    lines.join("\n")
+}
+
 /// Bytes with a decimal unit and about three digits: `1.23 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     scaled(count as f64, 1000.0, &["B", "kB", "MB", "GB", "TB"])

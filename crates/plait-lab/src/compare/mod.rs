@@ -1,18 +1,19 @@
 //! Cells x seeds: every row of a comparison over the same seeds, in parallel, with a report that
 //! does not depend on how many ran at a time.
 
+mod judge;
 mod rows;
 mod why;
 
 use crate::error::ScenarioError;
-use crate::report::{Document, Report, SCHEMA, Sweep};
+use crate::report::{Document, Report, Varied};
 use crate::scenario::Scenario;
+use crate::vary::{Point, Vary};
 use crate::workers::on_threads;
 use plait_app::Measures;
 use plait_app::measure::Habits;
 use plait_base::{Span, Stream};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -82,6 +83,25 @@ impl RunOutcome {
 pub trait World: Sync {
     /// Runs a cell once. The same cell and seed give the same outcome.
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome;
+
+    /// Whether reports get a record of every run. They take about 1 kB each.
+    fn keeps_runs(&self) -> bool {
+        false
+    }
+}
+
+/// A world whose reports have a record of every run ([`Report::each_run`]).
+#[derive(Clone, Copy, Default, Debug)]
+pub struct KeepRuns<W>(pub W);
+
+impl<W: World> World for KeepRuns<W> {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        self.0.run(cell, seed)
+    }
+
+    fn keeps_runs(&self) -> bool {
+        true
+    }
 }
 
 /// How a comparison is watched and stopped.
@@ -148,42 +168,53 @@ pub fn run_seed(seed: u64, run: u32) -> u64 {
     if run == 0 { seed } else { Stream::new(seed, &["run", &run.to_string()]).bits() }
 }
 
-/// Runs a scenario, and with `--vary` every point of it.
+/// Runs a scenario, and with `--vary` every point of it. Hosts jitter if nothing else is random
+/// ([`Scenario::compared`]).
 ///
 /// # Errors
-/// Where a trace of a sweep can no longer be read.
+/// If a trace of a sweep can no longer be read.
 pub fn compare<W: World>(
     scenario: &Scenario,
     world: &W,
     control: &Control<'_>,
 ) -> Result<Document, ScenarioError> {
-    let Some(vary) = &scenario.vary else {
-        let total = runs_of(scenario);
-        return Ok(Document::Report(compare_one(scenario, world, control, 0, total)));
-    };
-    let points = scenario.points()?;
+    let mut points = scenario.points()?;
+    if points.is_empty() {
+        points.push(Point { values: Vec::new(), scenario: scenario.clone() });
+    }
+    points.iter_mut().for_each(|point| point.scenario = point.scenario.compared());
     let total = points.iter().map(|point| runs_of(&point.scenario)).sum();
+    let tally = Tally { done: AtomicUsize::new(0), total: AtomicUsize::new(total) };
     let mut reports: Vec<Report> = Vec::new();
-    let mut done = 0;
     for point in &points {
-        if control.cancelled.load(Ordering::Relaxed) {
+        if control.cancelled.load(Ordering::Relaxed) && !reports.is_empty() {
             break;
         }
-        let mut report = compare_one(&point.scenario, world, control, done, total);
-        report.vary = BTreeMap::from([(vary.name().to_owned(), point.value.clone())]);
-        done += runs_of(&point.scenario);
+        let mut report = compare_one(&point.scenario, world, control, &tally);
+        report.vary = point.values.iter().cloned().collect();
+        for row in &mut report.rows {
+            row.point = reports.len();
+            row.vary.clone_from(&report.vary);
+        }
         reports.push(report);
     }
+    let varied = |vary: &Vary| Varied { name: vary.name().into(), values: vary.points().to_vec() };
     let mut hasher = Sha256::new();
     for report in &reports {
         hasher.update(report.digest.as_bytes());
     }
-    Ok(Document::Sweep(Sweep {
-        schema: SCHEMA.to_owned(),
-        command: scenario.command_line(),
-        points: reports,
-        digest: rows::hex(&hasher.finalize()),
-    }))
+    let digest = match reports.as_slice() {
+        [only] if scenario.vary.is_empty() => only.digest.clone(),
+        _ => rows::hex(&hasher.finalize()),
+    };
+    let varied = scenario.vary.iter().map(varied).collect();
+    Ok(Document { command: scenario.command_line(), varied, points: reports, digest })
+}
+
+/// How many runs are done, of how many.
+struct Tally {
+    done: AtomicUsize,
+    total: AtomicUsize,
 }
 
 fn runs_of(scenario: &Scenario) -> usize {
@@ -195,53 +226,65 @@ fn compare_one<W: World>(
     scenario: &Scenario,
     world: &W,
     control: &Control<'_>,
-    done: usize,
-    total: usize,
+    tally: &Tally,
 ) -> Report {
     let cells = cells(scenario);
-    let outcomes = run_all(&cells, scenario, world, control, done, total);
-    rows::report(scenario, &cells, &outcomes)
+    let mut outcomes: Outcomes = cells.iter().map(|_| Vec::new()).collect();
+    let mut runs = scenario.effective_runs();
+    loop {
+        run_more(&cells, scenario, world, control, tally, (&mut outcomes, runs));
+        let mut report = rows::report(scenario, &cells, &outcomes);
+        let cancelled = control.cancelled.load(Ordering::Relaxed);
+        let Some(next) = report.precision.and_then(|it| it.next(runs)).filter(|_| !cancelled)
+        else {
+            if world.keeps_runs() {
+                report.each_run = rows::each_run(scenario, &outcomes);
+            }
+            return report;
+        };
+        tally.total.fetch_add((next - runs) as usize * cells.len(), Ordering::Relaxed);
+        runs = next;
+    }
 }
 
 /// The outcomes by cell, then run; `None` where it was cancelled before.
 type Outcomes = Vec<Vec<Option<RunOutcome>>>;
 
-/// Runs every cell with every seed. Seed by seed, so that an interrupted comparison has as many
-/// runs of one row as of another.
-fn run_all<W: World>(
+/// Runs every cell until it has as many runs. Seed by seed, so that an interrupted comparison has as
+/// many runs of one row as of another.
+fn run_more<W: World>(
     cells: &[Cell],
     scenario: &Scenario,
     world: &W,
     control: &Control<'_>,
-    done_before: usize,
-    total: usize,
-) -> Outcomes {
-    let runs = scenario.effective_runs() as usize;
-    let jobs = cells.len() * runs;
+    tally: &Tally,
+    (outcomes, runs): (&mut Outcomes, u32),
+) {
+    let made = outcomes.first().map_or(0, Vec::len);
+    let jobs = cells.len() * (runs as usize).saturating_sub(made);
     let slots: Vec<Mutex<Option<RunOutcome>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(done_before));
+    let next = AtomicUsize::new(0);
     let worker = || {
         while !control.cancelled.load(Ordering::Relaxed) {
             let job = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = slots.get(job) else { return };
-            let (run, cell) = (job / cells.len(), &cells[job % cells.len()]);
+            let (run, cell) = (made + job / cells.len(), &cells[job % cells.len()]);
             let run = u32::try_from(run).unwrap_or(u32::MAX);
             let outcome = world.run(cell, run_seed(scenario.seed, run));
             if let Ok(mut slot) = slot.lock() {
                 *slot = Some(outcome);
             }
-            (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            let done = tally.done.fetch_add(1, Ordering::Relaxed) + 1;
+            (control.progress)(done, tally.total.load(Ordering::Relaxed));
         }
     };
     on_threads(scenario.jobs, jobs, worker);
     let mut flat = slots.into_iter().map(|slot| slot.into_inner().unwrap_or(None));
-    let mut by_cell: Outcomes = cells.iter().map(|_| Vec::with_capacity(runs)).collect();
-    for _ in 0..runs {
-        for list in &mut by_cell {
+    for _ in made..runs as usize {
+        for list in outcomes.iter_mut() {
             list.push(flat.next().flatten());
         }
     }
-    by_cell
 }
 
 #[cfg(test)]
@@ -305,11 +348,9 @@ mod tests {
         compare(scenario, &Fake, &control).unwrap()
     }
 
-    fn only(document: Document) -> Report {
-        match document {
-            Document::Report(report) => report,
-            Document::Sweep(sweep) => panic!("{sweep:?}"),
-        }
+    fn only(mut document: Document) -> Report {
+        assert!(document.single().is_some());
+        document.points.remove(0)
     }
 
     #[test]
@@ -380,6 +421,7 @@ mod tests {
             ("path", "wifi:rtt=20ms,rate=25mbit"),
             ("workload", "download:512kB"),
             ("cc", "cubic,lia"),
+            ("exact", "on"),
         ] {
             draft.argument(name, text).unwrap();
         }
@@ -414,7 +456,7 @@ mod tests {
             ("expect", "ecf.completion_ms < 100"),
         ]));
         assert!(!document.holds());
-        let Document::Sweep(sweep) = &document else { panic!("{document:?}") };
+        let sweep = &document;
         assert_eq!(sweep.points.len(), 10);
         assert_eq!(sweep.points[9].vary["lte.rtt"], "400ms");
         assert_eq!(sweep.points[9].paths[1].rtt_us, 400_000);
@@ -434,7 +476,21 @@ mod tests {
             assert!(!value["rows"][1]["measures"]["completion_ms"][key].is_null(), "{key}");
         }
         assert!(value["rows"][1]["measures"].get("goodput_mbps").is_none());
-        assert_eq!(serde_json::from_value::<Document>(value).unwrap(), document);
+        let mut written = document.clone();
+        // Runs are for tables of runs alone.
+        written.points.iter_mut().for_each(|point| point.each_run.clear());
+        assert_eq!(serde_json::from_value::<Document>(value.clone()).unwrap(), written);
+        let sweep = serde_json::to_value(run(&scenario(&[("vary", "lte.rtt=40ms,50ms")]))).unwrap();
+        let keys = |value: &serde_json::Value| {
+            value.as_object().unwrap().keys().cloned().collect::<Vec<String>>()
+        };
+        assert_eq!(keys(&sweep), keys(&value));
+        assert_eq!(keys(&sweep["points"][0]), keys(&value["points"][0]));
+        assert_eq!(sweep["rows"].as_array().unwrap().len(), 8);
+        assert_eq!(
+            (&sweep["rows"][5]["point"], &sweep["rows"][5]["vary"]["lte.rtt"]),
+            (&1.into(), &"50ms".into())
+        );
         let schema = crate::schema("compare").unwrap().to_string();
         for key in ["speedup_vs_best_path", "path_share", "ci95", "digest", "points"] {
             assert!(schema.contains(key), "{key}");

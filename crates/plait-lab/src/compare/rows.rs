@@ -1,10 +1,12 @@
 //! From the outcomes of runs to the rows of a report: statistics, speedups, ranks, the digest.
 
+use super::judge::{Bench, central};
 use super::{Cell, Outcomes, RunOutcome, run_seed, why};
-use crate::report::{COMPETING, Failure, Report, Row, SCHEMA};
+use crate::report::{COMPETING, Failure, Messages, Precision, Report, Row, RunRecord};
 use crate::scenario::Scenario;
 use crate::stats::{Summary, speedup};
-use plait_app::measure::{Better, MEASURES, Measures, PathMeasures, Value};
+use plait_app::measure::{Better, Distribution, MEASURES, Measures, PathMeasures, Value};
+use plait_base::Span;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -13,24 +15,29 @@ pub(super) fn report(scenario: &Scenario, cells: &[Cell], outcomes: &Outcomes) -
     let primary = scenario.workload.primary();
     let mut rows: Vec<Row> =
         cells.iter().zip(outcomes).map(|(cell, runs)| row(cell, runs)).collect();
-    let best_path = rank(&mut rows, primary);
+    let bench = Bench::new(scenario, outcomes);
+    let best_path = bench.best_path(&rows);
+    rate(&mut rows, best_path, primary);
     why::tell(&mut rows, scenario, outcomes);
+    let best_path = best_path.map(|best| &rows[best]);
     let mut report = Report {
-        schema: SCHEMA.to_owned(),
         command: scenario.command_line(),
         seed: scenario.seed,
-        runs: scenario.effective_runs(),
+        runs: u32::try_from(outcomes.first().map_or(0, Vec::len)).unwrap_or(u32::MAX),
+        host_jitter_us: Some(scenario.host_jitter().as_micros()).filter(|micros| *micros > 0),
         workload: scenario.workload.to_string(),
         primary_measure: primary.to_owned(),
-        vary: BTreeMap::new(),
         paths: scenario.paths.iter().map(|path| path.report(scenario.ideal)).collect(),
         compete: scenario.compete.iter().map(ToString::to_string).collect(),
+        best_path: best_path.map(|row| row.scheduler.clone()),
+        best_path_cc: best_path.map(|row| row.cc.clone()),
         rows,
-        best_path,
-        expectations: Vec::new(),
         interrupted: outcomes.iter().flatten().any(Option::is_none),
         digest: digest(cells, outcomes),
+        ..Report::default()
     };
+    bench.judge(cells, &mut report);
+    report.precision = precision(scenario, &report);
     report.expectations =
         scenario.expect.iter().map(|expectation| expectation.evaluate(&report)).collect();
     report
@@ -72,7 +79,10 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         paths.filter_map(|(at, path)| Some((path.name.clone(), mean_of(at)?))).collect()
     };
     Row {
+        messages: messages(&completed),
         path_share: by_path(|path| path.path_share),
+        path_bytes: by_path(|path| Some(path.sent_bytes as f64)),
+        extra_share: mean(&mut completed.iter().filter_map(|run| extra(run))),
         rtt_ms: by_path(|path| path.rtt_ms),
         reinjected_share: mean(&mut completed.iter().filter_map(|run| run.reinjected_share)),
         retransmitted_share: mean(&mut completed.iter().filter_map(|run| run.retransmitted_share)),
@@ -80,11 +90,121 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>]) -> Row {
         cc,
         measures,
         competing,
-        speedup_vs_best_path: None,
-        aggregation_benefit: None,
-        why: None,
         incomplete: u32::try_from(failures.len()).unwrap_or(u32::MAX),
         failures,
+        ..Row::default()
+    }
+}
+
+/// Copies and reinjections of a run over its first transmissions.
+fn extra(run: &Measures) -> Option<f64> {
+    let copies = run.reinjected_share?;
+    let first = 1.0 - copies - run.retransmitted_share.unwrap_or(0.0);
+    (first > 0.0).then(|| copies / first)
+}
+
+/// The delays of the messages of all runs together.
+fn messages(runs: &[&Measures]) -> Option<Messages> {
+    let mut delays: Vec<Span> =
+        runs.iter().flat_map(|run| run.message_delays.iter().copied()).collect();
+    let pooled = Distribution::exact(&mut delays)?;
+    Some(Messages {
+        median_ms: pooled.median,
+        p95_ms: pooled.p95,
+        p99_ms: pooled.p99,
+        max_ms: pooled.max,
+        n: runs.iter().filter_map(|run| run.message_delay_ms).map(|delay| delay.n).sum(),
+    })
+}
+
+/// Every run with all its measures.
+pub(super) fn each_run(scenario: &Scenario, outcomes: &Outcomes) -> Vec<RunRecord> {
+    let values = |run: &RunOutcome| {
+        let mut values = Vec::new();
+        let named = |name: &str, path: usize| {
+            let path = scenario.paths.get(path).map_or("", |path| path.name.as_str());
+            format!("{name}.{path}")
+        };
+        for entry in MEASURES {
+            match entry.value {
+                Value::Run(of) => {
+                    values.extend(of(&run.measures).map(|value| (entry.name.to_owned(), value)));
+                }
+                Value::Path(of) => values.extend(
+                    run.measures
+                        .paths
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(at, path)| Some((named(entry.name, at), of(path)?))),
+                ),
+            }
+        }
+        values.extend(
+            run.measures
+                .paths
+                .iter()
+                .enumerate()
+                .map(|(at, path)| (named("sent_bytes", at), path.sent_bytes as f64)),
+        );
+        values.extend(extra(&run.measures).map(|extra| ("extra_share".to_owned(), extra)));
+        values
+    };
+    let of_row = |(row, runs): (usize, &Vec<Option<RunOutcome>>)| -> Vec<RunRecord> {
+        let record = |(run, outcome): (u32, &Option<RunOutcome>)| {
+            let outcome = outcome.as_ref()?;
+            Some(RunRecord {
+                row,
+                run,
+                seed: run_seed(scenario.seed, run),
+                failure: outcome.failure(scenario),
+                values: values(outcome),
+            })
+        };
+        (0u32..).zip(runs).filter_map(record).collect()
+    };
+    outcomes.iter().enumerate().flat_map(of_row).collect()
+}
+
+/// What `--until ci=` came to: the widest interval of a scheduler against the best row. Without
+/// schedulers, or if the row is alone, that of a row's mean.
+fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
+    let wanted = scenario.precision.filter(|_| scenario.is_random())?;
+    let schedulers = report.rows.iter().any(|row| !row.scheduler.starts_with("tcp:"));
+    let rows = report
+        .rows
+        .iter()
+        .filter(|row| row.incomplete == 0 && (!schedulers || !row.scheduler.starts_with("tcp:")));
+    let half = |row: &Row| match row.paired_vs_best {
+        Some(found) => found.ci95.map(|[low, high]| (high - low) / 2.0 / found.ratio),
+        None if report.rows.len() > 1 => Some(0.0),
+        None => {
+            let summary = row.measures.get(&report.primary_measure).filter(|it| it.n > 1)?;
+            Some((summary.ci95[1] - summary.ci95[0]) / 2.0 / summary.mean)
+        }
+    };
+    let widest = rows.map(half).try_fold(0.0, |widest: f64, half| Some(widest.max(half?)));
+    Some(Precision {
+        wanted,
+        widest,
+        reached: widest.is_some_and(|widest| widest <= wanted) && report.runs > 1,
+        max_runs: MAX_RUNS_FOR_PRECISION.max(scenario.runs),
+    })
+}
+
+/// The most runs that `--until ci=` makes, unless `--runs` asks for more.
+const MAX_RUNS_FOR_PRECISION: u32 = 1_000;
+
+impl Precision {
+    /// How many runs are to be made after `runs` of them; `None` if these are enough, or as many as may
+    /// be. The width falls with the root of their number; a step at most doubles it.
+    pub(super) fn next(&self, runs: u32) -> Option<u32> {
+        if self.reached || runs >= self.max_runs {
+            return None;
+        }
+        let ratio = self.widest.map_or(f64::INFINITY, |widest| widest / self.wanted);
+        let needed = (f64::from(runs) * ratio * ratio * 1.1) as u32;
+        let least = runs.saturating_add(10);
+        Some(needed.clamp(least, runs.saturating_mul(2).max(least)).min(self.max_runs))
     }
 }
 
@@ -110,38 +230,17 @@ fn competition(
     (summary(COMPETING, &|run| run.competing.concat()), kinds.collect())
 }
 
-/// Fills in the speedups over the best single path with the same controller, and names the best
-/// path of all.
-fn rank(rows: &mut [Row], primary: &str) -> Option<String> {
-    let higher = MEASURES
-        .iter()
-        .find(|entry| entry.name == primary)
-        .is_some_and(|entry| entry.better == Better::Higher);
-    let better = |a: f64, b: f64| if higher { a > b } else { a < b };
-    let value = |row: &Row| {
-        // The median of the runs that finished would flatter a row that has others.
-        let finished = row.incomplete == 0;
-        row.measures.get(primary).filter(|_| finished).map(|summary| summary.median)
-    };
-    let mut best: BTreeMap<String, f64> = BTreeMap::new();
-    let mut best_of_all: Option<(f64, String)> = None;
-    for row in rows.iter().filter(|row| row.scheduler.starts_with("tcp:")) {
-        let Some(value) = value(row) else { continue };
-        if best.get(&row.cc).is_none_or(|known| better(value, *known)) {
-            best.insert(row.cc.clone(), value);
-        }
-        if best_of_all.as_ref().is_none_or(|(known, _)| better(value, *known)) {
-            best_of_all = Some((value, row.scheduler.clone()));
-        }
-    }
+/// Fills in the speedups over the best single path of all controllers, and the aggregation benefit.
+fn rate(rows: &mut [Row], best_path: Option<usize>, primary: &str) {
+    let higher =
+        MEASURES.iter().any(|entry| entry.name == primary && entry.better == Better::Higher);
+    let reference = best_path.and_then(|best| central(&rows[best], primary));
     for row in rows.iter_mut() {
-        let reference = best.get(&row.cc).copied();
-        row.speedup_vs_best_path = value(row)
+        row.speedup_vs_best_path = central(row, primary)
             .zip(reference)
             .and_then(|(value, reference)| speedup(value, reference, higher));
     }
     rate_aggregation(rows);
-    best_of_all.map(|(_, name)| name)
 }
 
 /// Fills in the aggregation benefit of the multipath rows (variant E: against measured goodputs).

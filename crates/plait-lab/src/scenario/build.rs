@@ -8,7 +8,6 @@ use super::{Competition, HostJitter, MAX_HOST_JITTER, Path, Scenario, Subflows, 
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
-use crate::vary::Vary;
 use plait_app::measure::Value;
 use plait_app::quantity::{self, Size};
 use plait_app::workload::WorkloadError;
@@ -68,7 +67,7 @@ impl Draft {
     /// Refuses a link that no path goes through: whoever wrote it meant something by it. A sweep may
     /// lead a path through one after the other.
     fn check_links(&self, scenario: &Scenario) -> Result<()> {
-        if self.value("vary").is_some_and(|given| given.text.contains(".via=")) {
+        if self.values("vary").iter().any(|given| given.text.contains(".via=")) {
             return Ok(());
         }
         let used = |link: &Path| {
@@ -111,26 +110,20 @@ impl Draft {
             check: self.switch("check")?,
             wire: self.switch("wire")?,
             until: self.until()?,
+            precision: self.precision()?,
             jobs: self.jobs()?,
-            vary: None,
+            vary: Vec::new(),
             expect: Vec::new(),
         };
         let names = names(&scenario);
         for given in self.values("expect") {
             scenario.expect.push(Expectation::parse(&given.text, &given.place, &names)?);
         }
-        if let Some(given) = self.value("vary") {
-            let vary = Vary::parse(&given, &scenario)?;
-            // Each point is read once here, so that a bad one is refused before the first run.
-            for point in vary.points() {
-                vary.apply(self, &scenario, point).build_with(read)?;
-            }
-            scenario.vary = Some(vary);
-        }
+        scenario.vary = self.varied(&scenario, read)?;
         Ok(scenario)
     }
 
-    fn must(&self, name: &'static str) -> Result<Given> {
+    pub(super) fn must(&self, name: &'static str) -> Result<Given> {
         self.value(name).ok_or_else(|| {
             let place = Place::Argument(format!("--{name}"));
             ScenarioError::new(&place, Fault::Missing, "", "required")
@@ -409,16 +402,6 @@ impl Draft {
             return Err(given.error(Fault::Invalid, &problem).allow("at most 8 in all"));
         }
         Ok(subflows)
-    }
-
-    fn until(&self) -> Result<Option<Span>> {
-        let Some(given) = self.value("until") else { return Ok(None) };
-        let span = given.quantity(quantity::time)?;
-        if span == Span::ZERO || span > DEFAULT_DEADLINE {
-            let problem = "not a time that a run can end at";
-            return Err(given.error(Fault::Invalid, problem).allow("above 0s, at most 60min"));
-        }
-        Ok(Some(span))
     }
 
     fn jobs(&self) -> Result<Option<NonZeroUsize>> {

@@ -75,14 +75,14 @@ pub const SETTINGS: &[Setting] = &[
     setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
     setting("rcvbuf", "a size such as 6MiB, or auto[:MAX]", "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)"),
     setting("sndbuf", "a size such as 4MiB", "4MiB", "send buffer of the connection"),
-    setting("until", "a time, at most 60min of virtual time", "", "end of a run that has not finished"),
+    Setting { repeats: true, ..setting("until", "a time, at most 60min of virtual time, or ci=PERCENT", "", "end of a run that has not finished; ci=2%: add runs until each scheduler's 95 % interval against the best row is within 2 %, up to 1000 runs") },
     Setting { switch: true, ..setting("ideal", "on or off", "off", "the textbook model: no rate, no queue, an ACK a segment") },
     Setting { switch: true, ..setting("exact", "on or off", "off", "no jitter of hosts: a comparison in which nothing is random makes one run") },
     setting("host-jitter", "auto, or a time such as 200us, at most 10ms", "auto", "random timing of hosts: the phase of each path, a delay of each packet and the start; auto: 200us in a comparison in which nothing else is random"),
     Setting { switch: true, ..setting("check", "on or off", "off", "check the invariants after every event") },
     Setting { switch: true, ..setting("wire", "on or off", "off", "encode and parse every segment: it must come out as it went in") },
     setting("jobs", "a whole number from 1", "", "runs at a time; by default one a core"),
-    setting("vary", "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", "", "repeat it over values of one setting"),
+    Setting { repeats: true, ..setting("vary", "PATH.KEY=FROM..TO:POINTS or PATH.KEY=A,B,C, or a setting for PATH.KEY", "", "repeat it over values of one setting; twice for a grid of two settings") },
     Setting { repeats: true, ..setting("expect", "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a number", "", "a statement that must hold") },
 ];
 

@@ -11,6 +11,7 @@ mod path;
 mod path_parse;
 mod profile;
 mod redraw;
+mod repeat;
 mod specs;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,8 @@ pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
 use crate::expect::Expectation;
 use crate::vary::Vary;
 use plait_app::Workload;
-use plait_app::quantity::{Bytes, Size};
-use plait_base::Span;
+use plait_app::quantity::{Bytes, Percent, Size};
+use plait_base::{Chance, Span};
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{Config, Dial, JoinTiming, Pacing, Prr, RtoMode};
 use std::fmt;
@@ -76,8 +77,11 @@ pub struct Scenario {
     pub until: Option<Span>,
     /// Runs at a time; one a core where nothing is said.
     pub jobs: Option<NonZeroUsize>,
-    /// The values of one setting to repeat it over.
-    pub vary: Option<Vary>,
+    /// The half of the width that intervals may have, as a share of the value; runs are added until
+    /// they are as narrow.
+    pub precision: Option<f64>,
+    /// The settings whose values it is repeated over: none, one, or two for a grid.
+    pub vary: Vec<Vary>,
     /// Statements that must hold.
     pub expect: Vec<Expectation>,
 }
@@ -295,7 +299,8 @@ impl Scenario {
         ];
         said.extend(self.until.map(|span| ("until", span.to_string())));
         said.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
-        said.extend(self.vary.as_ref().map(|vary| ("vary", vary.to_string())));
+        said.extend(self.precision.map(|share| ("until", format!("ci={}", percent(share)))));
+        said.extend(self.vary.iter().map(|vary| ("vary", vary.to_string())));
         let always = ["workload", "runs", "seed"];
         said.retain(|(name, text)| {
             let default = SETTINGS.iter().find(|setting| setting.name == *name);
@@ -326,6 +331,11 @@ fn path_draft(path: &Path, argument: &str) -> PathDraft {
 /// The word for a value.
 fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> String {
     words.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| word).to_owned()
+}
+
+/// A share as a percentage without rounding: `2%`, `0.5%`.
+fn percent(share: f64) -> String {
+    Percent(Chance::from_ppb((share * 1e9).round() as u32)).to_string()
 }
 
 /// A size in the unit of its default, so that `6MiB` stays `6MiB`.

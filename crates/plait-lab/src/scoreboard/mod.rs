@@ -7,7 +7,7 @@ pub use ground::{Ground, measured, recorded, select};
 
 use crate::compare::{Control, World, compare};
 use crate::error::ScenarioError;
-use crate::report::{Document, Report, Row};
+use crate::report::{Report, Row};
 use crate::scenario::Scenario;
 use crate::stats::{median, speedup};
 use plait_app::Workload;
@@ -164,8 +164,8 @@ pub fn scoreboard<W: World>(
             board.interrupted = true;
             break;
         }
-        if let Document::Report(report) = document {
-            board.take(entry.0, &entry.1.workload, &report);
+        if let Some(report) = document.single() {
+            board.take(entry.0, &entry.1.workload, report);
         }
     }
     board.digest = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();

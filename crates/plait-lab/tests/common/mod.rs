@@ -2,9 +2,7 @@
 #![allow(dead_code, reason = "every test program uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
-use plait_lab::{
-    Cell, Control, Document, Draft, Report, Row, RunOutcome, Scenario, Simulator, World,
-};
+use plait_lab::{Cell, Control, Draft, Report, Row, RunOutcome, Scenario, Simulator, World};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -33,8 +31,8 @@ pub(crate) fn report(line: &str) -> Report {
     }
     let scenario = draft.build().unwrap_or_else(|error| panic!("{line}\n{error}"));
     match plait_lab::compare(&scenario, &Simulator, &control) {
-        Ok(Document::Report(report)) => report,
-        other => panic!("{line}\n{other:?}"),
+        Ok(mut document) => document.points.remove(0),
+        Err(error) => panic!("{line}\n{error}"),
     }
 }
 

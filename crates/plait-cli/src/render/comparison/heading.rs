@@ -1,36 +1,56 @@
 //! What is above the table: the question, and the paths.
 
-use super::primary;
-use crate::render::percent;
+use super::tables::of_messages;
+use super::{one_of_many, primary};
+use crate::render::{percent, wrap};
 use plait_lab::{PathReport, Report};
 
+/// What is compared, in one line: workload, measure, runs and seed.
 pub(super) fn title(report: &Report) -> String {
     let (words, unit, more) = primary(report);
+    let better = if more { "more" } else { "less" };
     let runs = match report.runs {
+        1 if one_of_many(report) => "1 run".to_owned(),
         1 => "1 run (nothing is random)".to_owned(),
         runs => format!("{runs} runs"),
     };
-    let runs = if report.runs == 1 && report.command.contains("--runs 1 ") {
-        "1 run".to_owned()
-    } else {
-        runs
-    };
-    let better = if more { "more" } else { "less" };
     let cut = if report.interrupted { ", interrupted" } else { "" };
-    format!(
-        "{}: {words} in {unit}, {better} is better; {runs}, seed {}{cut}",
-        report.workload, report.seed
-    )
+    let seed = report.seed;
+    if of_messages(report) {
+        let messages = report.rows.iter().filter_map(|row| row.messages).map(|it| it.n).max();
+        return format!(
+            "{}: delay of messages in ms, {better} is better; percentiles of {} messages, pooled over \
+             {runs}, seed {seed}{cut}",
+            report.workload,
+            messages.unwrap_or(0)
+        );
+    }
+    format!("{}: {words} in {unit}, {better} is better; {runs}, seed {seed}{cut}", report.workload)
 }
 
-pub(super) fn heading(report: &Report) -> String {
-    let paths: String =
-        report.paths.iter().map(|path| format!("  {}\n", path_line(path))).collect();
-    let beside = match report.compete.as_slice() {
-        [] => String::new(),
-        flows => format!("  beside it all the time: {}\n", flows.join(", ")),
-    };
-    format!("{}\n{paths}{beside}", title(report))
+/// The title and the paths, in lines of at most `width`.
+pub(super) fn heading(report: &Report, width: usize) -> String {
+    let mut lines = wrap(&title(report), width);
+    for path in &report.paths {
+        lines.extend(indented(&path_line(path), width));
+    }
+    if !report.compete.is_empty() {
+        let beside = format!("beside it all the time: {}", report.compete.join(", "));
+        lines.extend(indented(&beside, width));
+    }
+    if let Some(micros) = report.host_jitter_us {
+        let jitter = format!("hosts jitter by up to {micros} us (--exact: none, one run)");
+        lines.extend(indented(&jitter, width));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Lines with a margin of two columns, and of four from the second line on.
+fn indented(text: &str, width: usize) -> Vec<String> {
+    let lines = wrap(text, width.saturating_sub(4).max(20));
+    let margin =
+        |(at, line): (usize, String)| format!("{}{line}", if at == 0 { "  " } else { "    " });
+    lines.into_iter().enumerate().map(margin).collect()
 }
 
 fn path_line(path: &PathReport) -> String {

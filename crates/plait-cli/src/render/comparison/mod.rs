@@ -1,42 +1,114 @@
-//! The report of a comparison as people read it: a table, a sentence or two, and the line that
-//! runs it again.
+//! The report of a comparison as people read it: a table, a few sentences, and the line that runs it
+//! again.
 
 mod csv;
 mod heading;
 mod tables;
 mod verdict;
 
-use super::wrap;
-pub(crate) use csv::csv;
+use super::{again, wrap};
+pub(crate) use csv::{csv, csv_of_runs};
 use heading::{heading, title};
 use plait_app::measure::{Better, MEASURES};
 use plait_lab::{Document, Report, Row};
-use tables::{sweep_table, table};
-use verdict::verdict;
+use tables::{map, sweep_tables, table};
+use verdict::{limits, verdict};
 
 /// Ratios closer to 1 than this count as equal.
-const EQUAL: f64 = 0.005;
+const EXACT: f64 = 0.005;
 
-/// The document as text.
+/// The document as text, in lines of at most `width` columns.
 pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
-    match document {
-        Document::Report(report) => {
-            let head = heading(report);
-            let table = table(report).to_text(width, colour);
-            let verdict = match verdict(report) {
-                nothing if nothing.is_empty() => nothing,
-                text => format!("{}\n\n", wrap(&text, width).join("\n")),
-            };
-            let why = why(report, width);
-            format!("{head}\n{table}\n{verdict}{why}Run again: {}\n", report.command)
-        }
-        Document::Sweep(sweep) => {
-            let Some(first) = sweep.points.first() else { return String::new() };
-            let table = sweep_table(&sweep.points).to_text(width, colour);
-            let head = format!("{}\n", title(first));
-            format!("{head}\n{table}\n* best of its line\nRun again: {}\n", sweep.command)
-        }
+    let again = again(&document.command, width);
+    let paragraph = |text: &str| match text {
+        "" => String::new(),
+        text => format!("{}\n\n", wrap(text, width).join("\n")),
+    };
+    if let Some(report) = document.single() {
+        let head = heading(report, width);
+        let table = table(report).to_text(width, colour);
+        let legend = paragraph(&legend(report));
+        let verdict = paragraph(&verdict(report));
+        let limits: String = limits(report).iter().map(|line| paragraph(line)).collect();
+        let why = why(report, width);
+        return format!("{head}\n{table}\n{verdict}{limits}{legend}{why}{again}\n");
     }
+    let Some(first) = document.points.first() else { return String::new() };
+    let head = wrap(&title(first), width).join("\n");
+    let map = map(document).map_or(String::new(), |table| {
+        let legend = "The first row of each point; +2: two more are tied with it.";
+        format!("{}{}\n", table.to_text(width, colour), paragraph(legend))
+    });
+    let tables: Vec<String> =
+        sweep_tables(document, width).iter().map(|it| it.to_text(width, colour)).collect();
+    let limits: String = shared_limits(document).iter().map(|line| paragraph(line)).collect();
+    let legend = "* first at its point, or tied first";
+    format!("{head}\n\n{map}{}\n{legend}\n\n{limits}{again}\n", tables.join("\n"))
+}
+
+/// What the columns of the table are.
+fn legend(report: &Report) -> String {
+    if report.rows.iter().all(|row| row.paired_vs_best.is_none()) {
+        return String::new();
+    }
+    let interval = match report.runs {
+        1 => "",
+        _ => " with its 95 % interval",
+    };
+    format!(
+        "First column: schedulers of one group are not told apart. Behind best: typical difference in a run \
+         to the best scheduler{interval}. {}: bytes sent on each path. Extra: copies over payload.",
+        names_of_paths(report)
+    )
+}
+
+/// The lines about buffers of a sweep, each once.
+fn shared_limits(document: &Document) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for report in document.reports() {
+        let place: Vec<String> =
+            report.vary.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        lines.extend(limits(report).iter().map(|line| format!("{}: {line}", place.join(" "))));
+    }
+    let more = lines.len().saturating_sub(3);
+    lines.truncate(3);
+    if more > 0 {
+        lines.push(format!("At {more} more points a buffer holds rows back (--json has them)."));
+    }
+    lines
+}
+
+/// The names of the paths: `wifi/lte`.
+fn names_of_paths(report: &Report) -> String {
+    report.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join("/")
+}
+
+/// Whether more than one run would differ.
+fn one_of_many(report: &Report) -> bool {
+    report.host_jitter_us.is_some()
+        || report.rows.iter().any(|row| row.paired_vs_best.is_some_and(|it| it.ci95.is_none()))
+            && report.command.contains("--runs 1 ")
+}
+
+/// How far a row is behind the best in a typical run, in per cent with its interval.
+fn behind(report: &Report, row: &Row) -> Option<String> {
+    let (_, _, more) = primary(report);
+    let difference = row.paired_vs_best?;
+    // Of a measure that is better if higher, a ratio of 0.9 is 10 % behind.
+    let percent = |ratio: f64| if more { (1.0 - ratio) * 100.0 } else { (ratio - 1.0) * 100.0 };
+    let number = |value: f64| match value.abs() {
+        v if v >= 99.5 => format!("{value:.0}"),
+        v if v < 0.05 => "0".to_owned(),
+        _ => format!("{value:.1}"),
+    };
+    let middle = number(percent(difference.ratio));
+    Some(match difference.ci95 {
+        None => middle,
+        Some([low, high]) => {
+            let (low, high) = if more { (high, low) } else { (low, high) };
+            format!("{middle} [{}, {}]", number(percent(low)), number(percent(high)))
+        }
+    })
 }
 
 /// Why each row was fast or slow, where that was asked for.
@@ -57,26 +129,25 @@ fn why(report: &Report, width: usize) -> String {
 
 /// The document as Markdown.
 pub(crate) fn markdown(document: &Document) -> String {
-    match document {
-        Document::Report(report) => {
-            let rows = ordered(report);
-            let why = rows.iter().filter_map(|row| Some((label(report, row), row.why.as_ref()?)));
-            let why: String = why.map(|(name, why)| format!("* `{name}`: {why}\n")).collect();
-            let why = if why.is_empty() { why } else { format!("\n{why}") };
-            format!(
-                "{}\n\n{}\n{}\n{why}\n    {}\n",
-                title(report),
-                table(report).to_markdown(),
-                verdict(report),
-                report.command
-            )
-        }
-        Document::Sweep(sweep) => {
-            let Some(first) = sweep.points.first() else { return String::new() };
-            let table = sweep_table(&sweep.points).to_markdown();
-            format!("{}\n\n{table}\n    {}\n", title(first), sweep.command)
-        }
+    if let Some(report) = document.single() {
+        let rows = ordered(report);
+        let why = rows.iter().filter_map(|row| Some((label(report, row), row.why.as_ref()?)));
+        let why: String = why.map(|(name, why)| format!("* `{name}`: {why}\n")).collect();
+        let why = if why.is_empty() { why } else { format!("\n{why}") };
+        let limits: String = limits(report).iter().map(|line| format!("\n{line}\n")).collect();
+        return format!(
+            "{}\n\n{}\n{}\n{limits}{why}\n    {}\n",
+            title(report),
+            table(report).to_markdown(),
+            verdict(report),
+            report.command
+        );
     }
+    let Some(first) = document.points.first() else { return String::new() };
+    let map = map(document).map_or(String::new(), |table| format!("{}\n", table.to_markdown()));
+    let tables: Vec<String> =
+        sweep_tables(document, usize::MAX / 2).iter().map(super::Table::to_markdown).collect();
+    format!("{}\n\n{map}{}\n    {}\n", title(first), tables.join("\n"), document.command)
 }
 
 /// What a report's primary measure is called, its unit, and whether more is better.
@@ -94,38 +165,35 @@ fn is_tcp(row: &Row) -> bool {
     row.scheduler.starts_with("tcp:")
 }
 
-fn median(report: &Report, row: &Row) -> Option<f64> {
-    row.measures.get(&report.primary_measure).map(|summary| summary.median)
+/// The number that a row is ranked by: of messages the pooled median, otherwise the median of its runs.
+fn central(report: &Report, row: &Row) -> Option<f64> {
+    let summary = row.measures.get(&report.primary_measure)?;
+    let messages = row.messages.filter(|_| report.primary_measure == "message_delay_ms");
+    Some(messages.map_or(summary.median, |messages| messages.median_ms))
 }
 
-/// Scheduler rows, best first and those without a value last, then plain TCP.
+/// Scheduler rows by group and value, best first and those without a value last, then plain TCP.
 fn ordered(report: &Report) -> Vec<&Row> {
     let (_, _, more) = primary(report);
     let key = |row: &Row| {
-        let value = median(report, row).map_or(f64::INFINITY, |m| if more { -m } else { m });
-        if row.incomplete > 0 { f64::INFINITY } else { value }
+        let value = central(report, row).map_or(f64::INFINITY, |m| if more { -m } else { m });
+        (row.group.unwrap_or(u32::MAX), if row.incomplete > 0 { f64::INFINITY } else { value })
     };
     let mut rows: Vec<&Row> = report.rows.iter().filter(|row| !is_tcp(row)).collect();
-    rows.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    rows.sort_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
     rows.extend(report.rows.iter().filter(|row| is_tcp(row)));
     rows
-}
-
-/// The best row of all that finished, plain TCP included.
-fn best<'a>(report: &Report, rows: &[&'a Row]) -> Option<&'a Row> {
-    let (_, _, more) = primary(report);
-    let finished = rows.iter().filter(|row| row.incomplete == 0);
-    let valued = finished.filter_map(|row| Some((median(report, row)?, *row)));
-    let sign = if more { -1.0 } else { 1.0 };
-    valued.min_by(|a, b| (sign * a.0).total_cmp(&(sign * b.0))).map(|(_, row)| row)
 }
 
 /// `1.32x faster`, `1.08x slower`, `the same`.
 fn ratio(speedup: f64) -> String {
     match speedup {
         r if !r.is_finite() || r <= 0.0 => "-".to_owned(),
-        r if r > 1.0 + EQUAL => format!("{r:.2}x faster"),
-        r if r < 1.0 - EQUAL => format!("{:.2}x slower", 1.0 / r),
+        r if r > 1.0 + EXACT => format!("{r:.2}x faster"),
+        r if r < 1.0 - EXACT => format!("{:.2}x slower", 1.0 / r),
         _ => "the same".to_owned(),
     }
 }
@@ -137,118 +205,4 @@ fn label(report: &Report, row: &Row) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use plait_lab::{PathReport, Sweep, stats::Summary};
-
-    fn row(scheduler: &str, median: f64, speedup: Option<f64>, share: f64) -> Row {
-        let summary = Summary {
-            mean: median * 1.02,
-            median,
-            p95: median * 1.2,
-            min: median * 0.9,
-            max: median * 1.3,
-            ci95: [median * 0.99, median * 1.05],
-            n: 30,
-        };
-        Row {
-            scheduler: scheduler.to_owned(),
-            cc: "cubic".to_owned(),
-            measures: [("completion_ms".to_owned(), summary)].into(),
-            path_share: [("wifi".to_owned(), share), ("lte".to_owned(), 1.0 - share)].into(),
-            reinjected_share: Some(0.004),
-            retransmitted_share: Some(0.012),
-            speedup_vs_best_path: speedup,
-            ..Row::default()
-        }
-    }
-
-    fn report() -> Report {
-        let path = |name: &str, mbit: u64, rtt_us: u64| PathReport {
-            name: name.to_owned(),
-            rate_down_bps: Some(mbit * 1_000_000),
-            rate_up_bps: Some(mbit * 1_000_000),
-            rtt_us,
-            queue: "60kB".to_owned(),
-            loss: 0.016,
-            ..PathReport::default()
-        };
-        let mut slow = row("daps", 900.0, None, 0.5);
-        slow.incomplete = 2;
-        Report {
-            schema: plait_lab::SCHEMA.to_owned(),
-            command: "plait compare --path wifi:... --path lte:... --workload download:512kB"
-                .to_owned(),
-            seed: 1,
-            runs: 30,
-            workload: "download:512kB".to_owned(),
-            primary_measure: "completion_ms".to_owned(),
-            vary: [].into(),
-            paths: vec![path("wifi", 25, 25_000), path("lte", 10, 80_000)],
-            compete: Vec::new(),
-            rows: vec![
-                slow,
-                row("roundrobin", 700.0, Some(0.85714), 0.55),
-                row("minrtt", 500.0, Some(1.2), 0.7),
-                row("ecf", 455.0, Some(1.3187), 0.8),
-                row("blest", 457.0, Some(1.3129), 0.79),
-                row("tcp:wifi", 600.0, Some(1.0), 1.0),
-                row("tcp:lte", 1300.0, Some(0.4615), 0.0),
-            ],
-            best_path: Some("tcp:wifi".to_owned()),
-            expectations: vec![],
-            interrupted: false,
-            digest: String::new(),
-        }
-    }
-
-    #[test]
-    fn a_comparison_reads_at_a_glance() {
-        insta::assert_snapshot!(text(&Document::Report(report()), 130, false));
-    }
-
-    #[test]
-    fn a_narrow_terminal_keeps_what_matters() {
-        let narrow = text(&Document::Report(report()), 60, false);
-        insta::assert_snapshot!(narrow);
-        // All but the line to copy fits.
-        let widest =
-            narrow.lines().filter(|l| !l.starts_with("Run again")).map(|l| l.chars().count());
-        assert!(widest.max().unwrap() <= 66);
-    }
-
-    #[test]
-    fn markdown_and_csv_carry_the_numbers() {
-        insta::assert_snapshot!(markdown(&Document::Report(report())));
-        let csv = csv(&Document::Report(report()));
-        assert!(csv.lines().any(|line| line == ",ecf,cubic,path_share.wifi,0.8,,,,,,,"), "{csv}");
-        assert!(csv.contains(",ecf,cubic,completion_ms,464.1,455,546,409.5,591.5,"), "{csv}");
-    }
-
-    #[test]
-    fn a_sweep_marks_the_best_of_each_line() {
-        let mut point = report();
-        point.vary = [("lte.rtt".to_owned(), "80ms".to_owned())].into();
-        let mut other = point.clone();
-        other.vary = [("lte.rtt".to_owned(), "400ms".to_owned())].into();
-        if let Some(summary) = other.rows[5].measures.get_mut("completion_ms") {
-            summary.median = 1.0;
-        }
-        let sweep = Sweep {
-            schema: plait_lab::SCHEMA.to_owned(),
-            command: "plait compare ...".to_owned(),
-            points: vec![point, other],
-            digest: String::new(),
-        };
-        insta::assert_snapshot!(text(&Document::Sweep(sweep), 100, false));
-    }
-
-    #[test]
-    fn the_verdict_is_honest_where_nothing_wins() {
-        let mut lost = report();
-        lost.rows.retain(|row| {
-            row.scheduler != "ecf" && row.scheduler != "blest" && row.scheduler != "minrtt"
-        });
-        assert!(verdict(&lost).starts_with("No scheduler reaches tcp:wifi, the best path alone; roundrobin comes closest: 1.17x slower."));
-    }
-}
+mod tests;

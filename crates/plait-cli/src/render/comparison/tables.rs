@@ -1,56 +1,28 @@
-//! The tables: a row for each scheduler, or a line for each point of a sweep.
+//! The tables: a row for each scheduler, a line for each point of a sweep, or a map of a grid.
 
-use super::{EQUAL, best, is_tcp, label, median, ordered, primary, ratio};
+use super::{EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio};
 use crate::render::{Align, Column, Emphasis, Table, bar, figure, percent};
 use plait_lab::stats::Summary;
-use plait_lab::{PathReport, Report, Row};
+use plait_lab::{Document, Report, Row};
 
 /// Columns of the longest bar.
 const BAR: usize = 12;
 
 pub(super) fn table(report: &Report) -> Table {
-    let (_, unit, _) = primary(report);
-    let many_ccs =
-        report.rows.iter().any(|row| report.rows.first().is_some_and(|r| r.cc != row.cc));
-    let mut columns = vec![Column::new("  scheduler", Align::Left)];
-    if many_ccs {
-        columns.push(Column::new("cc", Align::Left));
-    }
-    columns.push(Column::new(&format!("{} {unit}", middle(report)), Align::Right));
-    if spread(report) {
-        columns.push(Column::new("min..p95", Align::Right).dispensable(2));
-        columns.push(Column::new("mean [95 % ci]", Align::Right).dispensable(5));
-    }
-    columns.extend([
-        Column::new("", Align::Left).dispensable(3).drawing(),
-        Column::new("vs best path", Align::Left),
-    ]);
-    columns.extend(report.compete.iter().map(|flows| {
-        Column::new(
-            &format!("{flows}{}", if flows.contains('*') { ", each" } else { "" }),
-            Align::Right,
-        )
-    }));
-    columns.extend([
-        Column::new("path share", Align::Right).dispensable(1),
-        Column::new("reinjected", Align::Right).dispensable(4),
-        Column::new("retransmitted", Align::Right).dispensable(6),
-    ]);
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns(report));
     let rows = ordered(report);
-    let best = best(report, &rows);
-    let longest = rows.iter().filter_map(|row| median(report, row)).fold(0.0, f64::max);
+    let longest = rows.iter().filter_map(|row| central(report, row)).fold(0.0, f64::max);
     for row in rows {
-        let is_best = best.is_some_and(|best| std::ptr::eq(best, row));
-        let mut cells = vec![format!("{} {}", if is_best { '*' } else { ' ' }, row.scheduler)];
-        if many_ccs {
+        let group = row.group.map_or(String::new(), |group| group.to_string());
+        let mut cells = vec![format!("{group:>2} {}", row.scheduler)];
+        if several_ccs(report) {
             cells.push(row.cc.clone());
         }
         cells.extend(numbers(report, row, longest));
         let emphasis = match row.speedup_vs_best_path {
-            _ if is_best => Emphasis::Best,
+            _ if row.group == Some(1) => Emphasis::Best,
             _ if is_tcp(row) => Emphasis::Reference,
-            Some(ratio) if ratio < 1.0 - EQUAL => Emphasis::Bad,
+            Some(ratio) if ratio < 1.0 - EXACT && slower(row) => Emphasis::Bad,
             _ => Emphasis::None,
         };
         table.row(emphasis, cells);
@@ -58,61 +30,125 @@ pub(super) fn table(report: &Report) -> Table {
     table
 }
 
+fn several_ccs(report: &Report) -> bool {
+    report.rows.iter().any(|row| report.rows.first().is_some_and(|first| first.cc != row.cc))
+}
+
+/// Whether a row is slower than the best path alone beyond chance.
+pub(super) fn slower(row: &Row) -> bool {
+    row.paired_vs_best_path.is_some_and(|it| it.told_apart)
+        && row.speedup_vs_best_path.is_some_and(|ratio| ratio < 1.0)
+}
+
+/// Whether the numbers of the table are percentiles of messages.
+pub(super) fn of_messages(report: &Report) -> bool {
+    let many = |row: &Row| row.messages.is_some_and(|it| it.n > u64::from(report.runs));
+    report.primary_measure == "message_delay_ms" && report.rows.iter().any(many)
+}
+
+fn columns(report: &Report) -> Vec<Column> {
+    let (_, unit, _) = primary(report);
+    let right = |title: &str| Column::new(title, Align::Right);
+    let mut columns = vec![Column::new("   scheduler", Align::Left)];
+    if several_ccs(report) {
+        columns.push(Column::new("cc", Align::Left));
+    }
+    if of_messages(report) {
+        columns.extend([right("p50 ms"), right("p99 ms"), right("worst ms").dispensable(4)]);
+    } else if spread(report) {
+        columns.extend([right(&format!("median {unit}")), right("p95").dispensable(3)]);
+        columns.push(right("min..max").dispensable(6));
+        columns.push(right("mean [95 % ci]").dispensable(8));
+    } else {
+        columns.push(right(&format!("value {unit}")));
+    }
+    columns.push(Column::new("", Align::Left).dispensable(7).drawing());
+    columns.push(right("behind best, %"));
+    columns.push(Column::new("vs best path", Align::Left));
+    columns.extend(report.compete.iter().map(|flows| {
+        right(&format!("{flows}{}", if flows.contains('*') { ", each" } else { "" }))
+    }));
+    columns.extend([
+        right(&names_of_paths(report)).dispensable(1),
+        right("extra").dispensable(2),
+        right("retransmitted").dispensable(9),
+    ]);
+    columns
+}
+
 /// Whether a row has more than one run, so that there is a spread to show.
-fn spread(report: &Report) -> bool {
+pub(super) fn spread(report: &Report) -> bool {
     let mut summaries =
         report.rows.iter().filter_map(|row| row.measures.get(&report.primary_measure));
     summaries.any(|summary| summary.n > 1)
 }
 
-/// What a row's number is: the median of its runs, or the value of the only one.
-fn middle(report: &Report) -> &'static str {
-    if spread(report) { "median" } else { "value" }
-}
-
-/// The cells of a row from the median on.
+/// The cells of a row from its first number on.
 fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
-    let share = |path: &PathReport| {
-        row.path_share
-            .get(&path.name)
-            .map_or("-".to_owned(), |share| format!("{:.0}", share * 100.0))
-    };
-    let shares: Vec<String> = report.paths.iter().map(share).collect();
-    let optional = |share: Option<f64>| share.map_or("-".to_owned(), percent);
-    let ending = [
-        format!("{} %", shares.join("/")),
-        if is_tcp(row) { "-".to_owned() } else { optional(row.reinjected_share) },
-        optional(row.retransmitted_share),
-    ];
+    let dash = || "-".to_owned();
     let summary = row.measures.get(&report.primary_measure);
-    let middle = |it: &Summary| figure(it.median);
-    let mut cells = vec![summary.map_or("-".to_owned(), middle)];
-    if spread(report) {
-        let dash = || ["-".to_owned(), "-".to_owned()];
-        cells.extend(summary.map_or_else(dash, |summary| {
-            let [low, high] = summary.ci95;
-            [
-                format!("{}..{}", short(summary.min), short(summary.p95)),
-                format!("{} [{}, {}]", figure(summary.mean), figure(low), figure(high)),
-            ]
-        }));
-    }
-    cells.push(summary.map_or_else(String::new, |summary| bar(summary.median, longest, BAR)));
+    let mut cells = match (of_messages(report), spread(report)) {
+        (true, _) => row
+            .messages
+            .map_or([(); 3].map(|()| dash()), |it| [it.median_ms, it.p99_ms, it.max_ms].map(figure))
+            .to_vec(),
+        (false, true) => summary
+            .map_or([(); 4].map(|()| dash()), |it| {
+                let [low, high] = it.ci95;
+                [
+                    figure(it.median),
+                    figure(it.p95),
+                    format!("{}..{}", short(it.min), short(it.max)),
+                    format!("{} [{}, {}]", figure(it.mean), figure(low), figure(high)),
+                ]
+            })
+            .to_vec(),
+        (false, false) => vec![summary.map_or_else(dash, |it| figure(it.median))],
+    };
+    cells.push(central(report, row).map_or_else(String::new, |value| bar(value, longest, BAR)));
+    cells.push(match behind(report, row) {
+        Some(text) => text,
+        None if row.group == Some(1) => "best".to_owned(),
+        None => dash(),
+    });
     cells.push(match (row.incomplete, row.speedup_vs_best_path) {
-        // The best path of this controller is what its rows are measured against.
-        (0, Some(1.0)) if is_tcp(row) => "best path".to_owned(),
-        (0, speedup) => speedup.map_or("-".to_owned(), ratio),
+        (0, _) if is_best_path(report, row) => "best path".to_owned(),
+        (0, speedup) => speedup.map_or_else(dash, ratio),
         (1, _) => "1 run failed".to_owned(),
         (runs, _) => format!("{runs} runs failed"),
     });
-    let competing = |flows| row.competing.get(flows).map_or("-".to_owned(), middle);
-    cells.extend(report.compete.iter().map(competing));
-    cells.extend(ending);
+    let median = |it: &Summary| figure(it.median);
+    cells.extend(
+        report.compete.iter().map(|flows| row.competing.get(flows).map_or_else(dash, median)),
+    );
+    cells.push(shares(report, row));
+    cells.push(match row.extra_share {
+        Some(share) if !is_tcp(row) => percent(share),
+        _ => dash(),
+    });
+    cells.push(row.retransmitted_share.map_or_else(dash, percent));
     cells
 }
 
+fn is_best_path(report: &Report, row: &Row) -> bool {
+    report.best_path.as_deref() == Some(row.scheduler.as_str())
+        && report.best_path_cc.as_deref().is_none_or(|cc| cc == row.cc)
+}
+
+/// The share of each path in all payload bytes sent, copies included: `81/19 %`.
+fn shares(report: &Report, row: &Row) -> String {
+    let all: f64 = row.path_bytes.values().sum();
+    if all <= 0.0 {
+        return "-".to_owned();
+    }
+    let share = |path: &plait_lab::PathReport| {
+        format!("{:.0}", row.path_bytes.get(&path.name).copied().unwrap_or(0.0) / all * 100.0)
+    };
+    format!("{} %", report.paths.iter().map(share).collect::<Vec<_>>().join("/"))
+}
+
 /// A number with about three digits: spreads need no more.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
@@ -120,25 +156,87 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A line for each point, a column for each row of the reports; the best of a line is marked.
-pub(super) fn sweep_table(points: &[Report]) -> Table {
-    let Some(first) = points.first() else { return Table::default() };
-    let varied = first.vary.keys().next().map_or("", String::as_str);
-    let mut columns = vec![Column::new(varied, Align::Right)];
-    columns.extend(first.rows.iter().map(|row| Column::new(&label(first, row), Align::Right)));
-    let mut table = Table::new(columns);
-    for report in points {
-        let rows: Vec<&Row> = report.rows.iter().collect();
-        let best = best(report, &rows);
-        let cell = |row: &&Row| {
-            let mark = if best.is_some_and(|best| std::ptr::eq(best, *row)) { "*" } else { "" };
-            match median(report, row) {
-                Some(value) if row.incomplete == 0 => format!("{mark}{}", figure(value)),
-                _ => "-".to_owned(),
+/// A line for each point and a column for each row of the reports, in as many tables as the width
+/// needs. A row that is first or tied first at its point is marked.
+pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
+    let Some(first) = document.points.first() else { return Vec::new() };
+    let names: Vec<String> = first.rows.iter().map(|row| label(first, row)).collect();
+    let place = |report: &Report| -> Vec<String> {
+        let value = |varied: &plait_lab::Varied| report.vary.get(&varied.name).cloned();
+        document.varied.iter().map(|varied| value(varied).unwrap_or_default()).collect()
+    };
+    let cell = |report: &Report, row: usize| {
+        let Some(row) = report.rows.get(row) else { return "-".to_owned() };
+        let mark = if row.group == Some(1) { "*" } else { "" };
+        match central(report, row) {
+            Some(value) => format!("{mark}{}", figure(value)),
+            None => "-".to_owned(),
+        }
+    };
+    let widest = |cells: &mut dyn Iterator<Item = usize>| cells.max().unwrap_or(0) + 2;
+    let leading: usize = (0..document.varied.len())
+        .map(|at| {
+            let title = document.varied[at].name.chars().count();
+            let cells = document.points.iter().map(|report| place(report)[at].chars().count());
+            widest(&mut cells.chain([title]))
+        })
+        .sum();
+    let mut tables = Vec::new();
+    let mut rows = 0..names.len();
+    while !rows.is_empty() {
+        let (start, mut used) = (rows.start, leading);
+        while let Some(row) = rows.clone().next() {
+            let cells = document.points.iter().map(|report| cell(report, row).chars().count());
+            used += widest(&mut cells.chain([names[row].chars().count()]));
+            if used > width + 2 && row > start {
+                break;
             }
-        };
-        let point = report.vary.values().next().cloned().unwrap_or_default();
-        table.row(Emphasis::None, [point].into_iter().chain(rows.iter().map(cell)).collect());
+            rows.next();
+        }
+        let mut columns: Vec<Column> =
+            document.varied.iter().map(|varied| Column::new(&varied.name, Align::Right)).collect();
+        columns.extend(names[start..rows.start].iter().map(|it| Column::new(it, Align::Right)));
+        let mut table = Table::new(columns);
+        for report in &document.points {
+            let mut cells = place(report);
+            cells.extend((start..rows.start).map(|row| cell(report, row)));
+            table.row(Emphasis::None, cells);
+        }
+        tables.push(table);
     }
-    table
+    tables
+}
+
+/// The first row of each point of a grid: a line for each value of the first setting, a column for each
+/// of the second. `None` for fewer than two settings.
+pub(super) fn map(document: &Document) -> Option<Table> {
+    let [down, across] = document.varied.as_slice() else { return None };
+    let mut columns = vec![Column::new(&format!("{} \\ {}", down.name, across.name), Align::Right)];
+    columns.extend(across.values.iter().map(|value| Column::new(value, Align::Left)));
+    let mut table = Table::new(columns);
+    for value in &down.values {
+        let mut cells = vec![value.clone()];
+        cells.extend(across.values.iter().map(|other| {
+            let at = |report: &&Report| {
+                report.vary.get(&down.name) == Some(value)
+                    && report.vary.get(&across.name) == Some(other)
+            };
+            document.points.iter().find(at).map_or("-".to_owned(), winner)
+        }));
+        table.row(Emphasis::None, cells);
+    }
+    Some(table)
+}
+
+/// The first scheduler of a report with the number of those that are tied with it, as in `ecf +2`; or
+/// the best path alone if that is ahead of it.
+fn winner(report: &Report) -> String {
+    let rows = ordered(report);
+    let mut leading = rows.iter().filter(|row| row.group == Some(1));
+    let Some(leader) = leading.next() else { return "-".to_owned() };
+    match (slower(leader), &report.best_path, leading.count()) {
+        (true, Some(path), _) => path.clone(),
+        (_, _, 0) => label(report, leader),
+        (_, _, tied) => format!("{} +{tied}", label(report, leader)),
+    }
 }

@@ -1,81 +1,226 @@
 //! The sentences below the table.
 
-use super::{EQUAL, best, is_tcp, label, ordered, ratio};
-use plait_lab::{Report, Row};
+use super::tables::slower;
+use super::{central, is_tcp, label, ordered, primary, ratio};
+use crate::render::{figure, percent};
+use plait_lab::{Report, Row, TailDifference};
 
-/// What a row's speed-up is measured against: the best path alone under its own controller.
-fn reference(report: &Report, row: &Row) -> String {
-    let many = report.rows.iter().any(|other| other.cc != row.cc);
-    let alone = report.rows.iter().filter(|it| is_tcp(it) && it.cc == row.cc);
-    let whose = if many { format!(" under {}", row.cc) } else { String::new() };
-    match best(report, &alone.collect::<Vec<_>>()) {
-        Some(path) => format!("{}, the best path alone{whose}", path.scheduler),
-        None => format!("the best path alone{whose}"),
-    }
-}
+/// Names that a sentence lists at most.
+const MAX_NAMES: usize = 8;
 
-/// A path alone under another controller that is ahead of the first row, if there is one.
-fn ahead(report: &Report, first: &Row) -> Option<String> {
-    let rows: Vec<&Row> =
-        report.rows.iter().filter(|row| row.cc != first.cc || !is_tcp(row)).collect();
-    let best = best(report, &rows).filter(|row| is_tcp(row))?;
-    Some(format!("{} is ahead of all.", label(report, best)))
-}
-
-/// Who wins, and whether anything is slower than the best path alone.
+/// What the comparison shows: who is first, who is slower than the best path alone, what is identical,
+/// what the tail shows, and what is missing.
 pub(super) fn verdict(report: &Report) -> String {
-    let rows = ordered(report);
-    let finished: Vec<(&Row, f64)> = rows
-        .iter()
-        .filter(|row| !is_tcp(row))
-        .filter_map(|row| Some((*row, row.speedup_vs_best_path?)))
-        .collect();
-    let mut sentences = Vec::new();
-    if let Some((first, speedup)) = finished.first() {
-        let reference = reference(report, first);
-        let close: Vec<String> = finished
-            .iter()
-            .skip(1)
-            .filter(|(_, other)| speedup / other < 1.01)
-            .map(|(row, _)| label(report, row))
-            .collect();
-        let beside = match close.as_slice() {
-            [] => String::new(),
-            names => format!(" ({} within 1 %)", names.join(", ")),
-        };
-        let name = label(report, first);
-        sentences.push(match *speedup {
-            s if s > 1.0 + EQUAL => {
-                format!("{name} is first{beside}: {} than {reference}.", ratio(s))
-            }
-            s if s < 1.0 - EQUAL => format!(
-                "No scheduler reaches {reference}; {name} comes closest{beside}: {}.",
-                ratio(s)
-            ),
-            _ => format!("No scheduler beats {reference}; {name} equals it{beside}."),
-        });
-        sentences.extend(ahead(report, first));
-        let slower: Vec<String> = finished
-            .iter()
-            .filter(|(_, speedup)| *speedup < 1.0 - EQUAL)
-            .map(|(row, speedup)| format!("{} ({})", label(report, row), ratio(*speedup)))
-            .collect();
-        if slower.is_empty() {
-            sentences.push("None is slower than the best path alone.".to_owned());
-        } else if *speedup >= 1.0 - EQUAL {
-            sentences.push(format!("Slower than the best path alone: {}.", slower.join(", ")));
-        }
+    let mut sentences = first(report);
+    sentences.extend(slower_than_path(report));
+    if !report.identical.is_empty() {
+        let sets: Vec<String> = report.identical.iter().map(|rows| list(rows)).collect();
+        sentences.push(format!("Identical in every run: {}.", sets.join("; ")));
     }
-    let unfinished: Vec<String> =
-        rows.iter().filter(|row| row.incomplete > 0).map(|row| label(report, row)).collect();
-    if !unfinished.is_empty() {
-        let mut reasons = rows.iter().flat_map(|row| &row.failures).map(|it| it.reason.as_str());
-        let reason = reasons.next().map(|reason| format!(" ({reason})")).unwrap_or_default();
-        let names = unfinished.join(", ");
-        sentences.push(format!("Some runs failed{reason} and are in no number: {names}."));
-    }
+    sentences.extend(report.tails.iter().map(|tail| tail_sentence(report, tail)));
+    sentences.extend(failures(report));
+    sentences.extend(runs(report));
     if report.interrupted {
         sentences.push("Interrupted: runs are missing.".to_owned());
     }
     sentences.join(" ")
+}
+
+/// Lines about buffers that hold the rows back, each with the flag that helps.
+pub(super) fn limits(report: &Report) -> Vec<String> {
+    let line = |limit: &plait_lab::BufferLimit| {
+        let buffer = if limit.flag == "--sndbuf" { "send" } else { "receive" };
+        let larger = limit.size_bytes.saturating_mul(4);
+        let size = |bytes: u64| match bytes >= 1 << 20 {
+            true => format!("{}MiB", bytes >> 20),
+            false => format!("{}KiB", bytes >> 10),
+        };
+        let whom = match limit.rows.len() == report.rows.len() {
+            true => "all rows".to_owned(),
+            false => list(&limit.rows),
+        };
+        format!(
+            "The {buffer} buffer ({}) holds back {whom} for up to {} of the time: try {} {}.",
+            size(limit.size_bytes),
+            percent(limit.longest_share),
+            limit.flag,
+            size(larger)
+        )
+    };
+    report.limits.iter().map(line).collect()
+}
+
+/// What speedups are measured against.
+fn reference(report: &Report) -> String {
+    let path = report.rows.iter().find(|row| {
+        Some(&row.scheduler) == report.best_path.as_ref()
+            && report.best_path_cc.as_ref().is_none_or(|cc| *cc == row.cc)
+    });
+    match path {
+        Some(row) => format!("{}, the best path alone", label(report, row)),
+        None => "the best path alone".to_owned(),
+    }
+}
+
+/// Who is first, or tied first.
+fn first(report: &Report) -> Vec<String> {
+    let rows = ordered(report);
+    let schedulers: Vec<&Row> =
+        rows.iter().copied().filter(|row| !is_tcp(row) && row.group.is_some()).collect();
+    let Some(leader) = schedulers.first() else { return Vec::new() };
+    let leading: Vec<&Row> =
+        schedulers.iter().copied().filter(|row| row.group == leader.group).collect();
+    let names: Vec<String> = leading.iter().map(|row| label(report, row)).collect();
+    let several = names.len() > 1;
+    let tied = match (several, report.runs) {
+        (false, _) => String::new(),
+        (true, 1) => " (not told apart)".to_owned(),
+        (true, runs) => format!(" (not told apart in {runs} runs)"),
+    };
+    let names = list(&names);
+    let reference = reference(report);
+    let gain = gain(&leading);
+    let (leads, comes) = if several { ("lead", "come") } else { ("leads", "comes") };
+    let against_path = leader.paired_vs_best_path;
+    let sentence = match (against_path.is_none_or(|it| it.told_apart), leader.speedup_vs_best_path)
+    {
+        (true, Some(speedup)) if speedup < 1.0 => {
+            format!("No scheduler reaches {reference}; {names} {comes} closest{tied}: {gain}.")
+        }
+        (false, Some(_)) => {
+            format!(
+                "No scheduler is told apart from {reference}; {names} {leads}{tied}, {gain} by the median."
+            )
+        }
+        (_, speedup) => {
+            let gain = match speedup {
+                Some(_) => format!(": {gain} than {reference}"),
+                None => String::new(),
+            };
+            match several {
+                true => format!("Tied first{tied}: {names}{}.", gain.replacen(':', ";", 1)),
+                false => format!("{names} is first{gain}."),
+            }
+        }
+    };
+    vec![sentence]
+}
+
+/// `1.20x faster`, or `1.20x to 1.16x faster` for several rows.
+fn gain(rows: &[&Row]) -> String {
+    let speedups: Vec<f64> = rows.iter().filter_map(|row| row.speedup_vs_best_path).collect();
+    let most = speedups.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let least = speedups.iter().copied().fold(f64::INFINITY, f64::min);
+    let (from, to) = (ratio(most), ratio(least));
+    match (from.split_once(' '), to.split_once(' ')) {
+        _ if from == to => from,
+        (Some((most, word)), Some((least, other))) if word == other => {
+            format!("{least} to {most} {word}")
+        }
+        _ => format!("{from} to {to}"),
+    }
+}
+
+/// Which schedulers are slower than the best path alone.
+fn slower_than_path(report: &Report) -> Option<String> {
+    let rows = ordered(report);
+    let rated: Vec<&Row> =
+        rows.into_iter().filter(|row| !is_tcp(row) && row.speedup_vs_best_path.is_some()).collect();
+    if rated.is_empty() {
+        return None;
+    }
+    let slower: Vec<String> = rated
+        .iter()
+        .filter(|row| slower(row))
+        .map(|row| {
+            let speedup = row.speedup_vs_best_path.unwrap_or(1.0);
+            format!("{} ({})", label(report, row), ratio(speedup))
+        })
+        .collect();
+    Some(match (slower.is_empty(), report.runs == 1 && report.host_jitter_us.is_some()) {
+        (true, _) => "None is measurably slower than the best path alone.".to_owned(),
+        (false, _) => format!("Slower than the best path alone: {}.", list(&slower)),
+    })
+}
+
+/// `At p99 of the messages, ecf+copy is 12x better than tcp:wifi (41.00 against 2009 ms).`
+fn tail_sentence(report: &Report, tail: &TailDifference) -> String {
+    let (_, unit, _) = primary(report);
+    let medians = report
+        .rows
+        .iter()
+        .find(|row| label(report, row) == tail.row)
+        .and_then(|row| central(report, row))
+        .zip(
+            report
+                .rows
+                .iter()
+                .find(|row| label(report, row) == tail.other)
+                .and_then(|row| central(report, row)),
+        );
+    let same = medians.is_some_and(|(own, other)| (own / other - 1.0).abs() < 0.02);
+    let what = match (tail.percentile, tail.of_messages) {
+        (100, _) => "longest message".to_owned(),
+        (percentile, true) => format!("p{percentile} of messages"),
+        (percentile, false) => format!("p{percentile} of runs"),
+    };
+    let times = match tail.times {
+        times if times >= 9.95 => format!("{times:.0}x"),
+        times => format!("{times:.1}x"),
+    };
+    let begin = if same {
+        format!("{} and {} have the same median, but the", tail.row, tail.other)
+    } else {
+        "The".to_owned()
+    };
+    format!(
+        "{begin} {what} is {times} shorter with {} than with {} ({} against {} {unit}).",
+        tail.row,
+        tail.other,
+        figure(tail.value),
+        figure(tail.other_value),
+    )
+}
+
+fn failures(report: &Report) -> Option<String> {
+    let rows = ordered(report);
+    let unfinished: Vec<String> =
+        rows.iter().filter(|row| row.incomplete > 0).map(|row| label(report, row)).collect();
+    if unfinished.is_empty() {
+        return None;
+    }
+    let mut reasons = rows.iter().flat_map(|row| &row.failures).map(|it| it.reason.as_str());
+    let reason = reasons.next().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    Some(format!("Some runs failed{reason} and are in no number: {}.", list(&unfinished)))
+}
+
+/// What the number of runs means for the verdict.
+fn runs(report: &Report) -> Option<String> {
+    if let Some(precision) = report.precision {
+        let widest = precision.widest.map_or("no interval".to_owned(), |widest| {
+            format!("the widest interval is +-{}", percent(widest))
+        });
+        let wanted = percent(precision.wanted);
+        let runs = report.runs;
+        return Some(match precision.reached {
+            true => format!("After {runs} runs {widest} (asked for: +-{wanted})."),
+            false => {
+                format!("The precision of +-{wanted} is not reached: after {runs} runs {widest}.")
+            }
+        });
+    }
+    let random = report.rows.iter().any(|row| row.paired_vs_best.is_some_and(|it| !it.told_apart));
+    let one = report.runs == 1 && report.rows.len() > 1 && super::one_of_many(report) && random;
+    one.then(|| "One run tells no rows apart: use --runs 30.".to_owned())
+}
+
+/// Names in a list, shortened if there are many.
+fn list(names: &[String]) -> String {
+    match names.len() > MAX_NAMES {
+        false => names.join(", "),
+        true => {
+            let rest = names.len() - MAX_NAMES + 1;
+            format!("{} and {rest} more", names[..MAX_NAMES - 1].join(", "))
+        }
+    }
 }

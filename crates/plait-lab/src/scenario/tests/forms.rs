@@ -28,6 +28,53 @@ fn the_command_line_says_what_differs() {
 }
 
 #[test]
+fn two_sweeps_make_a_grid() {
+    let base = [
+        ("path", "wifi:rtt=20ms,rate=20mbit"),
+        ("path", "lte:rtt=40ms,rate=8mbit"),
+        ("workload", "download:1MB"),
+        ("vary", "lte.rtt=40ms,80ms"),
+    ];
+    let with = |more: &[(&'static str, &'static str)]| build(&[&base[..], more].concat());
+    let it = with(&[("vary", "wifi.loss=0%..2%:3")]).unwrap();
+    let points = it.points_with(&read).unwrap();
+    let places: Vec<String> = points
+        .iter()
+        .map(|point| point.values.iter().map(|it| it.1.as_str()).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(places, ["40ms 0%", "40ms 1%", "40ms 2%", "80ms 0%", "80ms 1%", "80ms 2%"]);
+    let last = &points[5].scenario;
+    assert_eq!((last.paths[1].report(false).rtt_us, last.is_random()), (80_000, true));
+    assert_eq!(from_line(&it.command_line()), it);
+    for (more, problem) in [
+        (&[("vary", "lte.rtt=1ms,2ms")][..], "varied twice"),
+        (&[("vary", "wifi.rtt=1ms,2ms"), ("vary", "lte.loss=1%,2%")], "at most 2 settings"),
+        (&[("vary", "lte.rate=1mbit..9mbit:99"), ("vary", "wifi.rtt=1ms..9ms:99")], "points"),
+    ] {
+        let error = with(more).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn a_precision_stands_beside_the_end_of_a_run() {
+    let base = [("path", "wifi:rtt=20ms,rate=20mbit"), ("workload", "download:1MB")];
+    let with = |more: &[(&'static str, &'static str)]| build(&[&base[..], more].concat());
+    let it = with(&[("until", "ci=2%"), ("until", "60s")]).unwrap();
+    assert_eq!((it.precision, it.deadline()), (Some(0.02), plait_base::Span::from_secs(60)));
+    assert_eq!(from_line(&it.command_line()), it);
+    for (more, problem) in [
+        (&[("until", "ci=2%"), ("until", "ci=3%")][..], "given twice"),
+        (&[("until", "1s"), ("until", "2s")], "given twice"),
+        (&[("until", "ci=0%")], "ci=0.1%"),
+        (&[("until", "ci=2")], "unit"),
+    ] {
+        let error = with(more).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
 fn a_sweep_replaces_one_setting() {
     let it = build(&[
         ("path", "wifi-home"),
@@ -38,10 +85,10 @@ fn a_sweep_replaces_one_setting() {
     .unwrap();
     let points = it.points_with(&read).unwrap();
     assert_eq!(points.len(), 10);
-    assert_eq!((points[9].name.as_str(), points[9].value.as_str()), ("lte.rtt", "400ms"));
+    assert_eq!(points[9].values, [("lte.rtt".to_owned(), "400ms".to_owned())]);
     assert_eq!(points[9].scenario.paths[1].report(false).rtt_us, 400_000);
     assert_eq!(points[9].scenario.paths[0], it.paths[0]);
-    assert_eq!(points[1].scenario.vary, None);
+    assert!(points[1].scenario.vary.is_empty());
     assert_eq!(from_line(&points[1].scenario.command_line()), points[1].scenario);
     let buffers = build(&[
         ("path", "a:rtt=40ms,trace=a.down"),

@@ -1,0 +1,273 @@
+use super::*;
+use plait_lab::stats::Summary;
+use plait_lab::{BufferLimit, Difference, Messages, PathReport, RunRecord, TailDifference, Varied};
+
+fn difference(ratio: f64, told_apart: bool) -> Difference {
+    Difference { ratio, ci95: Some([ratio - 0.004, ratio + 0.005]), told_apart }
+}
+
+fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_bytes: f64) -> Row {
+    let summary = Summary {
+        mean: median * 1.02,
+        median,
+        p95: median * 1.2,
+        min: median * 0.9,
+        max: median * 1.3,
+        ci95: [median * 0.99, median * 1.05],
+        n: 30,
+    };
+    Row {
+        scheduler: scheduler.to_owned(),
+        cc: "cubic".to_owned(),
+        measures: [("completion_ms".to_owned(), summary)].into(),
+        path_share: [("wifi".to_owned(), 0.8), ("lte".to_owned(), 0.2)].into(),
+        path_bytes: [("wifi".to_owned(), wifi_bytes), ("lte".to_owned(), 512e3 - wifi_bytes)]
+            .into(),
+        extra_share: Some(0.004),
+        reinjected_share: Some(0.004),
+        retransmitted_share: Some(0.012),
+        speedup_vs_best_path: speedup,
+        paired_vs_best_path: speedup.map(|it| difference(1.0 / it, (it - 1.0).abs() > 0.01)),
+        paired_vs_best: speedup.map(|it| difference(1.3187 / it, group > 1)),
+        group: speedup.map(|_| group).filter(|_| !scheduler.starts_with("tcp:")),
+        ..Row::default()
+    }
+}
+
+fn report() -> Report {
+    let path = |name: &str, mbit: u64, rtt_us: u64| PathReport {
+        name: name.to_owned(),
+        rate_down_bps: Some(mbit * 1_000_000),
+        rate_up_bps: Some(mbit * 1_000_000),
+        rtt_us,
+        queue: "60kB".to_owned(),
+        loss: 0.016,
+        ..PathReport::default()
+    };
+    let mut slow = row("daps", 900.0, None, 0, 256e3);
+    slow.incomplete = 2;
+    let mut best = row("ecf", 455.0, Some(1.3187), 1, 410e3);
+    best.paired_vs_best = None;
+    Report {
+        command: "plait compare --path wifi:rate=25mbit,rtt=25ms --path lte:rate=10mbit,rtt=80ms \
+                  --workload download:512kB --runs 30 --seed 1"
+            .to_owned(),
+        seed: 1,
+        runs: 30,
+        workload: "download:512kB".to_owned(),
+        primary_measure: "completion_ms".to_owned(),
+        paths: vec![path("wifi", 25, 25_000), path("lte", 10, 80_000)],
+        rows: vec![
+            slow,
+            row("roundrobin", 700.0, Some(0.85714), 4, 281e3),
+            row("minrtt", 500.0, Some(1.2), 2, 358e3),
+            row("strict", 500.0, Some(1.2), 2, 358e3),
+            best,
+            row("blest", 457.0, Some(1.3129), 1, 404e3),
+            row("tcp:wifi", 600.0, Some(1.0), 3, 512e3),
+            row("tcp:lte", 1300.0, Some(0.4615), 5, 0.0),
+        ],
+        best_path: Some("tcp:wifi".to_owned()),
+        best_path_cc: Some("cubic".to_owned()),
+        identical: vec![vec!["minrtt".to_owned(), "strict".to_owned()]],
+        ..Report::default()
+    }
+}
+
+fn document(report: Report) -> Document {
+    let command = report.command.clone();
+    Document { command, varied: Vec::new(), points: vec![report], digest: String::new() }
+}
+
+/// Every line but those with a word that is wider itself.
+fn fits(text: &str, width: usize) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= width, "{} columns: {line}", line.chars().count());
+    }
+}
+
+#[test]
+fn a_comparison_reads_at_a_glance() {
+    insta::assert_snapshot!(text(&document(report()), 130, false));
+}
+
+#[test]
+fn eighty_columns_have_groups_intervals_bytes_and_copies() {
+    let narrow = text(&document(report()), 80, false);
+    fits(&narrow, 80);
+    insta::assert_snapshot!(narrow);
+    fits(&text(&document(report()), 66, false), 66);
+}
+
+#[test]
+fn streams_show_percentiles_of_messages_and_what_the_tail_tells() {
+    let mut stream = report();
+    stream.workload = "stream:30kB@50ms,for=20s".to_owned();
+    stream.primary_measure = "message_delay_ms".to_owned();
+    for (at, row) in stream.rows.iter_mut().enumerate() {
+        let mut summary = row.measures["completion_ms"];
+        summary.median = 99.0;
+        row.measures = [("message_delay_ms".to_owned(), summary)].into();
+        let median_ms = 40.0 + at as f64;
+        let (p95_ms, p99_ms, max_ms) = (50.0, 41.0 * 12.0, 2_009.0);
+        row.messages = Some(Messages { median_ms, p95_ms, p99_ms, max_ms, n: 12_000 });
+    }
+    stream.tails = vec![TailDifference {
+        row: "blest".to_owned(),
+        other: "ecf".to_owned(),
+        percentile: 99,
+        of_messages: true,
+        value: 41.0,
+        other_value: 492.0,
+        times: 12.0,
+    }];
+    stream.limits = vec![BufferLimit {
+        flag: "--sndbuf".to_owned(),
+        size_bytes: 4 << 20,
+        longest_share: 0.95,
+        rows: vec!["ecf".to_owned(), "minrtt".to_owned()],
+    }];
+    stream.host_jitter_us = Some(200);
+    let text = text(&document(stream), 80, false);
+    fits(&text, 80);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn markdown_and_csv_carry_the_numbers() {
+    insta::assert_snapshot!(markdown(&document(report())));
+    let csv = csv(&document(report()));
+    assert!(csv.starts_with("scheduler,cc,measure,mean,median,p95,"), "{csv}");
+    for line in [
+        "ecf,cubic,path_share.wifi,0.8,,,,,,,",
+        "ecf,cubic,path_bytes.wifi,410000,,,,,,,",
+        "ecf,cubic,extra_share,0.004,,,,,,,",
+        "ecf,cubic,speedup_vs_best_path,1.3187,,,,,,,",
+        "ecf,cubic,group,1,,,,,,,",
+        "tcp:wifi,cubic,paired_vs_best_path,1,,,,,0.996,1.005,",
+    ] {
+        assert!(csv.lines().any(|found| found == line), "{line}\n{csv}");
+    }
+    assert!(csv.contains("\necf,cubic,completion_ms,464.1,455,546,409.5,591.5,"), "{csv}");
+}
+
+#[test]
+fn a_line_for_each_run_has_a_column_for_each_measure() {
+    let mut one = report();
+    let record = |row: usize, failure: Option<&str>, values: &[(&str, f64)]| RunRecord {
+        row,
+        run: 0,
+        seed: 1,
+        failure: failure.map(str::to_owned),
+        values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+    };
+    one.vary = [("lte.rtt".to_owned(), "80ms".to_owned())].into();
+    one.each_run = vec![
+        record(1, Some("not finished"), &[]),
+        record(4, None, &[("completion_ms", 455.5), ("path_share.wifi", 0.5)]),
+    ];
+    let mut document = document(one);
+    document.varied = vec![Varied { name: "lte.rtt".to_owned(), values: vec!["80ms".to_owned()] }];
+    assert_eq!(
+        csv_of_runs(&document),
+        "lte.rtt,scheduler,cc,run,seed,completed,failure,completion_ms,path_share.wifi\n\
+         80ms,roundrobin,cubic,0,1,false,not finished,,\n\
+         80ms,ecf,cubic,0,1,true,,455.5,0.5\n"
+    );
+}
+
+/// A sweep over these values of each setting.
+fn sweep(varied: &[(&str, &[&str])]) -> Document {
+    let mut places: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for (name, values) in varied {
+        let along = |place: &Vec<(String, String)>| {
+            let at = |value: &&str| {
+                [place.clone(), vec![((*name).to_owned(), (*value).to_owned())]].concat()
+            };
+            values.iter().map(at).collect::<Vec<_>>()
+        };
+        places = places.iter().flat_map(along).collect();
+    }
+    let point = |place: Vec<(String, String)>| {
+        let mut point = report();
+        if place.iter().any(|(_, value)| value == "400ms") {
+            for row in &mut point.rows {
+                row.speedup_vs_best_path = row.speedup_vs_best_path.map(|it| it / 2.0);
+            }
+        }
+        point.vary = place.into_iter().collect();
+        point
+    };
+    let varied = varied.iter().map(|(name, values)| Varied {
+        name: (*name).to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    });
+    Document {
+        command: "plait compare ...".to_owned(),
+        varied: varied.collect(),
+        points: places.into_iter().map(point).collect(),
+        digest: String::new(),
+    }
+}
+
+#[test]
+fn a_sweep_marks_the_first_rows_of_each_line() {
+    let text = text(&sweep(&[("lte.rtt", &["80ms", "400ms"])]), 80, false);
+    fits(&text, 80);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_grid_has_a_map_of_who_is_first() {
+    let grid = sweep(&[("lte.rtt", &["80ms", "400ms"]), ("wifi.loss", &["0%", "1%", "2%"])]);
+    let text = text(&grid, 80, false);
+    fits(&text, 80);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
+    let said = verdict(&report());
+    assert!(
+        said.starts_with(
+            "Tied first (not told apart in 30 runs): ecf, blest; 1.31x to 1.32x faster than \
+             tcp:wifi, the best path alone. Slower than the best path alone: roundrobin (1.17x \
+             slower). Identical in every run: minrtt, strict."
+        ),
+        "{said}"
+    );
+    let mut lost = report();
+    lost.rows.retain(|row| !["ecf", "blest", "minrtt", "strict"].contains(&row.scheduler.as_str()));
+    lost.rows.iter_mut().find(|it| it.scheduler == "roundrobin").unwrap().group = Some(1);
+    let said = verdict(&lost);
+    assert!(
+        said.starts_with(
+            "No scheduler reaches tcp:wifi, the best path alone; roundrobin comes closest: 1.17x \
+             slower."
+        ),
+        "{said}"
+    );
+    let roundrobin = lost.rows.iter_mut().find(|it| it.scheduler == "roundrobin").unwrap();
+    roundrobin.paired_vs_best_path = Some(difference(1.01, false));
+    roundrobin.speedup_vs_best_path = Some(0.99);
+    let said = verdict(&lost);
+    assert!(
+        said.starts_with(
+            "No scheduler is told apart from tcp:wifi, the best path alone; roundrobin leads, \
+             1.01x slower by the median. None is measurably slower than the best path alone."
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_line_to_run_again_is_broken_before_flags_and_can_be_pasted() {
+    let command = "plait compare --path wifi:rate=25mbit --workload download:512kB --seed 1";
+    let broken = super::super::again(command, 60);
+    assert_eq!(
+        broken,
+        "Run again:\n  plait compare --path wifi:rate=25mbit \\\n      --workload download:512kB \
+         --seed 1"
+    );
+    assert_eq!(super::super::again("plait x", 80), "Run again: plait x");
+}

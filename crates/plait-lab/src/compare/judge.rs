@@ -1,0 +1,341 @@
+//! What a report says of its rows beyond their numbers: which are tied, which are identical, which
+//! differ in the tail, and which a buffer held back.
+
+use super::{Cell, Outcomes, RunOutcome};
+use crate::report::{BufferLimit, Difference, Messages, Report, Row, TailDifference};
+use crate::scenario::Scenario;
+use crate::stats::{NAMING_ERROR, Paired, against, interval, percentile};
+use plait_app::measure::{Better, Distribution, MEASURES, Measures};
+use plait_base::Span;
+
+/// Exact values that are closer than this are the same.
+const EXACT_MARGIN: f64 = 0.005;
+
+/// The least factor between two tails, and between the factor of the tails and that of the medians,
+/// that is worth a sentence.
+const TAIL_FACTOR: f64 = 1.2;
+
+/// The fewest runs that have a 95th percentile.
+const FEWEST_TAIL_RUNS: usize = 20;
+
+/// A buffer that holds a row back for a smaller share of the time is not named.
+const LIMITING_SHARE: f64 = 0.1;
+
+/// A number of one run.
+type OfRun = fn(&Measures) -> Option<f64>;
+
+/// A percentile that the verdict may speak of.
+struct Tail {
+    percentile: u32,
+    /// Of messages: its value in one run.
+    of_run: Option<fn(&Distribution) -> f64>,
+    /// Of messages: its value over all runs.
+    pooled: fn(&Messages) -> f64,
+}
+
+impl Tail {
+    const MESSAGES_P99: Tail =
+        Tail { percentile: 99, of_run: Some(|run| run.p99), pooled: |all| all.p99_ms };
+    const LONGEST_MESSAGE: Tail =
+        Tail { percentile: 100, of_run: Some(|run| run.max), pooled: |all| all.max_ms };
+    const RUNS_P95: Tail = Tail { percentile: 95, of_run: None, pooled: |all| all.p95_ms };
+
+    fn value(&self, row: &Row, primary: &str) -> Option<f64> {
+        match self.of_run {
+            Some(_) => row.messages.as_ref().map(self.pooled),
+            None => row.measures.get(primary).map(|it| it.p95),
+        }
+    }
+}
+
+/// The rows of a report with the outcomes of their runs.
+pub(super) struct Bench<'a> {
+    scenario: &'a Scenario,
+    outcomes: &'a Outcomes,
+    higher: bool,
+    primary: &'static str,
+    /// Runs that every row has.
+    runs: Vec<usize>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(scenario: &'a Scenario, outcomes: &'a Outcomes) -> Bench<'a> {
+        let primary = scenario.workload.primary();
+        let entry = MEASURES.iter().find(|entry| entry.name == primary);
+        let higher = entry.is_some_and(|entry| entry.better == Better::Higher);
+        let longest = outcomes.iter().map(Vec::len).max().unwrap_or(0);
+        let made =
+            |run: &usize| outcomes.iter().all(|row| row.get(*run).is_some_and(Option::is_some));
+        Bench { scenario, outcomes, higher, primary, runs: (0..longest).filter(made).collect() }
+    }
+
+    /// Fills in what can be said.
+    pub(super) fn judge(&self, cells: &[Cell], report: &mut Report) {
+        let best_path = self.best_path(&report.rows);
+        if let Some(best) = best_path {
+            let others: Vec<usize> = (0..report.rows.len()).filter(|row| *row != best).collect();
+            let found = self.paired(&report.rows, best, &others, "best path");
+            for (row, difference) in others.into_iter().zip(found) {
+                report.rows[row].paired_vs_best_path = difference;
+            }
+        }
+        self.group(&mut report.rows);
+        report.identical = self.identical(&report.rows);
+        report.tails = self.tails(&report.rows, best_path);
+        report.limits = self.limits(cells, &report.rows);
+    }
+
+    /// The index of plain TCP with the best median, over all controllers.
+    pub(super) fn best_path(&self, rows: &[Row]) -> Option<usize> {
+        self.ranked(rows).into_iter().find(|row| is_tcp(&rows[*row]))
+    }
+
+    /// The rows without failures that have a value, best first.
+    fn ranked(&self, rows: &[Row]) -> Vec<usize> {
+        let sign = if self.higher { -1.0 } else { 1.0 };
+        let mut valued: Vec<(f64, usize)> = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(at, row)| Some((sign * central(row, self.primary)?, at)))
+            .collect();
+        valued.sort_by(|a, b| a.0.total_cmp(&b.0));
+        valued.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Compares all rows with the best scheduler, and puts the schedulers into groups: the best one with
+    /// those that cannot be told apart from it, then the best of the others with those that cannot be
+    /// told apart from that one, and so on. Without schedulers the paths stand for them.
+    fn group(&self, rows: &mut [Row]) {
+        let ranked = self.ranked(rows);
+        let (paths, mut left): (Vec<usize>, Vec<usize>) =
+            ranked.iter().copied().partition(|row| is_tcp(&rows[*row]));
+        if left.is_empty() {
+            left.clone_from(&paths);
+        } else if let Some(best) = left.first() {
+            let found = self.paired(rows, *best, &paths, "paths");
+            paths.iter().zip(found).for_each(|(row, it)| rows[*row].paired_vs_best = it);
+        }
+        for group in 1.. {
+            let Some(first) = left.first().copied() else { return };
+            let others = left.split_off(1);
+            rows[first].group = Some(group);
+            let found = self.paired(rows, first, &others, &format!("group {group}"));
+            left.clear();
+            for (row, difference) in others.into_iter().zip(found) {
+                // A row with a better typical run than the row with the best median is no worse.
+                let worse = |it: &Difference| (it.ratio > 1.0) != self.higher;
+                if difference.is_some_and(|it| it.told_apart && worse(&it)) {
+                    left.push(row);
+                } else {
+                    rows[row].group = Some(group);
+                }
+                if group == 1 {
+                    rows[row].paired_vs_best = difference;
+                }
+            }
+        }
+    }
+
+    /// `others` against `reference`, run by run.
+    fn paired(
+        &self,
+        rows: &[Row],
+        reference: usize,
+        others: &[usize],
+        purpose: &str,
+    ) -> Vec<Option<Difference>> {
+        let values = |row: usize| match central(&rows[row], self.primary) {
+            Some(_) => self.values(row, &|run| self.value(run)),
+            None => Vec::new(),
+        };
+        let lists: Vec<Vec<f64>> = others.iter().map(|row| values(*row)).collect();
+        let lists: Vec<&[f64]> = lists.iter().map(Vec::as_slice).collect();
+        let found = against(&values(reference), &lists, self.scenario.seed, purpose);
+        found.into_iter().map(|paired| Some(self.difference(&paired?))).collect()
+    }
+
+    fn difference(&self, paired: &Paired) -> Difference {
+        let exact = !self.scenario.is_random();
+        Difference {
+            ratio: paired.ratio,
+            ci95: paired.ci95.iter().all(|end| end.is_finite()).then_some(paired.ci95),
+            told_apart: match exact {
+                true => (paired.ratio - 1.0).abs() > EXACT_MARGIN,
+                false => paired.told_apart,
+            },
+        }
+    }
+
+    /// The number of a run that rows are compared by: of messages their median delay.
+    fn value(&self, measures: &Measures) -> Option<f64> {
+        match self.primary {
+            "message_delay_ms" => measures.message_delay_ms.map(|delay| delay.median),
+            primary => measures.value(primary),
+        }
+    }
+
+    /// A number of each run of a row; none if a run lacks it.
+    fn values(&self, row: usize, of: &dyn Fn(&Measures) -> Option<f64>) -> Vec<f64> {
+        let run = |run: &usize| of(&self.outcomes[row][*run].as_ref()?.measures);
+        self.runs.iter().map(run).collect::<Option<Vec<f64>>>().unwrap_or_default()
+    }
+
+    /// Rows whose runs sent and delivered every segment at the same time, with equal measures.
+    fn identical(&self, rows: &[Row]) -> Vec<Vec<String>> {
+        let same = |a: usize, b: usize| {
+            let alike = |a: &RunOutcome, b: &RunOutcome| {
+                a.hash == b.hash && a.completed == b.completed && a.measures == b.measures
+            };
+            !self.runs.is_empty()
+                && self.outcomes[a].len() == self.outcomes[b].len()
+                && self.outcomes[a].iter().zip(&self.outcomes[b]).all(|pair| match pair {
+                    (Some(a), Some(b)) => alike(a, b),
+                    (None, None) => true,
+                    _ => false,
+                })
+        };
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for row in 0..rows.len() {
+            match sets.iter_mut().find(|set| same(set[0], row)) {
+                Some(set) => set.push(row),
+                None => sets.push(vec![row]),
+            }
+        }
+        sets.retain(|set| set.len() > 1);
+        let names = |set: Vec<usize>| set.into_iter().map(|row| label(rows, row)).collect();
+        sets.into_iter().map(names).collect()
+    }
+
+    /// What the medians do not show: the row with the shortest tail against the scheduler with the best
+    /// median, and the scheduler with the shortest tail against the best path alone. Of messages the
+    /// longest speaks if the 99th percentile does not.
+    fn tails(&self, rows: &[Row], best_path: Option<usize>) -> Vec<TailDifference> {
+        let ranked = self.ranked(rows);
+        let tails: &[Tail] = match self.of_messages(rows, &ranked) {
+            true => &[Tail::MESSAGES_P99, Tail::LONGEST_MESSAGE],
+            false if self.runs.len() < FEWEST_TAIL_RUNS => &[],
+            false => &[Tail::RUNS_P95],
+        };
+        let first = ranked.iter().copied().find(|row| !is_tcp(&rows[*row]));
+        let schedulers: Vec<usize> =
+            ranked.iter().copied().filter(|row| !is_tcp(&rows[*row])).collect();
+        let mut found: Vec<TailDifference> = Vec::new();
+        for tail in tails.iter().filter(|_| !self.higher) {
+            let value = |row: usize| tail.value(&rows[row], self.primary);
+            let shortest = |list: &[usize]| {
+                let tails = list.iter().filter_map(|row| Some((value(*row)?, *row)));
+                tails.min_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
+            };
+            for (row, other) in [(shortest(&ranked), first), (shortest(&schedulers), best_path)] {
+                let (Some(row), Some(other)) = (row, other) else { continue };
+                let other_name = label(rows, other);
+                if found.iter().all(|said| said.other != other_name) {
+                    found.extend(self.tail(rows, tail, row, other));
+                }
+            }
+        }
+        found
+    }
+
+    /// The difference of a tail between two rows, if it is notable and beyond chance.
+    fn tail(&self, rows: &[Row], tail: &Tail, row: usize, other: usize) -> Option<TailDifference> {
+        let value = tail.value(&rows[row], self.primary)?;
+        let other_value = tail.value(&rows[other], self.primary)?;
+        let times = other_value / value;
+        let medians = central(&rows[other], self.primary)? / central(&rows[row], self.primary)?;
+        let notable = times.is_finite() && times > TAIL_FACTOR && times > TAIL_FACTOR * medians;
+        let told = notable && self.tail_told_apart(row, other, tail);
+        told.then(|| TailDifference {
+            row: label(rows, row),
+            other: label(rows, other),
+            percentile: tail.percentile,
+            of_messages: tail.of_run.is_some(),
+            value,
+            other_value,
+            times,
+        })
+    }
+
+    /// Whether the rows have many messages in a run, so that their tail is one of messages.
+    fn of_messages(&self, rows: &[Row], ranked: &[usize]) -> bool {
+        let many =
+            |row: &usize| rows[*row].messages.is_some_and(|it| it.n > 2 * self.runs.len() as u64);
+        !ranked.is_empty() && ranked.iter().all(many)
+    }
+
+    /// Whether the tail of `row` is shorter than that of `other` beyond chance.
+    fn tail_told_apart(&self, row: usize, other: usize, tail: &Tail) -> bool {
+        let seed = self.scenario.seed;
+        if let Some(of_run) = tail.of_run {
+            let each = |row| self.values(row, &|run| run.message_delay_ms.as_ref().map(of_run));
+            let found = against(&each(row), &[&each(other)], seed, "tail of messages");
+            let told = |it: &Paired| self.difference(it).told_apart && it.ratio > 1.0;
+            return found.first().and_then(Option::as_ref).is_some_and(told);
+        }
+        let values = |row| self.values(row, &|run| self.value(run));
+        let (ours, theirs) = (values(row), values(other));
+        if ours.len() != theirs.len() {
+            return false;
+        }
+        let p95 = |values: &[f64], runs: &[usize]| {
+            let mut picked: Vec<f64> = runs.iter().map(|run| values[*run]).collect();
+            picked.sort_by(f64::total_cmp);
+            percentile(&picked, 95.0).unwrap_or(f64::NAN)
+        };
+        let ratio = |runs: &[usize]| libm::log(p95(&theirs, runs) / p95(&ours, runs));
+        interval(ours.len(), 1.0 - 2.0 * NAMING_ERROR, seed, "tail of runs", ratio)
+            .is_some_and(|found| found.is_above(0.0))
+    }
+
+    /// The buffers that hold rows back.
+    fn limits(&self, cells: &[Cell], rows: &[Row]) -> Vec<BufferLimit> {
+        let (Some(cell), true) = (cells.first(), !self.runs.is_empty()) else { return Vec::new() };
+        let config = cell.connection();
+        let share = |row: usize, of: OfRun| {
+            let each = self.outcomes[row].iter().flatten().filter(|run| run.length > Span::ZERO);
+            let (mut sum, mut runs) = (0.0, 0.0);
+            for run in each {
+                sum += of(&run.measures).unwrap_or(0.0) / run.length.as_millis_f64();
+                runs += 1.0;
+            }
+            if runs > 0.0 { sum / runs } else { 0.0 }
+        };
+        let buffers: [(&str, u64, OfRun); 2] = [
+            ("--sndbuf", config.sndbuf, |run| run.sndbuf_blocked_ms),
+            ("--rcvbuf", config.rcvbuf, |run| run.rwnd_blocked_ms),
+        ];
+        let limit = |(flag, size_bytes, of): (&str, u64, OfRun)| {
+            let shares: Vec<f64> = (0..rows.len()).map(|row| share(row, of)).collect();
+            let limited = (0..rows.len()).filter(|row| shares[*row] >= LIMITING_SHARE);
+            let named: Vec<String> = limited.map(|row| label(rows, row)).collect();
+            (!named.is_empty()).then(|| BufferLimit {
+                flag: flag.to_owned(),
+                size_bytes,
+                longest_share: shares.iter().copied().fold(0.0, f64::max),
+                rows: named,
+            })
+        };
+        buffers.into_iter().filter_map(limit).collect()
+    }
+}
+
+/// The number that ranks a row; `None` if the row has failures. The median of the runs that finished
+/// would flatter a row that has others.
+pub(super) fn central(row: &Row, primary: &str) -> Option<f64> {
+    let summary = row.measures.get(primary).filter(|_| row.incomplete == 0)?;
+    let messages = row.messages.as_ref().filter(|_| primary == "message_delay_ms");
+    Some(messages.map_or(summary.median, |messages| messages.median_ms))
+}
+
+fn is_tcp(row: &Row) -> bool {
+    row.scheduler.starts_with("tcp:")
+}
+
+/// The name of a row: the scheduler, with the controller if there are several.
+fn label(rows: &[Row], row: usize) -> String {
+    let Row { scheduler, cc, .. } = &rows[row];
+    match rows.iter().any(|other| other.cc != *cc) {
+        true => format!("{scheduler} ({cc})"),
+        false => scheduler.clone(),
+    }
+}

@@ -1,0 +1,121 @@
+//! What a comparison says of rows whose difference is known: none if both are the same rule, and one
+//! that was planted.
+
+use crate::common::scenario;
+use plait_base::Stream;
+use plait_lab::{
+    Cell, Control, Report, Row, RunOutcome, Simulator, Subject, World, compare, run_seed,
+};
+use std::sync::atomic::AtomicBool;
+
+/// The row that another rule runs under.
+const TWIN: &str = "roundrobin";
+
+/// Runs `ecf` under the name of roundrobin as well.
+struct Twins {
+    /// The twin meets other losses, phases and jitter: its seeds are others.
+    independent: bool,
+    /// The factor of the twin's completion time.
+    factor: f64,
+}
+
+impl World for Twins {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        let is_twin = cell.to_string() == TWIN;
+        let mut cell = cell.clone();
+        if is_twin {
+            cell.subject = Subject::Scheduler(plait_sched::Spec::parse("ecf").unwrap());
+        }
+        let seed = if is_twin && self.independent { run_seed(seed, 77) } else { seed };
+        let mut outcome = Simulator.run(&cell, seed);
+        if is_twin {
+            let completion = &mut outcome.measures.completion_ms;
+            *completion = completion.map(|it| it * self.factor);
+        }
+        outcome
+    }
+}
+
+/// Scenarios of a test: 200 in the long version.
+fn scenarios(short: u64) -> u64 {
+    if std::env::var_os("PLAIT_SOAK").is_some() { 200 } else { short }
+}
+
+/// A scenario that is drawn: two paths with or without loss, a download or a stream.
+fn drawn(nth: u64, downloads: bool) -> String {
+    let mut stream = Stream::new(nth, &["verdicts"]);
+    let mut path = |name: &str| {
+        let rate = stream.within(2_000, 40_000);
+        let rtt = stream.within(8, 120);
+        let queue = stream.within(20, 200);
+        let loss = ["0%", "0%", "0.1%", "0.5%", "1%"][stream.below(5) as usize];
+        format!("--path {name}:rate={rate}kbit,rtt={rtt}ms,queue={queue}ms,loss={loss}")
+    };
+    let paths = format!("{} {}", path("a"), path("b"));
+    let kb = stream.within(50, 400);
+    let workload = match stream.below(4) {
+        0 if !downloads => format!("stream:{}kB@40ms,for=2s", kb / 40 + 1),
+        _ => format!("download:{kb}kB"),
+    };
+    format!("{paths} --workload {workload} --schedulers ecf,{TWIN} --runs 30 --seed {}", nth + 1)
+}
+
+fn reported(line: &str, world: &Twins) -> Report {
+    let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+    compare(&scenario(line), world, &control).unwrap().points.remove(0)
+}
+
+fn twins(report: &Report) -> [&Row; 2] {
+    ["ecf", TWIN].map(|name| report.rows.iter().find(|row| row.scheduler == name).unwrap())
+}
+
+#[test]
+fn the_same_rule_under_two_names_is_identical_and_tied() {
+    for nth in 0..scenarios(12) {
+        let line = drawn(nth, false);
+        let report = reported(&line, &Twins { independent: false, factor: 1.0 });
+        let [ecf, twin] = twins(&report);
+        assert_eq!((ecf.group, twin.group), (Some(1), Some(1)), "{line}");
+        let named = |set: &Vec<String>| ["ecf", TWIN].iter().all(|it| set.iter().any(|n| n == it));
+        assert!(report.identical.iter().any(named), "{line}: {:?}", report.identical);
+        assert!(report.tails.iter().all(|tail| tail.other != TWIN && tail.row != TWIN), "{line}");
+    }
+}
+
+#[test]
+fn the_same_rule_with_other_randomness_never_wins() {
+    for nth in 0..scenarios(20) {
+        let line = drawn(nth, false);
+        let report = reported(&line, &Twins { independent: true, factor: 1.0 });
+        let [ecf, twin] = twins(&report);
+        assert_eq!((ecf.group, twin.group), (Some(1), Some(1)), "{line}: {ecf:?} {twin:?}");
+        let between = |name: &str| name == "ecf" || name == TWIN;
+        let said = report.tails.iter().find(|tail| between(&tail.row) && between(&tail.other));
+        assert_eq!(said, None, "{line}");
+    }
+}
+
+#[test]
+fn five_percent_over_the_same_networks_are_told() {
+    let count = scenarios(20);
+    let mut told = 0;
+    for nth in 0..count {
+        let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
+        let document = compare(&scenario(&drawn(nth, true)), &Planted, &control).unwrap();
+        let [ecf, twin] = twins(&document.points[0]);
+        told += u64::from(ecf.group == Some(1) && twin.group == Some(2));
+    }
+    assert!(told * 100 >= count * 95, "{told} of {count}");
+}
+
+/// Runs `ecf` under the name of roundrobin as well, 5 % slower and with 3 % of scatter of its own.
+struct Planted;
+
+impl World for Planted {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        // The sum of twelve uniform numbers less six is nearly normal, with standard deviation 1.
+        let mut stream = Stream::new(seed, &["scatter"]);
+        let normal = (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0;
+        Twins { independent: false, factor: 1.05 * (1.0 + 0.03 * normal) }.run(cell, seed)
+    }
+}
