@@ -339,3 +339,6 @@ fn label(rows: &[Row], row: usize) -> String {
         false => scheduler.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;
