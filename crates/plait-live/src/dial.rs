@@ -24,7 +24,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 /// Time for the last segments of a connection whose data is acknowledged: its end, and the ends of its
 /// subflows.
-const LEAVE: Span = Span::from_secs(10);
+const LEAVE: Span = Span::from_secs(3);
 
 /// An address to dial from.
 #[derive(Clone, PartialEq, Eq, Debug)]
