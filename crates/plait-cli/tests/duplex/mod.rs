@@ -135,7 +135,7 @@ fn bed(family: Family, mbit: u64) -> io::Result<(Bed, SocketAddr, [String; 4])> 
     Ok((bed, SocketAddr::new(family.service(), 80), from))
 }
 
-/// What must hold 2: both hashes are equal, and the exit code is 0.
+/// R57: each direction ends on its own. Both hashes are equal, and the exit code is 0.
 fn whole(family: Family, speaks: Speaks) -> Result<(), Failed> {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let transfers = if soak { &MANY[..] } else { &FEW[..] };

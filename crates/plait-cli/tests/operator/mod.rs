@@ -75,7 +75,7 @@ fn has_nothing(process: &Child, user: u32) {
     assert!(threads > 1, "{threads}");
 }
 
-/// S9, R5: with rules for a public port too, no process keeps a capability, and `--user` gives up the
+/// S9: with rules for a public port too, no process keeps a capability, and `--user` gives up the
 /// user; the server serves.
 fn unprivileged() -> Result<(), Failed> {
     const NOBODY: u32 = 65_534;
@@ -119,7 +119,7 @@ fn unprivileged() -> Result<(), Failed> {
     Ok(())
 }
 
-/// R6: nothing but the server holds its rules: other programs may not remove them, and they go with the
+/// Nothing but the server holds its rules: other programs may not remove them, and they go with the
 /// server.
 fn kept_rules() -> Result<(), Failed> {
     if Command::new("nft").arg("-v").output().is_err() {
