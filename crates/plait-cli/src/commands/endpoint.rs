@@ -29,25 +29,25 @@ pub(crate) struct EndpointFlags {
     /// Name of the TUN device; a `%d` in it becomes the next free number
     #[arg(long, value_name = "NAME", default_value = "plait%d", value_parser = device_name)]
     pub(crate) device: String,
-    /// Superpackets between this process and the kernel, which cuts them (TSO) and adds up checksums
+    /// Let the kernel cut superpackets (TSO) and compute checksums
     #[arg(long, value_name = "on|off", default_value = "on")]
     offload: Offload,
     /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write what this end sees and decides in the sequential form of qlog
+    /// Write the packets and decisions of this end to this file, in the sequential form of qlog
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,
     /// Run as this user once everything is set (needs CAP_SETUID and CAP_SETGID). The group is that of
     /// the user unless one is given
     #[arg(long, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
     user: Option<Identity>,
-    /// Say what would be set, and set nothing
+    /// Print what would be set, and set nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// Whether the kernel takes work off the device.
+/// Whether the kernel works for the device.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Offload {
     On,

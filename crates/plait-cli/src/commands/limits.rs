@@ -10,22 +10,21 @@ use plait_live::{Client, Limits};
 /// Flags of `serve` and `proxy`, which have any number of connections.
 #[derive(clap::Args, Debug)]
 pub(crate) struct LimitFlags {
-    /// Connections at a time; further ones are refused [default: a socket each, as many as this process
-    /// may have files open, less 320, and one for each 256 KiB of --memory]
+    /// Connections at a time; new ones beyond are refused [default: the open files of this process less
+    /// 320, and at most one for each 256 KiB of --memory]
     #[arg(long, value_name = "N", value_parser = whole(1, 10_000_000))]
     max_connections: Option<u64>,
-    /// Memory for the data of all connections together; what is left of it they share, and where
-    /// nothing is, further ones are refused [default: a quarter of what this host, or the control group
-    /// of this process, has]
+    /// Memory for the data of all connections. Connections share the remaining memory; when none is
+    /// left, new connections are refused [default: a quarter of the memory of this host, or of the
+    /// control group of this process]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<u64>,
-    /// End a connection whose peer takes nothing for so long although data waits for it: it acknowledges
-    /// none and does not open its window. `off`: never, as long as it answers
+    /// End a connection if data waits and its peer neither acknowledges any nor opens its window for
+    /// this time. `off`: never, as long as the peer answers
     #[arg(long, value_name = "TIME|off", default_value = "15min", value_parser = patience)]
     user_timeout: Patience,
-    /// Ask a peer of which nothing has come for so long whether it is still there (TCP keep-alive), and
-    /// end the connection where it leaves nine probes unanswered, 75s apart, or this time where that is
-    /// less. `off`: never
+    /// Probe a peer that has sent nothing for this time (TCP keep-alive), and end the connection after
+    /// nine unanswered probes. They are 75s apart, or this time if it is less. `off`: never
     #[arg(long, value_name = "TIME|off", default_value = "off", value_parser = patience)]
     keep_alive: Patience,
     /// Time that connections have to end after TERM or Ctrl-C; a second signal ends them at once
@@ -39,7 +38,7 @@ const ENOUGH: &str = "1MiB and more, as 512MB";
 const SECOND: Span = Span::from_secs(1);
 const DAY: Span = Span::from_secs(86_400);
 
-/// How long a peer is waited for.
+/// A timeout, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Patience(Option<Span>);
 
@@ -74,7 +73,7 @@ fn memory(text: &str) -> Result<u64, String> {
 }
 
 impl LimitFlags {
-    /// What connections may take together.
+    /// The limits of all connections together.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
         let memory = self.memory.unwrap_or_else(|| Limits::memory_of_host().max(LEAST_MEMORY));
         let (by_files, by_memory) = (Limits::connections_of_host(), Limits::fit(memory));
@@ -101,7 +100,7 @@ impl LimitFlags {
 }
 
 impl LimitFlags {
-    /// Has connections that are made from this go by them.
+    /// Sets the timeouts of connections that are made from `spec`.
     pub(crate) fn apply(&self, spec: &mut ConnectionSpec) {
         spec.config.user_timeout = self.user_timeout.0;
         spec.config.keep_alive = self.keep_alive.0;
@@ -111,14 +110,13 @@ impl LimitFlags {
 /// Flags of `get` and `proxy`, which dial.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DialFlags {
-    /// Give up where nobody has answered after so many seconds [default: as TCP does, about two
-    /// minutes]
+    /// Give up if nobody has answered after this many seconds [default: as TCP does, about two minutes]
     #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400))]
     connect_timeout: Option<u64>,
 }
 
 impl DialFlags {
-    /// Has a client go by them.
+    /// Sets the timeout of a client.
     pub(crate) fn apply(&self, client: &mut Client) {
         if let Some(seconds) = self.connect_timeout {
             client.give_up_after(Span::from_secs(seconds));

@@ -39,22 +39,22 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
 /// ends when both have ended. At the end stderr gets one line a path: bytes, share, rate and RTT.
-/// Each --from is an address of its own behind a TUN device, and a subflow is opened from each; what
-/// the other end sends there has to reach this host and be forwarded. Needs CAP_NET_ADMIN, and
-/// CAP_NET_RAW for `@DEVICE`; both are dropped before anything is sent.
+/// Each --from is an address of its own behind a TUN device, and a subflow begins at each. Packets for
+/// them must reach this host and be forwarded. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`;
+/// drops both before it sends anything.
 ///
 /// Exit codes: 0 if the answer is complete and the other end has acknowledged all of standard input;
-/// 2 for arguments and files that cannot be taken; 3 for a missing privilege; 4 if the other end has
-/// failed, refused or not answered; 130 after Ctrl-C.
+/// 2 for wrong arguments and files; 3 for a missing privilege; 4 if the other end has failed, refused or
+/// not answered; 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to fetch, or whom to talk to
+    /// What to fetch, or the server to talk to
     #[arg(value_name = "URL|HOST:PORT")]
     target: String,
-    /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
-    /// leave by that device. A device alone: under the address of it, by rules of nftables. Repeat
-    /// for further subflows
+    /// An address to dial from that no device of this host has. With `@DEVICE` its packets leave by
+    /// that device. A device alone: under the address of the device, by rules of nftables. Repeat for
+    /// further subflows
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     from: Vec<String>,
     /// Write to this file in place of stdout
@@ -176,8 +176,8 @@ impl Outcome {
     }
 }
 
-/// Lets the other end close the connection once nothing more is wanted of it; false where it does not,
-/// or is to hear at once that nobody reads.
+/// Waits a little until the other end closes the connection, once the answer is there. Returns false if
+/// the other end does not, or if nobody reads the answer any more: then the connection is reset.
 fn took_leave(outcome: &Result<Whole, Broken>, mut stream: &UnixStream) -> bool {
     match outcome {
         Err(Broken::Sink(_)) => false,
@@ -261,8 +261,8 @@ impl Args {
         })
     }
 
-    /// How it went; what the connection tells of its end explains an answer that is cut off. With
-    /// `begun`, what is written is not as it was.
+    /// How fetching went. How the connection ended explains an answer that is cut off. With `begun`, the
+    /// file of --output has been overwritten.
     fn judge(
         &self,
         target: &Target,

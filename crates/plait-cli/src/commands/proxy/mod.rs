@@ -18,11 +18,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// How long a program has to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Programs that are listened to at a time, before they have said what they want; further ones are
-/// turned away.
-const GUESTS: usize = 256;
+/// Time that a program has to make its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Programs at a time that have connected and not made their request; further ones are turned away.
+const MAX_UNDECIDED: usize = 256;
 
 const EXAMPLES: &str = "Examples:
   plait proxy --socks 127.0.0.1:1080 --via 10.98.1.77 --via 10.98.2.77 --dry-run
@@ -31,19 +30,18 @@ const EXAMPLES: &str = "Examples:
 /// Multipath TCP for local programs that speak SOCKS
 ///
 /// Takes connections by SOCKS 5 (CONNECT; addresses and names) and makes them over several paths, as
-/// `plait get` does; servers that do not speak Multipath TCP are spoken to in plain TCP over the
-/// first. Each --via is an address of its own behind a TUN device; what servers send there has to
-/// reach this host and be forwarded. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; both are
-/// dropped before anything is sent.
+/// `plait get` does. If a server does not speak Multipath TCP, it uses plain TCP over the first path.
+/// Each --via is an address of its own behind a TUN device. Packets for it must reach this host and be
+/// forwarded. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`; drops both before it sends anything.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where programs connect to; whoever reaches it can use it
+    /// Where programs connect to; everybody who reaches it can use it
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     socks: SocketAddr,
-    /// An address to dial from, one that no device of this host has; with `@DEVICE` its packets
-    /// leave by that device. A device alone: under the address of it (IPv4), by rules of nftables.
-    /// Repeat for further paths; connections begin on the first of their family
+    /// An address to dial from that no device of this host has. With `@DEVICE` its packets leave by
+    /// that device. A device alone: under the address of the device (IPv4), by rules of nftables. Repeat
+    /// for further paths; connections begin on the first of their family
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
     #[command(flatten)]
@@ -97,13 +95,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Hears programs out, each on a thread of its own, and has their connections made, from `via`.
+/// Accepts programs, takes the request of each on a thread of its own, and dials from `via`.
 fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Console) {
     let (guests, via) = (Arc::new(()), Arc::<[Origin]>::from(via));
     thread::spawn(move || {
         let mut refused = 0_u64;
         for stream in listener.incoming().flatten() {
-            if Arc::strong_count(&guests) > GUESTS {
+            if Arc::strong_count(&guests) > MAX_UNDECIDED {
                 refused += 1;
                 // The log is not to grow with them.
                 if refused.is_power_of_two() {
@@ -113,7 +111,7 @@ fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Co
             }
             let (guest, dialler, via) = (Arc::clone(&guests), dialler.clone(), Arc::clone(&via));
             thread::spawn(move || {
-                // Who does not speak SOCKS, or goes away, is not told anything.
+                // A program that does not speak SOCKS, or goes away, gets no answer.
                 let _ = hear(stream, &dialler, &via, console);
                 drop(guest);
             });
@@ -121,10 +119,10 @@ fn listen(listener: TcpListener, dialler: Dialler, via: Vec<Origin>, console: Co
     });
 }
 
-/// Programs are turned away, and why.
+/// The line of the log for programs that were turned away.
 fn turned_away(count: u64) -> String {
-    let problem = format!("{GUESTS} programs have connected and not said what they want");
-    let seconds = PATIENCE.as_secs();
+    let problem = format!("{MAX_UNDECIDED} programs have connected and not said what they want");
+    let seconds = REQUEST_TIMEOUT.as_secs();
     format!("event=programs-turned-away count={count} problem=\"{problem}; each has {seconds} s\"")
 }
 
@@ -134,8 +132,8 @@ fn hear(
     via: &[Origin],
     console: Console,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     stream.set_nodelay(true)?;
     let wanted = |to: &SocketAddr| via.iter().any(|it| it.address.is_ipv4() == to.is_ipv4());
     let asked = socks::request(&mut stream, wanted)?;

@@ -30,14 +30,13 @@ const EXAMPLES: &str = "Examples:
 
 /// Multipath TCP in front of a TCP service
 ///
-/// Listens on an address of its own behind a TUN device, terminates Multipath TCP there (and plain
-/// TCP, where the client or something between speaks no more), and relays each connection to the
-/// service. Packets for the address have to reach this host; what is needed here is made at the
-/// start and goes with the process, however it ends: a device that is not persistent, and a route
-/// through it. Needs CAP_NET_ADMIN, which is dropped once the device is there.
+/// Listens on an address of its own behind a TUN device, terminates Multipath TCP there, and relays
+/// each connection to the service. If the client or a device between speaks only plain TCP, so does
+/// the server. Packets for the address must reach this host. The server makes a device and a route at
+/// its start; both go with the process, however it ends. Needs CAP_NET_ADMIN, and drops it once the
+/// device is there.
 ///
-/// Exit codes: 0 after TERM, 2 for arguments that cannot be taken, 3 for a missing privilege, 130 after
-/// Ctrl-C.
+/// Exit codes: 0 after TERM, 2 for wrong arguments, 3 for a missing privilege, 130 after Ctrl-C.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -58,14 +57,14 @@ pub(crate) struct Args {
     /// A further port to listen on, with a scheduler of its own; may be repeated
     #[arg(long, value_name = "PORT=SCHEDULER")]
     port: Vec<String>,
-    /// Which clients get which scheduler (docs/live.md): lines of `SCHEDULER [port=PORT]
-    /// [from=ADDR[/BITS]]`, the first that is for a client counts
+    /// Choose the scheduler by client (docs/live.md): lines of `SCHEDULER [port=PORT]
+    /// [from=ADDR[/BITS]]`; the first one that matches counts
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Tell the service each client's address, by the PROXY protocol
     #[arg(long, value_name = "VERSION")]
     proxy_protocol: Option<ProxyProtocol>,
-    /// Tell Prometheus how it stands, at http://ADDR:PORT/metrics
+    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics
     #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
     metrics: Option<SocketAddr>,
     /// Show connections and their paths on stdout, each second
