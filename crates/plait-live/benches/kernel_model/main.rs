@@ -1,0 +1,116 @@
+//! plait's model of a stock Linux kernel beside that kernel.
+//!
+//! `measure` runs Multipath TCP of this machine's kernel over emulated links, and adds the results to
+//! docs/results/kernel-model.csv. `compare` runs the same links in the simulator and prints how far
+//! the model is off; with `--write` it writes docs/results/kernel-model.md.
+//!
+//! ```text
+//! cargo bench -p plait-live --bench kernel_model --profile dev -- measure --runs 7
+//! cargo bench -p plait-live --bench kernel_model --profile dev -- compare
+//! ```
+//!
+//! `measure` needs root, because it makes namespaces and devices.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
+#![allow(unreachable_pub, dead_code, clippy::expect_used)]
+
+mod measure;
+mod model;
+#[path = "../../tests/net/mod.rs"]
+mod net;
+mod pairs;
+mod report;
+mod table;
+
+use pairs::{Group, Pair};
+use std::process::exit;
+
+/// What the command line asks for.
+struct Options {
+    pairs: Vec<Pair>,
+    runs: u64,
+    cc: String,
+    settings: model::Settings,
+    write: bool,
+}
+
+fn main() {
+    // `cargo bench` adds `--bench`.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let Some((command, rest)) = args.split_first() else {
+        println!("kernel_model: nothing to do; `measure`, `compare` or `list`");
+        return;
+    };
+    let options = options(command, rest);
+    let outcome = match command.as_str() {
+        "measure" => measure_all(&options),
+        "compare" => report::compare(&options),
+        "list" => {
+            for pair in &options.pairs {
+                println!("{} {}: {:?}", pair.group.name(), pair.name, model::arguments(pair));
+            }
+            Ok(())
+        }
+        other => refuse(&format!("`{other}`: give `measure`, `compare` or `list`")),
+    };
+    if let Err(error) = outcome {
+        refuse(&error.to_string())
+    }
+}
+
+fn refuse(why: &str) -> ! {
+    eprintln!("kernel_model: {why}");
+    exit(2)
+}
+
+fn options(command: &str, args: &[String]) -> Options {
+    let (mut runs, mut cc, mut wanted) = (7, "cubic".to_owned(), None);
+    let (mut settings, mut write) = (model::Settings::new(), false);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == "--write" {
+            write = true;
+            continue;
+        }
+        let Some(value) = args.next() else { refuse(&format!("{arg} needs a value")) };
+        match arg.as_str() {
+            "--runs" => runs = value.parse().unwrap_or_else(|_| refuse("--runs needs a number")),
+            "--cc" => cc.clone_from(value),
+            "--pairs" => wanted = Some(value.clone()),
+            "--set" => {
+                let Some((name, text)) = value.split_once('=') else { refuse("--set NAME=VALUE") };
+                settings.push((Box::leak(name.to_owned().into_boxed_str()), text.to_owned()));
+            }
+            other => refuse(&format!("`{other}`: give --runs, --cc, --pairs, --set or --write")),
+        }
+    }
+    // The held-out pairs are measured with the others; they are compared only if they are named.
+    let is_wanted = |pair: &Pair| match wanted.as_deref() {
+        None => command != "compare" || write || pair.group != Group::HeldOut,
+        Some("all") => true,
+        Some(names) => names.split(',').any(|name| name == pair.name || name == pair.group.name()),
+    };
+    let pairs: Vec<Pair> = pairs::all().into_iter().filter(is_wanted).collect();
+    if pairs.is_empty() {
+        refuse("--pairs names no pair; `list` shows them all");
+    }
+    Options { pairs, runs, cc, settings, write }
+}
+
+/// Round by round, so that what changes on the machine over time meets all pairs alike.
+fn measure_all(options: &Options) -> std::io::Result<()> {
+    if let Some(why) = net::obstacle() {
+        refuse(&why);
+    }
+    for round in 0..options.runs {
+        for pair in &options.pairs {
+            match measure::run(pair, &options.cc) {
+                Ok(run) => {
+                    table::append(pair, &options.cc, &run)?;
+                    eprintln!("{} {} {round}: {:.0} ms", options.cc, pair.name, run.completion_ms);
+                }
+                Err(error) => eprintln!("{error}"),
+            }
+        }
+    }
+    Ok(())
+}

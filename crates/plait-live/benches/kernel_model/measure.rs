@@ -1,0 +1,159 @@
+//! A stock kernel on both ends of emulated links.
+
+use super::net::kernel::persist;
+use super::net::urgent::Urgent;
+use super::net::{Bed, Family};
+use super::pairs::{Load, Pair};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes of a client's request, as in the simulator.
+pub const REQUEST: usize = 200;
+/// Runs are repeated if the emulator was late, so many times at most.
+const TRIES: usize = 8;
+/// Between the set-up and the first SYN.
+const SETTLING: Duration = Duration::from_millis(400);
+/// Longest wait for the peer.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What one run showed.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Time from the first SYN to the last byte read, in ms.
+    pub completion_ms: f64,
+    /// Delay of each message from when it was due, in ms; none for a download.
+    pub delays_ms: Vec<f64>,
+    /// IP bytes that each link delivered to the client.
+    pub delivered: [u64; 2],
+    /// Packets that each link's queue dropped on the way to the client.
+    pub dropped: [u64; 2],
+    /// MPTCP-level retransmissions of the server.
+    pub reinjected: u64,
+    /// How late the emulator was at worst, in us.
+    pub late_us: u64,
+}
+
+/// Measures a pair once. Runs in which the emulator was late do not count.
+pub fn run(pair: &Pair, cc: &str) -> io::Result<Run> {
+    let _urgent = Urgent::start();
+    let mut late = 0;
+    for _ in 0..TRIES {
+        let run = attempt(pair, cc)?;
+        match run {
+            Ok(run) => return Ok(run),
+            Err(us) => late = us,
+        }
+        eprintln!("{}: refused, the emulator was {late} us late", pair.name);
+    }
+    Err(io::Error::other(format!("{}: the emulator was late in every run ({late} us)", pair.name)))
+}
+
+fn attempt(pair: &Pair, cc: &str) -> io::Result<Result<Run, u64>> {
+    let bed = Bed::build(Family::V4, &pair.lines)?;
+    bed.own_service()?;
+    let address = SocketAddr::new(Family::V4.service(), 80);
+    let listener = bed.server.within(|| -> io::Result<Socket> {
+        let listener = socket(cc)?;
+        listener.bind(&address.into())?;
+        listener.listen(4)?;
+        Ok(listener)
+    })??;
+    let before = bed.counters();
+    let began = OnceLock::new();
+    let (completion_ms, delays_ms) = thread::scope(|scope| {
+        let serving = scope.spawn(|| serve(&listener, cc, pair.load, &began));
+        let client = bed.client.try_clone()?;
+        let began = &began;
+        let asking = scope.spawn(move || client.within(|| ask(address, cc, pair, began))?);
+        let seen = asking.join().map_err(|_| io::Error::other("the client panicked"))??;
+        serving.join().map_err(|_| io::Error::other("the server panicked"))??;
+        io::Result::Ok(seen)
+    })?;
+    let [_, server] = bed.counters();
+    let reinjected = server.since(&before[1], "MPTCPRetrans");
+    let report = bed.emulator.stop()?;
+    let late_us = report.lateness.worst().as_micros();
+    if !report.lateness.allows_timing() {
+        return Ok(Err(late_us));
+    }
+    let down = |at: usize| report.links[at][0];
+    Ok(Ok(Run {
+        completion_ms,
+        delays_ms,
+        delivered: [0, 1].map(|at| down(at).delivered_bytes),
+        dropped: [0, 1].map(|at| down(at).dropped_packets()),
+        reinjected,
+        late_us,
+    }))
+}
+
+/// An MPTCP socket with the congestion controller `cc`.
+fn socket(cc: &str) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP))?;
+    socket.set_tcp_congestion(cc.as_bytes())?;
+    let set = socket.tcp_congestion()?;
+    assert!(set.starts_with(cc.as_bytes()), "the kernel took {set:?} instead of {cc}");
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
+    Ok(socket)
+}
+
+fn serve(listener: &Socket, cc: &str, load: Load, began: &OnceLock<Instant>) -> io::Result<()> {
+    let (mut stream, _) = persist(|| listener.accept())?;
+    let set = stream.tcp_congestion()?;
+    assert!(set.starts_with(cc.as_bytes()), "the accepted socket has {set:?}");
+    stream.read_exact(&mut [0; REQUEST])?;
+    let start = *began.get_or_init(Instant::now);
+    match load {
+        Load::Download { bytes } => stream.write_all(&vec![7; bytes as usize])?,
+        Load::Stream { bytes, interval, messages } => {
+            let message = vec![7; bytes as usize];
+            for number in 0..messages {
+                let due = start + Duration::from_nanos(interval.as_nanos() * number);
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                stream.write_all(&message)?;
+            }
+        }
+    }
+    stream.shutdown(Shutdown::Write)?;
+    // The client ends last: what it has not read is not reset.
+    while persist(|| stream.read(&mut [0; 64]))? > 0 {}
+    Ok(())
+}
+
+/// Downloads the load; returns the completion time and the delay of each message, in ms.
+fn ask(
+    address: SocketAddr,
+    cc: &str,
+    pair: &Pair,
+    began: &OnceLock<Instant>,
+) -> io::Result<(f64, Vec<f64>)> {
+    // The devices come up, and whoever watches them looks.
+    thread::sleep(SETTLING);
+    let mut stream = socket(cc)?;
+    if let Some(bytes) = pair.rcvbuf {
+        stream.set_recv_buffer_size(bytes as usize)?;
+    }
+    let start = Instant::now();
+    stream.connect_timeout(&SockAddr::from(address), TIMEOUT)?;
+    stream.write_all(&[1; REQUEST])?;
+    let mut buffer = vec![0; 1 << 18];
+    let (mut read, mut delays) = (0_u64, Vec::new());
+    while read < pair.load.total() {
+        let count = persist(|| stream.read(&mut buffer))?;
+        let now = Instant::now();
+        assert!(count > 0, "{}: the stream ended after {read} bytes", pair.name);
+        read += count as u64;
+        if let (Load::Stream { bytes, interval, .. }, Some(began)) = (pair.load, began.get()) {
+            while (delays.len() as u64 + 1) * bytes <= read {
+                let due = *began + Duration::from_nanos(interval.as_nanos() * delays.len() as u64);
+                delays.push(now.saturating_duration_since(due).as_secs_f64() * 1e3);
+            }
+        }
+    }
+    Ok((start.elapsed().as_secs_f64() * 1e3, delays))
+}

@@ -1,0 +1,151 @@
+//! The pairs of links and their loads: A to F, and pairs drawn at random by a seed.
+
+use super::net::Line;
+use plait_base::Span;
+
+/// Seed of the drawn pairs. It was fixed before anything was measured.
+const SEED: u64 = 1;
+/// Drawn pairs that may be used to mend the model; as many again are held out.
+const DRAWN_PER_GROUP: usize = 12;
+/// Bytes of a full packet.
+const PACKET_BYTES: f64 = 1500.0;
+
+/// What a pair is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Group {
+    /// The links A to F of docs/promise.md.
+    Fixed,
+    /// Drawn, and looked at to mend the model.
+    Mending,
+    /// Drawn, and not looked at before the model was done.
+    HeldOut,
+}
+
+impl Group {
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Fixed => "A-F",
+            Group::Mending => "mending",
+            Group::HeldOut => "held-out",
+        }
+    }
+}
+
+/// What a server sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// So many bytes at once.
+    Download { bytes: u64 },
+    /// A message of so many bytes at every interval, `messages` times.
+    Stream { bytes: u64, interval: Span, messages: u64 },
+}
+
+impl Load {
+    /// All bytes that the server sends.
+    pub fn total(self) -> u64 {
+        match self {
+            Load::Download { bytes } => bytes,
+            Load::Stream { bytes, messages, .. } => bytes * messages,
+        }
+    }
+}
+
+/// Two links with a load.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    pub name: String,
+    pub group: Group,
+    /// The primary link first.
+    pub lines: [Line; 2],
+    pub load: Load,
+    /// The client's receive buffer in bytes of payload; none if the kernel tunes it.
+    pub rcvbuf: Option<u64>,
+}
+
+/// A link with a rate in Mbit/s, a round-trip time in ms, and a queue in ms at that rate.
+fn line(mbit: u64, rtt_ms: u64, queue_ms: u64) -> Line {
+    Line::new(mbit, rtt_ms, mbit * 1_000 / 8 * queue_ms)
+}
+
+/// Messages at intervals of 50 ms for 10 s.
+fn stream(bytes: u64) -> Load {
+    Load::Stream { bytes, interval: Span::from_millis(50), messages: 200 }
+}
+
+/// All pairs, always the same ones.
+pub fn all() -> Vec<Pair> {
+    let near = || line(10, 20, 100);
+    let far = || line(3, 200, 600);
+    let download = |bytes| Load::Download { bytes };
+    let fixed = |name: &str, lines, load, rcvbuf| {
+        let name = name.to_owned();
+        Pair { name, group: Group::Fixed, lines, load, rcvbuf }
+    };
+    let mut pairs = vec![
+        fixed("A", [near(), far()], download(8_000_000), None),
+        fixed("B", [near(), line(1, 600, 1_500)], download(2_000_000), None),
+        fixed("C", [near(), far()], download(2_000_000), Some(64_000)),
+        fixed("D", [line(25, 25, 25), line(4, 75, 120)], download(4 << 20), None),
+        fixed("E", [near(), far()], stream(30_000), None),
+        fixed("F", [line(8, 20, 100), far()], stream(60_000), None),
+    ];
+    let mut chance = Chance::new(SEED);
+    for number in 0..2 * DRAWN_PER_GROUP {
+        // Every other pair is held out, and a third of the pairs carry streams.
+        let group = if number % 2 == 0 { Group::Mending } else { Group::HeldOut };
+        let initial = if group == Group::Mending { "m" } else { "h" };
+        let lines = [chance.line(), chance.line()];
+        let rate = (lines[0].mbit + lines[1].mbit) as f64 * 1e6 / 8.0;
+        let load = if (number / 2) % 3 == 2 {
+            let share = 0.3 + 0.5 * chance.uniform();
+            stream((rate * share * 0.050 / 1_000.0).round() as u64 * 1_000)
+        } else {
+            let seconds = chance.between(0.7, 6.0);
+            download((rate * seconds / 1e4).round() as u64 * 10_000)
+        };
+        let name = format!("{initial}{}", number / 2 + 1);
+        pairs.push(Pair { name, group, lines, load, rcvbuf: None });
+    }
+    pairs
+}
+
+/// A stream of random numbers (SplitMix64).
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    /// A whole number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// From `low` to `high`, uniform in the logarithm.
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.uniform())
+    }
+
+    /// 1 to 50 Mbit/s, 10 to 300 ms, and a queue of a half to four bandwidth-delay products.
+    fn line(&mut self) -> Line {
+        let mbit = self.between(1.0, 50.0).round();
+        let rtt_ms = self.between(10.0, 300.0).round();
+        let product = mbit * 1e6 / 8.0 * rtt_ms / 1e3;
+        let queue = (product * self.between(0.5, 4.0)).max(10.0 * PACKET_BYTES);
+        Line::new(mbit as u64, rtt_ms as u64, (queue / 1e3).round() as u64 * 1_000)
+    }
+}
