@@ -79,6 +79,23 @@ impl Default for Pacing {
     }
 }
 
+/// Buffers that both ends size as Linux does, in bytes of memory instead of payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelBuffers {
+    /// Receive buffer at first (`net.ipv4.tcp_rmem`, second number).
+    pub first_rcvbuf: u64,
+    /// Receive buffer at most (third number); the same as the first if the application has set it.
+    pub most_rcvbuf: u64,
+    /// Send buffer of a subflow at most (`net.ipv4.tcp_wmem`, third number).
+    pub most_sndbuf: u64,
+}
+
+impl KernelBuffers {
+    /// The defaults of Linux 6.18.
+    pub const LINUX_6_18: KernelBuffers =
+        KernelBuffers { first_rcvbuf: 131_072, most_rcvbuf: 32 << 20, most_sndbuf: 4 << 20 };
+}
+
 /// A path that a client may use, in the order of preference; the connection starts on the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathConfig {
@@ -131,6 +148,11 @@ pub struct Config {
     pub rcvbuf_first: Option<u64>,
     /// Send buffer: holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
+    /// Buffers as Linux sizes them, in place of `rcvbuf`, `rcvbuf_first` and `sndbuf`. It also makes
+    /// the rest of the data level do as Linux 6.18 does: writers wait for a third of the send buffer,
+    /// data stays with the subflow that it was given to, a timeout of a subflow moves nothing to
+    /// another one, and a reader that has read everything acknowledges a short segment at once.
+    pub kernel_buffers: Option<KernelBuffers>,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
     /// Initial slow start threshold in bytes; `None` is infinite.
@@ -280,7 +302,12 @@ impl Config {
     /// Bytes of options on a data segment in steady state.
     #[must_use]
     pub const fn option_bytes(&self) -> u64 {
-        if self.multipath { Config::PLAIN_OPTIONS + 20 } else { Config::PLAIN_OPTIONS }
+        match (self.multipath, self.kernel_buffers.is_some()) {
+            (false, _) => Config::PLAIN_OPTIONS,
+            (true, false) => Config::PLAIN_OPTIONS + 20,
+            // A DSS with 64 bits of both numbers.
+            (true, true) => Config::PLAIN_OPTIONS + 28,
+        }
     }
 }
 
@@ -297,6 +324,7 @@ impl Default for Config {
             rcvbuf: 6 << 20,
             rcvbuf_first: None,
             sndbuf: 4 << 20,
+            kernel_buffers: None,
             initial_window: 10,
             ssthresh: None,
             slow_start_limit: 2,

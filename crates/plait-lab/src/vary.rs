@@ -57,6 +57,7 @@ const OPTIONS: &[&str] = &[
     "tsq",
     "pacing",
     "hystart",
+    "kernel",
     "undo",
     "probes",
     "delayed-ack",

@@ -201,3 +201,43 @@ fn slow_start_has_three_limits() {
     assert!(rfc5681 >= rfc3465 + 200.0, "{rfc5681} {rfc3465}");
     assert!(linux <= rfc3465, "{linux} {rfc3465}");
 }
+
+/// The median of a column of docs/results/kernel-model.csv over the runs of a pair with cubic.
+fn kernel(pair: &str, column: usize) -> f64 {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/kernel-model.csv");
+    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let of_pair = rows.filter(|row| row.get(1) == Some(&pair) && row.get(2) == Some(&"cubic"));
+    middle(of_pair.filter_map(|row| row.get(column)?.parse().ok()).collect())
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A download and a stream as a stock Linux 6.18 has them, over links on which it was measured. Without
+/// the profile the model sends a message in ten over the slow link, where it takes 250 ms.
+#[test]
+fn the_model_of_linux_is_near_the_kernel() {
+    const NEAR: &str = "--path fast:rate=10mbit,rtt=20ms,queue=100ms";
+    const FAR: &str = "--path slow:rate=3mbit,rtt=200ms,queue=600ms";
+    let model = |workload: &str, of: fn(&plait_lab::RunOutcome) -> Option<f64>| {
+        let values = (1..=5).filter_map(|seed| {
+            let (_, outcome) = common::runs(&format!(
+                "{NEAR} {FAR} --workload {workload} --schedulers linux --kernel 6.18 --seed {seed} \
+                 --host-jitter 200us --check"
+            ))
+            .remove(0);
+            assert_eq!(outcome.violation, None, "{workload}, seed {seed}");
+            of(&outcome)
+        });
+        middle(values.collect())
+    };
+    let completion = model("download:8MB", |it| it.measures.completion_ms);
+    let ratio = completion / kernel("A", 3);
+    assert!((0.9..=1.1).contains(&ratio), "A: {completion} ms, {ratio} of the kernel's");
+    let p99 = model("stream:30kB@50ms,for=10s", |it| Some(it.measures.message_delay_ms?.p99));
+    let ratio = p99 / kernel("E", 5);
+    assert!((0.9..=1.1).contains(&ratio), "E: {p99} ms, {ratio} of the kernel's");
+}

@@ -118,6 +118,10 @@ pub trait QueueView {
     /// The first range that ends above `dsn` among those assigned to a subflow and not sent, with
     /// that subflow. Two neighbours may have the same one.
     fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)>;
+    /// The send buffer of a subflow in bytes of memory; `None` if the connection counts payload.
+    fn send_memory(&self, _subflow: SubflowId) -> Option<u64> {
+        None
+    }
 }
 
 /// Everything a scheduler may know.

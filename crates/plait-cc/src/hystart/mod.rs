@@ -6,7 +6,7 @@ mod train;
 use crate::Ack;
 use plait_base::{Span, Time};
 use plus::Plus;
-use train::Train;
+use train::{Rule, Train};
 
 /// Whether slow start ends before a loss, and by which rule.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -19,6 +19,9 @@ pub enum HyStart {
     /// HyStart as in the CUBIC of Linux from 4.0 on: at an end where the acknowledgements of a round
     /// trip come for half of the least RTT in a row, or where the RTT grows by an eighth.
     Linux,
+    /// The same in Linux 6.18: times are in microseconds, every sample of a round counts for its least
+    /// RTT, and a train may last a millisecond longer.
+    Linux6,
     /// The same from 2.6.38 to 3.19, where a sixteenth is enough.
     Linux3,
 }
@@ -46,8 +49,9 @@ impl Detector {
         match hystart {
             HyStart::Off => None,
             HyStart::PlusPlus => Some(Detector::Plus(Plus::new())),
-            HyStart::Linux => Some(Detector::Train(Train::new(8))),
-            HyStart::Linux3 => Some(Detector::Train(Train::new(16))),
+            HyStart::Linux => Some(Detector::Train(Train::new(Rule::LINUX_4))),
+            HyStart::Linux6 => Some(Detector::Train(Train::new(Rule::LINUX_6))),
+            HyStart::Linux3 => Some(Detector::Train(Train::new(Rule::LINUX_3))),
         }
     }
 

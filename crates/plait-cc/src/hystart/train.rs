@@ -6,9 +6,8 @@ use crate::Ack;
 
 /// Segments of the least window that is judged.
 const LOW_WINDOW: u64 = 16;
-/// Acknowledgements so far apart, at most, are of one train. Linux before 5.6 counts whole
-/// milliseconds.
-const GAP_MILLIS: u64 = 2;
+/// Acknowledgements so far apart, at most, are of one train.
+const GAP: Span = Span::from_millis(2);
 /// Bounds of the RTT increase that counts.
 const MIN_THRESHOLD: Span = Span::from_millis(4);
 const MAX_THRESHOLD: Span = Span::from_millis(16);
@@ -17,11 +16,32 @@ const SAMPLES: u32 = 8;
 /// Samples so soon after congestion avoidance began are none.
 const SETTLING: Span = Span::from_secs(1);
 
+/// What differs between versions of Linux.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// The increase that counts is this part of the least RTT.
+    divisor: u64,
+    /// Since Linux 5.6 gaps are measured in microseconds, before in whole milliseconds; and the first
+    /// acknowledgement of a round belongs to it.
+    fine: bool,
+}
+
+impl Rule {
+    pub(super) const LINUX_3: Rule = Rule { divisor: 16, fine: false };
+    pub(super) const LINUX_4: Rule = Rule { divisor: 8, fine: false };
+    pub(super) const LINUX_6: Rule = Rule { divisor: 8, fine: true };
+}
+
+/// A train may last this much longer than the least RTT says, if times are fine: the most that
+/// `hystart_ack_delay` allows for acknowledgements that a receiver joins.
+const ACK_DELAY: Span = Span::from_millis(1);
+
 /// State of one slow start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
-    /// The increase that counts is this part of the least RTT.
-    divisor: u64,
+    rule: Rule,
+    /// The next acknowledgement begins a round.
+    round_is_over: bool,
     /// Slow start was ended; the rule speaks again after a timeout.
     found: bool,
     least: Span,
@@ -34,9 +54,10 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    pub(super) const fn new(divisor: u64) -> Train {
+    pub(super) const fn new(rule: Rule) -> Train {
         Train {
-            divisor,
+            rule,
+            round_is_over: false,
             found: false,
             least: Span::MAX,
             round_start: Time::ZERO,
@@ -53,12 +74,18 @@ impl Train {
         if self.found {
             return Growth::Full;
         }
+        if self.round_is_over {
+            self.begin_round(ack.now);
+        }
         let settling = self.avoidance.is_some_and(|since| ack.now.since(since) < SETTLING);
         if let Some(rtt) = ack.rtt.filter(|_| !settling) {
             self.least = self.least.min(rtt);
             self.found = segments >= LOW_WINDOW && self.judge(ack.now, rtt);
         }
-        if ack.round && ack.cwnd_limited {
+        if self.rule.fine {
+            // Its round is that of the data which the last acknowledgement of a round releases.
+            self.round_is_over = ack.round;
+        } else if ack.round && ack.cwnd_limited {
             self.begin_round(ack.now);
         }
         if self.found { Growth::End } else { Growth::Full }
@@ -73,7 +100,7 @@ impl Train {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
-        *self = Train::new(self.divisor);
+        *self = Train::new(self.rule);
         self.begin_round(now);
     }
 
@@ -83,19 +110,33 @@ impl Train {
     }
 
     fn judge(&mut self, now: Time, rtt: Span) -> bool {
-        if millis(now).saturating_sub(millis(self.last_ack)) <= GAP_MILLIS {
+        if self.continues(now) {
             self.last_ack = now;
-            if now.since(self.round_start) > self.least.over(2) {
+            let slack = if self.rule.fine { ACK_DELAY } else { Span::ZERO };
+            if now.since(self.round_start) > (self.least + slack).over(2) {
                 return true;
             }
         }
-        if self.samples < SAMPLES {
+        if self.rule.fine || self.samples < SAMPLES {
             self.round_least = self.round_least.min(rtt);
+        }
+        if self.samples < SAMPLES {
             self.samples += 1;
             return false;
         }
-        let threshold = self.least.over(self.divisor).clamp(MIN_THRESHOLD, MAX_THRESHOLD);
+        let threshold = self.least.over(self.rule.divisor).clamp(MIN_THRESHOLD, MAX_THRESHOLD);
         self.round_least > self.least + threshold
+    }
+}
+
+impl Train {
+    /// Whether an acknowledgement at `now` belongs to the train of the last one.
+    fn continues(&self, now: Time) -> bool {
+        if self.rule.fine {
+            return now.since(self.last_ack) <= GAP;
+        }
+        let gap = millis(now).saturating_sub(millis(self.last_ack));
+        Span::from_millis(gap) <= GAP
     }
 }
 
@@ -116,7 +157,8 @@ mod tests {
 
     impl Flow {
         fn new(divisor: u64) -> Flow {
-            Flow { train: Train::new(divisor), now: Time::ZERO + Span::from_secs(5) }
+            let rule = if divisor == 16 { Rule::LINUX_3 } else { Rule::LINUX_4 };
+            Flow { train: Train::new(rule), now: Time::ZERO + Span::from_secs(5) }
         }
 
         /// An acknowledgement `after` milliseconds, with an RTT in milliseconds.

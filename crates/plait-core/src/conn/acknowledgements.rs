@@ -139,6 +139,26 @@ impl Connection {
             self.scheduling.wake();
         }
         self.scheduling.on_acked(id);
+        if self.queue.counts_memory() {
+            self.expand_send_memory(index);
+        }
+    }
+
+    /// A writer waits and the window of a subflow is not full: the subflow gets more send memory
+    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance it is never full for long, because
+    /// Linux waits for room for two segments (`tcp_tso_should_defer`).
+    #[cold]
+    fn expand_send_memory(&mut self, index: usize) {
+        let subflow = &self.subflows[index];
+        let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), u64::from(self.mss));
+        let planned = subflow.tx.inflight() + self.queue.assigned(id);
+        let avoidance = !subflow.cc.in_slow_start();
+        if let Some(memory) = self.queue.memory().filter(|memory| memory.waits())
+            && (avoidance || planned + mss <= cwnd)
+        {
+            memory.expand(id, cwnd / mss.max(1));
+            self.news = true;
+        }
     }
 
     /// The DSN up to which a segment acknowledges data, if it does.

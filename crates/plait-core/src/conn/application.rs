@@ -2,6 +2,7 @@
 
 use super::{Connection, ConnectionState, Context, Mode, Ration};
 use crate::stats::Progress;
+use crate::tcp::timer::Timer;
 use plait_base::Time;
 
 impl Connection {
@@ -52,11 +53,25 @@ impl Connection {
         if self.closing.asked || self.failed {
             return 0;
         }
+        if self.queue.counts_memory() {
+            return self.memory_for(len);
+        }
         let most = ration.map_or(u64::MAX, |ration| self.sendable(ration));
         let most = most.min(self.spec.config.sndbuf);
         let room = most.saturating_sub(self.queue.occupied());
         self.scheduling.app_blocked = len > room;
         len.min(room)
+    }
+
+    /// The same if the send buffers are counted in memory: their sum bounds what is written.
+    fn memory_for(&mut self, len: u64) -> u64 {
+        let occupied = self.queue.occupied();
+        let open = self.subflows.iter().filter(|it| it.standing.joined && it.state.sends_data());
+        let Some(memory) = self.queue.memory() else { return 0 };
+        let total = memory.total(open.map(|it| it.id));
+        let room = memory.room(len, occupied, total);
+        self.scheduling.app_blocked = len > room;
+        room
     }
 
     /// Bytes in order that wait for the reader.
@@ -83,11 +98,26 @@ impl Connection {
         if taken == 0 {
             return;
         }
+        self.acknowledge_drained();
         let (told, now) = (self.recv.advertised(), self.window_to_tell(ration));
         let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
                 subflow.owes.ack = true;
+            }
+        }
+    }
+
+    /// The reader has read everything: short segments are acknowledged without delay, if buffers are
+    /// counted in memory (`mptcp_cleanup_rbuf` of Linux).
+    fn acknowledge_drained(&mut self) {
+        if self.recv.readable() > 0 || self.recv.out_of_order() > 0 {
+            return;
+        }
+        let Some(memory) = self.recv.memory() else { return };
+        for subflow in &mut self.subflows {
+            if memory.take_short(subflow.id) {
+                subflow.owes.ack |= subflow.timers.is_set(Timer::Ack);
             }
         }
     }

@@ -226,9 +226,11 @@ impl Connection {
             }
             let subflow = &self.subflows[index];
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
-            let live =
-                subflow.state.sends_data() && subflow.standing.joined && !subflow.standing.pf;
-            let held = self.held_back(subflow) || self.ca(subflow) == CaState::Loss;
+            // Linux leaves data with its subflow whatever happens there.
+            let stays = self.queue.counts_memory();
+            let well = stays || !subflow.standing.pf && self.ca(subflow) != CaState::Loss;
+            let live = subflow.state.sends_data() && subflow.standing.joined && well;
+            let held = self.held_back(subflow);
             if live && room && !held && range.end <= self.window.end() {
                 self.queue.take_assigned(range, id);
                 return Some(self.send_range(ctx, index, range, Carry::New));

@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::seldom::Seldom;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Handshake};
+use crate::tcp::subflow::{Address, Handshake, Subflow};
 use plait_base::{PathId, ServerAddress, SubflowId, Time};
 use plait_sched::Notice;
 use plait_wire::Segment;
@@ -166,7 +166,11 @@ impl Connection {
 
     /// The same; one of them may be new.
     fn tell_of_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
-        self.queue.unassign_all();
+        // Linux leaves data with its subflow as long as that can send it.
+        let strands = |it: &Subflow| !it.state.sends_data() && self.queue.assigned(it.id) > 0;
+        if !self.queue.counts_memory() || self.subflows.iter().any(strands) {
+            self.queue.unassign_all();
+        }
         let live = self.live();
         self.scheduling.wake();
         self.notify_scheduler(ctx, Notice::SubflowsChanged { live, began });

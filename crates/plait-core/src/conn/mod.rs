@@ -226,10 +226,11 @@ impl Connection {
             keys: Keys::new(key, spec.config.offsets.idsn),
             subflows: Vec::new(),
             replaced: None,
-            queue: SendQueue::new(),
+            queue: SendQueue::new(spec.config.kernel_buffers),
             window: SendWindow::new(),
             recv: Reassembly::new(spec.config.rcvbuf, spec.config.most_held())
-                .tune(spec.config.rcvbuf_first, spec.config.segment_payload()),
+                .tune(spec.config.rcvbuf_first, spec.config.segment_payload())
+                .count_memory(spec.config.kernel_buffers, spec.config.segment_payload()),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
             patience: Patience::default(),

@@ -5,7 +5,7 @@ use crate::event::{Detail, Event};
 use crate::tcp::owes::Cause;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Told;
-use plait_base::{ByteRange, Time, unwrap32};
+use plait_base::{ByteRange, Span, Time, unwrap32};
 use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, ResetReason, Segment};
 
 /// Keeps what few connections do off the way of all the others.
@@ -124,6 +124,7 @@ impl Connection {
             self.subflows[index].owes.ack = true;
             return;
         }
+        self.note_memory(ctx.now, index, segment);
         let unit = u64::from(self.ack_unit);
         let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
@@ -158,6 +159,19 @@ impl Connection {
         self.after_data(now, index, before);
     }
 
+    /// Notes a segment for a buffer that is counted in memory.
+    #[inline(always)]
+    pub(super) fn note_memory(&mut self, now: Time, index: usize, segment: &Segment) {
+        let Some(memory) = self.recv.memory() else { return };
+        let subflow = &mut self.subflows[index];
+        let echo = segment.options.timestamps.map_or(0, |stamps| stamps.echo);
+        let age = subflow.clock.at(now).wrapping_sub(echo);
+        let len = u64::from(segment.payload.len());
+        if memory.on_segment(subflow.id, len, echo, Span::from_millis(u64::from(age))) {
+            subflow.rx.acknowledge_soon();
+        }
+    }
+
     /// Data was taken in, and it may be more than `before` that can be read.
     #[inline(always)]
     pub(super) fn after_data(&mut self, now: Time, index: usize, before: u64) {
@@ -165,7 +179,8 @@ impl Connection {
             self.news = true;
             if self.recv.is_tuned(now) {
                 let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
-                self.recv.retune(now, longest.unwrap_or_default(), u64::from(self.mss));
+                let (mss, subflows) = (u64::from(self.mss), self.subflows.len());
+                self.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
             }
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.

@@ -213,7 +213,10 @@ impl Connection {
                 self.scheduling.due = false;
                 break;
             }
-            if self.queue.has_plan() && self.candidates(ctx.now) != self.scheduling.assigned_among {
+            if self.queue.has_plan()
+                && !self.queue.counts_memory()
+                && self.candidates(ctx.now) != self.scheduling.assigned_among
+            {
                 // A subflow recovered from a timeout, or lost its rank: what was assigned ahead was
                 // planned for others.
                 self.queue.unassign_all();
@@ -231,6 +234,9 @@ impl Connection {
                 break;
             }
             let explained = ctx.log.detail == Detail::Everything;
+            if self.queue.counts_memory() && self.queue.unsent() > 0 {
+                self.note_data_timeout(ctx.now);
+            }
             let decision = self.ask(ctx, explained);
             self.apply_effects(ctx);
             if explained {

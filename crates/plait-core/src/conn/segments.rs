@@ -113,7 +113,10 @@ impl Connection {
     ) -> Box<Segment> {
         let receives_plain = self.receives_plain();
         let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
-        let window = self.window_to_tell(ctx.ration);
+        let mut window = self.window_to_tell(ctx.ration);
+        if self.spec.config.kernel_buffers.is_some() {
+            window = self.recv.window_of(SubflowId(index as u8), window);
+        }
         let scale = self.subflows[index].shake.own_scale;
         let field = (window >> scale).min(0xffff);
         self.recv.on_advertised(field << scale);
@@ -130,13 +133,16 @@ impl Connection {
         let mut segment = ctx.blank_segment();
         let options = &mut segment.options;
         if has_dss {
-            let data_ack = DataAck { value: data_ack & 0xffff_ffff, long: false };
+            // Linux sends all 64 bits of both numbers.
+            let long = self.spec.config.kernel_buffers.is_some();
+            let wire = |number: u64| if long { number } else { number & 0xffff_ffff };
+            let data_ack = DataAck { value: wire(data_ack), long };
             let dss = options.dss.insert(Dss::default());
             dss.data_ack = (!receives_plain).then_some(data_ack);
             if let Some(range) = mapping {
                 dss.mapping = Some(Mapping {
-                    dsn: self.keys.first_dsn.wrapping_add(range.start) & 0xffff_ffff,
-                    long: false,
+                    dsn: wire(self.keys.first_dsn.wrapping_add(range.start)),
+                    long,
                     ssn: seq as u32,
                     len: range.len() as u16,
                     checksum,

@@ -1,15 +1,17 @@
 //! What happens when time passes.
 
 use super::{Connection, Context};
+use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
 use crate::tcp::host_queue;
 use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::State;
+use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::{Timer, Timers};
 use core::ops::{Deref, DerefMut};
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{ByteRange, Span, SubflowId, Time};
 use plait_wire::ResetReason;
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
@@ -106,8 +108,25 @@ impl Connection {
         self.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
 
+    /// Notes when the last retransmission timer of a subflow expires, before data is handed out. Linux
+    /// sends data again, on a subflow that is idle, after as long without a DATA_ACK.
+    pub(super) fn note_data_timeout(&mut self, now: Time) {
+        let left = |it: &Subflow| {
+            let at = it.timers.at(Timer::Rto);
+            if at == Time::NEVER { Span::ZERO } else { at.since(now) }
+        };
+        let live = self.subflows.iter().filter(|it| it.state.sends_data() && it.standing.joined);
+        let longest = live.map(left).max().unwrap_or_default();
+        if let Some(memory) = self.queue.memory() {
+            memory.note_timeout(longest);
+        }
+    }
+
     /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
     pub(super) fn longest_rto(&self) -> Span {
+        if let Some(timeout) = self.queue.data_timeout() {
+            return timeout;
+        }
         let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.standing.joined);
         live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
@@ -250,7 +269,7 @@ impl Connection {
         self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
         let others = self.subflows.iter().filter(|s| s.standing.joined).count() > 1;
-        if others && !planted(Planted::NoReinjection) {
+        if others && !self.queue.counts_memory() && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
         self.notify_subflows(ctx);
@@ -334,6 +353,9 @@ impl Connection {
         if self.sends_plain() {
             return;
         }
+        if self.queue.counts_memory() && !self.queue.is_drained() {
+            return self.send_again_when_idle(ctx);
+        }
         self.timers.backoff += 1;
         let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
         if fin_pending && self.queue.is_drained() {
@@ -347,6 +369,23 @@ impl Connection {
             self.scheduling.wake();
         }
         if self.queue.una() < self.queue.nxt() || fin_pending {
+            self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        }
+    }
+
+    /// The first piece of data that is not DATA_ACKed goes out again if a subflow has nothing at all to
+    /// send; else the timer starts afresh (`__mptcp_retrans` of Linux).
+    fn send_again_when_idle(&mut self, ctx: &mut Context<'_>) {
+        let idle = |it: &&Subflow| {
+            let sends = it.state.sends_data() && it.standing.joined;
+            sends && it.tx.is_empty() && self.queue.assigned(it.id) == 0
+        };
+        if self.subflows.iter().any(|it| idle(&it)) {
+            let piece = ByteRange::with_len(self.queue.una(), PIECE_BYTES);
+            self.queue.queue_reinjection(piece);
+            self.scheduling.wake();
+        }
+        if self.queue.una() < self.queue.nxt() {
             self.timers.arm_retransmission(ctx.now, self.longest_rto());
         }
     }

@@ -3,6 +3,7 @@
 
 mod kept;
 pub(crate) mod reassembly;
+pub(crate) mod send_memory;
 pub(crate) mod send_queue;
 pub(crate) mod tuning;
 pub(crate) mod verifier;

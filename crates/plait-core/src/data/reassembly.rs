@@ -1,7 +1,8 @@
 //! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
 
 use super::kept::Kept;
-use super::tuning::Tuning;
+use super::tuning::{MemoryWindow, Tuning};
+use crate::config::KernelBuffers;
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -24,6 +25,15 @@ pub(crate) struct Readable {
     pub(crate) subflow: SubflowId,
 }
 
+/// How the window follows what is read.
+#[derive(Debug)]
+enum Tuned {
+    /// In bytes of payload.
+    Payload(Tuning),
+    /// In bytes of memory, as Linux 6.18 does.
+    Memory(Box<MemoryWindow>),
+}
+
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     /// Next DSN expected: what DATA_ACK tells.
@@ -33,7 +43,7 @@ pub(crate) struct Reassembly {
     /// What of the buffer is advertised.
     rcvbuf: u64,
     /// `None` where that stays.
-    tuning: Option<Box<Tuning>>,
+    tuning: Option<Box<Tuned>>,
     /// Right edge of the window as far as it was ever advertised.
     edge: u64,
     held: VecDeque<Held>,
@@ -71,8 +81,17 @@ impl Reassembly {
     /// Begins with a window of `first` bytes and goes on with what is read, up to the whole buffer.
     pub(crate) fn tune(mut self, first: Option<u64>, mss: u64) -> Reassembly {
         if let Some(first) = first {
-            self.tuning = Some(Box::new(Tuning::new(self.rcvbuf, mss)));
+            self.tuning = Some(Box::new(Tuned::Payload(Tuning::new(self.rcvbuf, mss))));
             self.rcvbuf = first.min(self.rcvbuf);
+        }
+        self
+    }
+
+    /// Counts the buffer in memory, as Linux does.
+    pub(crate) fn count_memory(mut self, buffers: Option<KernelBuffers>, mss: u64) -> Reassembly {
+        if let Some(buffers) = buffers {
+            let memory = Box::new(MemoryWindow::new(buffers, mss));
+            self.tuning = Some(Box::new(Tuned::Memory(memory)));
         }
         self
     }
@@ -80,14 +99,43 @@ impl Reassembly {
     /// Whether the window may change now ([`Reassembly::retune`]).
     #[inline]
     pub(crate) fn is_tuned(&self, now: Time) -> bool {
-        self.tuning.as_ref().is_some_and(|tuning| tuning.is_due(now))
+        match self.tuning.as_deref() {
+            None => false,
+            Some(Tuned::Payload(tuning)) => tuning.is_due(now),
+            Some(Tuned::Memory(_)) => true,
+        }
     }
 
-    /// A round trip is over; `rtt` is the longest of the subflows.
+    /// The state of the buffer, if it is counted in memory.
+    #[inline]
+    pub(crate) fn memory(&mut self) -> Option<&mut MemoryWindow> {
+        match self.tuning.as_deref_mut()? {
+            Tuned::Memory(memory) => Some(memory),
+            Tuned::Payload(_) => None,
+        }
+    }
+
+    /// The window to tell on `subflow`, of a connection that could tell `window` and counts memory. What
+    /// was promised stays.
+    pub(crate) fn window_of(&self, subflow: SubflowId, window: u64) -> u64 {
+        match self.tuning.as_deref() {
+            Some(Tuned::Memory(memory)) => {
+                window.min(memory.limit(subflow)).max(self.edge.saturating_sub(self.nxt()))
+            }
+            _ => window,
+        }
+    }
+
+    /// A round trip may be over; `rtt` is the longest of so many subflows. What is in order counts
+    /// as read.
     #[cold]
-    pub(crate) fn retune(&mut self, now: Time, rtt: Span, mss: u64) {
-        if let Some(tuning) = &mut self.tuning {
-            self.rcvbuf = tuning.turn(now, self.read, rtt, mss, self.rcvbuf);
+    pub(crate) fn retune(&mut self, now: Time, rtt: Span, mss: u64, subflows: usize) {
+        match self.tuning.as_deref_mut() {
+            Some(Tuned::Payload(tuning)) => {
+                self.rcvbuf = tuning.turn(now, self.read, rtt, mss, self.rcvbuf);
+            }
+            Some(Tuned::Memory(memory)) => memory.on_read(now, self.nxt, subflows),
+            None => {}
         }
     }
 
@@ -141,7 +189,18 @@ impl Reassembly {
 
     /// Right edge of the window: what was promised, or what the buffer now takes.
     pub(crate) fn right_edge(&self) -> u64 {
-        self.edge.max(self.read + self.rcvbuf)
+        self.edge.max(self.room(u64::MAX))
+    }
+
+    /// The right edge that the buffer has room for, if it takes at most `most` bytes.
+    #[inline]
+    fn room(&self, most: u64) -> u64 {
+        match self.tuning.as_deref() {
+            Some(Tuned::Memory(memory)) => {
+                self.nxt + memory.window(self.readable() + self.waiting).min(most)
+            }
+            _ => self.read.saturating_add(self.rcvbuf.min(most)),
+        }
     }
 
     /// The window to tell beside a DATA_ACK of [`Reassembly::nxt`].
@@ -152,8 +211,7 @@ impl Reassembly {
 
     /// The same where no more than `most` bytes beyond what was read are wanted. What was promised stays.
     pub(crate) fn window_within(&self, most: u64) -> u64 {
-        let edge = self.edge.max(self.read.saturating_add(self.rcvbuf.min(most)));
-        edge.saturating_sub(self.nxt())
+        self.edge.max(self.room(most)).saturating_sub(self.nxt())
     }
 
     /// Whether all of `range` is here, delivered or out of order.

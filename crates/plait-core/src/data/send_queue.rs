@@ -4,12 +4,14 @@
 mod plan;
 
 use super::kept::Kept;
+use super::send_memory::SendMemory;
+use crate::config::KernelBuffers;
 use crate::seldom::Seldom;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet, reserve_ahead};
+use plait_base::{ByteRange, RangeSet, Span, SubflowId, SubflowSet, reserve_ahead};
 use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
 
@@ -44,12 +46,31 @@ pub(crate) struct SendQueue {
     store: Option<Box<VecDeque<(u64, Payload)>>>,
     /// DSN below which the store has given its bytes back.
     released: u64,
+    /// Sizes of the send buffers, if they are counted in memory.
+    memory: Option<Box<SendMemory>>,
 }
 
 impl SendQueue {
     /// A queue of nothing.
-    pub(crate) fn new() -> SendQueue {
-        SendQueue::default()
+    pub(crate) fn new(buffers: Option<KernelBuffers>) -> SendQueue {
+        let memory = buffers.map(|buffers| Box::new(SendMemory::new(buffers.most_sndbuf)));
+        SendQueue { memory, ..SendQueue::default() }
+    }
+
+    /// The sizes of the send buffers, if they are counted in memory.
+    pub(crate) fn memory(&mut self) -> Option<&mut SendMemory> {
+        self.memory.as_deref_mut()
+    }
+
+    /// How long a DATA_ACK may take until data is sent again, if the send buffers are counted in
+    /// memory.
+    pub(crate) fn data_timeout(&self) -> Option<Span> {
+        self.memory.as_deref().map(SendMemory::timeout)
+    }
+
+    /// Whether the send buffers are counted in memory.
+    pub(crate) const fn counts_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     pub(crate) const fn una(&self) -> u64 {
@@ -337,6 +358,9 @@ impl SendQueue {
 
     /// A subflow is gone: its id may be given to another.
     pub(crate) fn forget_subflow(&mut self, subflow: SubflowId) {
+        if let Some(memory) = &mut self.memory {
+            memory.reset(subflow);
+        }
         for sent in &mut self.sent {
             sent.carried.remove(subflow);
         }
@@ -420,6 +444,10 @@ impl SendQueue {
 }
 
 impl QueueView for SendQueue {
+    fn send_memory(&self, subflow: SubflowId) -> Option<u64> {
+        self.memory.as_deref().map(|memory| memory.limit(subflow))
+    }
+
     fn sent_from(&self, dsn: u64) -> Option<SentRange> {
         self.sent.get(self.index_above(dsn)).copied()
     }

@@ -287,6 +287,11 @@ impl Receiver {
         });
     }
 
+    /// The next segment is acknowledged at once.
+    pub(crate) const fn acknowledge_soon(&mut self) {
+        self.quick |= 1;
+    }
+
     /// An acknowledgement was sent.
     pub(crate) const fn on_ack_sent(&mut self) {
         self.unacked = 0;

@@ -4,7 +4,9 @@ use super::draft::{Draft, Given, PathDraft};
 use super::path_parse::{self, Reader};
 use super::profile::{PROFILES, Profile};
 use super::specs::{controllers, schedulers, twice};
-use super::{Competition, HostJitter, MAX_HOST_JITTER, Path, Scenario, Subflows, Transport};
+use super::{
+    Competition, HostJitter, Kernel, MAX_HOST_JITTER, Path, Scenario, Subflows, Transport,
+};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::expect::{Expectation, Names};
 use crate::report::COMPETING;
@@ -40,7 +42,10 @@ pub(super) const HYSTARTS: &[(&str, HyStart)] = &[
     ("on", HyStart::PlusPlus),
     ("linux", HyStart::Linux),
     ("linux3", HyStart::Linux3),
+    ("linux6", HyStart::Linux6),
 ];
+pub(super) const KERNELS: &[(&str, Kernel)] =
+    &[("none", Kernel::None), ("6.18", Kernel::Linux6_18)];
 pub(super) const SLOW_STARTS: &[(&str, u32)] =
     &[("rfc3465", 2), ("rfc5681", 1), ("linux", u32::MAX)];
 pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
@@ -304,6 +309,7 @@ impl Draft {
             send_cost: self.send_cost()?,
             pacing: self.switch("pacing")?,
             hystart: self.choice("hystart", HYSTARTS)?,
+            kernel: self.choice("kernel", KERNELS)?,
             undo: self.switch("undo")?,
             probes: self.switch("probes")?,
             delayed_ack: self.switch("delayed-ack")?,

@@ -35,12 +35,15 @@ use plait_app::Workload;
 use plait_app::quantity::{Bytes, Percent, Size};
 use plait_base::{Chance, Span};
 use plait_cc::{HyStart, IdleRestart};
-use plait_core::{Config, Dial, JoinTiming, Pacing, Prr, RtoMode};
+use plait_core::{Config, Dial, JoinTiming, KernelBuffers, Pacing, Prr, RtoMode};
 use std::fmt;
 use std::num::NonZeroUsize;
 
 /// The window that a receive buffer begins with where it is tuned, in bytes.
 const FIRST_WINDOW: u64 = 64 << 10;
+
+/// The receive buffer if nothing is said.
+const DEFAULT_RCVBUF: Size = Size::Bytes(6 << 20);
 
 /// A comparison that is about to be made. [`Draft::build`] makes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -113,6 +116,8 @@ pub struct Transport {
     pub slow_start: u32,
     /// What ends slow start before a loss; nothing in an ideal scenario.
     pub hystart: HyStart,
+    /// The kernel that both ends do as.
+    pub kernel: Kernel,
     /// Reductions of the window are taken back when what counted as lost proves late.
     pub undo: bool,
     /// Probes of silent paths.
@@ -133,6 +138,15 @@ pub struct Transport {
     pub rcvbuf_auto: bool,
     /// Send buffer.
     pub sndbuf: Size,
+}
+
+/// A kernel whose behaviour both ends have as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kernel {
+    /// None: each setting stands for itself.
+    None,
+    /// Linux 6.18.
+    Linux6_18,
 }
 
 /// Which subflows a connection has.
@@ -228,7 +242,27 @@ impl Scenario {
         config.hystart = if self.ideal { HyStart::Off } else { transport.hystart };
         config.undo = transport.undo;
         config.probe = config.probe.filter(|_| transport.probes);
+        if transport.kernel == Kernel::Linux6_18 {
+            self.do_as_linux_6_18(&mut config);
+        }
         config
+    }
+
+    /// Sets what the profile of Linux 6.18 says.
+    fn do_as_linux_6_18(&self, config: &mut Config) {
+        let mut buffers = KernelBuffers::LINUX_6_18;
+        if self.transport.rcvbuf != DEFAULT_RCVBUF {
+            // The kernel doubles what SO_RCVBUF asks for, and no longer tunes it.
+            (buffers.first_rcvbuf, buffers.most_rcvbuf) = (2 * config.rcvbuf, 2 * config.rcvbuf);
+        } else {
+            // It gives the scale of the window field.
+            config.rcvbuf = buffers.most_rcvbuf;
+        }
+        config.kernel_buffers = Some(buffers);
+        config.hystart = HyStart::Linux6;
+        config.slow_start_limit = u32::MAX;
+        config.probe = None;
+        config.dial = Dial::Primary;
     }
 
     /// The line that runs it again, quoted for a POSIX shell: settings at their default are left
@@ -282,6 +316,7 @@ impl Scenario {
             ("send-cost", transport.send_cost.to_string()),
             ("pacing", switch(transport.pacing)),
             ("hystart", word(build::HYSTARTS, transport.hystart)),
+            ("kernel", word(build::KERNELS, transport.kernel)),
             ("undo", switch(transport.undo)),
             ("probes", switch(transport.probes)),
             ("delayed-ack", switch(transport.delayed_ack)),

@@ -23,7 +23,7 @@ const SNDBUF: Param = Param {
     kind: Kind::Auto { min: 1, max: 1 << 40 },
     unit: "bytes",
     help: "send buffer of a subflow; auto: 2 cwnd, at least 64 KiB, at most the connection's",
-    clause: "Linux, sk_stream_memory_free; its autotuning is not modelled",
+    clause: "Linux, sk_stream_memory_free; its autotuning is modelled with --kernel 6.18 alone",
 };
 const TRUESIZE: Param = Param {
     name: "truesize",
@@ -75,6 +75,10 @@ leaves it there (`back=off`), up to 64 KiB, for a window of one segment.
 
 Its first pace is the rate at the first look, as in the kernel.
 
+With `--kernel 6.18` the connection sizes its send buffers as Linux does. Then `sndbuf`, `truesize` and
+`back` play no part, and a subflow is stale after four timeouts: memory counts with the descriptors of the
+buffers, and data is handed out in pieces of 32 KiB.
+
 Numbers  linger_us.ID, wmem_bytes.ID; burst_bytes.ID and avg_pace.ID (bytes
          per second) of the chosen one.
 Paper    none; the source says it follows BLEST, which is only loosely true.
@@ -94,6 +98,16 @@ Bad at   short transfers and messages over unlike paths: a burst on the slow pat
 
 /// Least send buffer of a subflow where none is given.
 const LEAST_SNDBUF: u64 = 64 << 10;
+
+/// Data that is counted in memory is handed out in pieces of at most this: a page fragment of 32 KiB
+/// less a header.
+const PIECE_BYTES: u64 = 32_768 - 48;
+/// Memory of a buffer beside its payload: headers, and the descriptors of the buffer.
+const DESCRIPTOR_BYTES: u64 = 832;
+/// Timeouts after which a stock kernel leaves a subflow out (`net.mptcp.stale_loss_cnt`).
+const STOCK_STALE: u32 = 4;
+/// Least segments of a buffer that was sent (`net.ipv4.tcp_min_tso_segs`).
+const LEAST_SEGMENTS: u64 = 2;
 
 /// Where a burst of what is sent again goes, and what is left of it.
 #[derive(Clone, Copy, Default, Debug)]
@@ -130,12 +144,16 @@ impl Linux {
     }
 
     /// The kernel's own test: the window and the state of loss recovery play no part.
-    fn is_active(&self, subflow: &SubflowView) -> bool {
-        subflow.open && subflow.joined && subflow.timeouts < self.stale
+    fn is_active(&self, view: &View<'_>, subflow: &SubflowView) -> bool {
+        let stale = if counts_memory(view) { self.stale.max(STOCK_STALE) } else { self.stale };
+        subflow.open && subflow.joined && subflow.timeouts < stale
     }
 
     /// Memory that the subflow's data takes in its send buffer, in bytes.
-    fn wmem(&self, subflow: &SubflowView) -> u64 {
+    fn wmem(&self, view: &View<'_>, subflow: &SubflowView) -> u64 {
+        if view.queue.send_memory(subflow.id).is_some() {
+            return holds(subflow) + descriptors(subflow);
+        }
         let memory = exact::bytes(holds(subflow)) * u128::from(self.truesize);
         match u64::try_from(memory) {
             // A division by a constant is none.
@@ -146,11 +164,12 @@ impl Linux {
 
     /// Bytes of memory that the subflow's send buffer has left.
     fn memory(&self, view: &View<'_>, subflow: &SubflowView) -> u64 {
-        let most = self.sndbuf.unwrap_or_else(|| {
+        let own = || {
             let own = subflow.cwnd.saturating_mul(2).max(LEAST_SNDBUF);
             own.min(view.connection.sndbuf)
-        });
-        most.saturating_sub(self.wmem(subflow))
+        };
+        let tuned = || view.queue.send_memory(subflow.id).unwrap_or_else(own);
+        self.sndbuf.unwrap_or_else(tuned).saturating_sub(self.wmem(view, subflow))
     }
 
     /// The average pace; the first look sets it.
@@ -172,11 +191,11 @@ impl Linux {
         let mut best: [Option<(&SubflowView, u64, u64)>; 2] = [None; 2];
         let mut regular = false;
         for subflow in view.subflows {
-            if !self.is_active(subflow) || !takes(subflow) {
+            if !self.is_active(view, subflow) || !takes(subflow) {
                 continue;
             }
             regular |= !subflow.backup;
-            let (wmem, avg) = (self.wmem(subflow), self.avg(subflow));
+            let (wmem, avg) = (self.wmem(view, subflow), self.avg(subflow));
             if avg == 0 {
                 continue;
             }
@@ -207,7 +226,7 @@ impl Linux {
         if burst == 0 {
             return Decision::Wait { on, reason: Reason::SendWindow };
         }
-        let (avg, wmem) = (u128::from(self.avg(chosen)), u128::from(self.wmem(chosen)));
+        let (avg, wmem) = (u128::from(self.avg(chosen)), u128::from(self.wmem(view, chosen)));
         let (pace, weight) = (u128::from(chosen.pacing_rate), u128::from(burst));
         let sum = (avg * wmem).saturating_add(pace * weight);
         let mean = u64::try_from(exact::quotient(sum, wmem + weight)).unwrap_or(u64::MAX);
@@ -230,9 +249,12 @@ impl Linux {
         let memory = u128::from(self.memory(view, subflow)) * u128::from(MILLION);
         let payload = exact::quotient(memory, self.truesize.max(1).into());
         let payload = u64::try_from(payload).unwrap_or(u64::MAX);
-        // The buffer is full once it holds its size: the last segment goes beyond.
-        let len = rules::segment_len(view);
-        let fits = payload.div_ceil(len).max(1).saturating_mul(len);
+        // The buffer is full once it holds its size: the last segment, or piece, goes beyond.
+        let tuned = view.queue.send_memory(subflow.id).is_some();
+        let len = if tuned { PIECE_BYTES } else { rules::segment_len(view) };
+        let whole = |bytes: u64| bytes.div_ceil(len).max(1).saturating_mul(len);
+        let (burst, fits) =
+            if tuned { (whole(burst), whole(payload)) } else { (burst, whole(payload)) };
         let most = burst.min(fits).min(view.connection.unsent);
         let range = view.queue.unsent_at(0, most).unwrap_or_default();
         let end = range.end.min(view.connection.wnd_end);
@@ -278,12 +300,12 @@ impl Linux {
     /// data anew.
     fn is_given_up(&self, view: &View<'_>, carried: SubflowSet) -> bool {
         let mut carriers = view.subflows.iter().filter(|it| carried.contains(it.id));
-        !carriers.any(|it| self.is_active(it))
+        !carriers.any(|it| self.is_active(view, it))
     }
 
     /// The first non-backup subflow that holds nothing; a backup that holds nothing where it is due.
     fn idle<'a>(&self, view: &View<'a>) -> Option<&'a SubflowView> {
-        let idle = || view.subflows.iter().filter(|it| self.is_active(it) && holds(it) == 0);
+        let idle = || view.subflows.iter().filter(|it| self.is_active(view, it) && holds(it) == 0);
         let backup = || idle().find(|it| self.backup_is_due(view, it));
         idle().find(|it| !it.backup).or_else(backup)
     }
@@ -291,7 +313,7 @@ impl Linux {
     /// Whether no other subflow than the backup `own` may send again: none that is not a backup holds
     /// nothing, and all that hold something have had more than one timeout.
     fn backup_is_due(&self, view: &View<'_>, own: &SubflowView) -> bool {
-        let others = view.subflows.iter().filter(|it| it.id != own.id && self.is_active(it));
+        let others = view.subflows.iter().filter(|it| it.id != own.id && self.is_active(view, it));
         others.into_iter().all(|it| if holds(it) > 0 { it.timeouts > 1 } else { it.backup })
     }
 }
@@ -301,15 +323,32 @@ fn holds(subflow: &SubflowView) -> u64 {
     subflow.outstanding.saturating_add(subflow.queued)
 }
 
+/// Whether the connection sizes its buffers as Linux does: then a stock kernel is meant.
+fn counts_memory(view: &View<'_>) -> bool {
+    view.queue.send_memory(SubflowId(0)).is_some()
+}
+
+/// Memory of the buffers that hold the subflow's data, beside the data. What was sent lies in buffers of
+/// a millisecond at the pacing rate, what waits in buffers of 64 KiB.
+fn descriptors(subflow: &SubflowView) -> u64 {
+    let mss = u64::from(subflow.mss).max(1);
+    let sent = (subflow.pacing_rate / 1_024 / mss).max(LEAST_SEGMENTS) * mss;
+    let buffers = subflow.outstanding.div_ceil(sent) + subflow.queued.div_ceil(64 << 10);
+    buffers * DESCRIPTOR_BYTES
+}
+
 impl Scheduler for Linux {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
-        if let [_] = view.subflows {
+        if let [_] = view.subflows
+            && !counts_memory(view)
+        {
             return match rules::task(view) {
                 rules::Task::Settled(decision) => decision,
                 rules::Task::Place(_) => rules::none_usable(view),
             };
         }
         if self.takes_back
+            && !counts_memory(view)
             && let Some(decision) = arrival::take_back(view, |_| true, Arrival::next_on, out)
         {
             return decision;

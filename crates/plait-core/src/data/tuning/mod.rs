@@ -2,6 +2,9 @@
 //! right-sizing (`tcp_rcv_space_adjust` of 3.12 to 4.18, over the longest RTT of the subflows as its
 //! Multipath TCP has it).
 
+mod memory;
+
+pub(crate) use memory::MemoryWindow;
 use plait_base::{Span, Time};
 
 /// Segments beside twice what was read: room for what is on its way when the window is told.

@@ -1,0 +1,140 @@
+//! The send buffers of Linux 6.18: each subflow has one in bytes of memory that grows with its
+//! congestion window, and that of the connection is their sum.
+//!
+//! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
+//! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
+
+use plait_base::{Span, SubflowId};
+
+/// Memory that Linux reserves for each segment of a congestion window: a full segment with its
+/// headers, rounded up to a power of two, and the descriptor of its buffer.
+const SEGMENT_MEMORY_BYTES: u64 = 2_048 + 256;
+/// Least window, in segments, that a buffer is made for (`TCP_INIT_CWND`).
+const LEAST_SEGMENTS: u64 = 10;
+/// What a connection has beside the buffers of its subflows (`tcp_wmem[0]`).
+const OWN_BYTES: u64 = 4_096;
+/// Data is written, and handed to subflows, in pieces of at most this: a page fragment of 32 KiB
+/// less the header of the piece.
+pub(crate) const PIECE_BYTES: u64 = 32_768 - 48;
+
+/// Least time until data is sent again (`TCP_RTO_MIN`).
+const LEAST_TIMEOUT: Span = Span::from_millis(200);
+
+/// The send buffers of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendMemory {
+    /// Of each subflow, in bytes of memory.
+    limits: [u64; SubflowId::MAX],
+    /// The most that the buffer of a subflow grows to (`tcp_wmem[2]`).
+    most: u64,
+    /// The writer waits until a third of the connection's buffer is free.
+    waits: bool,
+    /// How long a DATA_ACK may take until data is sent again (`timer_ival`).
+    timeout: Span,
+}
+
+impl SendMemory {
+    pub(crate) fn new(most: u64) -> SendMemory {
+        let mut memory =
+            SendMemory { limits: [0; SubflowId::MAX], most, waits: false, timeout: LEAST_TIMEOUT };
+        for id in 0..SubflowId::MAX {
+            memory.expand(SubflowId(id as u8), LEAST_SEGMENTS);
+        }
+        memory
+    }
+
+    /// The send buffer of a subflow in bytes of memory.
+    pub(crate) fn limit(&self, subflow: SubflowId) -> u64 {
+        self.limits.get(subflow.index()).copied().unwrap_or(0)
+    }
+
+    /// A new subflow has this number.
+    pub(crate) fn reset(&mut self, subflow: SubflowId) {
+        if let Some(limit) = self.limits.get_mut(subflow.index()) {
+            *limit = 0;
+        }
+        self.expand(subflow, LEAST_SEGMENTS);
+    }
+
+    /// Makes room for twice a congestion window of so many segments. A buffer never shrinks.
+    pub(crate) fn expand(&mut self, subflow: SubflowId, segments: u64) {
+        let most = self.most;
+        if let Some(limit) = self.limits.get_mut(subflow.index()) {
+            let wanted = 2 * segments.max(LEAST_SEGMENTS) * SEGMENT_MEMORY_BYTES;
+            *limit = (*limit).max(wanted.min(most));
+        }
+    }
+
+    /// The send buffer of the connection with these subflows.
+    pub(crate) fn total(&self, subflows: impl Iterator<Item = SubflowId>) -> u64 {
+        subflows.fold(OWN_BYTES, |sum, id| sum + self.limit(id))
+    }
+
+    /// Bytes that a writer of `len` more may write now, if the connection's buffer of `total` bytes
+    /// holds `occupied`. A writer that found it full is let in once a third of it is free.
+    pub(crate) fn room(&mut self, len: u64, occupied: u64, total: u64) -> u64 {
+        if self.waits && 3 * occupied > 2 * total {
+            return 0;
+        }
+        // The last piece may go beyond the end.
+        let pieces = total.saturating_sub(occupied).div_ceil(PIECE_BYTES);
+        let room = pieces * PIECE_BYTES;
+        self.waits = len > room;
+        len.min(room)
+    }
+
+    /// Data is about to be handed out, and the last retransmission timer of a subflow expires in
+    /// `longest`; none is set if that is zero.
+    pub(crate) fn note_timeout(&mut self, longest: Span) {
+        self.timeout = if longest == Span::ZERO { LEAST_TIMEOUT } else { longest };
+    }
+
+    /// How long a DATA_ACK may take until data is sent again.
+    pub(crate) const fn timeout(&self) -> Span {
+        self.timeout
+    }
+
+    /// Whether a writer waits.
+    pub(crate) const fn waits(&self) -> bool {
+        self.waits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: SubflowId = SubflowId(0);
+    const SECOND: SubflowId = SubflowId(1);
+
+    #[test]
+    fn buffers_follow_the_window_and_never_shrink() {
+        let mut memory = SendMemory::new(4 << 20);
+        // What `ss -m` shows of a new subflow.
+        assert_eq!(memory.limit(FIRST), 46_080);
+        memory.expand(FIRST, 100);
+        assert_eq!(memory.limit(FIRST), 460_800);
+        memory.expand(FIRST, 50);
+        assert_eq!(memory.limit(FIRST), 460_800);
+        memory.expand(FIRST, 1 << 40);
+        assert_eq!(memory.limit(FIRST), 4 << 20);
+        assert_eq!(memory.total([FIRST, SECOND].into_iter()), 4_096 + (4 << 20) + 46_080);
+        memory.reset(FIRST);
+        assert_eq!(memory.limit(FIRST), 46_080);
+    }
+
+    #[test]
+    fn a_writer_waits_for_a_third_of_the_buffer() {
+        let mut memory = SendMemory::new(4 << 20);
+        let total = 90_000;
+        assert_eq!(memory.room(1_000, 0, total), 1_000);
+        assert!(!memory.waits());
+        // Three pieces: the last one goes beyond the end.
+        assert_eq!(memory.room(1_000_000, 0, total), 3 * PIECE_BYTES);
+        assert!(memory.waits());
+        assert_eq!(memory.room(1_000_000, 60_001, total), 0);
+        assert_eq!(memory.room(1_000_000, 60_000, total), PIECE_BYTES);
+        assert_eq!(memory.room(1_000, 60_000, total), 1_000);
+        assert!(!memory.waits());
+    }
+}

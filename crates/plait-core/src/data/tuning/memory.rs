@@ -1,0 +1,312 @@
+//! The receive window of Linux 6.18: its buffer is counted in bytes of memory, and grows with what
+//! the application reads in a round trip.
+//!
+//! After `mptcp_rcv_space_adjust` and `mptcp_rcvbuf_grow` (net/mptcp/protocol.c) and
+//! `tcp_rcv_rtt_measure_ts` and `tcp_measure_rcv_mss` (net/ipv4/tcp_input.c).
+
+use crate::config::KernelBuffers;
+use plait_base::{Span, SubflowId, Time};
+
+/// Bytes that count as read in the round trip before the first: ten segments.
+const FIRST_SPACE_BYTES: u64 = 10 * ADVERTISED_MSS;
+/// Payload of a full segment of plain TCP with timestamps, which Linux counts with here.
+const ADVERTISED_MSS: u64 = 1_448;
+/// Shares of memory that is payload are in parts of this (`TCP_RMEM_TO_WIN_SCALE`).
+const WHOLE: u64 = 256;
+/// The share of payload until a subflow has received a full segment.
+const FIRST_RATIO: u64 = WHOLE / 2;
+/// Memory of a full segment of an Ethernet packet: a buffer of 2 KiB and its descriptor.
+const SEGMENT_MEMORY_BYTES: u64 = 2_304;
+/// The window that a subflow tells at first, in bytes: half of 128 KiB less a segment.
+const FIRST_WINDOW_BYTES: u64 = 65_536 - ADVERTISED_MSS;
+/// Bytes that a segment lets the window of its subflow grow by: two full ones.
+const GROWTH_BYTES: u64 = 2 * ADVERTISED_MSS;
+/// Least segment that lets it grow, in bytes.
+const LEAST_GROWING_BYTES: u64 = 128;
+
+/// A buffer that grows, of the connection or of a subflow.
+#[derive(Clone, Copy, Debug)]
+struct Buffer {
+    /// Bytes of memory.
+    memory: u64,
+    /// The most that was read in a round trip, when it last grew (`rcvq_space.space`).
+    space: u64,
+}
+
+impl Buffer {
+    const fn new(memory: u64) -> Buffer {
+        Buffer { memory, space: FIRST_SPACE_BYTES }
+    }
+
+    /// Makes room for twice what was `copied` in a round trip, and for twice the growth beyond that.
+    /// `ratio` parts of the memory are payload. Returns whether the memory grew.
+    fn grow(&mut self, copied: u64, ratio: u64, most: u64) -> bool {
+        let before = core::mem::replace(&mut self.space, copied).max(1);
+        let window = copied.saturating_mul(2);
+        let growth = window.saturating_mul(copied.saturating_sub(before)) / before;
+        let window = window.saturating_add(growth.saturating_mul(2));
+        let memory = (window.saturating_mul(WHOLE) / ratio).min(most);
+        let grows = memory > self.memory;
+        self.memory = self.memory.max(memory);
+        grows
+    }
+}
+
+/// What is known of one subflow.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals {
+    buffer: Buffer,
+    /// Smoothed time from an acknowledgement to the data that it released.
+    rtt: Option<Span>,
+    /// The last timestamp that the peer echoed.
+    echo: u32,
+    /// Whether a full segment has come.
+    full: bool,
+    /// Whether a short segment has come since the reader had read everything.
+    short: bool,
+    /// The most that is told as its window, in bytes (`rcv_ssthresh`).
+    limit: u64,
+}
+
+impl Arrivals {
+    /// Takes in a sample of the time since an acknowledgement: it falls at once and rises slowly.
+    fn note_age(&mut self, echo: u32, age: Span) {
+        if self.echo == echo {
+            return;
+        }
+        self.echo = echo;
+        self.rtt = Some(match self.rtt {
+            Some(rtt) if age > rtt => rtt + Span::from_nanos((age.as_nanos() - rtt.as_nanos()) / 8),
+            _ => age,
+        });
+    }
+}
+
+/// State of the tuning.
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryWindow {
+    buffer: Buffer,
+    /// The most that a buffer grows to, in bytes of memory.
+    most: u64,
+    /// Payload bytes of a full segment.
+    mss: u64,
+    /// Parts of [`WHOLE`] of the connection's memory that are payload.
+    ratio: u64,
+    /// What had been read when the present round trip began, and when that was; the first one began long
+    /// ago.
+    read: u64,
+    at: Option<Time>,
+    rtt: Option<Span>,
+    arrivals: [Arrivals; SubflowId::MAX],
+}
+
+impl MemoryWindow {
+    /// `mss`: payload bytes of a full segment.
+    pub(crate) fn new(buffers: KernelBuffers, mss: u64) -> MemoryWindow {
+        let buffer = Buffer::new(buffers.first_rcvbuf);
+        let fresh = Arrivals {
+            buffer,
+            rtt: None,
+            echo: 0,
+            full: false,
+            short: false,
+            limit: FIRST_WINDOW_BYTES.min(buffers.first_rcvbuf / 2),
+        };
+        MemoryWindow {
+            buffer,
+            most: buffers.most_rcvbuf,
+            mss,
+            ratio: FIRST_RATIO,
+            read: 0,
+            at: None,
+            rtt: None,
+            arrivals: [fresh; SubflowId::MAX],
+        }
+    }
+
+    /// Notes a segment of `len` bytes on `subflow` that echoes the timestamp `echo`, which is `age`
+    /// old. Returns whether the window of the subflow grows: Linux acknowledges such a segment at once.
+    pub(crate) fn on_segment(
+        &mut self,
+        subflow: SubflowId,
+        len: u64,
+        echo: u32,
+        age: Span,
+    ) -> bool {
+        let full_ratio = self.full_ratio();
+        let Some(arrivals) = self.arrivals.get_mut(subflow.index()) else { return false };
+        if len < self.mss {
+            arrivals.short = true;
+        } else {
+            arrivals.full = true;
+            arrivals.note_age(echo, age);
+        }
+        let ratio = if arrivals.full { full_ratio } else { FIRST_RATIO };
+        // The segment itself takes memory while it is looked at.
+        let memory = arrivals.buffer.memory.saturating_sub(SEGMENT_MEMORY_BYTES);
+        let room = (memory * ratio / WHOLE).saturating_sub(arrivals.limit);
+        let grows = room > 0 && len >= LEAST_GROWING_BYTES;
+        if grows {
+            arrivals.limit += room.min(GROWTH_BYTES);
+        }
+        grows
+    }
+
+    /// The most that is told as a window on `subflow`.
+    pub(crate) fn limit(&self, subflow: SubflowId) -> u64 {
+        self.arrivals.get(subflow.index()).map_or(0, |it| it.limit)
+    }
+
+    /// Whether a short segment has come on `subflow` since this was last asked.
+    pub(crate) fn take_short(&mut self, subflow: SubflowId) -> bool {
+        let arrivals = self.arrivals.get_mut(subflow.index());
+        arrivals.is_some_and(|it| core::mem::take(&mut it.short))
+    }
+
+    /// Grows the buffers if a round trip is over. `read`: bytes that the application has read so far.
+    /// `subflows`: the number of subflows.
+    pub(crate) fn on_read(&mut self, now: Time, read: u64, subflows: usize) {
+        let elapsed = self.at.map_or(Span::MAX, |at| now.since(at));
+        if self.rtt.is_some_and(|rtt| elapsed < rtt) {
+            return;
+        }
+        let of_subflows = self.arrivals.iter().take(subflows);
+        let longest = of_subflows.clone().filter_map(|it| it.rtt).max();
+        let full = of_subflows.clone().all(|it| it.full);
+        self.rtt = longest;
+        self.ratio = if full { self.full_ratio() } else { FIRST_RATIO };
+        if longest.is_none_or(|rtt| elapsed < rtt) {
+            return;
+        }
+        let copied = read.saturating_sub(self.read);
+        (self.read, self.at) = (read, Some(now));
+        if copied <= self.buffer.space || !self.buffer.grow(copied, self.ratio, self.most) {
+            return;
+        }
+        let (full_ratio, most) = (self.full_ratio(), self.most);
+        for arrivals in self.arrivals.iter_mut().take(subflows) {
+            let ratio = if arrivals.full { full_ratio } else { FIRST_RATIO };
+            arrivals.buffer.grow(copied, ratio, most);
+        }
+    }
+
+    fn full_ratio(&self) -> u64 {
+        (self.mss * WHOLE / SEGMENT_MEMORY_BYTES).clamp(1, WHOLE)
+    }
+
+    /// The window in bytes of payload, counted from the next byte expected, while `held` bytes of
+    /// payload take memory: data out of order takes some of the window as well.
+    pub(crate) fn window(&self, held: u64) -> u64 {
+        let memory = held.saturating_mul(SEGMENT_MEMORY_BYTES) / self.mss.max(1);
+        self.buffer.memory.saturating_sub(memory) * self.ratio / WHOLE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_420;
+    const BUFFERS: KernelBuffers = KernelBuffers::LINUX_6_18;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// One subflow whose segments come 50 ms after what released them.
+    fn window() -> MemoryWindow {
+        let mut window = MemoryWindow::new(BUFFERS, MSS);
+        window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50));
+        window
+    }
+
+    #[test]
+    fn half_of_the_memory_is_window_until_a_full_segment_came() {
+        let mut window = MemoryWindow::new(BUFFERS, MSS);
+        assert_eq!(window.window(0), 65_536);
+        window.on_segment(SubflowId(0), 100, 1, Span::from_millis(50));
+        window.on_read(at(10), 100, 1);
+        assert_eq!(window.window(0), 65_536);
+        window.on_segment(SubflowId(0), MSS, 2, Span::from_millis(50));
+        window.on_read(at(20), 1_520, 1);
+        // 157 of 256 parts.
+        assert_eq!(window.window(0), 131_072 * 157 / 256);
+        // With a second subflow that has carried nothing it is half again.
+        window.on_read(at(80), 1_520, 2);
+        assert_eq!(window.window(0), 65_536);
+    }
+
+    #[test]
+    fn data_out_of_order_takes_window() {
+        let mut window = window();
+        window.on_read(at(10), 0, 1);
+        let (all, less) = (window.window(0), window.window(10 * MSS));
+        assert_eq!((all - less) / 1_000, 10 * SEGMENT_MEMORY_BYTES * 157 / 256 / 1_000);
+        assert_eq!(window.window(u64::MAX), 0);
+    }
+
+    /// Sizes that `ss -m` showed of Linux 6.18: 173,424 bytes read in a round trip after 31,240, of a
+    /// subflow that had grown with both and of one that had grown with the second alone.
+    #[test]
+    fn buffers_grow_as_those_of_the_kernel() {
+        let grown = |reads: &[u64]| {
+            let mut buffer = Buffer::new(131_072);
+            reads.iter().for_each(|copied| {
+                buffer.grow(*copied, 157, BUFFERS.most_rcvbuf);
+            });
+            buffer.memory
+        };
+        assert_eq!(grown(&[31_240]), 337_717);
+        assert!(grown(&[31_240, 173_424]).abs_diff(5_713_685) < 100);
+        assert!(grown(&[173_424]).abs_diff(12_981_655) < 100);
+        // What does not ask for more memory changes what growth is measured from.
+        assert!(grown(&[31_240, 173_424, 486_736]).abs_diff(7_322_689) < 100);
+    }
+
+    /// The round trip is the longest of the subflows.
+    #[test]
+    fn less_than_a_round_trip_counts_for_nothing() {
+        let mut window = window();
+        window.on_read(at(10), 0, 1);
+        window.on_read(at(59), 31_240, 1);
+        assert_eq!(window.window(0), 131_072 * 157 / 256);
+        window.on_read(at(60), 31_240, 1);
+        assert_eq!(window.window(0), 337_717 * 157 / 256);
+    }
+
+    /// Two segments for each that comes, up to what the memory has room for.
+    #[test]
+    fn the_window_of_a_subflow_grows_with_its_segments() {
+        let mut window = MemoryWindow::new(BUFFERS, MSS);
+        let of = |window: &MemoryWindow| window.limit(SubflowId(0));
+        assert_eq!(of(&window), 64_088);
+        assert!(window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50)));
+        assert_eq!((of(&window), window.limit(SubflowId(1))), (64_088 + 2_896, 64_088));
+        assert!(!window.on_segment(SubflowId(0), 127, 1, Span::from_millis(50)));
+        for _ in 0..10 {
+            window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50));
+        }
+        // The buffer less the segment at hand, as `ss -i` shows it (rcv_ssthresh).
+        assert!(of(&window).abs_diff(78_971) < 2);
+        assert!(!window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50)));
+    }
+
+    #[test]
+    fn the_memory_has_a_bound() {
+        let mut window = window();
+        window.on_read(at(10), 0, 1);
+        window.on_read(at(60), 1 << 30, 1);
+        assert_eq!(window.window(0), BUFFERS.most_rcvbuf * 157 / 256);
+    }
+
+    #[test]
+    fn the_round_trip_falls_at_once_and_rises_slowly() {
+        let mut window = window();
+        window.on_segment(SubflowId(0), MSS, 2, Span::from_millis(130));
+        assert_eq!(window.arrivals[0].rtt, Some(Span::from_millis(60)));
+        window.on_segment(SubflowId(0), MSS, 2, Span::from_millis(500));
+        assert_eq!(window.arrivals[0].rtt, Some(Span::from_millis(60)));
+        window.on_segment(SubflowId(0), MSS, 3, Span::from_millis(20));
+        assert_eq!(window.arrivals[0].rtt, Some(Span::from_millis(20)));
+    }
+}
