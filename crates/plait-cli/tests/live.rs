@@ -25,7 +25,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -51,7 +51,14 @@ fn main() {
         trials.push(Trial::test(name, move || proxied(family, &via)));
     }
     trials.push(Trial::test("a_client_that_says_nothing_costs_nothing", idle));
-    trials.push(Trial::test("clients_that_do_not_read_take_no_more_than_they_may", unread));
+    trials
+        .push(Trial::test("a_server_that_was_killed_resets_its_clients_when_it_is_back", crashed));
+    let mut crowds = vec![UNREAD, CROWD];
+    crowds.extend(std::env::var_os("PLAIT_SOAK").map(|_| THRONG));
+    for crowd in crowds {
+        let name = format!("clients_that_do_not_read_leave_room_for_others/{}", crowd.clients);
+        trials.push(Trial::test(name, move || unread(crowd)));
+    }
     trials.push(Trial::test("a_client_that_takes_nothing_is_ended_in_time", untaken));
     trials.push(Trial::test("a_client_that_vanishes_is_ended_in_time", vanished));
     trials.push(Trial::test("a_relay_without_a_service_is_ended", orphaned));
@@ -663,7 +670,14 @@ fn idle() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A service for any number of connections at a time: for each line `get N` it writes N bytes.
+/// The bytes that services write, for all connections.
+fn written() -> &'static [u8] {
+    static WRITTEN: OnceLock<Vec<u8>> = OnceLock::new();
+    WRITTEN.get_or_init(|| kernel::pattern(50_000_000))
+}
+
+/// A service for any number of connections at a time: for each line `get N` it writes N bytes, 50,000,000
+/// at most.
 fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
     let listener = space.within(|| TcpListener::bind("127.0.0.1:0"))??;
     let address = listener.local_addr()?;
@@ -673,7 +687,7 @@ fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
         while lines.read_line(&mut line)? > 0 {
             let wanted = std::mem::take(&mut line);
             let len = wanted.trim().strip_prefix("get ").and_then(|it| it.parse().ok());
-            out.write_all(&kernel::pattern(len.unwrap_or(0)))?;
+            out.write_all(&written()[..len.unwrap_or(0)])?;
         }
         Ok(())
     };
@@ -692,29 +706,47 @@ fn memory(pid: u32, name: &str) -> u64 {
     line.unwrap().trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// What `--memory` is in the test, and the clients that ask for much and read nothing.
-const MEMORY: u64 = 32 << 20;
-const UNREAD: usize = 60;
+/// Clients that ask for much and read nothing, and what `--memory` is beside them.
+#[derive(Clone, Copy)]
+struct Unread {
+    clients: usize,
+    memory: u64,
+}
+
+const UNREAD: Unread = Unread { clients: 60, memory: 32 << 20 };
+/// They bring a kernel to the limit of its memory for TCP, if plait lets services write much ahead.
+const CROWD: Unread = Unread { clients: 500, memory: 512 << 20 };
+const THRONG: Unread = Unread { clients: 2_000, memory: 512 << 20 };
 
 /// Clients that ask and do not read: the server takes no more memory than it was told, those that read
 /// are served as they were before, and what ended clients leave is told until it is over.
-fn unread() -> Result<(), Failed> {
-    let slower = |times: &[Duration; 2]| {
-        (times[1] >= times[0].mul_f64(1.0 / 0.9)).then(|| format!("{times:?}"))
+fn unread(crowd: Unread) -> Result<(), Failed> {
+    let slower = |times: &Beside| {
+        let slower = times.beside >= times.alone.mul_f64(1.0 / 0.9);
+        (slower || times.newcomer > Duration::from_secs(1)).then(|| format!("{times:?}"))
     };
-    agreed("a download beside those who do not read", beside_unread, slower).map(drop)
+    let look = || beside_unread(crowd);
+    agreed("a download beside those who do not read", look, slower).map(drop)
 }
 
-/// How long a download takes on a connection, and how long the next one, on the same connection, with
-/// clients that do not read; nothing where packets were late.
-fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
+/// How long a download takes on a connection, how long the next one on the same connection takes beside
+/// clients that do not read, and how long a newcomer waits for its answer.
+#[derive(Debug)]
+struct Beside {
+    alone: Duration,
+    beside: Duration,
+    newcomer: Duration,
+}
+
+/// These times; nothing if packets were late.
+fn beside_unread(crowd: Unread) -> Result<Option<Beside>, Failed> {
+    let Unread { clients, memory: limit } = crowd;
     let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000)])?;
     let to = at_once(&bed.server)?;
-    let (listen, scraped) = (SocketAddr::new(bed.family.service(), 80), "127.0.0.1:9100");
-    let limit = MEMORY.to_string() + "B";
-    let flags = ["--memory", &limit, "--max-connections", "100", "--metrics", scraped];
-    let mut server = bed.server.within(|| serve(listen, to, &flags))?;
-    let told = |series: &str| value(&metrics(&bed.server, scraped.parse().unwrap()), series);
+    let (size, most) = (limit.to_string() + "B", (clients + 40).to_string());
+    let mut server = Watched::start(&bed, to, &["--memory", &size, "--max-connections", &most])?;
+    let listen = server.listen;
+    let told = |series: &str| value(&metrics(&bed.server, ([127, 0, 0, 1], 9100).into()), series);
     let len = 2_000_000;
     let request = format!("get {len}\n");
     let ask = || kernel::request(listen, Speaks::Mptcp, [&request, ""]);
@@ -726,7 +758,7 @@ fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
     reader.write_all(request.as_bytes())?;
     reader.read_exact(&mut bytes)?;
     let alone = start.elapsed();
-    let before = memory(server.id(), "VmRSS");
+    let before = memory(server.server.id(), "VmRSS");
     let unread: Vec<TcpStream> = bed.client.within(|| {
         let ask = |_| {
             let stream = Socket::new(Domain::IPV4, Type::STREAM, None)?;
@@ -735,22 +767,29 @@ fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
             let mut stream = TcpStream::from(stream);
             stream.write_all(b"get 10000000\n").map(|()| stream)
         };
-        (0..UNREAD).map(ask).collect::<std::io::Result<_>>()
+        (0..clients).map(ask).collect::<std::io::Result<_>>()
     })??;
-    net::until("connections", || told("plait_connections{multipath=\"false\"}") == UNREAD as u64);
-    // Four of them have their send buffers full without a limit.
-    net::until("buffers", || told("plait_memory_bytes") > 16_000_000);
+    net::until("connections", || told("plait_connections{multipath=\"false\"}") == clients as u64);
+    // Each has more than what it may hold in any case.
+    net::until("buffers", || told("plait_memory_bytes") > clients as u64 * 24_000);
     let start = Instant::now();
     reader.write_all(request.as_bytes())?;
     reader.read_exact(&mut bytes)?;
     let beside = start.elapsed();
-    let (held, took) = (told("plait_memory_bytes"), memory(server.id(), "VmHWM") - before);
+    let (held, took) = (told("plait_memory_bytes"), memory(server.server.id(), "VmHWM") - before);
     eprintln!("{alone:?}, {beside:?} beside them; {held} bytes are held, {took} were taken");
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
-    assert!(held <= MEMORY, "{held}");
+    assert!(held <= limit / 2, "{held}");
     // Less the memory of what the allocator keeps.
-    assert!(took <= MEMORY + (8 << 20), "{took}");
-    assert_eq!(told("plait_memory_limit_bytes"), MEMORY);
+    assert!(took <= limit + (8 << 20), "{took}");
+    assert_eq!(told("plait_memory_limit_bytes"), limit);
+    // A newcomer is served at once.
+    let start = Instant::now();
+    let fresh =
+        bed.client.within(|| kernel::request(listen, Speaks::Tcp, ["get 10000\n", ""]))??;
+    Read::take(fresh, 10_000).read_to_end(&mut Vec::new())?;
+    let newcomer = start.elapsed();
+    eprintln!("a newcomer after {newcomer:?}");
     // They end without having read: what is on its way to them is not acknowledged.
     assert_eq!(told("plait_connections_closing"), 0);
     drop(unread);
@@ -759,9 +798,42 @@ fn beside_unread() -> Result<Option<[Duration; 2]>, Failed> {
     net::until("all ends", || {
         told("plait_connections_closing") == 0 && told("plait_memory_bytes") < 1_000_000
     });
-    server.kill()?;
-    server.wait()?;
-    Ok(bed.emulator.stop()?.lateness.allows_timing().then_some([alone, beside]))
+    server.server.kill()?;
+    server.server.wait()?;
+    Ok(bed.emulator.stop()?.lateness.allows_timing().then_some(Beside { alone, beside, newcomer }))
+}
+
+/// A server is killed in the middle of downloads and started again. It answers the next segment of each
+/// client by a RST. A kernel that speaks Multipath TCP waits for `net.mptcp.close_timeout` after the last
+/// subflow, for 60 s if nobody sets it.
+fn crashed() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &[Line::new(20, 20, 60_000), Line::new(10, 40, 60_000)])?;
+    bed.client.within(|| net::set("net/mptcp/close_timeout", "1"))?;
+    let to = at_once(&bed.server)?;
+    let mut server = Watched::start(&bed, to, &[])?;
+    let mut clients = [Speaks::Tcp, Speaks::Over(2)].map(|speaks| server.ask(speaks, 50_000_000));
+    for client in &mut clients {
+        client.as_mut().unwrap().read_exact(&mut [0; 200_000])?;
+    }
+    server.server.kill()?;
+    server.server.wait()?;
+    drop(server);
+    let server = Watched::start(&bed, to, &[])?;
+    for (client, patience) in clients.into_iter().zip([2, 5]) {
+        let mut client = client?;
+        client.write_all(b"still there?\n")?;
+        let asked = Instant::now();
+        // What had arrived is read first.
+        let end = client.read_to_end(&mut Vec::new()).unwrap_err();
+        eprintln!("{end} after {:?}", asked.elapsed());
+        // What a kernel says of Multipath TCP once its timeout is over.
+        let kinds = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::NotConnected];
+        assert!(kinds.contains(&end.kind()), "{end}");
+        assert!(asked.elapsed() < Duration::from_secs(patience), "{:?}", asked.elapsed());
+    }
+    let (code, _) = server.end()?;
+    assert_eq!(code, Some(0));
+    Ok(())
 }
 
 /// R75: with `--user-timeout` clients that read nothing are ended, by plain TCP and by Multipath TCP, and

@@ -318,7 +318,7 @@ const STREAM: usize = 12_000_000;
 /// Bytes that nobody reads, in pieces of `piece`, one of which in 50 segments is lost on its way: what
 /// the receiver takes for them, and says that it takes. Then they are read, and are the right ones.
 fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Failed> {
-    let ration = allowed.map(|share| Ration { share, most: share });
+    let ration = allowed.map(|share| Ration { share, unsent: share, most: share });
     let mut pair = Pair::new("minrtt", "cubic");
     pair.recycles = false;
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
@@ -383,7 +383,7 @@ fn short() -> Result<(), Failed> {
         let mut pair = Pair::new("minrtt", "cubic");
         let spec = Arc::new(spec("minrtt", "cubic", 0..2));
         let (_, server) = pair.connect(&spec);
-        let ration = allowed.map(|share| Ration { share, most: share });
+        let ration = allowed.map(|share| Ration { share, unsent: share, most: share });
         pair.server.call(|it| it.limit_buffers(ration));
         let (before, piece) = (pair.server.bytes, [7; 50_000]);
         while pair.server.call(|it| it.write_bytes(pair.now, server, &piece)) > 0 {}

@@ -13,7 +13,8 @@ use plait_core::{ConnectionState, SubflowStats, TimedOut};
 use socket2::{Domain, Socket, Type};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub(crate) struct Engine {
     pub(crate) routed: Vec<IpAddr>,
     /// What the connections that peers open are relayed to.
     service: Option<Service>,
+    /// The service is on this host.
+    is_near: bool,
     relays: BTreeMap<ConnId, Relay>,
     /// Relays with more to move at once.
     again: Vec<ConnId>,
@@ -95,6 +98,7 @@ impl Engine {
             poller,
             links,
             routed: Vec::new(),
+            is_near: service.is_some_and(|service| is_own(service.to.ip())),
             service,
             relays: BTreeMap::new(),
             again: Vec::new(),
@@ -268,7 +272,8 @@ impl Engine {
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
         *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
         self.happenings.push(Happening::Accepted { conn, from, multipath, port, rule });
-        let relayed = match self.service.map(|service| (service, dial(service.to))) {
+        let beside = self.is_near.then_some(self.relays.len());
+        let relayed = match self.service.map(|service| (service, dial(service.to, beside))) {
             Some((service, Ok(socket))) => {
                 let now = self.stack.clock.now();
                 let mut relay = Relay::new(conn, socket, true).opened(now, from);
@@ -463,10 +468,33 @@ fn unreached(service: Service, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the service {}: {error}", service.to))
 }
 
-/// A socket that connects to the service.
-fn dial(to: SocketAddr) -> io::Result<Socket> {
+/// From so many relays on, a socket to a service of this host gets small buffers.
+const CROWD: usize = 16;
+/// Bytes that the receive buffers of such a crowd may take together, and one of them at least and at most.
+const CROWD_BUFFERS: usize = 2 << 20;
+const CROWD_BUFFER: RangeInclusive<usize> = 16 * 1024..=128 * 1024;
+/// The MSS towards a service of this host in a crowd: that of a usual network.
+const CROWD_MSS: u32 = 1_400;
+
+/// Whether an address is one of this host.
+fn is_own(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// A socket that connects to the service, beside so many others if the service is on this host.
+///
+/// The kernel keeps what plait has not read yet, and on the same host also what the service has written
+/// beyond that: over `lo`, whose segments have 64 kB, some 5 MB for each client that does not read. A
+/// few hundred of them bring the kernel to its limit (`net.ipv4.tcp_mem`), and then it shrinks the
+/// windows of all connections. So in a crowd both buffers are small.
+fn dial(to: SocketAddr, beside: Option<usize>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), None)?;
     socket.set_tcp_nodelay(true)?;
+    if let Some(beside) = beside.filter(|it| *it >= CROWD) {
+        let bytes = CROWD_BUFFERS / beside;
+        socket.set_recv_buffer_size(bytes.clamp(*CROWD_BUFFER.start(), *CROWD_BUFFER.end()))?;
+        socket.set_tcp_mss(CROWD_MSS)?;
+    }
     match socket.connect(&to.into()) {
         Err(error) if error.raw_os_error() != Some(IN_PROGRESS) => Err(error),
         _ => Ok(socket),
@@ -491,7 +519,7 @@ mod tests {
     #[test]
     fn an_idle_socket_wakes_nobody() {
         let service = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let socket = dial(service.local_addr().unwrap()).unwrap();
+        let socket = dial(service.local_addr().unwrap(), None).unwrap();
         let poller = Poller::open().unwrap();
         let mut relay = Relay::new(ConnId(1), socket, true);
         watch(&poller, &mut relay).unwrap();

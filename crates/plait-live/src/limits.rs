@@ -15,6 +15,11 @@ const WHILE: Span = Span::from_secs(10);
 /// there are counted so many at least.
 const PARTS: u64 = 4;
 const FEW: u64 = 4;
+/// A connection whose peer takes nothing may hold one of so many parts, so that such connections leave
+/// three fifths of the memory even if there are thousands.
+const IDLE_PARTS: u64 = 16;
+/// Further connections are refused when less than one of so many parts of the limit is left.
+const RESERVE_PARTS: u64 = 16;
 /// It may hold so much in any case, so that it gets on, and from so much on anything: more than its
 /// buffers take.
 const LEAST: u64 = 16 * 1024;
@@ -28,10 +33,11 @@ pub struct Limits {
     /// Connections that are relayed at a time: further ones are refused.
     pub connections: usize,
     /// Bytes of memory for data and what goes with it ([`plait_core::Holdings::bytes`], and what waits
-    /// between sockets and connections). Three quarters of it are given away: each connection may hold,
-    /// of either direction, a quarter of what is left of them for each that holds much (after the
-    /// dynamic thresholds of Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998), and 16
-    /// KiB in any case; to be sent also what its peer takes. Where no more is left for each, further
+    /// between sockets and connections). Three quarters of it are given away, after the dynamic
+    /// thresholds of Choudhury and Hahne (IEEE/ACM Transactions on Networking 6(2), 1998). What is left of
+    /// them is divided by the number of connections that hold much. A connection may hold a quarter of
+    /// that share of received data, a sixteenth of it of data to be sent, 16 KiB of each in any case, and
+    /// to be sent also what its peer takes. When less than a sixteenth of the limit is left, further
     /// connections are refused.
     pub memory: u64,
 }
@@ -186,10 +192,12 @@ impl Guard {
     ) -> Option<Ration> {
         (self.looked, self.before) = (now, taken_in);
         let left = (self.limits.memory / 4 * 3).saturating_sub(held);
-        let share = left / PARTS / FEW.max(laden as u64);
-        self.filled = share < LEAST;
-        let ration = Ration { share: share.max(LEAST), most: left / PARTS };
-        self.share = (share < AMPLE).then_some(ration);
+        let each = left / FEW.max(laden as u64);
+        let (share, unsent) = (each / PARTS, each / IDLE_PARTS);
+        self.filled = left < self.limits.memory / RESERVE_PARTS;
+        let ration =
+            Ration { share: share.max(LEAST), unsent: unsent.max(LEAST), most: left / PARTS };
+        self.share = (unsent < AMPLE).then_some(ration);
         self.share
     }
 
@@ -241,23 +249,46 @@ mod tests {
         Guard { limits: Limits { connections, memory }, ..Guard::default() }
     }
 
-    /// What each may hold, and whether there is a shortage, where so many MiB of 1 GiB are held.
+    /// What each may hold in KiB, received and to be sent, and whether there is a shortage, when so many
+    /// MiB of 1 GiB are held.
     #[test]
     fn a_connection_may_hold_a_part_of_what_is_left() {
         let mut guard = guard(1_000, 1 << 30);
         let mut at = |mb: u64, laden: usize| {
             let share = guard.look(Time::ZERO, 0, mb << 20, laden);
-            (share.map(|it| it.share >> 10), guard.shortage(8), guard.piece(256 << 10) >> 10)
+            let share = share.map(|it| (it.share >> 10, it.unsent >> 10));
+            (share, guard.shortage(8), guard.piece(256 << 10) >> 10)
         };
-        assert_eq!(at(512, 0), (None, None, 256));
-        assert_eq!(at(512, 16), (Some(4_096), None, 256));
-        assert_eq!(at(752, 4), (Some(1_024), None, 256));
-        assert_eq!(at(764, 4), (Some(256), None, 64));
-        assert_eq!(at(764, 64), (Some(16), None, 4));
-        assert_eq!(at(768, 1), (Some(16), Some(Shortage::Memory), 4));
-        assert_eq!(at(900, 1), (Some(16), Some(Shortage::Memory), 4));
-        assert_eq!(at(511, 0), (None, None, 256));
+        // 768 MiB are given away.
+        assert_eq!(at(0, 0), (Some((48 << 10, 12 << 10)), None, 256));
+        assert_eq!(at(512, 16), (Some((4_096, 1_024)), None, 256));
+        assert_eq!(at(700, 4), (Some((4_352, 1_088)), None, 256));
+        assert_eq!(at(704, 64), (Some((256, 64)), None, 64));
+        assert_eq!(at(704, 4_096), (Some((16, 16)), None, 4));
+        // 64 MiB are the reserve.
+        assert_eq!(at(705, 4_096), (Some((16, 16)), Some(Shortage::Memory), 4));
+        assert_eq!(at(900, 1), (Some((16, 16)), Some(Shortage::Memory), 4));
+        assert_eq!(at(511, 0), (Some((16_448, 4_112)), None, 256));
         assert_eq!(guard.shortage(1_000), Some(Shortage::Connections));
+    }
+
+    /// Clients that read nothing come one after the other, and each takes what it may: there is room
+    /// for those that come after, and for one that reads.
+    #[test]
+    fn thousands_that_do_not_read_leave_room() {
+        let mut guard = guard(10_000, 512 << 20);
+        let mut holds: Vec<u64> = Vec::new();
+        for _ in 0..2_048 {
+            let held = holds.iter().sum();
+            let laden = holds.iter().filter(|it| **it > plait_core::Holdings::LADEN).count();
+            let unsent = guard.look(Time::ZERO, 0, held, laden).map_or(4 << 20, |it| it.unsent);
+            assert_eq!(guard.shortage(holds.len()), None, "{held} held by {}", holds.len());
+            holds.push(unsent.min(4 << 20) + 4_096);
+        }
+        let held: u64 = holds.iter().sum();
+        assert!(held < 200 << 20, "{held}");
+        let ration = guard.look(Time::ZERO, 0, held, holds.len()).unwrap();
+        assert!(ration.most >= 32 << 20, "{ration:?}");
     }
 
     #[test]

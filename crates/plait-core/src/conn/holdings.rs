@@ -7,8 +7,10 @@ use plait_base::ByteRange;
 /// What a connection may hold where memory is short, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ration {
-    /// In either direction, whatever its peer does.
+    /// Received data that was not read.
     pub share: u64,
+    /// Data to be sent, if its peer takes nothing.
+    pub unsent: u64,
     /// To be sent, where its peer takes it.
     pub most: u64,
 }
@@ -27,14 +29,14 @@ impl Connection {
         self.subflows.iter().fold(self.recv.kept(), |sum, it| sum + it.rx.kept())
     }
 
-    /// How large the send buffer may be: beyond the share that everybody has, twice what the peer has
-    /// room for and the subflows carry in a round trip. A peer that does not read has no room, and
-    /// windows of subflows to one that does not acknowledge are small.
+    /// How large the send buffer may be: what everybody may hold, or twice what the peer has room for
+    /// and the subflows carry in a round trip. A peer that does not read has no room, and windows of
+    /// subflows to one that does not acknowledge are small.
     pub(super) fn sendable(&self, ration: Ration) -> u64 {
         let room = self.window.end().saturating_sub(self.queue.una());
         let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
-        ration.share.max(taken.min(ration.most))
+        ration.unsent.max(taken.min(ration.most))
     }
 
     /// The receive window to tell: where memory is short, of no more than the share.

@@ -207,7 +207,7 @@ fn short_memory_makes_new_windows_small() {
     for config in [plain(), multipath()] {
         let full = if config.multipath { MSS } else { FULL };
         let mut s = Script::open_server(config, 1);
-        let ration = Ration { share: SHARE, most: SHARE };
+        let ration = Ration { share: SHARE, unsent: SHARE, most: SHARE };
         s.endpoint.limit_buffers(Some(ration));
         let edge = |s: &mut Script| {
             let (_, told, _) = s.out.pop_back().unwrap();
