@@ -149,6 +149,36 @@ pub struct Overflows {
     pub syns_with_fin: u64,
 }
 
+impl Overflows {
+    /// Returns all counts with their names.
+    #[must_use]
+    pub const fn counts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("cookies_sent", self.cookies_sent),
+            ("cookies_accepted", self.cookies_accepted),
+            ("cookies_refused", self.cookies_refused),
+            ("joins_replaced", self.joins_replaced),
+            ("closing_aborted", self.closing_aborted),
+            ("time_waits_recycled", self.time_waits_recycled),
+            ("syns_with_fin", self.syns_with_fin),
+        ]
+    }
+
+    /// Returns the difference to earlier counts.
+    #[must_use]
+    pub const fn since(&self, before: &Overflows) -> Overflows {
+        Overflows {
+            cookies_sent: self.cookies_sent - before.cookies_sent,
+            cookies_accepted: self.cookies_accepted - before.cookies_accepted,
+            cookies_refused: self.cookies_refused - before.cookies_refused,
+            joins_replaced: self.joins_replaced - before.joins_replaced,
+            closing_aborted: self.closing_aborted - before.closing_aborted,
+            time_waits_recycled: self.time_waits_recycled - before.time_waits_recycled,
+            syns_with_fin: self.syns_with_fin - before.syns_with_fin,
+        }
+    }
+}
+
 /// Why a connection was aborted by its own end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimedOut {

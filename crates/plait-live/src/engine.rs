@@ -197,6 +197,9 @@ impl Engine {
         if let Some(count) = self.guard.tell(now) {
             self.happenings.push(Happening::TurnedAway { count, shortage });
         }
+        if let Some(more) = self.guard.overflowed(now, self.stack.endpoint.overflows()) {
+            self.happenings.push(Happening::Overflowed(more));
+        }
     }
 
     /// Bytes of memory of what waits between connections and sockets.
@@ -354,6 +357,7 @@ impl Engine {
             tally,
             connections,
             holdings,
+            overflows: self.stack.endpoint.overflows(),
             memory: holdings.bytes + self.between(),
             limits: self.guard.limits,
             paths: self.stack.names.len(),

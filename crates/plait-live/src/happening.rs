@@ -1,6 +1,6 @@
 use crate::limits::Shortage;
 use plait_base::{ConnId, PathId, Span};
-use plait_core::{FallbackCause, SubflowStats};
+use plait_core::{FallbackCause, Overflows, SubflowStats};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -45,6 +45,8 @@ pub enum Happening {
         /// What is short, if it still is.
         shortage: Option<Shortage>,
     },
+    /// Tables of the endpoint were full, or segments malformed, since this was last reported.
+    Overflowed(Overflows),
     /// A connection has ended.
     Ended {
         /// The connection.
@@ -138,6 +140,11 @@ impl fmt::Display for Happening {
             Happening::Device { device, routed, up } => write_device(f, device, routed, *up),
             Happening::Unreached { conn, to, refused } => {
                 write!(f, "event=unreached conn={} to={to} refused={refused}", conn.0)
+            }
+            Happening::Overflowed(overflows) => {
+                f.write_str("event=overflow")?;
+                let mut counts = overflows.counts().into_iter().filter(|(_, count)| *count > 0);
+                counts.try_for_each(|(name, count)| write!(f, " {name}={count}"))
             }
             Happening::TurnedAway { count, shortage } => {
                 write!(f, "event=turned-away count={count}")?;

@@ -1,7 +1,7 @@
 //! What connections may take together, so that no number of clients exhausts the host.
 
 use plait_base::{Span, Time};
-use plait_core::{Endpoint, Ration};
+use plait_core::{Endpoint, Overflows, Ration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::fs;
@@ -150,6 +150,9 @@ pub(crate) struct Guard {
     /// How many nobody was told of, and when somebody last was.
     untold: u64,
     told: Option<Time>,
+    /// What the endpoint's tables had refused when that was last reported, and when it was.
+    overflows: Overflows,
+    overflow_told: Option<Time>,
 }
 
 impl Guard {
@@ -229,6 +232,16 @@ impl Guard {
         self.untold += count;
     }
 
+    /// Returns what the endpoint's tables have refused since the last report, at most once in ten seconds.
+    pub(crate) fn overflowed(&mut self, now: Time, so_far: Overflows) -> Option<Overflows> {
+        let due = self.overflow_told.is_none_or(|told| now >= told + WHILE);
+        if so_far == self.overflows || !due {
+            return None;
+        }
+        self.overflow_told = Some(now);
+        Some(so_far.since(&std::mem::replace(&mut self.overflows, so_far)))
+    }
+
     /// How many were turned away since this last told of any, now and then.
     pub(crate) fn tell(&mut self, now: Time) -> Option<u64> {
         let due = self.told.is_none_or(|told| now >= told + WHILE);
@@ -302,6 +315,21 @@ mod tests {
         assert!(guard.is_due(later, 1 << 20));
         // Without a limit nothing is ever looked at.
         assert!(!Guard::default().is_due(later, u64::MAX / 65));
+    }
+
+    #[test]
+    fn overflows_are_reported_once_in_ten_seconds() {
+        let mut guard = guard(1, 64 << 20);
+        let mut at = |seconds: u64, cookies_sent: u64| {
+            let so_far = Overflows { cookies_sent, ..Overflows::default() };
+            let more = guard.overflowed(Time::ZERO + Span::from_secs(seconds), so_far);
+            more.map(|it| it.cookies_sent)
+        };
+        assert_eq!(
+            [at(0, 0), at(1, 1), at(2, 5), at(10, 5), at(11, 7)],
+            [None, Some(1), None, None, Some(6)]
+        );
+        assert_eq!(at(100, 7), None);
     }
 
     #[test]

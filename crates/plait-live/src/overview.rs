@@ -3,7 +3,9 @@
 use crate::limits::{Limits, Shortage};
 use crate::stack::StackCounters;
 use plait_base::{ConnId, Span};
-use plait_core::{ConnectionStats, FallbackCause, Holdings, Sizes, SubflowStats, TimedOut, Totals};
+use plait_core::{
+    ConnectionStats, FallbackCause, Holdings, Overflows, Sizes, SubflowStats, TimedOut, Totals,
+};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::IpAddr;
@@ -36,6 +38,8 @@ pub struct Overview {
     pub connections: Vec<ConnectionView>,
     /// Those that are not relayed yet or no more, and what all of them hold.
     pub holdings: Holdings,
+    /// What the endpoint refused or answered without state, because a table was full.
+    pub overflows: Overflows,
     /// Bytes of memory that connections hold, with what waits between them and sockets.
     pub memory: u64,
     /// What they may take together.

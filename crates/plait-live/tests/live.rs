@@ -149,6 +149,7 @@ impl Seen {
             Happening::Accepted { .. }
             | Happening::Unreached { .. }
             | Happening::TurnedAway { .. }
+            | Happening::Overflowed(_)
             | Happening::Device { .. } => None,
         };
         self.happenings.iter().filter_map(ended).collect()

@@ -186,7 +186,7 @@ fn limits(out: &mut Exposition, overview: &Overview) {
     let help = "Connections that are relayed no more and whose end the client has not acknowledged, \
                 or not met with its own.";
     gauge("plait_connections_closing", help, holdings.closing as u64);
-    let help = "Connections that have ended and wait for segments that are late.";
+    let help = "Subflows of ended connections that wait for late segments (TIME-WAIT).";
     gauge("plait_connections_time_wait", help, holdings.time_wait as u64);
     let help = "Connections that may be relayed at a time.";
     gauge("plait_connections_limit", help, limits.connections as u64);
@@ -200,6 +200,13 @@ fn limits(out: &mut Exposition, overview: &Overview) {
     for shortage in Shortage::ALL {
         let count = overview.tally.refused.get(&shortage).copied().unwrap_or_default();
         out.sample(name, &[("shortage", shortage.name())], count);
+    }
+    let name = "plait_overflows_total";
+    let help = "Segments and connections that met a full table: SYN cookies, joins and connections \
+                that gave way, and SYNs with FIN.";
+    out.family(name, "counter", help);
+    for (what, count) in overview.overflows.counts() {
+        out.sample(name, &[("what", what)], count);
     }
 }
 
@@ -275,6 +282,7 @@ mod tests {
         }
         overview.totals.joined.sent = 17;
         overview.holdings.closing = 18;
+        overview.overflows.cookies_sent = 26;
         overview.tally.refused.insert(Shortage::Memory, 19);
         overview.sizes = Sizes {
             too_big_believed: 22,
@@ -304,6 +312,8 @@ mod tests {
             "plait_segments_shortened_total{cause=\"black-hole\"} 25",
             "plait_sent_bytes_total{subflow=\"joined\"} 17",
             "plait_connections_closing 18",
+            "plait_overflows_total{what=\"cookies_sent\"} 26",
+            "plait_overflows_total{what=\"syns_with_fin\"} 0",
             "plait_connections_refused_total{shortage=\"connections\"} 0",
             "plait_connections_refused_total{shortage=\"memory\"} 19",
             "plait_connections_refused_total{shortage=\"addresses\"} 0",
