@@ -14,40 +14,30 @@ mod common;
 #[path = "../../plait-wire/tests/codec/router.rs"]
 #[cfg_attr(feature = "planted-bugs", allow(dead_code, reason = "the corpus is there"))]
 mod router;
+#[path = "fuzz/target.rs"]
+mod target;
 
+#[cfg(not(feature = "planted-bugs"))]
 use common::endpoint;
-use plait_base::{PathId, Span, Stream, Time};
-use plait_core::{Config, ConnectionSpec, Endpoint, Sizes};
-use plait_wire::codec::{Headers, TcpChecksum, Verify, encode, parse_into, parse_too_big};
-use plait_wire::{Payload, Segment, Sum};
+#[cfg(not(feature = "planted-bugs"))]
+use plait_base::PathId;
+use plait_base::Stream;
+use plait_core::Sizes;
+#[cfg(not(feature = "planted-bugs"))]
+use plait_wire::Segment;
+#[cfg(not(feature = "planted-bugs"))]
+use plait_wire::codec::{Headers, TcpChecksum, encode};
 use std::fs;
+#[cfg(not(feature = "planted-bugs"))]
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-
-const PORT: u16 = 80;
-
-/// A packet, and the step at which its client sent it.
-type Sent = (u64, Vec<u8>);
-
-fn spec(checksum: bool) -> ConnectionSpec {
-    ConnectionSpec {
-        config: Config { checksum, ..Config::default() },
-        addresses: vec![IpAddr::from([10, 9, 9, 9])],
-        ..common::spec("roundrobin", "reno", 0..2)
-    }
-}
+#[cfg(not(feature = "planted-bugs"))]
+use target::{PORT, at, headers, join, play_whole, spec, tell};
+use target::{Sent, Target, mend};
 
 /// Conversations, by what the client does at their end, and one whose paths are narrow.
 const CONVERSATIONS: [&str; 5] = ["close", "abort", "leave", "checksum", "narrow"];
-
-fn at(step: u64) -> Time {
-    Time::ZERO + Span::from_millis(10 * step)
-}
-
-fn headers(path: PathId) -> Headers {
-    Headers::new(IpAddr::from([10, 0, path.0 as u8, 2]), IpAddr::from([10, 9, 9, 1]))
-}
 
 /// What a router of this family says of a packet of the server's on `path`.
 #[cfg(not(feature = "planted-bugs"))]
@@ -60,23 +50,6 @@ fn too_big(path: PathId, v6: bool, segment: &Segment, mtu: u32) -> Vec<u8> {
     };
     let headers = Headers::new(address([10, 9, 9, 1]), address([10, 0, path.0 as u8, 2]));
     router::too_big(address([10, 5, 5, 5]), &headers, segment, mtu, 100)
-}
-
-/// A router's message reaches the server. Tells whether it is one.
-fn tell(server: &mut Endpoint, now: Time, packet: &[u8]) -> bool {
-    let Some(told) = parse_too_big(packet) else { return false };
-    let path = match told.dst {
-        IpAddr::V4(to) => to.octets()[2],
-        IpAddr::V6(to) => to.octets()[14],
-    };
-    let segment = Segment {
-        src_port: told.src_port,
-        dst_port: told.dst_port,
-        seq: told.seq,
-        ..Segment::default()
-    };
-    server.on_too_big(now, PathId(path.into()), &segment, told.mtu);
-    true
 }
 
 /// What the client of a conversation sends, when and as bytes.
@@ -154,95 +127,6 @@ fn corpus() -> Vec<(bool, Vec<Sent>)> {
         (*name == "checksum", mine.collect())
     };
     CONVERSATIONS.iter().map(of).collect()
-}
-
-/// A server to which packets are played.
-struct Target {
-    server: Endpoint,
-    segment: Segment,
-    step: u64,
-    accepted: Vec<plait_base::ConnId>,
-    read: u64,
-    /// Packets that the codec took.
-    taken: u64,
-    /// Prints what arrives and leaves.
-    aloud: bool,
-}
-
-impl Target {
-    fn new(checksum: bool) -> Target {
-        let mut server = endpoint(5, "server");
-        server.listen(PORT, spec(checksum));
-        server.check_invariants(true);
-        let segment = Segment::default();
-        Target { server, segment, step: 0, accepted: Vec::new(), read: 0, taken: 0, aloud: false }
-    }
-
-    /// Time passes, and the server does what is due.
-    fn step_to(&mut self, step: u64) -> Result<(), String> {
-        self.step = self.step.max(step);
-        self.server.handle_timeout(at(self.step));
-        self.serve()
-    }
-
-    fn play(&mut self, packet: &[u8]) -> Result<(), String> {
-        let Ok(parsed) = parse_into(packet, Verify::Trusted, &mut self.segment) else {
-            let told = tell(&mut self.server, at(self.step), packet);
-            self.taken += u64::from(told);
-            return if told { self.serve() } else { Ok(()) };
-        };
-        self.taken += 1;
-        let IpAddr::V4(from) = parsed.headers.src else { return Ok(()) };
-        self.segment.payload = match parsed.payload {
-            [] => Payload::Empty,
-            bytes => Payload::from_bytes(bytes),
-        };
-        let path = PathId(u32::from(from.octets()[2]));
-        if self.aloud {
-            println!("{} > {path:?} {:?}", self.step, self.segment);
-        }
-        self.server.handle(at(self.step), path, &self.segment);
-        self.serve()
-    }
-
-    fn serve(&mut self) -> Result<(), String> {
-        let now = at(self.step);
-        self.accepted.extend(core::iter::from_fn(|| self.server.poll_accept()));
-        for id in self.accepted.clone() {
-            let mut buffer = [0; 4_096];
-            self.read += self.server.read(now, id, &mut buffer) as u64;
-            if self.step == 5 {
-                self.server.write_bytes(now, id, &[b's'; 3_000]);
-            }
-            if self.step == 18 {
-                self.server.finish(now, id);
-            }
-        }
-        while self.server.poll_news().is_some() {}
-        let mut out = Vec::new();
-        for _ in 0..1_000 {
-            let Some(transmit) = self.server.poll_transmit(now) else {
-                return self.server.violation().map_or(Ok(()), |broken| Err(broken.to_owned()));
-            };
-            out.clear();
-            if self.aloud {
-                println!("{} < {:?}", self.step, transmit.segment);
-            }
-            encode(&headers(transmit.path), &transmit.segment, TcpChecksum::Full, &mut out)
-                .map_err(|error| format!("{error}: {:?}", transmit.segment))?;
-        }
-        Err("the server sends without end".to_owned())
-    }
-}
-
-/// Mends what a packet says of its own length, and the checksum of its IP header.
-fn mend(packet: &mut [u8]) {
-    let len = (packet.len() as u16).to_be_bytes();
-    packet[2..4].copy_from_slice(&len);
-    packet[10..12].fill(0);
-    let mut sum = Sum::default();
-    sum.add(&packet[..20]);
-    packet[10..12].copy_from_slice(&sum.checksum().to_be_bytes());
 }
 
 /// Where the TCP payload begins.
@@ -404,6 +288,16 @@ fn the_corpus_is_understood() {
                 fs::write(corpus_dir().join(file), packet).unwrap();
             }
         }
+    }
+    // The same as libFuzzer reads it.
+    for (name, (checksum, packets)) in CONVERSATIONS.iter().zip(corpus()) {
+        let file = corpus_dir().join(format!("../endpoint/{name}.bin"));
+        let whole = join(checksum, &packets);
+        if std::env::var_os("PLAIT_BLESS").is_some() {
+            fs::write(&file, &whole).unwrap();
+        }
+        assert_eq!(fs::read(&file).unwrap(), whole, "{name}");
+        assert_eq!(play_whole(&whole), Ok(3_000), "{name}");
     }
     let mut shapes = std::collections::BTreeSet::new();
     for (name, (checksum, packets)) in CONVERSATIONS.iter().zip(corpus()) {
