@@ -40,6 +40,20 @@ pub enum Prr {
     Rfc6937,
 }
 
+/// How a lost segment is recognised before its timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum LossDetection {
+    /// By time, and a probe for a lost tail: RACK-TLP (RFC 8985), and Linux since 4.4.
+    #[default]
+    Rack,
+    /// By three segments above it that were selectively acknowledged (RFC 6675 section 4, DupThresh),
+    /// and a probe for a lost tail (RFC 8985 section 7): Linux 3.10 to 4.3. A lost retransmission
+    /// waits for the timeout.
+    SackProbe,
+    /// The same without a probe: Linux before 3.10.
+    Sack,
+}
+
 /// Where the first SYN of a connection goes when nobody answers it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Dial {
@@ -204,6 +218,8 @@ pub struct Config {
     pub reduce_from: ReduceFrom,
     /// What fast recovery lets out below the threshold.
     pub prr: Prr,
+    /// How a lost segment is recognised before its timeout.
+    pub loss_detection: LossDetection,
     /// How often a silent path is probed with one segment, for Multipath TCP; `None` for never.
     pub probe: Option<Span>,
     /// Where the first SYN goes when nobody answers it.
@@ -344,6 +360,7 @@ impl Default for Config {
             pacing: None,
             reduce_from: ReduceFrom::default(),
             prr: Prr::default(),
+            loss_detection: LossDetection::default(),
             probe: Some(Config::PROBE),
             dial: Dial::default(),
             undo: true,

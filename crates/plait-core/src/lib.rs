@@ -20,7 +20,7 @@ mod stats;
 mod tcp;
 
 pub use config::{
-    Config, Dial, JoinTiming, KernelBuffers, Pacing, PathConfig, Prr, ReduceFrom, RtoMode,
+    Config, Dial, JoinTiming, KernelBuffers, LossDetection, Pacing, PathConfig, Prr, ReduceFrom, RtoMode,
     StartOffsets,
 };
 pub use conn::{

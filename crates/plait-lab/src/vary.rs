@@ -63,6 +63,7 @@ const OPTIONS: &[&str] = &[
     "delayed-ack",
     "idle-restart",
     "prr",
+    "loss-detection",
     "rto",
     "mtu",
     "host-jitter",

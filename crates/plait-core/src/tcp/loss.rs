@@ -1,5 +1,6 @@
-//! Loss detection by time (RACK-TLP, RFC 8985) and the window during recovery (PRR, RFC 6937 and 9937).
+//! Loss detection by time (RACK-TLP, RFC 8985) or by SACKs (RFC 6675), and the window during recovery (PRR, RFC 6937 and 9937).
 
+use crate::config::LossDetection;
 use crate::formulas::lost_at;
 use crate::tcp::hole::Suspicion;
 use crate::tcp::rtt::Rtt;
@@ -12,9 +13,13 @@ use plait_sched::CaState;
 /// 6.2 step 4).
 const PERSIST_ROUNDS: u8 = 16;
 
+/// Segments above a lost one that were selectively acknowledged (DupThresh, RFC 6675 section 2).
+const DUPLICATE_THRESHOLD: u32 = 3;
+
 /// RACK state of one subflow.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
+    rule: LossDetection,
     /// Send time and right edge of the segment sent latest among those delivered; no right edge is 0.
     newest: (Time, u64),
     /// RTT of that segment.
@@ -29,8 +34,9 @@ pub(crate) struct Rack {
 }
 
 impl Rack {
-    pub(crate) const fn new() -> Rack {
+    pub(crate) const fn new(rule: LossDetection) -> Rack {
         Rack {
+            rule,
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
             reordering_seen: false,
@@ -96,9 +102,17 @@ impl Rack {
         reorder_window(u64::from(self.multiplier), rtt.min().unwrap_or(Span::ZERO), rtt.srtt())
     }
 
+    /// Whether a probe is sent for a lost tail.
+    pub(crate) fn probes_tail(&self) -> bool {
+        self.rule != LossDetection::Sack
+    }
+
     /// Marks lost segments. Returns the bytes marked and when to look again, if some segment may
     /// yet become lost (RFC 8985 section 6.2 step 5).
     pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> (u64, Time) {
+        if self.rule != LossDetection::Rack {
+            return (tx.mark_passed(DUPLICATE_THRESHOLD), Time::NEVER);
+        }
         let newest = self.newest;
         if newest.1 == 0 {
             return (0, Time::NEVER);
@@ -224,6 +238,7 @@ impl Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plait_base::ByteRange;
 
     /// Without loss of ACKs PRR sends ssthresh/flight of what is delivered (RFC 6937 section 3).
     #[test]
@@ -242,6 +257,56 @@ mod tests {
         }
         assert_eq!(sent, 9_000);
         assert_eq!(inflight, 10_000);
+    }
+
+    /// RFC 6675 section 4, IsLost(): three segments above the hole were selectively acknowledged.
+    #[test]
+    fn without_rack_three_sacked_segments_above_a_hole_show_a_loss() {
+        for (rule, lost) in [(LossDetection::Sack, 0), (LossDetection::Rack, 1_000)] {
+            let mut tx = TxRing::new();
+            tx.syn_acked();
+            let at = Time::from_nanos;
+            for index in 0..8u64 {
+                tx.push(at(index), index * 1_000, 1_000, false);
+            }
+            let (mut rack, mut rtt) = (Rack::new(rule), Rtt::new(crate::RtoMode::Linux));
+            rtt.sample(at(10), Span::from_nanos(5));
+            let block = |from: u64, to: u64| [ByteRange::new(1 + from * 1_000, 1 + to * 1_000)];
+            // Two above the hole: not enough, though RACK may know by time.
+            for (sacked, expected) in [(3, lost), (4, 1_000 - lost)] {
+                let mut outcome = AckOutcome::default();
+                tx.on_ack(1, &block(1, sacked), &mut outcome);
+                rack.on_ack(at(1_000), &outcome, None, |_| true);
+                let (marked, _) = rack.detect(at(1_000), CaState::Recovery, &mut tx, &rtt);
+                assert_eq!(marked, expected, "{rule:?}, {sacked}");
+            }
+            // What was sent again is not marked again, and what is above the third is not lost.
+            assert_eq!((tx.lost_segments(), tx.sacked_segments()), (1, 3));
+            tx.retransmit(1, at(1_100));
+            tx.on_ack(1, &block(4, 7), &mut AckOutcome::default());
+            if rule == LossDetection::Sack {
+                let (marked, again) = rack.detect(at(1_200), CaState::Recovery, &mut tx, &rtt);
+                assert_eq!((marked, again), (0, Time::NEVER));
+            }
+        }
+        assert!(!Rack::new(LossDetection::Sack).probes_tail());
+        assert!(Rack::new(LossDetection::SackProbe).probes_tail());
+    }
+
+    /// D-SACKs widen the window for 16 recoveries (RFC 8985 section 6.2 step 4).
+    #[test]
+    fn a_wider_reordering_window_lasts_for_sixteen_recoveries() {
+        let mut rack = Rack::new(LossDetection::Rack);
+        rack.on_dsack(0, 10_000);
+        // The same round counts once.
+        rack.on_dsack(5_000, 12_000);
+        assert_eq!(rack.multiplier, 2);
+        for recovery in 1..16 {
+            rack.on_recovered();
+            assert_eq!(rack.multiplier, 2, "{recovery}");
+        }
+        rack.on_recovered();
+        assert_eq!(rack.multiplier, 1);
     }
 
     /// When much is lost at once, the flight grows back by slow start up to ssthresh.

@@ -289,6 +289,28 @@ impl TxRing {
         before - self.inflight
     }
 
+    /// Marks segments in flight that were sent once and that lie below `above` segments, or more,
+    /// that were selectively acknowledged. Returns the number of bytes marked.
+    pub(crate) fn mark_passed(&mut self, above: u32) -> u64 {
+        if self.sacked_segments < above {
+            return 0;
+        }
+        let (before, mut top, mut seen) = (self.inflight, self.index_of(self.highest_delivered), 0);
+        while seen < above && top > 0 {
+            top -= 1;
+            seen += u32::from(self.ring[top].whereabouts == Whereabouts::Sacked);
+        }
+        let edge = self.ring.get(top).map_or(self.una, |sent| sent.seq);
+        for index in self.index_of(self.once_from)..top {
+            let sent = &self.ring[index];
+            if sent.whereabouts == Whereabouts::InFlight && !sent.retransmitted {
+                self.mark_lost(index);
+            }
+        }
+        self.once_from = self.once_from.max(edge);
+        before - self.inflight
+    }
+
     /// The same of what was sent again.
     fn mark_resent_overtaken(
         &mut self,

@@ -236,7 +236,7 @@ impl Subflow {
                 config.most_held(),
             ),
             rtt: Rtt::new(config.rto),
-            rack: Rack::new(),
+            rack: Rack::new(config.loss_detection),
             phase: Phase::Open,
             troubles: None,
             cc: Congestion::new(settings, algorithm),
@@ -398,6 +398,7 @@ impl Subflow {
         let allowed = matches!(self.phase, Phase::Open)
             && self.tx.sacked_segments() == 0
             && !self.rack.tail.is_open()
+            && self.rack.probes_tail()
             && self.rtt.srtt().is_some()
             && !self.tx.is_empty();
         let at = now + probe_timeout(self.rtt.srtt(), self.tx.len());

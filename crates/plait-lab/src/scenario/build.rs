@@ -16,7 +16,7 @@ use plait_app::workload::WorkloadError;
 use plait_app::{MEASURES, WORKLOADS, Workload};
 use plait_base::{Span, SubflowId};
 use plait_cc::{HyStart, IdleRestart};
-use plait_core::{Dial, JoinTiming, Prr, RtoMode};
+use plait_core::{Dial, JoinTiming, LossDetection, Prr, RtoMode};
 use std::num::NonZeroUsize;
 
 /// End of a run that has not finished, where `--until` says nothing: an hour of virtual time.
@@ -51,6 +51,11 @@ pub(super) const SLOW_STARTS: &[(&str, u32)] =
 pub(super) const IDLE_RESTARTS: &[(&str, IdleRestart)] =
     &[("linux", IdleRestart::Linux), ("rfc5681", IdleRestart::Rfc5681), ("off", IdleRestart::Off)];
 pub(super) const DIALS: &[(&str, Dial)] = &[("any", Dial::Any), ("primary", Dial::Primary)];
+pub(super) const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[
+    ("rack", LossDetection::Rack),
+    ("sack-probe", LossDetection::SackProbe),
+    ("sack", LossDetection::Sack),
+];
 pub(super) const PRRS: &[(&str, Prr)] = &[("rfc6937", Prr::Rfc6937), ("rfc9937", Prr::Rfc9937)];
 pub(super) const RTOS: &[(&str, RtoMode)] =
     &[("linux", RtoMode::Linux), ("rfc", RtoMode::Rfc), ("rfc200", RtoMode::Rfc200)];
@@ -315,6 +320,7 @@ impl Draft {
             delayed_ack: self.switch("delayed-ack")?,
             idle_restart: self.choice("idle-restart", IDLE_RESTARTS)?,
             prr: self.choice("prr", PRRS)?,
+            loss_detection: self.choice("loss-detection", LOSS_DETECTIONS)?,
             rto: self.choice("rto", RTOS)?,
             mtu: self.mtu()?,
             rcvbuf,

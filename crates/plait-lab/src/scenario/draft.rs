@@ -72,6 +72,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("delayed-ack", "on or off", "on", "delayed acknowledgements"),
     setting("idle-restart", "linux, rfc5681 or off", "linux", "congestion window after an idle time"),
     setting("prr", "rfc9937 or rfc6937", "rfc9937", "fast recovery below its threshold: a segment more than was delivered where nothing new is lost (as Linux), or always"),
+    setting("loss-detection", "rack, sack-probe or sack", "rack", "before the timeout: by time with a tail probe (RFC 8985, Linux since 4.4), or by three SACKed segments (RFC 6675) with a tail probe (Linux 3.10 to 4.3) or without (before)"),
     setting("rto", "linux, rfc or rfc200", "linux", "retransmission timeout"),
     setting("mtu", "bytes, from 576 to 65535", "1500", "largest IP packet"),
     setting("rcvbuf", "a size such as 6MiB, or auto[:MAX]", "6MiB", "receive buffer of the connection; auto: its window begins at 64 KiB and follows what is read, up to MAX (6MiB)"),

@@ -35,7 +35,7 @@ use plait_app::Workload;
 use plait_app::quantity::{Bytes, Percent, Size};
 use plait_base::{Chance, Span};
 use plait_cc::{HyStart, IdleRestart};
-use plait_core::{Config, Dial, JoinTiming, KernelBuffers, Pacing, Prr, RtoMode};
+use plait_core::{Config, Dial, JoinTiming, KernelBuffers, LossDetection, Pacing, Prr, RtoMode};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -128,6 +128,8 @@ pub struct Transport {
     pub idle_restart: IdleRestart,
     /// What fast recovery lets out below its threshold.
     pub prr: Prr,
+    /// How a lost segment is recognised before its timeout.
+    pub loss_detection: LossDetection,
     /// Retransmission timeout.
     pub rto: RtoMode,
     /// Largest IP packet in bytes.
@@ -234,6 +236,7 @@ impl Scenario {
         };
         config.rto = transport.rto;
         config.prr = transport.prr;
+        config.loss_detection = transport.loss_detection;
         config.slow_start_limit = transport.slow_start;
         config.idle_restart = transport.idle_restart;
         config.delayed_ack = transport.delayed_ack && !self.ideal;
@@ -322,6 +325,7 @@ impl Scenario {
             ("delayed-ack", switch(transport.delayed_ack)),
             ("idle-restart", word(build::IDLE_RESTARTS, transport.idle_restart)),
             ("prr", word(build::PRRS, transport.prr)),
+            ("loss-detection", word(build::LOSS_DETECTIONS, transport.loss_detection)),
             ("rto", word(build::RTOS, transport.rto)),
             ("mtu", transport.mtu.to_string()),
             ("rcvbuf", receive),

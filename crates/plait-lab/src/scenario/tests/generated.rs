@@ -75,6 +75,7 @@ fn any_settings() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
             ("idle-restart", "rfc5681"),
             ("slow-start", "linux"),
             ("prr", "rfc6937"),
+            ("loss-detection", "sack-probe"),
             ("rto", "rfc200"),
             ("mtu", "1280"),
             ("rcvbuf", "auto:6seg"),

@@ -13,6 +13,7 @@ fn settings_become_a_connection() {
         ("initial-window", "4"),
         ("join", "simultaneous"),
         ("prr", "rfc6937"),
+        ("loss-detection", "sack"),
         ("rto", "rfc"),
         ("idle-restart", "off"),
         ("slow-start", "rfc5681"),
@@ -25,6 +26,7 @@ fn settings_become_a_connection() {
     assert_eq!(it.connection(false).ssthresh, Some(65_160));
     assert_eq!((multipath.join, multipath.rto), (JoinTiming::Simultaneous, RtoMode::Rfc));
     assert_eq!(multipath.prr, plait_core::Prr::Rfc6937);
+    assert_eq!(multipath.loss_detection, plait_core::LossDetection::Sack);
     assert_eq!(multipath.slow_start_limit, 1);
     assert!(!multipath.delayed_ack && multipath.initial_window == 4);
     assert_eq!((it.effective_runs(), it.deadline()), (7, Span::from_secs(3_600)));
