@@ -7,7 +7,7 @@ mod model;
 
 use model::{MSS, Model, path};
 use plait_base::{ByteRange, SubflowId};
-use plait_sched::{Effect, Outcome, Spec};
+use plait_sched::{Decision, Effect, Outcome, Spec, What};
 use proptest::prelude::*;
 
 /// The segments of blocks written one by one to idle subflows with open windows: subflow and length.
@@ -94,5 +94,29 @@ fn csws_u6_a_penalty_halves_the_window_once_per_round_trip() {
         assert_eq!(windows[..30], wanted, "{strict}");
         assert_eq!(windows[30..], [4; 5], "{strict}");
         assert_eq!(model.subflows[0].cwnd, 20 * MSS);
+    }
+}
+
+/// csws-u6: the kernel counts windows in segments, so 9 become 4, and 4 are few enough for a
+/// retransmission although the free subflow is not four times as fast.
+#[test]
+fn csws_u6_half_of_nine_segments_is_four() {
+    for (segments, half) in [(9, 4), (8, 4), (11, 5), (3, 1), (1, 1)] {
+        let (free, holder) = (path(0, 50, 20), path(1, 60, segments));
+        let mut model = Model::new(vec![free, holder], 11 * MSS);
+        for at in 0..10 {
+            model.queue.record(ByteRange::with_len(at * MSS, MSS), SubflowId(1));
+        }
+        model.connection.unsent = MSS;
+        (model.connection.snd_nxt, model.connection.wnd_end) = (10 * MSS, 10 * MSS);
+        let mut out = Outcome::default();
+        let decision = model.ask(&mut *Spec::parse("minrtt+rp").unwrap().build(), &mut out);
+        let cut = out.effects.iter().find_map(|effect| match effect {
+            Effect::Penalise { cwnd, .. } => Some(*cwnd),
+            Effect::Cap { .. } => None,
+        });
+        assert_eq!(cut, Some(half * MSS), "{segments}");
+        let resent = matches!(decision, Decision::Send { what: What::OppRetx(_), .. });
+        assert_eq!(resent, half <= 4, "{segments}");
     }
 }

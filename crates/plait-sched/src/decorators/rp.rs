@@ -41,7 +41,7 @@ is not acknowledged blocks everybody; the subflow to which H is assigned counts 
 has not been sent. Then
 
     penalise    the first other subflow that carried H, if it is slower than s and Open:
-                cwnd = cwnd / 2, and ssthresh / 2 if it was reached; once per srtt_s; with
+                cwnd = cwnd / 2 in whole segments, and ssthresh / 2 if it was reached; once per srtt_s; with
                 `holders=every` each of them that is slower and Open
     retransmit  H on s, unless s has carried it; with `strict`, only if 4 * srtt_s < srtt of the
                 holder, or the holder's window is 4 segments or less. What its holder has not sent
@@ -204,16 +204,21 @@ fn holders<'a>(
     view.subflows.iter().filter(move |t| t.id != free && carried.contains(t.id))
 }
 
-/// Half of a window, at least one segment.
+/// Half of a window in whole segments, at least one. The kernel counts windows in segments, so 9
+/// become 4.
 fn halved(subflow: &SubflowView) -> u64 {
-    (subflow.cwnd / 2).max(u64::from(subflow.mss))
+    halved_segments(subflow.cwnd, subflow, 1)
+}
+
+fn halved_segments(bytes: u64, subflow: &SubflowView, least: u64) -> u64 {
+    let mss = u64::from(subflow.mss).max(1);
+    (bytes / mss / 2).max(least) * mss
 }
 
 /// The penalty: the threshold is left alone where slow start has not reached it.
 fn penalty(holder: &SubflowView) -> Effect {
     let ssthresh = holder.ssthresh.map(|ssthresh| {
-        let least = 2 * u64::from(holder.mss);
-        if holder.cwnd >= ssthresh { (ssthresh / 2).max(least) } else { ssthresh }
+        if holder.cwnd >= ssthresh { halved_segments(ssthresh, holder, 2) } else { ssthresh }
     });
     Effect::Penalise { subflow: holder.id, cwnd: halved(holder), ssthresh }
 }
