@@ -245,6 +245,20 @@ mod tests {
         assert_eq!(late.codel.count, 1);
     }
 
+    /// RFC 8289 section 5.5: the rate is remembered for 16 intervals, here 1.6 s after the last
+    /// planned drop at 0. Dropping begins 100 ms after the queue is first found too long.
+    #[test]
+    fn the_rate_is_remembered_for_sixteen_intervals() {
+        // 9 - 2 drops at last: the step is 100 / sqrt(7) = 37.8 ms, otherwise 100 ms.
+        for (from, second) in [(750, 888), (1_499, 1_637), (1_500, 1_700)] {
+            let mut queue = filled(ms(0), 1000);
+            (queue.codel.count, queue.codel.first_count) = (9, 2);
+            queue.codel.drop_next = ms(0);
+            let drops = dropped(&mut queue, from, second + 1);
+            assert_eq!(drops, [from + 100, second], "{from}");
+        }
+    }
+
     #[test]
     fn one_waiting_packet_is_never_too_much() {
         let mut queue = ManagedQueue::new(Span::from_millis(5), Span::from_millis(100));

@@ -337,3 +337,21 @@ impl Algorithm for Wvegas {
         self.restart();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cao, Xu and Fu 2012: ten segments in all are split by rate, and Linux keeps at least two on
+    /// each subflow.
+    #[test]
+    fn a_subflow_keeps_its_part_of_ten_segments_and_at_least_two() {
+        for (weight, segments) in [(1.0, 10.0), (0.5, 5.0), (0.2, 2.0), (0.1, 2.0), (0.0, 2.0)] {
+            assert_eq!(alpha(weight), segments, "{weight}");
+        }
+        // With so small a part the window grows below two queued segments and shrinks above.
+        assert_eq!(next(20.0, 1.9, alpha(0.01)), 21.0);
+        assert_eq!(next(20.0, 2.1, alpha(0.01)), 19.0);
+        assert_eq!(Wvegas::default().alpha, 2.0);
+    }
+}

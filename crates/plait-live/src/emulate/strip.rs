@@ -170,18 +170,42 @@ mod tests {
         }
     }
 
+    /// The same SYN, of which bytes are missing or which is another protocol, and its twin over
+    /// IPv6. Only the whole packet is changed.
     #[test]
     fn what_is_no_tcp_or_cut_short_stays() {
         let all = [Strip::Syn, Strip::SynAck, Strip::AfterSyn, Strip::Data, Strip::AddressProof];
-        for len in 0..80 {
-            for first in [0x45, 0x4f, 0x60] {
-                let mut packet = vec![6; len];
-                if let Some(byte) = packet.first_mut() {
-                    *byte = first;
+        let tcp: Vec<u8> = {
+            let mut header = vec![0; 20];
+            (header[12], header[13]) = (0x60, SYN);
+            [header, vec![MPTCP, 4, 1, 1]].concat()
+        };
+        let v4 = [vec![0x45, 0, 0, 44, 0, 0, 0, 0, 64, 6], vec![0; 10], tcp.clone()].concat();
+        let v6 = [vec![0x60, 0, 0, 0, 0, 24, 6, 64], vec![0; 32], tcp].concat();
+        for (whole, protocol) in [(v4, 9), (v6, 6)] {
+            let mut changed = whole.clone();
+            Strip::Syn.apply(&mut changed);
+            assert_eq!(changed[whole.len() - 4..], [1, 1, 1, 1]);
+            for strip in all {
+                for len in 0..whole.len() {
+                    let mut short = whole[..len].to_vec();
+                    strip.apply(&mut short);
+                    assert_eq!(short, whole[..len], "{strip:?}, {len} bytes");
                 }
-                for strip in all {
-                    strip.apply(&mut packet);
+                for (at, byte) in [(protocol, 17), (protocol, 1), (0, 0x05), (0, 0x75)] {
+                    let mut other = whole.clone();
+                    other[at] = byte;
+                    let before = other.clone();
+                    strip.apply(&mut other);
+                    assert_eq!(other, before, "{strip:?}, {byte:#x} at {at}");
                 }
+                // An option that claims more bytes than there are ends the look at options.
+                let mut long = whole.clone();
+                let last = long.len() - 3;
+                long[last] = 5;
+                let before = long.clone();
+                strip.apply(&mut long);
+                assert_eq!(long, before, "{strip:?}");
             }
         }
     }
