@@ -1,6 +1,6 @@
 //! `plait experiment`: experiment files.
 
-use super::reproduction::{Document, Making, plans, refused};
+use super::reproduction::{Document, Making, refused};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::render::reproduction as render;
@@ -132,19 +132,19 @@ fn check(files: &[String]) -> Result<(), Failure> {
 
 fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
     let experiment = find(&args.file)?;
-    let planned = plans(std::slice::from_ref(&experiment), args.quick)?;
     let misses = Misses::embedded().map_err(|error| refused(&error))?;
-    let made = args.making.make(planned, console)?;
+    let made =
+        args.making.make(std::slice::from_ref(&experiment), args.quick, &misses, None, console)?;
     let mut command = format!("plait experiment run {}", args.file);
     if args.quick {
         command.push_str(" --quick");
     }
-    let document =
-        Document::of("plait.experiment/1", command, &made, args.quick, &misses, Vec::new());
+    command.push_str(&args.making.flags());
+    let document = Document::of("plait.experiment/1", command, &made, args.quick, Vec::new());
     args.making.keep(&made, &document)?;
     let text = match args.json {
         true => json(&document)?,
-        false => render::experiment(&made.results, &document, console),
+        false => render::experiment(&made.settled.results, &document, console),
     };
     deliver(&text, None)?;
     document.judge(&made)

@@ -19,6 +19,7 @@ pub(crate) mod reproduction;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod scoreboard;
+pub(crate) mod sensitivity;
 pub(crate) mod serve;
 pub(crate) mod swarm;
 pub(crate) mod trace;

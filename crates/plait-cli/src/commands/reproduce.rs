@@ -1,12 +1,12 @@
 //! `plait reproduce`: the papers' figures again, and what became of their claims.
 
-use super::reproduction::{Document, Making, plans, proven, refused, unrun};
+use super::reproduction::{Document, Making, proven, refused, unrun};
 use crate::console::{Console, deliver, json};
 use crate::export::papers;
 use crate::failure::Failure;
 use crate::output::TableFormat;
 use crate::render::reproduction as render;
-use plait_lab::experiment::{Experiment, Misses, PAPERS, Proven, Unrun, experiments};
+use plait_lab::experiment::{Experiment, Misses, Open, PAPERS, Proven, Unrun, experiments};
 use plait_lab::scenario::quoted;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,10 +17,11 @@ const EXAMPLES: &str = "Examples:
 
 /// Run the papers' experiments again and compare what they say with what comes out
 ///
-/// For each claim stand the paper's statement, what came out with its 95 % interval over the runs,
-/// and whether it holds; why not, where that is known. Runs are kept by what they depend on, so that
-/// an interrupted reproduction goes on where it stopped. Fails (exit code 1) where an exact or hard
-/// claim does not hold that is not listed as a miss, and where a listed one holds.
+/// For each claim stand the paper's statement, the result with its 95 % interval over the runs, and
+/// the verdict: it holds, it fails, or it is undecided, with a confidence of 95 %. An undecided claim
+/// gets more runs, up to --more times those of its file. Runs are kept by what they depend on, so
+/// that an interrupted reproduction goes on where it stopped. The exit code is 1 if an exact or hard
+/// claim fails that is not listed as a miss, or if a listed one holds.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -34,6 +35,10 @@ pub(crate) struct Args {
     /// Every point of every experiment (what is done where nothing is said)
     #[arg(long)]
     full: bool,
+    /// Judge each claim with every value that its paper leaves open too, one at a time: all, most, few
+    /// or none of them
+    #[arg(long)]
+    ablate: bool,
     /// Read the experiments, and the list of misses where there is one, from this directory in place
     /// of the program's own
     #[arg(long, value_name = "DIR")]
@@ -58,7 +63,6 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let misses = Misses::beside(args.experiments.as_deref(), &all, &tests)
         .map_err(|error| refused(&error))?;
     let chosen = args.choose(all)?;
-    let planned = plans(&chosen, args.quick)?;
     let wanted = |id: &str| {
         let (paper, figure) = args.parts();
         figure.is_none() && paper.is_none_or(|paper| id.split('-').next() == Some(paper))
@@ -68,18 +72,19 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         let list = Unrun::embedded().map_err(|error| refused(&error))?;
         others.extend(unrun(&list, wanted));
     }
-    let made = args.making.make(planned, console)?;
+    let open = args.ablate.then(Open::embedded).transpose().map_err(|error| refused(&error))?;
+    let made = args.making.make(&chosen, args.quick, &misses, open.as_ref(), console)?;
     let command = args.command_line();
-    let document = Document::of("plait.reproduce/1", command, &made, args.quick, &misses, others);
+    let document = Document::of("plait.reproduce/1", command, &made, args.quick, others);
     args.making.keep(&made, &document)?;
     if let Some(directory) = &args.html {
-        papers::render(directory, &made.results, args.parts().1.is_some(), &document)?;
+        papers::render(directory, &made.settled.results, args.parts().1.is_some(), &document)?;
     }
     let text = match (args.json, args.format) {
         (true, _) => json(&document)?,
         (_, Some(TableFormat::Csv)) => render::csv(&document),
         (_, Some(TableFormat::Markdown)) => render::markdown(&document),
-        (_, None) => render::text(&made.results, &document, console),
+        (_, None) => render::text(&made.settled.results, &document, console),
     };
     deliver(&text, None)?;
     document.judge(&made)
@@ -140,6 +145,9 @@ impl Args {
         if let Some(directory) = &self.experiments {
             line += &format!(" --experiments {}", quoted(&directory.display().to_string()));
         }
-        line
+        if self.ablate {
+            line += " --ablate";
+        }
+        line + &self.making.flags()
     }
 }

@@ -1,22 +1,31 @@
 //! What `plait experiment run` and `plait reproduce` share: where runs are kept, the progress, the
 //! document, and what is written into the directory of `--output`.
 
+use super::sensitivity::{Sensitivity, sensitivities};
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
 use crate::progress::{self, Tally};
+use plait_lab::ScenarioError;
+use plait_lab::Simulator;
 use plait_lab::experiment::{
-    Experiment, Judged, Misses, PAPERS, Plan, Progress, Proven, Results, Standing, Store, Unrun,
-    judge, run,
+    Ablated, Experiment, Judged, Looks, Misses, Open, PAPERS, Progress, Proven, Results, Settled,
+    Standing, Store, Unrun, Unsettled, ablate, settle,
 };
 use plait_lab::scenario::MOST_JOBS;
-use plait_lab::{ScenarioError, Simulator};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+
+/// Most times the runs of a file that may be asked for.
+const MOST_TIMES: u64 = 1_024;
+/// Times the runs of a file that an undecided claim may take, unless told otherwise.
+const FULL_TIMES: u64 = 8;
+/// The same in a quick run.
+const QUICK_TIMES: u64 = 1;
 
 /// Version, commit and build of this program: runs of another are not taken for its own.
 fn program() -> String {
@@ -34,6 +43,13 @@ pub(crate) struct Making {
     /// Keep nothing, and make every run
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
+    /// Seed of the first run of each cell, and of networks that are drawn at random
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
+    /// Make up to so many times the runs of the file while a claim is undecided (the runs double)
+    /// [default: 8; with --quick 1]
+    #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
+    more: Option<u64>,
     /// How many at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
@@ -73,8 +89,23 @@ impl Making {
         }
     }
 
-    /// Runs plans, and writes what came out where that is asked for.
-    pub(crate) fn make(&self, plans: Vec<Plan>, console: Console) -> Result<Made, Failure> {
+    /// Runs experiments and judges their claims.
+    pub(crate) fn make(
+        &self,
+        experiments: &[Experiment],
+        quick: bool,
+        misses: &Misses,
+        open: Option<&Open>,
+        console: Console,
+    ) -> Result<Made, Failure> {
+        let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let looks = Looks { seed: self.seed, quick, most, misses };
+        // A mistake in a file is told before anything is written.
+        let mut runs = 0;
+        for experiment in experiments {
+            runs += looks.plan(experiment).map_err(|error| refused(&error))?.runs();
+        }
         if let Some(directory) = &self.output {
             std::fs::create_dir_all(directory)
                 .map_err(|error| Failure::unwritable("--output", directory, &error))?;
@@ -84,51 +115,64 @@ impl Making {
         let tally = Tally::new(console);
         let told = |done: usize, total: usize, _: &str| tally.tell(done, total);
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs as usize));
-        let runs: usize = plans.iter().map(Plan::runs).sum();
-        let experiments = plans.len();
-        console.remark(2, &format!("plait: {experiments} experiments, {runs} runs"));
+        let count = experiments.len();
+        console.remark(2, &format!("plait: {count} experiments, {runs} runs at first"));
         let progress = Progress { told: &told, cancelled, jobs };
-        let results = run(plans, &Simulator, &store, &progress).map_err(|error| {
-            let path = store.path().unwrap_or(Path::new("the cache"));
-            Failure::unwritable("--cache", path, &error)
-        })?;
+        let failure = |error: Unsettled| match error {
+            Unsettled::Plan(error) => refused(&error),
+            Unsettled::Store(error) => {
+                let path = store.path().unwrap_or(Path::new("the cache"));
+                Failure::unwritable("--cache", path, &error)
+            }
+        };
+        let settled = settle(experiments, &looks, &Simulator, &store, &progress);
+        let settled = settled.map_err(failure)?;
+        let ablated = match open {
+            Some(open) => ablate(experiments, open, &looks, &Simulator, &store, &progress),
+            None => Ok(Vec::new()),
+        };
         tally.clear();
-        Ok(Made { results, interrupted: cancelled.load(Ordering::Relaxed) })
+        let (ablated, seed) = (ablated.map_err(failure)?, self.seed);
+        Ok(Made { settled, ablated, seed, interrupted: cancelled.load(Ordering::Relaxed) })
+    }
+
+    /// The flags that make the same runs again.
+    pub(crate) fn flags(&self) -> String {
+        let mut line = String::new();
+        if self.seed != 1 {
+            line += &format!(" --seed {}", self.seed);
+        }
+        if let Some(more) = self.more {
+            line += &format!(" --more {more}");
+        }
+        line
     }
 
     /// Writes every run, the document and nothing else into the directory of `--output`.
     pub(crate) fn keep(&self, made: &Made, document: &Document) -> Result<(), Failure> {
         let Some(directory) = &self.output else { return Ok(()) };
-        for results in &made.results {
-            let id = &results.plan.experiment.id;
-            write("--output", &directory.join(format!("{id}.csv")), &results.csv())?;
-            write("--output", &directory.join(format!("{id}.jsonl")), &results.json_lines())?;
+        let first = made.settled.results.iter().map(|results| ("", results));
+        let further = made.settled.further.iter().map(|results| ("-more", results));
+        for (which, results) in first.chain(further) {
+            let file =
+                |end: &str| directory.join(format!("{}{which}.{end}", results.plan.experiment.id));
+            write("--output", &file("csv"), &results.csv())?;
+            write("--output", &file("jsonl"), &results.json_lines())?;
         }
         write("--output", &directory.join("manifest.json"), &json(document)?)
     }
 }
 
-/// What was run.
+/// Runs and their verdicts.
 pub(crate) struct Made {
-    pub(crate) results: Vec<Results>,
+    pub(crate) settled: Settled,
+    ablated: Vec<Ablated>,
+    seed: u64,
     pub(crate) interrupted: bool,
 }
 
 pub(crate) fn refused(error: &ScenarioError) -> Failure {
     Failure::Usage(error.to_string())
-}
-
-/// The plans of experiments: of the core claims alone in a quick run. An experiment without claims
-/// keeps every point, and makes the runs of its `[quick]`.
-pub(crate) fn plans(experiments: &[Experiment], quick: bool) -> Result<Vec<Plan>, Failure> {
-    let plan = |experiment: &Experiment| match quick {
-        true => Plan::of(&experiment.quickened(), !experiment.claims.is_empty()),
-        false => Plan::of(experiment, false),
-    };
-    let planned: Result<Vec<Plan>, ScenarioError> = experiments.iter().map(plan).collect();
-    let mut planned = planned.map_err(|error| refused(&error))?;
-    planned.retain(|plan| !plan.cells.is_empty());
-    Ok(planned)
 }
 
 /// What `plait reproduce --json` and `plait experiment run --json` print.
@@ -142,12 +186,21 @@ pub(crate) struct Document {
     pub(crate) version: String,
     /// Whether fewer points and runs were made, for the core claims alone.
     quick: bool,
+    /// Seed of the first run of each cell.
+    pub(crate) seed: u64,
+    /// Confidence of each look at the runs; all looks at a claim together have 0.95.
+    pub(crate) confidence: f64,
+    /// Runs in all, those that undecided claims needed included.
+    pub(crate) runs: usize,
     /// The experiments, in order.
     pub(crate) experiments: Vec<Told>,
     /// The claims, in the order of the experiments.
     pub(crate) claims: Vec<Verdict>,
-    /// How many claims stand how: `holds`, `proven`, `miss`, `fails`, ...
+    /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
     pub(crate) tally: BTreeMap<String, u32>,
+    /// Each claim over the values of what its paper leaves open; empty without `--ablate`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ablation: Vec<Sensitivity>,
     /// Whether runs are missing because it was interrupted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
@@ -186,14 +239,24 @@ pub(crate) struct Verdict {
     statement: String,
     /// What came out.
     pub(crate) got: String,
-    /// `holds`, `proven` (by a test), `miss` (known), `fails`, `holds again`, `not run` or `no file`
-    /// (no experiment judges it).
+    /// `holds` or `fails` (with a confidence of 95 %; exact claims: computed), `undecided`, `miss` (it
+    /// fails for a known cause), `holds again` (a listed miss that holds), `proven` (by a test),
+    /// `not run` or `no file` (no experiment judges it).
     pub(crate) standing: String,
     /// Why it does not hold, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) why: String,
     /// Whether the run fails because of it.
     pub(crate) gates: bool,
+    /// Share of the bootstrap's resamples in which the statement holds; absent if nothing is random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) share: Option<f64>,
+    /// Most runs of a cell that the verdict rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) runs: Option<u32>,
+    /// Networks that it rests on, if they are a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) networks: Option<usize>,
 }
 
 /// A paper, or a group of experiments that somebody calls alike.
@@ -256,6 +319,9 @@ impl From<&Judged> for Verdict {
             standing: judged.standing.name().to_owned(),
             why,
             gates: judged.gates(),
+            share: judged.share,
+            runs: Some(judged.runs),
+            networks: judged.networks,
         }
     }
 }
@@ -268,10 +334,16 @@ pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verd
         kind: "exact".to_owned(),
         paper: claim.says.clone(),
         statement: String::new(),
-        got: format!("computed by the test {} of {}", claim.test, claim.file),
+        got: {
+            let proofs = claim.proofs().map(|(file, test)| format!("the test {test} of {file}"));
+            format!("computed by {}", proofs.collect::<Vec<_>>().join(" and "))
+        },
         standing: "proven".to_owned(),
         why: String::new(),
         gates: false,
+        share: None,
+        runs: None,
+        networks: None,
     };
     proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
@@ -288,6 +360,9 @@ pub(crate) fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict>
         standing: "no file".to_owned(),
         why: claim.why.clone(),
         gates: false,
+        share: None,
+        runs: None,
+        networks: None,
     };
     list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
@@ -299,13 +374,10 @@ impl Document {
         command: String,
         made: &Made,
         quick: bool,
-        misses: &Misses,
         others: Vec<Verdict>,
     ) -> Document {
         let mut claims = others;
-        for results in &made.results {
-            claims.extend(judge(results, misses).iter().map(Verdict::from));
-        }
+        claims.extend(made.settled.judged.iter().map(Verdict::from));
         let mut tally = BTreeMap::new();
         for claim in &claims {
             *tally.entry(claim.standing.clone()).or_insert(0) += 1;
@@ -315,11 +387,51 @@ impl Document {
             command,
             version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT")),
             quick,
-            experiments: made.results.iter().map(told).collect(),
+            seed: made.seed,
+            confidence: made.settled.confidence,
+            runs: made.settled.runs,
+            experiments: made.settled.results.iter().map(told).collect(),
+            ablation: sensitivities(&made.settled.judged, &made.ablated),
             claims,
             tally,
             interrupted: made.interrupted,
         }
+    }
+
+    /// How the claims of each kind stand, in a sentence each.
+    pub(crate) fn headline(&self) -> String {
+        let count = |kind: &str, words: &[&str]| {
+            let of = self.claims.iter().filter(|it| it.kind == kind);
+            of.filter(|it| words.contains(&it.standing.as_str())).count()
+        };
+        let mut lines = Vec::new();
+        for kind in ["hard", "soft"] {
+            let of = |words: &[&str]| count(kind, words);
+            let all = self.claims.iter().filter(|it| it.kind == kind).count();
+            if all == 0 {
+                continue;
+            }
+            let known = of(&["miss"]);
+            let fails = of(&["fails", "miss"]);
+            let cause =
+                if known > 0 { format!(" ({known} for a known cause)") } else { String::new() };
+            let rest = of(&["not run", "no file"]);
+            let rest = if rest > 0 { format!(", {rest} not judged") } else { String::new() };
+            lines.push(format!(
+                "{all} {kind} claims: {} hold, {fails} fail{cause}, {} undecided{rest}",
+                of(&["holds", "holds again"]),
+                of(&["undecided"]),
+            ));
+        }
+        let exact = count("exact", &["holds", "proven"]);
+        let broken = count("exact", &["fails", "miss"]);
+        if exact + broken > 0 {
+            lines.push(format!(
+                "{} exact claims, computed and not estimated: {exact} hold, {broken} fail",
+                exact + broken
+            ));
+        }
+        lines.iter().map(|line| format!("{line}.\n")).collect()
     }
 
     /// Fails where a claim does, or where it was interrupted.

@@ -7,6 +7,9 @@ use crate::console::Console;
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{Experiment, Results, figure};
 
+/// What changed in the set-ups since they were frozen.
+const CHANGED: &str = include_str!("../../../../experiments/changed.md");
+
 /// Room of the names and standings before the running text.
 const NAMES: usize = 30;
 
@@ -43,7 +46,37 @@ pub(crate) fn text(results: &[Results], document: &Document, console: Console) -
             out.push_str(&measured(one, console));
         }
     }
+    out.push_str(&ablation(document, |table| table.to_text(console.width, false)));
     out + &closing(document)
+}
+
+/// Each claim over the values of what its paper leaves open.
+fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
+    if document.ablation.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(vec![
+        Column::new("claim", Align::Left),
+        Column::new("kind", Align::Left),
+        Column::new("verdict", Align::Left),
+        Column::new("holds for", Align::Left),
+        Column::new("settings", Align::Right),
+        Column::new("other verdicts", Align::Left).prose(),
+    ]);
+    for it in &document.ablation {
+        table.row(
+            Emphasis::None,
+            vec![
+                it.id.clone(),
+                it.kind.clone(),
+                it.standing.clone(),
+                it.word.clone(),
+                format!("{}/{}", it.holds, it.settings),
+                it.other.join("; "),
+            ],
+        );
+    }
+    format!("What the papers leave open, one value at a time\n\n{}\n", write(&table))
 }
 
 /// The cells of one experiment, then its claims.
@@ -137,7 +170,7 @@ fn claims(list: &[&Verdict], console: Console) -> String {
 fn style(claim: &Verdict) -> Style {
     match claim.standing.as_str() {
         "holds" | "proven" => AnsiColor::Green.on_default(),
-        "miss" | "not run" => AnsiColor::Yellow.on_default(),
+        "miss" | "not run" | "undecided" => AnsiColor::Yellow.on_default(),
         _ if claim.gates => AnsiColor::Red.on_default(),
         _ => Style::new().dimmed(),
     }
@@ -156,26 +189,26 @@ fn closing(document: &Document) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
     let tally = if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") };
-    format!("{tally}\n{}\n", document.command)
+    format!("{}{tally}\n{}\n", document.headline(), document.command)
 }
 
 /// How the claims of each kind stand, then a table for each paper, in Markdown.
 pub(crate) fn markdown(document: &Document) -> String {
-    let mut out = kinds(document).to_markdown();
-    let runs: usize = document.experiments.iter().map(|it| it.runs).sum();
-    let mut seeds: Vec<String> =
-        document.experiments.iter().map(|it| it.seed.to_string()).collect();
-    seeds.sort();
-    seeds.dedup();
+    let mut out: String =
+        document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
+    out.push_str(CHANGED);
+    out.push('\n');
+    out.push_str(&kinds(document).to_markdown());
     out.push_str(&format!(
-        "\n{} experiments, {runs} runs, seed {}, plait {}.\n\n",
+        "\n{} experiments, {} runs, seed {}, plait {}.\n\n",
         document.experiments.len(),
-        seeds.join(", "),
+        document.runs,
+        document.seed,
         document.version
     ));
     for Paper { tag, title, place } in papers(document) {
         out.push_str(&format!("## {}\n", heading(&title, &place)));
-        let titles = ["claim", "experiment", "kind", "paper says", "we got", "", "why not"];
+        let titles = ["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
         let columns = titles.map(|title| Column::new(title, Align::Left));
         let mut table = Table::new(columns.into());
         for claim in document.claims.iter().filter(|it| it.paper_tag() == tag) {
@@ -184,6 +217,7 @@ pub(crate) fn markdown(document: &Document) -> String {
         out.push_str(&table.to_markdown());
         out.push('\n');
     }
+    out.push_str(&ablation(document, Table::to_markdown));
     out + &closing(document)
 }
 
@@ -203,12 +237,19 @@ fn kinds(document: &Document) -> Table {
 
 /// Every claim, one a line.
 pub(crate) fn csv(document: &Document) -> String {
-    let header = ["claim", "experiment", "kind", "paper", "got", "standing", "why"];
+    let header = ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why"];
     let rows: Vec<Vec<String>> = document.claims.iter().map(row).collect();
     table::csv(&header, &rows)
 }
 
 fn row(claim: &Verdict) -> Vec<String> {
-    let Verdict { id, experiment, kind, paper, got, standing, why, .. } = claim.clone();
-    vec![id, experiment, kind, paper, got, standing, why]
+    let Verdict { id, experiment, kind, paper, got, standing, why, runs, networks, .. } =
+        claim.clone();
+    // Of each cell; networks that are a sample take the place of runs.
+    let made = match (networks, runs) {
+        (Some(networks), Some(runs)) => format!("{runs} of each of {networks} networks"),
+        (None, Some(runs)) => runs.to_string(),
+        _ => String::new(),
+    };
+    vec![id, experiment, kind, paper, got, standing, made, why]
 }

@@ -89,6 +89,40 @@ fn places(dims: &[Dim], mut flat: usize) -> Vec<usize> {
     at
 }
 
+/// Numbers of all points of an axis beside values over some: both over those.
+pub(super) fn aligned(arguments: Vec<Array>) -> Vec<Array> {
+    let mut list = arguments;
+    for at in 0..list.len() {
+        for dim in list[at].dims.clone() {
+            let narrow = list
+                .iter()
+                .flat_map(|other| &other.dims)
+                .filter(|other| other.axis == dim.axis)
+                .min_by_key(|other| other.points.len())
+                .cloned();
+            let Some(narrow) = narrow.filter(|narrow| narrow.points != dim.points) else {
+                continue;
+            };
+            if !narrow.points.iter().all(|point| dim.points.contains(point)) {
+                continue;
+            }
+            let old = list[at].clone();
+            let kept = |flat: &usize| {
+                let at = old.points_of(*flat);
+                at.iter().any(|(axis, point)| *axis == dim.axis && narrow.points.contains(point))
+            };
+            let data = (0..old.data.len()).filter(kept).map(|flat| old.data[flat]).collect();
+            let dims = old
+                .dims
+                .iter()
+                .map(|it| if it.axis == dim.axis { narrow.clone() } else { it.clone() })
+                .collect();
+            list[at] = Array { dims, data };
+        }
+    }
+    list
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use super::design;
 use crate::vary::{Number, Unit};
+use plait_base::Stream;
 use std::collections::BTreeMap;
 
 /// An axis of a sweep.
@@ -11,6 +12,37 @@ pub struct Axis {
     pub name: String,
     /// Its points, in order.
     pub points: Vec<Point>,
+    /// The design that its points were drawn from, if there is one.
+    pub(crate) design: Option<Design>,
+}
+
+/// Points that fill some ranges evenly.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Design {
+    /// How many points are drawn at a time.
+    pub(crate) count: usize,
+    /// The seed of the first draw.
+    pub(crate) seed: u64,
+    /// Whether the points are a sample of networks: another seed draws others, more runs draw more,
+    /// and intervals count the difference.
+    pub(crate) sample: bool,
+    /// Name, least and greatest value. The ranges of one list share a coordinate.
+    pub(crate) ranges: Vec<Vec<(String, Number, Number)>>,
+    /// Fields that follow from others.
+    pub(crate) derived: Vec<Derived>,
+}
+
+/// A field of a point that is a share of the least of some others.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Derived {
+    /// Its name.
+    pub(crate) name: String,
+    /// The fields that it follows from.
+    pub(crate) of: Vec<String>,
+    /// Its share of the least of them.
+    pub(crate) share: f64,
+    /// The most that it is.
+    pub(crate) most: Number,
 }
 
 /// A point of an axis.
@@ -51,28 +83,74 @@ impl Axis {
         })
     }
 
-    /// The points of a design: its ranges, each with its name. Ranges of one list share a coordinate.
+    /// An axis without a design.
     #[must_use]
-    pub(crate) fn designed(
-        name: &str,
-        count: usize,
-        seed: u64,
-        ranges: &[Vec<(String, Number, Number)>],
-    ) -> Axis {
+    pub fn plain(name: &str, points: Vec<Point>) -> Axis {
+        Axis { name: name.to_owned(), points, design: None }
+    }
+
+    /// Whether its points are a sample of networks.
+    #[must_use]
+    pub fn is_sample(&self) -> bool {
+        self.design.as_ref().is_some_and(|design| design.sample)
+    }
+
+    /// The points of a design.
+    #[must_use]
+    pub(crate) fn designed(name: &str, design: Design) -> Axis {
+        let points = design.draws(1);
+        Axis { name: name.to_owned(), points, design: Some(design) }
+    }
+
+    /// Draws `times` as many networks, with another seed; the first ones stay for the same seed.
+    /// An axis that is no sample stays as it is.
+    pub(super) fn redraw(&mut self, seed: u64, times: usize) {
+        if let Some(design) = self.design.as_mut().filter(|design| design.sample) {
+            design.seed = seed;
+            self.points = design.draws(times);
+        }
+    }
+}
+
+impl Design {
+    fn draws(&self, times: usize) -> Vec<Point> {
+        (0..times).flat_map(|draw| self.draw(draw)).collect()
+    }
+
+    /// The points of one draw. Draw 0 has the seed itself.
+    fn draw(&self, draw: usize) -> Vec<Point> {
+        let seed = match draw {
+            0 => self.seed,
+            _ => Stream::new(self.seed, &["networks", &draw.to_string()]).bits(),
+        };
         let place = |(at, unit_cube): (usize, Vec<f64>)| {
             let field = |(name, low, high): &(String, Number, Number), share: f64| {
                 let span = high.amount.saturating_sub(low.amount) as f64;
                 let amount = low.amount + (span * share) as u64;
                 (name.clone(), Number { amount, unit: low.unit }.to_string())
             };
-            let shared = ranges.iter().zip(&unit_cube);
-            let fields = shared
+            let shared = self.ranges.iter().zip(&unit_cube);
+            let mut fields: BTreeMap<String, String> = shared
                 .flat_map(|(list, share)| list.iter().map(|range| field(range, *share)))
                 .collect();
-            Point { text: (at + 1).to_string(), fields }
+            for derived in &self.derived {
+                let of = derived.of.iter().filter_map(|name| Number::parse(fields.get(name)?).ok());
+                let least = of.map(|it| it.amount).min().unwrap_or(u64::MAX);
+                let amount = ((least as f64 * derived.share) as u64).min(derived.most.amount);
+                let text = Number { amount, unit: derived.most.unit }.to_string();
+                fields.insert(derived.name.clone(), text);
+            }
+            let number = (draw * self.count + at + 1) as u64;
+            // A number for what is drawn in another way: sessions of an application.
+            let own = match self.seed {
+                1 => number,
+                seed => Stream::new(seed, &["session", &number.to_string()]).below(1 << 32),
+            };
+            fields.insert("seed".to_owned(), own.to_string());
+            Point { text: number.to_string(), fields }
         };
-        let points = design::points(ranges.len(), count, seed);
-        Axis { name: name.to_owned(), points: points.into_iter().enumerate().map(place).collect() }
+        let points = design::points(self.ranges.len(), self.count, seed);
+        points.into_iter().enumerate().map(place).collect()
     }
 }
 
@@ -105,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_point_is_found_in_another_unit() {
-        let axis = Axis { name: "rtt".into(), points: ["10ms", "1s"].map(Point::plain).into() };
+        let axis = Axis::plain("rtt", ["10ms", "1s"].map(Point::plain).into());
         assert_eq!(axis.position("1000ms"), Some(1));
         assert_eq!(axis.position("10ms"), Some(0));
         assert_eq!(axis.position("11ms"), None);

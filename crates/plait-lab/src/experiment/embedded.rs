@@ -42,6 +42,28 @@ pub struct ProvenClaim {
     pub file: String,
     /// The name of the test, or of the group of vectors.
     pub test: String,
+    /// Further tests, if one does not prove the whole claim.
+    #[serde(default)]
+    pub more: Vec<Proof>,
+}
+
+/// A test that proves a part of a claim.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The file of the test.
+    pub file: String,
+    /// Its name.
+    pub test: String,
+}
+
+impl ProvenClaim {
+    /// Every test that it takes, file and name.
+    pub fn proofs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let first = (self.file.as_str(), self.test.as_str());
+        core::iter::once(first)
+            .chain(self.more.iter().map(|it| (it.file.as_str(), it.test.as_str())))
+    }
 }
 
 impl Proven {
@@ -64,7 +86,7 @@ impl Unrun {
     }
 }
 
-fn read<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, ScenarioError> {
+pub(super) fn read<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, ScenarioError> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start).min(text.len());
         let before = &text.as_bytes()[..at];
@@ -129,7 +151,7 @@ fn judged_once(list: &[Experiment]) -> Result<(), ScenarioError> {
 }
 
 /// The lists that stand beside the papers' directories.
-const LISTS: &[&str] = &["misses.toml", "proven.toml", "unrun.toml"];
+const LISTS: &[&str] = &["kernels.toml", "misses.toml", "open.toml", "proven.toml", "unrun.toml"];
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     let entries = |path: &Path| -> Result<Vec<PathBuf>, ScenarioError> {

@@ -1,9 +1,10 @@
 //! What statements come to over cells.
 
-use super::array::{Array, Dim, RUNS};
+use super::array::{Array, Dim, RUNS, aligned};
+use super::function::{Function, of_runs};
 use super::names::Names;
 use super::statement::{Each, Expression, Relations, Statement, Statistic, Value};
-use crate::stats::percentile;
+use crate::relation::Relation;
 
 /// Where the numbers of cells come from.
 pub(super) trait Cells {
@@ -11,8 +12,16 @@ pub(super) trait Cells {
     fn only(&self, row: usize, axis: usize) -> Option<&[usize]>;
     /// How many runs are made of a row at these points.
     fn runs(&self, row: usize, at: &[usize]) -> usize;
-    /// The measure of every run of a cell; empty where a run is missing or did not finish.
+    /// The measure of every run of a cell; empty if a run is missing or did not finish.
     fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64>;
+    /// The point of an axis that takes the place of `point`: another one in a resample of networks.
+    fn point(&self, _axis: usize, point: usize) -> usize {
+        point
+    }
+    /// The share of runs for which a relation holds, if it holds for `held` of `all` of them.
+    fn share(&self, held: usize, all: usize) -> f64 {
+        held as f64 / all as f64
+    }
 }
 
 /// One relation of a statement, at the point where it holds by least or fails by most.
@@ -37,9 +46,50 @@ pub struct Shown {
     /// At how many places it was asked, and at how many it holds.
     pub places: (usize, usize),
     margin: f64,
-    /// The turn of `for` and the place in the array, so that the value can be made again.
-    turn: usize,
-    flat: usize,
+    /// The place of its atom among those of the statement.
+    pub(super) atom: usize,
+}
+
+/// One relation at one point: the smallest part of a statement that is true or false.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Atom {
+    /// Whether it holds.
+    pub(super) holds: bool,
+    /// How far it is from the other answer, relative to its sides; below zero if it does not hold.
+    pub(super) margin: f64,
+    /// The value of its left side.
+    pub(super) left: f64,
+}
+
+/// The atoms of a relation.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Group {
+    /// Whether one of them is enough.
+    pub(super) any: bool,
+    pub(super) atoms: Vec<Atom>,
+}
+
+impl Group {
+    pub(super) fn holds(&self) -> bool {
+        let mut atoms = self.atoms.iter();
+        if self.any { atoms.any(|atom| atom.holds) } else { atoms.all(|atom| atom.holds) }
+    }
+}
+
+/// A relation of a statement in one turn of `for`, at all of its points.
+struct Finding<'s> {
+    left: &'s str,
+    right: &'s str,
+    sign: Option<Relation>,
+    /// Whether it is enough that one of its atoms holds.
+    any: bool,
+    /// The points that `for` has chosen, in words.
+    bound: String,
+    dims: Vec<Dim>,
+    atoms: Vec<Atom>,
+    rights: Vec<f64>,
+    /// All values of a list that is judged as a whole.
+    list: Vec<f64>,
 }
 
 /// The row and the points that `for` has chosen.
@@ -56,45 +106,75 @@ pub(super) struct Evaluator<'a, C> {
 }
 
 impl<C: Cells> Evaluator<'_, C> {
-    /// What becomes of each relation of a statement.
+    /// The outcome of each relation of a statement: the point at which it is tightest.
     pub(super) fn judge(&self, statement: &Statement) -> Vec<Shown> {
         let mut shown: Vec<Option<Shown>> = Vec::new();
-        for (turn, bound) in self.turns(statement).iter().enumerate() {
-            let mut index = 0;
-            for relations in &statement.all {
-                for mut found in self.relations(relations, bound, turn) {
-                    found.place = [self.bound_text(bound), found.place]
-                        .into_iter()
-                        .filter(|text| !text.is_empty())
-                        .collect::<Vec<_>>()
-                        .join(", ");
-                    if shown.len() <= index {
-                        shown.push(None);
-                    }
-                    shown[index] = Some(match shown[index].take() {
-                        None => found,
-                        Some(known) => tighter(known, found),
-                    });
-                    index += 1;
+        let mut before = 0;
+        for turn in self.findings(statement) {
+            for (index, finding) in turn.into_iter().enumerate() {
+                let found = self.shown(&finding, before);
+                before += finding.atoms.len();
+                if shown.len() <= index {
+                    shown.push(None);
                 }
+                shown[index] = Some(match shown[index].take() {
+                    None => found,
+                    Some(known) => tighter(known, found),
+                });
             }
         }
         shown.into_iter().flatten().collect()
     }
 
-    /// The left value of a relation of a statement once more, from other numbers.
-    pub(super) fn again(&self, statement: &Statement, index: usize, shown: &Shown) -> f64 {
-        let turns = self.turns(statement);
-        let mut sides = statement.all.iter().flat_map(|relations| {
-            let count = relations.signs.len().max(1);
-            (0..count).map(move |at| &relations.sides[at].1)
-        });
-        let (Some(bound), Some(side)) = (turns.get(shown.turn), sides.nth(index)) else {
-            return f64::NAN;
+    /// Every relation of a statement at each of its points, always in the same order, in groups: a
+    /// group holds if all of its atoms do, or any of them.
+    pub(super) fn groups(&self, statement: &Statement) -> Vec<Group> {
+        let findings = self.findings(statement).into_iter().flatten();
+        findings.map(|finding| Group { any: finding.any, atoms: finding.atoms }).collect()
+    }
+
+    /// The relations of a statement, by turn of `for`.
+    fn findings<'s>(&self, statement: &'s Statement) -> Vec<Vec<Finding<'s>>> {
+        let turn = |bound: &Bound| {
+            let all = statement.all.iter();
+            all.flat_map(|relations| self.relations(relations, bound)).collect()
         };
-        let array = self.value(side, bound);
-        let flat = if array.data.len() == 1 { 0 } else { shown.flat };
-        array.data.get(flat).copied().unwrap_or(f64::NAN)
+        self.turns(statement).iter().map(turn).collect()
+    }
+
+    fn shown(&self, finding: &Finding<'_>, before: usize) -> Shown {
+        let atoms = &finding.atoms;
+        let order = |at: &usize| (atoms[*at].holds, atoms[*at].margin);
+        let worst = (0..atoms.len()).min_by(|a, b| {
+            let order = order(a).partial_cmp(&order(b)).unwrap_or(core::cmp::Ordering::Equal);
+            if finding.any { order.reverse() } else { order }
+        });
+        let flat = worst.unwrap_or(0);
+        let at = Array { dims: finding.dims.clone(), data: Vec::new() };
+        let place = match finding.sign {
+            Some(_) => self.places(&at.points_of(flat)),
+            None => String::new(),
+        };
+        let texts = [finding.bound.clone(), place].into_iter().filter(|text| !text.is_empty());
+        let held = atoms.iter().filter(|atom| atom.holds).count();
+        let holds = if finding.any { held > 0 } else { held == atoms.len() };
+        let places = match finding.sign {
+            Some(_) if !finding.any => (held, atoms.len()),
+            _ => (usize::from(holds), 1),
+        };
+        Shown {
+            left: finding.left.to_owned(),
+            left_value: atoms.get(flat).map_or(f64::NAN, |atom| atom.left),
+            list: finding.list.clone(),
+            sign: finding.sign.map_or("", Relation::sign),
+            right: finding.right.to_owned(),
+            right_value: finding.rights.get(flat).copied().unwrap_or(f64::NAN),
+            place: texts.collect::<Vec<_>>().join(", "),
+            holds,
+            places,
+            margin: atoms.get(flat).map_or(f64::NEG_INFINITY, |atom| atom.margin),
+            atom: before + flat,
+        }
     }
 
     fn turns(&self, statement: &Statement) -> Vec<Bound> {
@@ -136,92 +216,119 @@ impl<C: Cells> Evaluator<'_, C> {
         format!("{}={}", axis.name, axis.points[point].text)
     }
 
-    fn relations(&self, relations: &Relations, bound: &Bound, turn: usize) -> Vec<Shown> {
+    fn relations<'s>(&self, relations: &'s Relations, bound: &Bound) -> Vec<Finding<'s>> {
         let values: Vec<Array> =
             relations.sides.iter().map(|(_, side)| self.value(side, bound)).collect();
         if relations.signs.is_empty() {
-            return vec![self.alone(&relations.sides[0], &values[0], bound, turn)];
+            return vec![self.alone(&relations.sides[0], &values[0], bound)];
         }
         let pairs = relations.signs.iter().enumerate();
         pairs
             .map(|(at, sign)| {
-                let (left, right) = (&values[at], &values[at + 1]);
-                let texts = (&relations.sides[at].0, &relations.sides[at + 1].0);
-                // Which pair is the tightest.
-                let margins = left.zip(right, |a, b| sign.margin(a, b));
-                let holds = left.zip(right, |a, b| f64::from(u8::from(sign.holds(a, b))));
-                let (margins, holds) = match (margins, holds) {
-                    (Some(margins), Some(holds)) => (margins, holds),
-                    _ => (Array::scalar(f64::NEG_INFINITY), Array::scalar(0.0)),
-                };
-                let worst = (0..margins.data.len()).min_by(|a, b| {
-                    let key = |at: &usize| (holds.data[*at], margins.data[*at]);
-                    key(a).partial_cmp(&key(b)).unwrap_or(core::cmp::Ordering::Equal)
-                });
-                let flat = worst.unwrap_or(0);
-                let at_worst = |one: &Array| {
-                    one.zip(&margins, |value, _| value)
-                        .filter(|wide| wide.dims == margins.dims)
-                        .or_else(|| margins.zip(one, |_, value| value))
-                        .and_then(|wide| wide.data.get(flat).copied())
-                        .unwrap_or(f64::NAN)
-                };
-                let met = holds.data.iter().filter(|held| **held > 0.0).count();
-                let points = margins.points_of(flat);
-                // The place of the left value in its own array.
-                let own = (0..left.data.len())
-                    .find(|at| left.points_of(*at).iter().all(|point| points.contains(point)));
-                Shown {
-                    left: texts.0.clone(),
-                    left_value: at_worst(left),
-                    list: Vec::new(),
-                    sign: sign.sign(),
-                    right: texts.1.clone(),
-                    right_value: at_worst(right),
-                    place: self.places(&points),
-                    holds: met == holds.data.len(),
-                    places: (met, holds.data.len()),
-                    margin: margins.data.get(flat).copied().unwrap_or(f64::NEG_INFINITY),
-                    turn,
-                    flat: own.unwrap_or(0),
-                }
+                let (left, right) = (&relations.sides[at], &relations.sides[at + 1]);
+                let mut sides = [values[at].clone(), values[at + 1].clone()];
+                let any = self.unfold(*sign, [&left.1, &right.1], &mut sides, bound);
+                let finding = self.compared(*sign, [&left.0, &right.0], &sides, bound);
+                Finding { any, ..finding }
             })
             .collect()
+    }
+
+    /// A bound on the largest or least of several values is a bound on each of them, or on any: this
+    /// puts the values in the place of their extreme. Tells whether any is enough.
+    fn unfold(
+        &self,
+        sign: Relation,
+        sides: [&Expression; 2],
+        values: &mut [Array; 2],
+        bound: &Bound,
+    ) -> bool {
+        use Relation::{AtLeast, AtMost, Greater, Less};
+        for at in [0, 1] {
+            let Expression::Call(function, arguments) = sides[at] else { continue };
+            let ([of], Function::Max | Function::Min) = (arguments.as_slice(), *function) else {
+                continue;
+            };
+            let below = matches!((sign, at), (Less | AtMost, 0) | (Greater | AtLeast, 1));
+            let above = matches!((sign, at), (Greater | AtLeast, 0) | (Less | AtMost, 1));
+            // Beside several values on the other side it would be asked at each of them.
+            if !(below || above) || !values[1 - at].dims.is_empty() {
+                continue;
+            }
+            values[at] = self.value(of, bound);
+            return if *function == Function::Max { above } else { below };
+        }
+        false
+    }
+
+    fn compared<'s>(
+        &self,
+        sign: Relation,
+        texts: [&'s str; 2],
+        [left, right]: &[Array; 2],
+        bound: &Bound,
+    ) -> Finding<'s> {
+        let margins = left.zip(right, |a, b| sign.margin(a, b));
+        let margins = margins.unwrap_or_else(|| Array::scalar(f64::NEG_INFINITY));
+        let wide = |side: &Array| {
+            let same = margins.zip(side, |_, value| value);
+            same.filter(|wide| wide.dims == margins.dims).map(|wide| wide.data)
+        };
+        let missing = || vec![f64::NAN; margins.data.len()];
+        let lefts = wide(left).unwrap_or_else(missing);
+        let rights = wide(right).unwrap_or_else(missing);
+        let sides = lefts.iter().zip(&rights).zip(&margins.data);
+        let atom = |((left, right), margin): ((&f64, &f64), &f64)| Atom {
+            holds: sign.holds(*left, *right),
+            margin: *margin,
+            left: *left,
+        };
+        Finding {
+            left: texts[0],
+            right: texts[1],
+            sign: Some(sign),
+            any: false,
+            bound: self.bound_text(bound),
+            atoms: sides.map(atom).collect(),
+            dims: margins.dims,
+            rights,
+            list: Vec::new(),
+        }
     }
 
     fn places(&self, points: &[(usize, usize)]) -> String {
         points.iter().map(|point| self.place(*point)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What is true or not by itself: `increasing(...)`.
-    fn alone(
+    /// What is true or false without a sign: `increasing(...)`, which is one atom for each pair of
+    /// neighbours.
+    fn alone<'s>(
         &self,
-        (text, side): &(String, Expression),
+        (text, side): &'s (String, Expression),
         value: &Array,
         bound: &Bound,
-        turn: usize,
-    ) -> Shown {
-        let met = value.data.iter().filter(|value| **value > 0.0).count();
-        let list = match side {
-            Expression::Call(_, arguments) => {
-                arguments.first().map(|it| self.value(it, bound).data).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
-        let holds = met == value.data.len();
-        Shown {
-            left: text.clone(),
-            left_value: value.data.first().copied().unwrap_or(f64::NAN),
+    ) -> Finding<'s> {
+        let mut list = Vec::new();
+        let mut margins = None;
+        if let Expression::Call(function, arguments) = side {
+            let arguments: Vec<Array> = arguments.iter().map(|it| self.value(it, bound)).collect();
+            margins = function.margins(&arguments);
+            list = arguments.into_iter().next().map(|it| it.data).unwrap_or_default();
+        }
+        let truth = |value: &f64| if *value > 0.0 { 1.0 } else { -1.0 };
+        let margins = margins.unwrap_or_else(|| value.data.iter().map(truth).collect());
+        let left = value.data.first().copied().unwrap_or(f64::NAN);
+        let atom = |margin: f64| Atom { holds: margin >= 0.0, margin, left };
+        Finding {
+            left: text,
+            right: "",
+            sign: None,
+            any: false,
+            bound: self.bound_text(bound),
+            dims: Vec::new(),
+            atoms: margins.into_iter().map(atom).collect(),
+            rights: Vec::new(),
             list,
-            sign: "",
-            right: String::new(),
-            right_value: f64::NAN,
-            place: String::new(),
-            holds,
-            places: (met, value.data.len()),
-            margin: if holds { 0.0 } else { -1.0 },
-            turn,
-            flat: 0,
         }
     }
 
@@ -235,7 +342,8 @@ impl<C: Cells> Evaluator<'_, C> {
                 let all = &self.names.axes[*axis].points;
                 let points = (0..all.len()).collect();
                 let array = Array::over(vec![Dim { axis: *axis, points }], |at| {
-                    all[at[0]].number(field.as_deref()).unwrap_or(f64::NAN)
+                    let point = self.cells.point(*axis, at[0]);
+                    all[point].number(field.as_deref()).unwrap_or(f64::NAN)
                 });
                 at_bound(array, bound)
             }
@@ -256,6 +364,9 @@ impl<C: Cells> Evaluator<'_, C> {
                     arguments.iter().map(|it| self.value(it, bound)).collect();
                 // Points of an axis beside values over some of them: those alone.
                 let arguments = aligned(arguments);
+                if let Some(share) = self.share_of_runs(*function, &arguments) {
+                    return share;
+                }
                 function.of(&arguments).unwrap_or_else(missing)
             }
             Expression::Truth(all) => {
@@ -263,6 +374,19 @@ impl<C: Cells> Evaluator<'_, C> {
                 each.reduce(|a, b| a.zip(&b, f64::min).unwrap_or_else(missing))
                     .unwrap_or_else(missing)
             }
+        }
+    }
+
+    /// `share(relation)` or `count(relation)` over the runs alone.
+    fn share_of_runs(&self, function: Function, arguments: &[Array]) -> Option<Array> {
+        let of = arguments.first()?;
+        let [Dim { axis: RUNS, .. }] = of.dims.as_slice() else { return None };
+        let held = of.data.iter().filter(|held| **held > 0.0).count();
+        let share = self.cells.share(held, of.data.len());
+        match function {
+            Function::Share => Some(Array::scalar(share)),
+            Function::Count => Some(Array::scalar(share * of.data.len() as f64)),
+            _ => None,
         }
     }
 
@@ -353,65 +477,4 @@ fn at_bound(array: Array, bound: &Bound) -> Array {
         array = Array { dims, data: points.into_iter().map(|flat| old.data[flat]).collect() };
     }
     array
-}
-
-/// Numbers of all points of an axis beside values over some: both over those.
-fn aligned(arguments: Vec<Array>) -> Vec<Array> {
-    let mut list = arguments;
-    for at in 0..list.len() {
-        for dim in list[at].dims.clone() {
-            let narrow = list
-                .iter()
-                .flat_map(|other| &other.dims)
-                .filter(|other| other.axis == dim.axis)
-                .min_by_key(|other| other.points.len())
-                .cloned();
-            let Some(narrow) = narrow.filter(|narrow| narrow.points != dim.points) else {
-                continue;
-            };
-            if !narrow.points.iter().all(|point| dim.points.contains(point)) {
-                continue;
-            }
-            let old = list[at].clone();
-            let kept = |flat: &usize| {
-                let at = old.points_of(*flat);
-                at.iter().any(|(axis, point)| *axis == dim.axis && narrow.points.contains(point))
-            };
-            let data = (0..old.data.len()).filter(kept).map(|flat| old.data[flat]).collect();
-            let dims = old
-                .dims
-                .iter()
-                .map(|it| if it.axis == dim.axis { narrow.clone() } else { it.clone() })
-                .collect();
-            list[at] = Array { dims, data };
-        }
-    }
-    list
-}
-
-/// A statistic over the runs of a cell.
-pub(super) fn of_runs(statistic: Statistic, mut values: Vec<f64>) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    match statistic {
-        Statistic::Count => return values.len() as f64,
-        Statistic::Mean if values.windows(2).all(|pair| pair[0] == pair[1]) => return values[0],
-        Statistic::Mean => return mean(&values),
-        Statistic::Variance => {
-            let middle = mean(&values);
-            let squares = values.iter().map(|value| (value - middle) * (value - middle));
-            return squares.sum::<f64>() / (values.len() as f64 - 1.0).max(1.0);
-        }
-        _ => {}
-    }
-    values.sort_by(f64::total_cmp);
-    let percent = match statistic {
-        Statistic::Min => 0.0,
-        Statistic::Max => 100.0,
-        Statistic::Percentile(percent) => f64::from(percent),
-        _ => 50.0,
-    };
-    percentile(&values, percent).unwrap_or(f64::NAN)
 }

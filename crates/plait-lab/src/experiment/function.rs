@@ -1,6 +1,7 @@
 //! The functions of statements.
 
 use super::array::Array;
+use super::statement::Statistic;
 use crate::stats::percentile;
 
 /// A function.
@@ -88,7 +89,17 @@ impl Function {
         }
     }
 
-    /// Its value; `None` where the arguments stand over different points.
+    /// The margin of each pair of neighbours of `increasing` and `decreasing`; `None` for others.
+    pub(super) fn margins(self, arguments: &[Array]) -> Option<Vec<f64>> {
+        let (first, slacks) = arguments.split_first()?;
+        match self {
+            Function::Increasing => Some(monotone(&first.data, slacks, false)),
+            Function::Decreasing => Some(monotone(&first.data, slacks, true)),
+            _ => None,
+        }
+    }
+
+    /// Its value; `None` if the arguments stand over different points.
     pub(super) fn of(self, arguments: &[Array]) -> Option<Array> {
         let (first, others) = arguments.split_first()?;
         let second = || others.first();
@@ -113,8 +124,8 @@ impl Function {
             Function::Abs => Some(first.clone().map(f64::abs)),
             Function::Count => scalar(first.data.iter().sum()),
             Function::Share => scalar(first.data.iter().sum::<f64>() / first.data.len() as f64),
-            Function::Increasing => scalar(monotone(&first.data, others, false)),
-            Function::Decreasing => scalar(monotone(&first.data, others, true)),
+            Function::Increasing => scalar(is_monotone(&first.data, others, false)),
+            Function::Decreasing => scalar(is_monotone(&first.data, others, true)),
             Function::First => {
                 let found =
                     first.zip(second()?, |holds, at| if holds > 0.0 { at } else { f64::NAN })?;
@@ -155,17 +166,25 @@ pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     percentile(&sorted, share * 100.0).unwrap_or(f64::NAN)
 }
 
-fn monotone(values: &[f64], slacks: &[Array], down: bool) -> f64 {
+/// How far each pair of neighbours is from the other order, relative to the first of them; below
+/// zero for a pair in the wrong order.
+fn monotone(values: &[f64], slacks: &[Array], down: bool) -> Vec<f64> {
     let slack = |at: usize| slacks.get(at).and_then(|it| it.data.first()).copied().unwrap_or(0.0);
+    let margin = |pair: &[f64]| {
+        let (before, after) = (pair[0], pair[1]);
+        let room = slack(0) * before.abs() + slack(1) + 1e-9 * before.abs();
+        let change = if down { before - after } else { after - before };
+        let margin = (change + room) / before.abs().max(after.abs()).max(f64::MIN_POSITIVE);
+        if margin.is_nan() { f64::NEG_INFINITY } else { margin }
+    };
+    values.windows(2).map(margin).collect()
+}
+
+fn is_monotone(values: &[f64], slacks: &[Array], down: bool) -> f64 {
     if values.iter().any(|value| value.is_nan()) {
         return f64::NAN;
     }
-    let follows = |pair: &[f64]| {
-        let (before, after) = (pair[0], pair[1]);
-        let room = slack(0) * before.abs() + slack(1) + 1e-9 * before.abs();
-        if down { after <= before + room } else { after >= before - room }
-    };
-    f64::from(u8::from(values.windows(2).all(follows)))
+    f64::from(u8::from(monotone(values, slacks, down).iter().all(|margin| *margin >= 0.0)))
 }
 
 /// Sums of squares and products about the means.
@@ -210,4 +229,31 @@ fn benefit(goodput: &Array, references: &[Array]) -> Option<Array> {
         found.filter(|_| known).unwrap_or(f64::NAN)
     });
     Some(Array { data: data.collect(), dims: goodput.dims.clone() })
+}
+
+/// A statistic over the runs of a cell.
+pub(super) fn of_runs(statistic: Statistic, mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    match statistic {
+        Statistic::Count => return values.len() as f64,
+        Statistic::Mean if values.windows(2).all(|pair| pair[0] == pair[1]) => return values[0],
+        Statistic::Mean => return mean(&values),
+        Statistic::Variance => {
+            let middle = mean(&values);
+            let squares = values.iter().map(|value| (value - middle) * (value - middle));
+            return squares.sum::<f64>() / (values.len() as f64 - 1.0).max(1.0);
+        }
+        _ => {}
+    }
+    values.sort_by(f64::total_cmp);
+    let percent = match statistic {
+        Statistic::Min => 0.0,
+        Statistic::Max => 100.0,
+        Statistic::Percentile(percent) => f64::from(percent),
+        _ => 50.0,
+    };
+    percentile(&values, percent).unwrap_or(f64::NAN)
 }

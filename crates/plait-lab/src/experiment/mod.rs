@@ -14,30 +14,39 @@ mod extra;
 mod file;
 mod function;
 mod given;
+mod judgement;
+mod kernels;
 mod misses;
 mod names;
+mod open;
 mod plan;
 mod results;
 mod run;
 mod schema;
+mod settle;
 mod statement;
 mod store;
 mod verdict;
 
 pub use axis::{Axis, Point};
-pub use embedded::{EMBEDDED, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
+pub use embedded::{EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use eval::Shown;
+pub use judgement::CONFIDENCE;
+pub use kernels::{Differs, Kernel, Kernels};
 pub use misses::{Miss, Misses};
+pub use open::{Ablated, Alternative, Open, Parameter, ablate};
 pub use plan::{Plan, Planned};
 pub use results::{Results, RunRecord};
 pub use run::{Progress, run};
 pub use schema::schema as file_schema;
+pub use settle::{Looks, Settled, Unsettled, settle};
 pub use statement::Statement;
 pub use store::{Store, fingerprint};
 pub use verdict::{Judged, Standing, figure, judge};
 
-use crate::error::Place;
+use crate::error::{Place, ScenarioError};
 use crate::scenario::{Draft, Given};
+use names::Names;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -62,6 +71,10 @@ pub struct Experiment {
     pub pictures: Vec<Picture>,
     /// What a quick run makes do with.
     pub quick: Quick,
+    /// The kernel that it ran on.
+    pub kernel: Option<Kernel>,
+    /// Settings in which it differs from its kernel.
+    pub differs: Vec<Differs>,
     pub(crate) draft: Draft,
     paths: Vec<String>,
 }
@@ -196,6 +209,52 @@ impl Experiment {
             }
         }
         quick
+    }
+
+    /// The experiment from `seed`, with `times` as many runs. Networks that are a sample are drawn
+    /// from the seed too, and take the place of runs: `times` as many networks, each as before.
+    ///
+    /// # Errors
+    /// If the seed cannot be set.
+    pub fn enlarged(&self, seed: u64, times: u32) -> Result<Experiment, ScenarioError> {
+        let mut larger = self.clone();
+        let place = Place::Argument("--seed".to_owned());
+        larger.draft.forget("seed");
+        larger.draft.set("seed", Given { place, text: seed.to_string() })?;
+        let networks = self.axes.iter().any(Axis::is_sample);
+        for (at, axis) in larger.axes.iter_mut().enumerate().filter(|(_, axis)| axis.is_sample()) {
+            let first = self.axes[at].design.as_ref().map_or(1, |design| design.seed);
+            let before = axis.points.len();
+            axis.redraw(first.wrapping_add(seed.wrapping_sub(1)), times as usize);
+            let added = before..axis.points.len();
+            for row in &mut larger.rows {
+                if let Some(only) = row.only.get_mut(&at) {
+                    only.extend(added.clone());
+                }
+            }
+        }
+        let runs = self.draft.value("runs");
+        if let Some((given, runs)) =
+            runs.and_then(|given| Some((given.clone(), given.text.trim().parse::<u32>().ok()?)))
+            && !networks
+        {
+            let text = runs.saturating_mul(times).to_string();
+            larger.draft.forget("runs");
+            larger.draft.set("runs", Given { text, ..given })?;
+        }
+        if networks {
+            let rows = larger.row_names();
+            let names = Names { rows: &rows, axes: &larger.axes, paths: &larger.paths };
+            let read = |claim: &Claim| {
+                Statement::parse(&claim.holds.text, &|_| claim.place.clone(), &names)
+            };
+            let read: Result<Vec<Statement>, ScenarioError> =
+                larger.claims.iter().map(read).collect();
+            for (claim, statement) in larger.claims.iter_mut().zip(read?) {
+                claim.holds = statement;
+            }
+        }
+        Ok(larger)
     }
 
     /// Whether a claim or a picture names what is no measure of every run.

@@ -173,6 +173,14 @@ fn planned(
         Given { place: known.given.place.clone(), text: scheduler.to_owned() },
     )?;
     fill_in(experiment, at, &mut draft)?;
+    if let (Some(kernel), Some(cc)) = (&experiment.kernel, draft.value("cc")) {
+        let (text, hystart) = kernel.controller(&cc.text);
+        let place = cc.place.clone();
+        draft.replace("cc", Given { text, ..cc });
+        if let (Some(hystart), false) = (hystart, draft.says("hystart")) {
+            draft.set("hystart", Given { place, text: hystart.to_owned() })?;
+        }
+    }
     // Each file is read once.
     let texts = RefCell::new(texts);
     let used = RefCell::new(BTreeSet::new());
@@ -186,7 +194,8 @@ fn planned(
         Ok(text)
     };
     let reader: Reader<'_> = &read;
-    let scenario = draft.build_with(reader)?;
+    // A verdict is one over runs: hosts have jitter if nothing else is random.
+    let scenario = draft.build_with(reader)?.compared();
     let [cc] = scenario.ccs.as_slice() else {
         let given = draft.value("cc").unwrap_or_else(|| known.given.clone());
         return Err(given
@@ -216,7 +225,8 @@ fn planned(
     }
     let cell = Cell { scenario: Arc::new(scenario), subject, cc };
     let extra = experiment.wants_extra();
-    hasher.update(format!("\n{cell}\n{}\n{extra}", cell.cc));
+    let jitter = cell.scenario.host_jitter();
+    hasher.update(format!("\n{cell}\n{}\n{extra}\n{jitter}", cell.cc));
     Ok(Planned { row, at: at.to_vec(), cell, runs, extra, address: hasher.finalize().into() })
 }
 

@@ -1,6 +1,6 @@
 //! The JSON Schema of an experiment file, made of the lists by which it is read.
 
-use super::file::{CLAIM_KEYS, KEYS, NOT_OURS, PICTURE_KEYS, ROW_KEYS};
+use super::file::{CLAIM_KEYS, DIFFERS_KEYS, KEYS, NOT_OURS, PICTURE_KEYS, ROW_KEYS};
 use super::{Kind, PICTURES};
 use crate::scenario::{PATH_KEYS, SETTINGS};
 use serde_json::{Map, Value, json};
@@ -59,6 +59,9 @@ pub fn schema() -> Value {
             }
             "picture" => {
                 json!({ "type": "array", "items": closed(picture.clone(), &["kind", "measure"]) })
+            }
+            "differs" => {
+                json!({ "type": "array", "items": closed(keys(DIFFERS_KEYS), DIFFERS_KEYS) })
             }
             "quick" => closed(quick.clone(), &[]),
             _ => texts(),

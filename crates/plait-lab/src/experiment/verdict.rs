@@ -1,30 +1,29 @@
-//! What becomes of claims.
+//! Verdicts on claims.
 
 use super::Claim;
-use super::eval::{Cells, Evaluator, Shown};
+use super::eval::{Evaluator, Shown};
+use super::judgement::{Decision, decide};
 use super::misses::Misses;
 use super::names::Names;
+use super::plan::measures_of;
 use super::results::Results;
-use super::statement::Value;
-use crate::stats::percentile;
-use plait_base::Stream;
 
-/// Resamples for the interval of a value.
-const RESAMPLES: usize = 400;
 /// Relations that are told one by one.
 const TOLD: usize = 3;
 
 /// How a claim stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It holds.
+    /// It holds with the wanted confidence; an exact one holds.
     Holds,
-    /// It does not, and nothing says why.
+    /// Its negation does, and no cause is known.
     Fails,
-    /// It does not, which is known, for this reason.
+    /// Its negation does, for this known reason.
     Miss(String),
-    /// It is listed as one that does not hold, and it does.
+    /// It is listed as a miss and holds.
     HoldsAgain,
+    /// The interval over the runs leaves both answers open.
+    Undecided,
     /// Runs are missing.
     Unknown,
 }
@@ -38,12 +37,13 @@ impl Standing {
             Standing::Fails => "fails",
             Standing::Miss(_) => "miss",
             Standing::HoldsAgain => "holds again",
+            Standing::Undecided => "undecided",
             Standing::Unknown => "not run",
         }
     }
 }
 
-/// A claim that was compared with what came out.
+/// A claim and its verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
     /// The experiment.
@@ -56,6 +56,12 @@ pub struct Judged {
     pub shown: Vec<Shown>,
     /// The 95 % interval of the left value of each, over the runs.
     pub intervals: Vec<Option<[f64; 2]>>,
+    /// Share of the resamples in which the whole statement holds; absent if nothing is random.
+    pub share: Option<f64>,
+    /// Most runs of a cell that it looks at.
+    pub runs: u32,
+    /// Networks that it looks at, if they are a sample.
+    pub networks: Option<usize>,
 }
 
 impl Judged {
@@ -134,89 +140,48 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// Compares the claims of an experiment with what came out.
+/// Compares the claims of an experiment with the runs, at this confidence.
 #[must_use]
-pub fn judge(results: &Results, misses: &Misses) -> Vec<Judged> {
+pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged> {
     let experiment = &results.plan.experiment;
     let rows = experiment.row_names();
     let names = Names { rows: &rows, axes: &experiment.axes, paths: &experiment.paths };
     let evaluator = Evaluator { names, cells: results };
-    let many = results.plan.cells.iter().any(|cell| cell.runs > 1);
     let judged = |claim: &Claim| {
+        let looked_at = measures_of(experiment, claim);
+        let cells: Vec<usize> =
+            looked_at.iter().filter_map(|(row, at, _)| results.plan.position(*row, at)).collect();
+        let missing = cells.iter().any(|cell| results.runs[*cell].iter().any(Option::is_none));
         let shown = evaluator.judge(&claim.holds);
-        let holds = !shown.is_empty() && shown.iter().all(|it| it.holds);
-        let missing = results.interrupted()
-            && shown
-                .iter()
-                .any(|it| it.left_value.is_nan() || !it.sign.is_empty() && it.right_value.is_nan());
-        let standing = match (holds, misses.0.get(&claim.id)) {
-            _ if missing => Standing::Unknown,
-            (true, None) => Standing::Holds,
-            (true, Some(_)) => Standing::HoldsAgain,
-            (false, None) => Standing::Fails,
-            (false, Some(miss)) => Standing::Miss(miss.why.clone()),
+        let (standing, share, intervals) = if missing {
+            (Standing::Unknown, None, Vec::new())
+        } else {
+            let opinion = decide(results, names, claim, &shown, confidence);
+            let standing = match (opinion.decision, misses.0.get(&claim.id)) {
+                (Decision::Holds, None) => Standing::Holds,
+                (Decision::Holds, Some(_)) => Standing::HoldsAgain,
+                (Decision::Fails, None) => Standing::Fails,
+                (Decision::Fails, Some(miss)) => Standing::Miss(miss.why.clone()),
+                (Decision::Undecided, _) => Standing::Undecided,
+            };
+            (standing, opinion.share, opinion.intervals)
         };
-        let intervals = if many { intervals(results, names, claim, &shown) } else { Vec::new() };
+        let samples = (0..experiment.axes.len()).filter(|axis| experiment.axes[*axis].is_sample());
+        let networks = |axis: usize| {
+            let points: std::collections::BTreeSet<usize> =
+                looked_at.iter().map(|(_, at, _)| at[axis]).collect();
+            points.len()
+        };
         Judged {
             experiment: experiment.id.clone(),
             claim: claim.clone(),
             standing,
             shown,
             intervals,
+            share,
+            runs: cells.iter().map(|cell| results.plan.cells[*cell].runs).max().unwrap_or(0),
+            networks: samples.map(networks).max(),
         }
     };
     experiment.claims.iter().map(judged).collect()
-}
-
-/// The interval of each left value: the runs are drawn anew, the same for all cells, as they share
-/// their seeds.
-fn intervals(
-    results: &Results,
-    names: Names<'_>,
-    claim: &Claim,
-    shown: &[Shown],
-) -> Vec<Option<[f64; 2]>> {
-    let runs = results.plan.cells.iter().map(|cell| cell.runs as usize).max().unwrap_or(1);
-    let mut stream = Stream::new(0, &["claim", &claim.id]);
-    let mut drawn: Vec<Vec<f64>> = vec![Vec::new(); shown.len()];
-    for _ in 0..RESAMPLES {
-        let picks = (0..runs).map(|_| stream.below(runs as u64) as usize).collect();
-        let cells = Resampled { results, picks };
-        let evaluator = Evaluator { names, cells: &cells };
-        for (at, shown) in shown.iter().enumerate().filter(|(_, shown)| !shown.sign.is_empty()) {
-            drawn[at].push(evaluator.again(&claim.holds, at, shown));
-        }
-    }
-    drawn
-        .into_iter()
-        .map(|mut values| {
-            values.retain(|value| value.is_finite());
-            values.sort_by(f64::total_cmp);
-            Some([percentile(&values, 2.5)?, percentile(&values, 97.5)?])
-        })
-        .collect()
-}
-
-/// The same cells with other runs.
-struct Resampled<'a> {
-    results: &'a Results,
-    picks: Vec<usize>,
-}
-
-impl Cells for Resampled<'_> {
-    fn only(&self, row: usize, axis: usize) -> Option<&[usize]> {
-        self.results.only(row, axis)
-    }
-
-    fn runs(&self, row: usize, at: &[usize]) -> usize {
-        Cells::runs(self.results, row, at)
-    }
-
-    fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64> {
-        let values = Cells::values(self.results, row, at, value);
-        if values.len() != self.picks.len() {
-            return values;
-        }
-        self.picks.iter().map(|run| values[*run]).collect()
-    }
 }

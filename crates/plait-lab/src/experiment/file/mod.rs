@@ -6,7 +6,7 @@ mod row;
 mod sweep;
 
 use super::check::{Places, check};
-use super::{Experiment, Quick, Row, RowSubject};
+use super::{Differs, Experiment, Quick, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::file::{Source, in_order};
 use crate::scenario::{Draft, Given, SETTINGS};
@@ -22,6 +22,11 @@ pub(in crate::experiment) const KEYS: &[(&str, &str)] = &[
     ("title", "what it shows, in a line"),
     ("reported", "what the paper reports"),
     ("notes", "what had to be decided, a list of texts"),
+    ("kernel", "the kernel that it ran on, one of experiments/kernels.toml"),
+    (
+        "differs",
+        "[[differs]]: setting, is, because: a setting of the kernel that this figure has in another way, and the passage that asks for it",
+    ),
     ("sweep", "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
     (
         "row",
@@ -38,6 +43,8 @@ pub(in crate::experiment) const KEYS: &[(&str, &str)] = &[
 pub(in crate::experiment) const ROW_KEYS: &[&str] = &["scheduler", "single", "only"];
 /// Keys of a claim.
 pub(in crate::experiment) const CLAIM_KEYS: &[&str] = &["id", "kind", "core", "says", "holds"];
+/// Keys of a difference from the kernel.
+pub(in crate::experiment) const DIFFERS_KEYS: &[&str] = &["setting", "is", "because"];
 /// Keys of a picture.
 pub(in crate::experiment) const PICTURE_KEYS: &[&str] =
     &["kind", "title", "measure", "rows", "x", "y", "pool", "log", "against", "benefit"];
@@ -62,6 +69,7 @@ impl Experiment {
         let mut reader = Reader {
             source: &source,
             places: Places::default(),
+            kernel: None,
             experiment: Experiment {
                 id: file.trim_end_matches(".toml").to_owned(),
                 title: String::new(),
@@ -72,6 +80,8 @@ impl Experiment {
                 claims: Vec::new(),
                 pictures: Vec::new(),
                 quick: Quick::default(),
+                kernel: None,
+                differs: Vec::new(),
                 draft: Draft::new(),
                 paths: Vec::new(),
             },
@@ -89,6 +99,8 @@ impl Experiment {
                 reader.finish_rows()?;
             }
         }
+        let whole = source.place(&(0..0), "");
+        super::kernels::apply(&mut reader.experiment, reader.kernel.as_ref(), &whole)?;
         if reader.experiment.title.is_empty() {
             let place = source.place(&(0..0), "");
             return Err(ScenarioError::new(&place, Fault::Missing, "", "it has no title")
@@ -102,6 +114,8 @@ impl Experiment {
 struct Reader<'a> {
     source: &'a Source<'a>,
     places: Places,
+    /// The kernel that the file names.
+    kernel: Option<Given>,
     experiment: Experiment,
 }
 
@@ -112,6 +126,11 @@ impl Reader<'_> {
         match name {
             "title" => self.experiment.title = self.prose(value, name)?,
             "reported" => self.experiment.reported = self.prose(value, name)?,
+            "kernel" => {
+                let place = self.source.place(&value.span(), name);
+                self.kernel = Some(Given { place, text: self.text(value, name)? });
+            }
+            "differs" => self.differs(value, name)?,
             "notes" => self.experiment.notes = self.texts(value, name)?,
             "sweep" | "row" | "claim" | "picture" | "quick" => {}
             "schedulers" => {
@@ -170,6 +189,35 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// `[[differs]]`: setting, is, because.
+    fn differs(&mut self, value: &Spanned<DeValue<'_>>, name: &str) -> Result<()> {
+        let Some(list) = value.get_ref().as_array() else {
+            return Err(self.source.mistyped(value, name, "[[differs]]"));
+        };
+        for (at, item) in list.iter().enumerate() {
+            let field = format!("{name}[{at}]");
+            let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+            for (key, value) in self.entries(item, &field)? {
+                let known = DIFFERS_KEYS.iter().find(|known| **known == *key.get_ref());
+                let Some(known) = known else {
+                    let names = DIFFERS_KEYS.iter().copied();
+                    return Err(self.unknown(key, "key of a difference", names));
+                };
+                texts.insert(known, self.text(value, &format!("{field}.{known}"))?);
+            }
+            let mut take = |key: &str| {
+                let text = texts.remove(key).filter(|text| !text.is_empty());
+                let place = self.source.place(&item.span(), &field);
+                let problem = format!("the difference has no `{key}`");
+                text.ok_or_else(|| ScenarioError::new(&place, Fault::Missing, key, &problem))
+            };
+            let because = take("because")?;
+            let differs = Differs { setting: take("setting")?, is: take("is")?, because };
+            self.experiment.differs.push(differs);
+        }
+        Ok(())
     }
 
     fn entries<'b, 'i>(

@@ -1,6 +1,6 @@
 //! The axes of a sweep, and points of them.
 
-use super::super::axis::{Axis, Point};
+use super::super::axis::{Axis, Derived, Design, Point};
 use super::{MOST_POINTS, RESERVED, Reader, Result};
 use crate::error::{Fault, ScenarioError};
 use crate::scenario::Given;
@@ -36,17 +36,14 @@ impl Reader<'_> {
                     ScenarioError::new(&place, Fault::Invalid, text, &problem)
                         .allow("FROM..TO:POINTS, such as 40ms..400ms:10")
                 })?;
-                Axis {
-                    name: name.to_owned(),
-                    points: points.iter().map(|it| Point::plain(it)).collect(),
-                }
+                Axis::plain(name, points.iter().map(|it| Point::plain(it)).collect())
             }
             DeValue::Array(list) => {
                 let points: Result<Vec<Point>> =
                     list.iter().map(|item| self.point(item, field)).collect();
-                Axis { name: name.to_owned(), points: points? }
+                Axis::plain(name, points?)
             }
-            _ => Axis { name: name.to_owned(), points: vec![self.point(value, field)?] },
+            _ => Axis::plain(name, vec![self.point(value, field)?]),
         };
         let mut seen = BTreeSet::new();
         let twice = axis.points.iter().find(|it| !seen.insert(it.text.as_str()));
@@ -84,7 +81,7 @@ impl Reader<'_> {
         Ok(Point { fields, ..Point::plain(&text) })
     }
 
-    /// `{ design = COUNT, seed = NUMBER, FIELD = "FROM..TO", ... }`; for one coordinate in several
+    /// `{ design = COUNT, seed = NUMBER, sample = true, FIELD = "FROM..TO", ... }`; for one coordinate in several
     /// ranges `FIELD = { low = "FROM..TO", high = "FROM..TO" }`, which are `FIELD_low`, `FIELD_high`.
     fn design(
         &self,
@@ -93,7 +90,8 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
         field: &str,
     ) -> Result<Axis> {
-        let (mut count, mut seed, mut ranges) = (0, 1, Vec::new());
+        let (mut count, mut seed, mut sample) = (0, 1, false);
+        let (mut ranges, mut derived) = (Vec::new(), Vec::new());
         for (key, value) in in_order(table) {
             let field = format!("{field}.{}", key.get_ref());
             let given = |value: &Spanned<DeValue<'_>>| {
@@ -103,6 +101,10 @@ impl Reader<'_> {
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("design", _) => count = given(value)?.count(1, MOST_POINTS as u64)?,
                 ("seed", _) => seed = given(value)?.count(0, u64::MAX)?,
+                ("sample", _) => sample = given(value)?.switch()?,
+                (name, DeValue::Table(parts)) if parts.contains_key("of") => {
+                    derived.push(self.derived(name, parts, &field)?);
+                }
                 (name, DeValue::Table(several)) => {
                     let mut list = Vec::new();
                     for (key, value) in in_order(several) {
@@ -119,7 +121,45 @@ impl Reader<'_> {
             return Err(ScenarioError::new(&place, Fault::Missing, "", problem)
                 .allow("rate = \"1mbit..100mbit\""));
         }
-        Ok(Axis::designed(name, count as usize, seed, &ranges))
+        let design = Design { count: count as usize, seed, sample, ranges, derived };
+        Ok(Axis::designed(name, design))
+    }
+
+    /// `FIELD = { of = "FIELD,FIELD", share = "10%", most = "500kbit" }`.
+    fn derived(&self, name: &str, parts: &DeTable<'_>, field: &str) -> Result<Derived> {
+        const FORM: &str = "{ of = \"FIELD,FIELD\", share = \"10%\", most = \"500kbit\" }";
+        let (mut of, mut share, mut most) = (Vec::new(), None, None);
+        for (key, value) in in_order(parts) {
+            let text = self.source.text(value, field)?;
+            let place = self.source.place(&value.span(), field);
+            let wrong = || {
+                let problem = "not a part of a field that follows from others";
+                ScenarioError::new(&place, Fault::Invalid, &text, problem).allow(FORM)
+            };
+            match key.get_ref().as_ref() {
+                "of" => of = text.split(',').map(|it| it.trim().to_owned()).collect(),
+                "share" => {
+                    let percent = text.trim().strip_suffix('%').ok_or_else(wrong)?;
+                    let percent: f64 = percent.parse().map_err(|_| wrong())?;
+                    share = Some(percent / 100.0).filter(|it| (0.0..=1.0).contains(it));
+                }
+                "most" => most = Some(Number::parse(text.trim()).map_err(|_| wrong())?),
+                other => {
+                    let names = ["of", "share", "most"];
+                    return Err(ScenarioError::unknown(&place, "part", other, names));
+                }
+            }
+        }
+        match (share, most) {
+            (Some(share), Some(most)) => Ok(Derived { name: name.to_owned(), of, share, most }),
+            _ => Err(ScenarioError::new(
+                &self.source.place(&(0..0), field),
+                Fault::Missing,
+                name,
+                "a share or a limit is missing",
+            )
+            .allow(FORM)),
+        }
     }
 
     /// Points of an axis that is there, or how many of them, evenly spaced.

@@ -110,6 +110,28 @@ impl Statistic {
 }
 
 impl Statement {
+    /// Whether a relation bounds this largest (or least) value of the runs of a cell from above (or
+    /// below): then it is a statement about every run.
+    pub(in crate::experiment) fn bounds_every_run(&self, value: &Value) -> bool {
+        self.all.iter().any(|relations| {
+            relations.signs.iter().enumerate().any(|(at, sign)| {
+                use Relation::{AtLeast, AtMost, Equal, Greater, Less};
+                let sides = [&relations.sides[at].1, &relations.sides[at + 1].1];
+                let has = |side: &Expression| side.has(value);
+                match (value.statistic, sign) {
+                    (Statistic::Max, Less | AtMost) | (Statistic::Min, Greater | AtLeast) => {
+                        has(sides[0])
+                    }
+                    (Statistic::Max, Greater | AtLeast) | (Statistic::Min, Less | AtMost) => {
+                        has(sides[1])
+                    }
+                    (Statistic::Max | Statistic::Min, Equal) => has(sides[0]) || has(sides[1]),
+                    _ => false,
+                }
+            })
+        })
+    }
+
     /// Whether it names a measure that `is` so.
     pub(in crate::experiment) fn names(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.names(is))
@@ -137,6 +159,19 @@ impl Expression {
         match self {
             Expression::Literal(array) => array.data.iter().all(|it| (0.0..=1.0).contains(it)),
             _ => false,
+        }
+    }
+
+    /// Whether this value stands somewhere in it.
+    fn has(&self, value: &Value) -> bool {
+        match self {
+            Expression::Literal(_) | Expression::Points(..) => false,
+            Expression::Value(other) => other == value,
+            Expression::Sum(_, left, right) => left.has(value) || right.has(value),
+            Expression::Call(_, arguments) => arguments.iter().any(|it| it.has(value)),
+            Expression::Truth(all) => {
+                all.iter().flat_map(|relations| &relations.sides).any(|(_, side)| side.has(value))
+            }
         }
     }
 

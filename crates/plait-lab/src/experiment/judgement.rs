@@ -1,0 +1,463 @@
+//! Verdicts by the interval over runs: a claim holds if its whole statement holds with the wanted
+//! confidence, fails if its negation does, and is undecided otherwise.
+//!
+//! The method is the bootstrap. Each resample draws the runs of every cell anew, the same runs for
+//! all cells, because runs are paired by seed. If an axis is a sample of networks, its points are
+//! drawn anew as well, the same for all rows. Then the *whole* statement is evaluated, so counts,
+//! ratios, quantiles and maxima need no formula of their own:
+//!
+//! * **holds** if the statement is true in at least the wanted share of resamples, and each of its
+//!   relations by itself as well, after correction of the bias of that relation (maxima and
+//!   absolute values of noisy numbers are biased; Efron's bias-corrected percentile). A conjunction
+//!   is as sure as its least sure part (intersection-union test).
+//! * **fails** if the statement is true in at most the remaining share of resamples, and one of its
+//!   relations fails so surely that it is no chance find among all of them (Bonferroni).
+//!
+//! A bound on the largest (or least) of several cells is a bound on each of them, so it is judged as
+//! that; if any of several cells is enough, one of them has to hold so surely that it is no chance
+//! find among them.
+//!
+//! Few runs understate their own spread, so the shares that are asked for are those of Student's
+//! distribution (the expanded percentile interval of Hesterberg 2015): with ten runs a confidence of
+//! 95 % asks for 96.7 % of the resamples.
+//!
+//! Two statistics need another rule. The largest and the least value of the runs cannot be
+//! resampled: a bound on them is a statement about every run, refuted by one run, and accepted once
+//! so many runs keep it that at least [`KEPT_SHARE`] of all runs do (zero failures, binomial). A
+//! share of the runs is drawn from the Beta distribution of its counts (Jeffreys), because
+//! resampled runs that all agree would leave no doubt at all.
+
+use super::eval::{Atom, Cells, Evaluator, Group, Shown};
+use super::names::Names;
+use super::plan::measures_of;
+use super::results::Results;
+use super::statement::{Statistic, Value};
+use super::{Claim, Kind};
+use crate::stats::percentile;
+use plait_base::Stream;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Confidence of a verdict that is reached in one look.
+pub const CONFIDENCE: f64 = 0.95;
+/// Resamples of a claim; fewer if the first ones all agree.
+const RESAMPLES: usize = 2_000;
+/// Resamples after which unanimous answers are enough.
+const UNANIMOUS_RESAMPLES: usize = 1_000;
+/// Fewest random runs of a cell, or fewest networks of a sample, that a verdict may rest on.
+const LEAST_RUNS: usize = 8;
+/// Share of all runs that keep a bound on the largest or least of them, if it is said to hold.
+const KEPT_SHARE: f64 = 0.95;
+/// Largest correction of a bias, in standard deviations.
+const LARGEST_BIAS: f64 = 1.0;
+/// Share of resamples equal to the estimate beyond which it is too discrete to correct.
+const DISCRETE_SHARE: f64 = 0.1;
+
+/// What the runs say about a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Decision {
+    Holds,
+    Fails,
+    Undecided,
+}
+
+/// A decision and what it rests on.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Opinion {
+    pub(super) decision: Decision,
+    /// Share of the resamples in which the statement holds; absent if nothing was resampled.
+    pub(super) share: Option<f64>,
+    /// The 95 % interval of the left value of each relation.
+    pub(super) intervals: Vec<Option<[f64; 2]>>,
+}
+
+/// Decides a claim at this confidence. `shown` are its relations over all runs.
+pub(super) fn decide(
+    results: &Results,
+    names: Names<'_>,
+    claim: &Claim,
+    shown: &[Shown],
+    confidence: f64,
+) -> Opinion {
+    let true_now = !shown.is_empty() && shown.iter().all(|it| it.holds);
+    let plain = |decision| Opinion { decision, share: None, intervals: Vec::new() };
+    let decided = |holds| if holds { Decision::Holds } else { Decision::Fails };
+    let evidence = Evidence::of(results, claim);
+    // An exact claim is an identity: it is computed, not estimated.
+    if claim.kind == Kind::Exact || !evidence.random {
+        return plain(decided(true_now));
+    }
+    let drawn = Resamples::draw(results, names, claim, &evidence);
+    let intervals = shown.iter().map(|it| drawn.interval(it)).collect();
+    let decision = match (drawn.answer(true_now, confidence, &evidence), true_now) {
+        // A refuted bound needs no number of runs; an estimate does.
+        (Decision::Fails, false) if evidence.enough || drawn.certain => Decision::Fails,
+        (Decision::Holds, true) if evidence.enough && evidence.kept(confidence) => Decision::Holds,
+        _ => Decision::Undecided,
+    };
+    Opinion { decision, share: Some(drawn.share), intervals }
+}
+
+/// What a claim rests on.
+struct Evidence {
+    /// Whether other seeds could give another answer.
+    random: bool,
+    /// Whether every random cell has runs enough, or there are networks enough.
+    enough: bool,
+    /// How many runs, or networks, the spread is estimated from.
+    size: usize,
+    /// Axes that are samples of networks, with the points that the claim looks at.
+    sampled: BTreeMap<usize, Vec<usize>>,
+    /// Runs in which a bound on the largest or least value was looked for, if there is one.
+    bounded_runs: Option<usize>,
+}
+
+impl Evidence {
+    fn of(results: &Results, claim: &Claim) -> Evidence {
+        let experiment = &results.plan.experiment;
+        let looked_at = measures_of(experiment, claim);
+        let mut sampled = BTreeMap::new();
+        for (axis, known) in experiment.axes.iter().enumerate().filter(|(_, it)| it.is_sample()) {
+            // A network that some row does not have cannot take the place of another.
+            let mut rows: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+            for (row, at, _) in &looked_at {
+                rows.entry(*row).or_default().insert(at[axis]);
+            }
+            let mut sets = rows.into_values();
+            let Some(points) = sets.next() else { continue };
+            if points.len() > 1 && sets.all(|other| other == points) && known.points.len() > 1 {
+                sampled.insert(axis, points.into_iter().collect::<Vec<_>>());
+            }
+        }
+        let cells: BTreeSet<usize> =
+            looked_at.iter().filter_map(|(row, at, _)| results.plan.position(*row, at)).collect();
+        let random = |cell: &usize| results.plan.cells[*cell].cell.scenario.is_random();
+        let runs = |cell: &usize| results.plan.cells[*cell].runs as usize;
+        let networks = sampled.values().map(Vec::len).max().unwrap_or(0);
+        let least = cells.iter().filter(|cell| random(cell)).map(runs).min();
+        let bounds: BTreeSet<usize> = looked_at
+            .iter()
+            .filter(|(.., value)| claim.holds.bounds_every_run(value))
+            .filter_map(|(row, at, _)| results.plan.position(*row, at))
+            .filter(random)
+            .collect();
+        Evidence {
+            random: networks > 0 || least.is_some(),
+            enough: networks >= LEAST_RUNS || least.is_none_or(|runs| runs >= LEAST_RUNS),
+            size: if networks > 0 { networks } else { least.unwrap_or(1) },
+            sampled,
+            bounded_runs: (!bounds.is_empty()).then(|| bounds.iter().map(runs).sum()),
+        }
+    }
+
+    /// The share of resamples that leaves this much doubt, for as few runs as there are.
+    fn expanded(&self, doubt: f64) -> f64 {
+        let size = self.size.max(2) as f64;
+        // Runs are drawn one fewer than there are, networks are not.
+        let drawn = if self.sampled.is_empty() { 1.0 } else { libm::sqrt(size / (size - 1.0)) };
+        normal(drawn * student(deviation(doubt), size - 1.0))
+    }
+
+    /// Whether a bound that no run broke is kept by nearly all runs, with this confidence.
+    fn kept(&self, confidence: f64) -> bool {
+        let needed = libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE));
+        self.bounded_runs.is_none_or(|runs| runs as f64 >= needed)
+    }
+}
+
+/// How often each relation of a statement held, over all resamples.
+struct Resamples {
+    count: usize,
+    /// Share in which the whole statement held.
+    share: f64,
+    groups: Vec<Tallies>,
+    /// Whether every resample gave the very same answer to every relation.
+    certain: bool,
+}
+
+/// The atoms of a relation over all resamples.
+struct Tallies {
+    any: bool,
+    atoms: Vec<Tally>,
+}
+
+/// One atom over all resamples.
+#[derive(Clone, Default)]
+struct Tally {
+    now: f64,
+    held: usize,
+    below: usize,
+    equal: usize,
+    lefts: Vec<f64>,
+}
+
+impl Resamples {
+    fn draw(results: &Results, names: Names<'_>, claim: &Claim, evidence: &Evidence) -> Resamples {
+        let known = Known::default();
+        let tally = |atom: &Atom| Tally { now: atom.margin, ..Tally::default() };
+        let now = Evaluator { names, cells: results }.groups(&claim.holds);
+        let mut groups: Vec<Tallies> = now
+            .iter()
+            .map(|group| Tallies { any: group.any, atoms: group.atoms.iter().map(tally).collect() })
+            .collect();
+        let mut stream = Stream::new(0, &["claim", &claim.id]);
+        let (mut count, mut whole) = (0, 0);
+        while count < RESAMPLES {
+            let cells = Resampled::draw(results, &known, evidence, &mut stream);
+            let found = Evaluator { names, cells: &cells }.groups(&claim.holds);
+            count += 1;
+            whole += usize::from(!found.is_empty() && found.iter().all(Group::holds));
+            for (tallies, group) in groups.iter_mut().zip(&found) {
+                for (tally, atom) in tallies.atoms.iter_mut().zip(&group.atoms) {
+                    tally.add(atom);
+                }
+            }
+            if count == UNANIMOUS_RESAMPLES && (whole == 0 || whole == count) {
+                break;
+            }
+        }
+        let mut atoms = groups.iter().flat_map(|it| &it.atoms);
+        Resamples {
+            count,
+            share: whole as f64 / count as f64,
+            certain: atoms.all(|it| it.held == 0 || it.held == count),
+            groups,
+        }
+    }
+
+    fn answer(&self, true_now: bool, confidence: f64, evidence: &Evidence) -> Decision {
+        // No share of the resamples is finer than one of them.
+        let one = 1.0 / self.count as f64;
+        let level =
+            |doubt: f64, among: usize| evidence.expanded(doubt / among.max(1) as f64).max(one);
+        let doubt = 1.0 - confidence;
+        let whole = level(doubt, 1);
+        let sure = |tally: &Tally| tally.confidence(self.count);
+        let holds = |group: &Tallies| {
+            let each = level(doubt, if group.any { group.atoms.len() } else { 1 });
+            let mut atoms = group.atoms.iter();
+            match group.any {
+                false => atoms.all(|it| sure(it) >= 1.0 - each),
+                true => atoms.any(|it| sure(it) >= 1.0 - each),
+            }
+        };
+        // The units of which one has to fail: relations at a point, or whole relations of which any
+        // point would do.
+        let units = self.groups.iter().map(|it| if it.any { 1 } else { it.atoms.len() }).sum();
+        let chance = level(doubt, units);
+        let fails = |group: &Tallies| match group.any {
+            false => group.atoms.iter().any(|it| sure(it) <= chance),
+            true => group.atoms.iter().all(|it| sure(it) <= chance),
+        };
+        if true_now && self.share >= 1.0 - whole && self.groups.iter().all(holds) {
+            Decision::Holds
+        } else if !true_now && self.share <= whole && self.groups.iter().any(fails) {
+            Decision::Fails
+        } else {
+            Decision::Undecided
+        }
+    }
+
+    fn interval(&self, shown: &Shown) -> Option<[f64; 2]> {
+        let mut atoms = self.groups.iter().flat_map(|it| &it.atoms);
+        let tally = atoms.nth(shown.atom).filter(|_| !shown.sign.is_empty())?;
+        let mut values = tally.lefts.clone();
+        values.retain(|value| value.is_finite());
+        values.sort_by(f64::total_cmp);
+        Some([percentile(&values, 2.5)?, percentile(&values, 97.5)?])
+    }
+}
+
+impl Tally {
+    fn add(&mut self, atom: &Atom) {
+        self.held += usize::from(atom.holds);
+        self.below += usize::from(atom.margin < self.now);
+        self.equal += usize::from(atom.margin == self.now);
+        self.lefts.push(atom.left);
+    }
+
+    /// The confidence that the relation holds: the share of resamples in which it does, corrected
+    /// by how far their median lies from the estimate.
+    fn confidence(&self, count: usize) -> f64 {
+        let all = count as f64;
+        let broken = 1.0 - self.held as f64 / all;
+        let discrete = self.equal as f64 > DISCRETE_SHARE * all;
+        if broken <= 0.0 || broken >= 1.0 || discrete {
+            return 1.0 - broken;
+        }
+        let below = (self.below as f64 + 0.5 * self.equal as f64) / all;
+        let bias = deviation(below).clamp(-LARGEST_BIAS, LARGEST_BIAS);
+        1.0 - normal(deviation(broken) - 2.0 * bias)
+    }
+}
+
+/// The standard normal distribution.
+fn normal(deviation: f64) -> f64 {
+    0.5 * libm::erfc(-deviation / core::f64::consts::SQRT_2)
+}
+
+/// Its inverse, within 8 standard deviations.
+fn deviation(share: f64) -> f64 {
+    let (mut low, mut high) = (-8.0, 8.0);
+    for _ in 0..50 {
+        let middle = 0.5 * (low + high);
+        if normal(middle) < share { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// The quantile of Student's distribution that corresponds to this one of the normal distribution
+/// (Cornish and Fisher; within 0.5 % from seven degrees of freedom on, up to 3 deviations).
+fn student(z: f64, freedom: f64) -> f64 {
+    let (z2, v) = (z * z, freedom);
+    let first = (z2 + 1.0) / 4.0;
+    let second = ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0;
+    let third = (((3.0 * z2 + 19.0) * z2 + 17.0) * z2 - 15.0) / 384.0;
+    z * (1.0 + first / v + second / (v * v) + third / (v * v * v))
+}
+
+type Key = (usize, Vec<usize>, String);
+
+/// The values that a claim looks at, each looked up once.
+#[derive(Default)]
+struct Known(RefCell<BTreeMap<Key, Rc<[f64]>>>);
+
+impl Known {
+    fn values(&self, results: &Results, row: usize, at: &[usize], value: &Value) -> Rc<[f64]> {
+        let key = (row, at.to_vec(), value.measure.clone());
+        let mut known = self.0.borrow_mut();
+        let found = known.entry(key);
+        found.or_insert_with(|| Cells::values(results, row, at, value).into()).clone()
+    }
+}
+
+/// The same cells with runs, and networks, drawn anew.
+struct Resampled<'a> {
+    results: &'a Results,
+    known: &'a Known,
+    /// The network that stands for each one, by axis.
+    networks: BTreeMap<usize, BTreeMap<usize, usize>>,
+    stream: RefCell<Stream>,
+    /// Draws by how many runs there are: the same for all cells that have so many.
+    picks: RefCell<BTreeMap<usize, Rc<[usize]>>>,
+}
+
+impl<'a> Resampled<'a> {
+    fn draw(
+        results: &'a Results,
+        known: &'a Known,
+        evidence: &Evidence,
+        stream: &mut Stream,
+    ) -> Resampled<'a> {
+        let mut networks = BTreeMap::new();
+        for (axis, points) in &evidence.sampled {
+            let drawn =
+                |point: &usize| (*point, points[stream.below(points.len() as u64) as usize]);
+            networks.insert(*axis, points.iter().map(drawn).collect());
+        }
+        let stream = Stream::new(stream.bits(), &["runs"]);
+        Resampled {
+            results,
+            known,
+            networks,
+            stream: RefCell::new(stream),
+            picks: RefCell::default(),
+        }
+    }
+
+    fn picks(&self, runs: usize) -> Rc<[usize]> {
+        let mut picks = self.picks.borrow_mut();
+        let found = picks.entry(runs).or_insert_with(|| {
+            let mut stream = self.stream.borrow_mut();
+            (0..runs).map(|_| stream.below(runs as u64) as usize).collect()
+        });
+        found.clone()
+    }
+}
+
+impl Cells for Resampled<'_> {
+    fn only(&self, row: usize, axis: usize) -> Option<&[usize]> {
+        self.results.only(row, axis)
+    }
+
+    fn runs(&self, row: usize, at: &[usize]) -> usize {
+        Cells::runs(self.results, row, at)
+    }
+
+    fn values(&self, row: usize, at: &[usize], value: &Value) -> Vec<f64> {
+        let at: Vec<usize> =
+            at.iter().enumerate().map(|(axis, point)| self.point(axis, *point)).collect();
+        let values = self.known.values(self.results, row, &at, value);
+        match value.statistic {
+            // The runs of an extreme are looked at, not drawn.
+            Statistic::Min | Statistic::Max => values.to_vec(),
+            _ if values.len() < 2 => values.to_vec(),
+            Statistic::Runs => self.picks(values.len()).iter().map(|run| values[*run]).collect(),
+            // One draw fewer than there are runs makes the variance of a mean unbiased.
+            _ => self.picks(values.len())[1..].iter().map(|run| values[*run]).collect(),
+        }
+    }
+
+    fn point(&self, axis: usize, point: usize) -> usize {
+        self.networks.get(&axis).and_then(|it| it.get(&point)).copied().unwrap_or(point)
+    }
+
+    fn share(&self, held: usize, all: usize) -> f64 {
+        let mut stream = self.stream.borrow_mut();
+        let held_part = half_gamma(held, &mut stream);
+        held_part / (held_part + half_gamma(all - held, &mut stream))
+    }
+}
+
+/// A draw from the Gamma distribution of shape `count` + 1/2.
+fn half_gamma(count: usize, stream: &mut Stream) -> f64 {
+    let exponential = |stream: &mut Stream| -libm::log(1.0 - stream.unit());
+    let turn = libm::cos(core::f64::consts::TAU * stream.unit());
+    // Half of the square of a normal number (Box and Muller).
+    let half = exponential(stream) * turn * turn;
+    (0..count).map(|_| exponential(stream)).sum::<f64>() + half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_distribution_and_its_inverse_agree_with_the_tables() {
+        for (share, z) in [(0.5, 0.0), (0.975, 1.959_964), (0.05, -1.644_854), (0.999, 3.090_232)] {
+            assert!((deviation(share) - z).abs() < 1e-5, "{share}");
+            assert!((normal(z) - share).abs() < 1e-6, "{z}");
+        }
+    }
+
+    #[test]
+    fn the_quantiles_of_student_agree_with_the_tables() {
+        for (z, freedom, t) in [
+            (1.644_854, 7.0, 1.894_6),
+            (1.644_854, 9.0, 1.833_1),
+            (2.326_348, 9.0, 2.821_4),
+            (1.644_854, 29.0, 1.699_1),
+            (-2.241_403, 9.0, -2.685),
+        ] {
+            assert!((student(z, freedom) / t - 1.0).abs() < 0.005, "{z}, {freedom}");
+        }
+    }
+
+    /// The mean of a Beta distribution of k + 1/2 and n - k + 1/2, and its spread.
+    #[test]
+    fn a_share_of_runs_keeps_the_doubt_of_its_count() {
+        let mut stream = Stream::new(1, &["beta"]);
+        let draws: Vec<f64> = (0..20_000)
+            .map(|_| {
+                let held = half_gamma(9, &mut stream);
+                held / (held + half_gamma(1, &mut stream))
+            })
+            .collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        assert!((mean - 9.5 / 11.0).abs() < 0.005, "{mean}");
+        let below = draws.iter().filter(|it| **it < 0.9).count() as f64 / draws.len() as f64;
+        // The Beta distribution (9.5, 1.5) has 0.5615 below 0.9, by numerical integration.
+        assert!((below - 0.5615).abs() < 0.015, "{below}");
+    }
+}

@@ -1,0 +1,233 @@
+//! Verdicts over runs whose distribution is known: how often they are wrong, and that they come.
+
+use plait_app::measure::Measures;
+use plait_base::Stream;
+use plait_lab::experiment::{
+    Experiment, Looks, Misses, Progress, Settled, Standing, Store, settle,
+};
+use plait_lab::{Cell, RunOutcome, Subject, World};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A world in which the completion time of a run is a normal number, by scheduler and network.
+struct Normal {
+    /// Mean of `minrtt` above that of `ecf`, in ms.
+    effect_ms: f64,
+    /// Standard deviation over the runs of a network, in ms.
+    run_sd_ms: f64,
+    /// Standard deviation of the effect over networks, in ms.
+    network_sd_ms: f64,
+}
+
+fn normal(seed: u64, purpose: &[&str]) -> f64 {
+    let mut stream = Stream::new(seed, purpose);
+    // The sum of twelve uniform numbers has a variance of 1.
+    (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0
+}
+
+impl World for Normal {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        let row = cell.to_string();
+        let network = cell.scenario.paths[0].report(false).rate_down_bps.unwrap_or(0);
+        let mut mean = 100.0;
+        if matches!(&cell.subject, Subject::Scheduler(spec) if spec.to_string() == "minrtt") {
+            let apart = normal(network, &["network"]) * self.network_sd_ms;
+            mean += self.effect_ms + apart;
+        }
+        let rate = network.to_string();
+        let measures = Measures {
+            complete: true,
+            completion_ms: Some(mean + self.run_sd_ms * normal(seed, &[&row, &rate])),
+            ..Measures::default()
+        };
+        RunOutcome {
+            measures,
+            competing: Vec::new(),
+            habits: None,
+            hash: 0,
+            length: plait_base::Span::ZERO,
+            completed: true,
+            broke: None,
+            violation: None,
+        }
+    }
+}
+
+fn file(runs: u32, rate: &str, holds: &str) -> Experiment {
+    let text = format!(
+        "title = \"Known\"\nworkload = \"download:1MB\"\nruns = {runs}\n\
+         [[path]]\nname = \"one\"\nrtt = \"20ms\"\nrate = \"{{net.rate}}\"\nloss = \"1%\"\n\
+         [[path]]\nname = \"two\"\nrtt = \"40ms\"\nrate = \"10mbit\"\n\
+         [sweep]\nnet = {rate}\n[row]\na = {{ scheduler = \"minrtt\" }}\nb = {{ scheduler = \"ecf\" }}\n\
+         [[claim]]\nid = \"x-h1\"\nkind = \"hard\"\nsays = \"s\"\nholds = \"{holds}\"\n"
+    );
+    Experiment::from_toml("x.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One network.
+const ONE: &str = "[{ is = \"1\", rate = \"20mbit\" }]";
+/// Five of them.
+const FIVE: &str = "[{ is = \"1\", rate = \"20mbit\" }, { is = \"2\", rate = \"21mbit\" }, \
+    { is = \"3\", rate = \"22mbit\" }, { is = \"4\", rate = \"23mbit\" }, { is = \"5\", rate = \"24mbit\" }]";
+
+fn settled(experiment: &Experiment, world: &impl World, seed: u64, most: u32) -> Settled {
+    let misses = Misses::default();
+    let looks = Looks { seed, quick: false, most, misses: &misses };
+    let progress = Progress {
+        told: &|_, _, _| (),
+        cancelled: &AtomicBool::new(false),
+        jobs: std::num::NonZero::new(1),
+    };
+    let store = Store::in_memory("1");
+    settle(std::slice::from_ref(experiment), &looks, world, &store, &progress).unwrap()
+}
+
+/// How often each verdict comes out over `count` seeds, in percent.
+fn verdicts(
+    experiment: &Experiment,
+    world: &impl World,
+    most: u32,
+    count: u64,
+) -> BTreeMap<&'static str, f64> {
+    let mut tally = BTreeMap::new();
+    for seed in 1..=count {
+        let standing = settled(experiment, world, seed, most).judged[0].standing.name();
+        *tally.entry(standing).or_insert(0.0) += 100.0 / count as f64;
+    }
+    tally
+}
+
+fn share(tally: &BTreeMap<&'static str, f64>, standing: &str) -> f64 {
+    tally.get(standing).copied().unwrap_or(0.0)
+}
+
+const NOISE: Normal = Normal { effect_ms: 0.0, run_sd_ms: 5.0, network_sd_ms: 0.0 };
+
+/// The hardest case: the true difference is on the edge, so either answer is a mistake. Of 200
+/// seeds 5 % is 10; more than 18 (9 %) would come by chance once in 200 times.
+#[test]
+fn at_the_edge_either_verdict_is_rare() {
+    let plain = file(10, ONE, "a.completion_ms.mean < b.completion_ms.mean");
+    for most in [1, 8] {
+        let tally = verdicts(&plain, &NOISE, most, 200);
+        let (held, failed) = (share(&tally, "holds"), share(&tally, "fails"));
+        assert!(held <= 9.0 && failed <= 9.0, "{most}: {tally:?}");
+    }
+    // A conjunction of five relations that are all on the edge: its negation must not come out of
+    // looking five times.
+    let five = file(10, FIVE, "a.completion_ms.mean <= b.completion_ms.mean");
+    let tally = verdicts(&five, &NOISE, 1, 200);
+    assert!(share(&tally, "fails") <= 9.0 && share(&tally, "holds") <= 1.0, "{tally:?}");
+    // The largest of five equal means is 100 in truth, and above it in nearly every sample.
+    let most = file(10, FIVE, "max(b.completion_ms.mean) <= 100");
+    let tally = verdicts(&most, &NOISE, 1, 200);
+    assert!(share(&tally, "fails") <= 9.0, "{tally:?}");
+}
+
+/// A true difference of one standard deviation of a run needs about 20 runs for 98.75 %: ten do
+/// not decide it, and twice or four times as many do.
+#[test]
+fn a_difference_is_found_with_as_many_runs_as_it_needs() {
+    let world = Normal { effect_ms: 5.0, ..NOISE };
+    let true_one = file(10, ONE, "a.completion_ms > b.completion_ms");
+    let tally = verdicts(&true_one, &world, 16, 100);
+    assert!(share(&tally, "holds") >= 95.0, "{tally:?}");
+    let false_one = file(10, ONE, "a.completion_ms.mean <= b.completion_ms.mean");
+    let tally = verdicts(&false_one, &world, 16, 100);
+    assert!(share(&tally, "fails") >= 95.0, "{tally:?}");
+    let took: Vec<u32> =
+        (1..=40).map(|seed| settled(&true_one, &world, seed, 16).judged[0].runs).collect();
+    assert!(took.iter().any(|runs| *runs > 10) && took.iter().all(|runs| *runs <= 160), "{took:?}");
+    // Counts, ratios, absolute values and quantiles over networks, far from their edge.
+    for (holds, standing) in [
+        ("count(a.completion_ms > b.completion_ms) >= 4", "holds"),
+        ("count(a.completion_ms > b.completion_ms) <= 1", "fails"),
+        ("abs(a.completion_ms / b.completion_ms - 1) <= 15%", "holds"),
+        ("abs(a.completion_ms / b.completion_ms - 1) <= 1%", "fails"),
+        ("quantile(a.completion_ms, 25%) > quantile(b.completion_ms, 75%)", "holds"),
+        ("share(a.completion_ms.runs[net=1] > b.completion_ms.runs[net=1]) >= 60%", "holds"),
+        ("increasing(a.completion_ms, 5%)", "holds"),
+        ("for net: a.completion_ms - b.completion_ms >= 1", "holds"),
+    ] {
+        let world = Normal { effect_ms: 10.0, ..NOISE };
+        let tally = verdicts(&file(30, FIVE, holds), &world, 4, 10);
+        assert!(share(&tally, standing) >= 90.0, "{holds}: {tally:?}");
+    }
+}
+
+/// Few runs decide nothing, however far apart they are.
+#[test]
+fn a_verdict_needs_runs() {
+    let world = Normal { effect_ms: 50.0, ..NOISE };
+    let claim = "a.completion_ms > b.completion_ms";
+    for (runs, standing) in [(1, "undecided"), (5, "undecided"), (10, "holds")] {
+        let judged = settled(&file(runs, ONE, claim), &world, 1, 1).judged;
+        assert_eq!(judged[0].standing.name(), standing, "{runs}");
+    }
+}
+
+/// A bound on every run is refuted by one and accepted after many.
+#[test]
+fn the_largest_run_is_not_resampled() {
+    let far = file(30, ONE, "b.completion_ms.max < 200");
+    for (most, standing) in [(1, "undecided"), (2, "undecided"), (4, "holds")] {
+        // 59 runs without a failure show with 95 % that 95 % of all have none; 4 looks ask for more.
+        assert_eq!(settled(&far, &NOISE, 1, most).judged[0].standing.name(), standing, "{most}");
+    }
+    let broken = file(30, ONE, "b.completion_ms.max < 100");
+    assert_eq!(settled(&broken, &NOISE, 1, 1).judged[0].standing, Standing::Fails);
+    // One run is enough for what some run has to show.
+    let some = file(10, ONE, "b.completion_ms.max > 100");
+    assert_eq!(settled(&some, &NOISE, 1, 1).judged[0].standing, Standing::Holds);
+}
+
+/// Networks that are drawn are a sample: their spread counts although the runs of each agree.
+#[test]
+fn the_spread_over_networks_counts() {
+    let world = Normal { effect_ms: 0.0, run_sd_ms: 0.1, network_sd_ms: 5.0 };
+    let draw = |sample: bool| {
+        let net = format!("{{ design = 10, sample = {sample}, rate = '10mbit..30mbit' }}");
+        file(10, &net, "mean(a.completion_ms) > mean(b.completion_ms)")
+    };
+    let tally = verdicts(&draw(true), &world, 1, 100);
+    assert!(share(&tally, "undecided") >= 85.0, "{tally:?}");
+    // If these very networks are meant, the same runs decide it.
+    let tally = verdicts(&draw(false), &world, 1, 20);
+    assert!(share(&tally, "undecided") <= 20.0, "{tally:?}");
+    // Another seed draws other networks, more runs are more networks, and the first ones stay.
+    let [one, other] = [1, 2].map(|seed| draw(true).enlarged(seed, 1).unwrap());
+    let more = draw(true).enlarged(1, 4).unwrap();
+    assert!(one.axes[0].points[0].fields != other.axes[0].points[0].fields);
+    assert_eq!((one.axes[0].points.len(), more.axes[0].points.len()), (10, 40));
+    assert_eq!(one.axes[0].points, more.axes[0].points[..10]);
+    assert_eq!(draw(false).enlarged(2, 4).unwrap().axes, draw(false).axes);
+    let large = Normal { effect_ms: 3.0, ..world };
+    let judged = settled(&draw(true), &large, 3, 8).judged;
+    assert!(judged[0].standing == Standing::Holds && judged[0].networks > Some(10), "{judged:?}");
+}
+
+/// A run that is interrupted judges nothing that looks at missing runs, counts included.
+#[test]
+fn an_interrupted_run_has_no_verdict() {
+    struct Stops<'a>(AtomicUsize, &'a AtomicBool);
+    impl World for Stops<'_> {
+        fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+            if self.0.fetch_add(1, Ordering::Relaxed) == 30 {
+                self.1.store(true, Ordering::Relaxed);
+            }
+            NOISE.run(cell, seed)
+        }
+    }
+    for holds in ["count(a.completion_ms > 0) >= 4", "a.completion_ms > 0", "a.completion_ms < 0"] {
+        let cancelled = AtomicBool::new(false);
+        let world = Stops(AtomicUsize::new(0), &cancelled);
+        let misses = Misses::default();
+        let looks = Looks { seed: 1, quick: false, most: 8, misses: &misses };
+        let one = std::num::NonZero::new(1);
+        let progress = Progress { told: &|_, _, _| (), cancelled: &cancelled, jobs: one };
+        let experiment = file(10, FIVE, holds);
+        let store = Store::in_memory("1");
+        let settled = settle(&[experiment], &looks, &world, &store, &progress).unwrap();
+        assert_eq!(settled.judged[0].standing, Standing::Unknown, "{holds}");
+    }
+}
