@@ -12,6 +12,10 @@ use std::net::IpAddr;
 /// forgotten. From then on they are looked at again whenever their number has doubled.
 const ANNOUNCED: usize = 4_096;
 
+/// Paths that keep their numbers, whether a subflow uses them or not. A connection opens the subflows of its
+/// further paths later, and may come back to a path that has failed.
+const KEPT_WAYS: usize = 65_536;
+
 /// An own address, and where its packets leave, if not through the TUN device.
 #[derive(Debug)]
 pub(crate) struct OwnAddress {
@@ -57,7 +61,9 @@ impl Ways {
             .filter(|at| self.own[*at].address.is_ipv4() == theirs.is_ipv4())
             .collect();
         // Before the first is given out: none of them is in use yet.
-        self.ways.make_room(own.len(), |path| endpoint.uses_path(path));
+        if self.ways.len() + own.len() > KEPT_WAYS {
+            self.ways.make_room(own.len(), |path| endpoint.uses_path(path));
+        }
         let number = |own| {
             let way = Way { own, theirs };
             self.ways.known(way).or_else(|| self.ways.give(way))
@@ -67,7 +73,9 @@ impl Ways {
 
     /// Takes numbers back that no conversation uses, some of them.
     pub(crate) fn rest(&mut self, in_use: impl Fn(PathId) -> bool) {
-        self.ways.rest(in_use);
+        if self.ways.len() > KEPT_WAYS {
+            self.ways.rest(in_use);
+        }
     }
 
     /// How many paths are numbered.
