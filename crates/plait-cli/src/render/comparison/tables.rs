@@ -22,7 +22,7 @@ pub(super) fn table(report: &Report) -> Table {
         let emphasis = match row.speedup_vs_best_path {
             _ if row.group == Some(1) => Emphasis::Best,
             _ if is_tcp(row) => Emphasis::Reference,
-            Some(ratio) if ratio < 1.0 - EXACT && slower(row) => Emphasis::Bad,
+            Some(ratio) if ratio < 1.0 - EXACT && slower(report, row) => Emphasis::Bad,
             _ => Emphasis::None,
         };
         table.row(emphasis, cells);
@@ -34,10 +34,10 @@ fn several_ccs(report: &Report) -> bool {
     report.rows.iter().any(|row| report.rows.first().is_some_and(|first| first.cc != row.cc))
 }
 
-/// Whether a row is slower than the best path alone beyond chance.
-pub(super) fn slower(row: &Row) -> bool {
-    row.paired_vs_best_path.is_some_and(|it| it.told_apart)
-        && row.speedup_vs_best_path.is_some_and(|ratio| ratio < 1.0)
+/// Whether the typical run of a row is worse than that of the best path alone, beyond chance.
+pub(super) fn slower(report: &Report, row: &Row) -> bool {
+    let (_, _, more) = primary(report);
+    row.paired_vs_best_path.is_some_and(|it| it.told_apart && (it.ratio > 1.0) != more)
 }
 
 /// Whether the numbers of the table are percentiles of messages.
@@ -234,7 +234,7 @@ fn winner(report: &Report) -> String {
     let rows = ordered(report);
     let mut leading = rows.iter().filter(|row| row.group == Some(1));
     let Some(leader) = leading.next() else { return "-".to_owned() };
-    match (slower(leader), &report.best_path, leading.count()) {
+    match (slower(report, leader), &report.best_path, leading.count()) {
         (true, Some(path), _) => path.clone(),
         (_, _, 0) => label(report, leader),
         (_, _, tied) => format!("{} +{tied}", label(report, leader)),

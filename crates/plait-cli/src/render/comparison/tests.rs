@@ -193,6 +193,8 @@ fn sweep(varied: &[(&str, &[&str])]) -> Document {
         if place.iter().any(|(_, value)| value == "400ms") {
             for row in &mut point.rows {
                 row.speedup_vs_best_path = row.speedup_vs_best_path.map(|it| it / 2.0);
+                let typical = row.speedup_vs_best_path.map(|it| difference(1.0 / it, true));
+                row.paired_vs_best_path = typical;
             }
         }
         point.vary = place.into_iter().collect();

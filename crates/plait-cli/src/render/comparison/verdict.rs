@@ -84,7 +84,7 @@ fn first(report: &Report) -> Vec<String> {
     let against_path = leader.paired_vs_best_path;
     let sentence = match (against_path.is_none_or(|it| it.told_apart), leader.speedup_vs_best_path)
     {
-        (true, Some(speedup)) if speedup < 1.0 => {
+        (true, Some(_)) if slower(report, leader) => {
             format!("No scheduler reaches {reference}; {names} {comes} closest{tied}: {gain}.")
         }
         (false, Some(_)) => {
@@ -131,10 +131,12 @@ fn slower_than_path(report: &Report) -> Option<String> {
     }
     let slower: Vec<String> = rated
         .iter()
-        .filter(|row| slower(row))
+        .filter(|row| slower(report, row))
         .map(|row| {
-            let speedup = row.speedup_vs_best_path.unwrap_or(1.0);
-            format!("{} ({})", label(report, row), ratio(speedup))
+            let (_, _, more) = primary(report);
+            let typical = row.paired_vs_best_path.map_or(1.0, |it| it.ratio);
+            let typical = if more { typical } else { 1.0 / typical };
+            format!("{} ({})", label(report, row), ratio(typical))
         })
         .collect();
     Some(match (slower.is_empty(), report.runs == 1 && report.host_jitter_us.is_some()) {
