@@ -21,6 +21,9 @@ struct Repeats {
     reinject: RangeSet,
     /// What was sent again and is not DATA_ACKed.
     again: RangeSet,
+    /// Sizes of the send buffers, if they are counted in memory. They stand here because most
+    /// connections have none, and one that rests has no room for them.
+    memory: Option<Box<SendMemory>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,31 +49,41 @@ pub(crate) struct SendQueue {
     store: Option<Box<VecDeque<(u64, Payload)>>>,
     /// DSN below which the store has given its bytes back.
     released: u64,
-    /// Sizes of the send buffers, if they are counted in memory.
-    memory: Option<Box<SendMemory>>,
 }
 
 impl SendQueue {
     /// A queue of nothing.
     pub(crate) fn new(buffers: Option<KernelBuffers>) -> SendQueue {
         let memory = buffers.map(|buffers| Box::new(SendMemory::new(buffers.most_sndbuf)));
-        SendQueue { memory, ..SendQueue::default() }
+        let repeats = memory.map(|memory| Repeats { memory: Some(memory), ..Repeats::default() });
+        SendQueue { repeats: repeats.map(Box::new), ..SendQueue::default() }
     }
 
     /// The sizes of the send buffers, if they are counted in memory.
     pub(crate) fn memory(&mut self) -> Option<&mut SendMemory> {
-        self.memory.as_deref_mut()
+        self.repeats.as_deref_mut()?.memory.as_deref_mut()
+    }
+
+    fn sizes(&self) -> Option<&SendMemory> {
+        self.repeats.as_deref()?.memory.as_deref()
+    }
+
+    /// Nothing goes twice any more.
+    fn forget_repeats(&mut self) {
+        let memory = self.repeats.take().and_then(|it| it.memory);
+        let kept = memory.map(|memory| Repeats { memory: Some(memory), ..Repeats::default() });
+        self.repeats = kept.map(Box::new);
     }
 
     /// How long a DATA_ACK may take until data is sent again, if the send buffers are counted in
     /// memory.
     pub(crate) fn data_timeout(&self) -> Option<Span> {
-        self.memory.as_deref().map(SendMemory::timeout)
+        self.sizes().map(SendMemory::timeout)
     }
 
     /// Whether the send buffers are counted in memory.
-    pub(crate) const fn counts_memory(&self) -> bool {
-        self.memory.is_some()
+    pub(crate) fn counts_memory(&self) -> bool {
+        self.sizes().is_some()
     }
 
     pub(crate) const fn una(&self) -> u64 {
@@ -273,7 +286,7 @@ impl SendQueue {
     pub(crate) fn restart(&mut self) {
         self.nxt = self.una;
         self.sent.clear();
-        self.repeats = None;
+        self.forget_repeats();
         self.assigned.clear();
         self.planned = 0;
         self.unsent.clear();
@@ -285,7 +298,7 @@ impl SendQueue {
         self.sent = VecDeque::new();
         self.store = None;
         self.unsent = RangeSet::new();
-        self.repeats = None;
+        self.forget_repeats();
         self.assigned.clear();
     }
 
@@ -358,7 +371,7 @@ impl SendQueue {
 
     /// A subflow is gone: its id may be given to another.
     pub(crate) fn forget_subflow(&mut self, subflow: SubflowId) {
-        if let Some(memory) = &mut self.memory {
+        if let Some(memory) = self.memory() {
             memory.reset(subflow);
         }
         for sent in &mut self.sent {
@@ -445,7 +458,7 @@ impl SendQueue {
 
 impl QueueView for SendQueue {
     fn send_memory(&self, subflow: SubflowId) -> Option<u64> {
-        self.memory.as_deref().map(|memory| memory.limit(subflow))
+        self.sizes().map(|memory| memory.limit(subflow))
     }
 
     fn sent_from(&self, dsn: u64) -> Option<SentRange> {
