@@ -34,6 +34,7 @@ mod serve;
 mod signals;
 mod stack;
 mod stdout;
+mod stream;
 mod virtio;
 mod ways;
 

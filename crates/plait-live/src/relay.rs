@@ -1,13 +1,15 @@
 //! A connection of the endpoint and a stream socket, each fed from the other. Neither side is read
-//! faster than the other one takes it.
+//! faster than the other one takes it. The relay decides and moves bytes; it knows no kernel: the socket
+//! is a [`Stream`], and the time is an argument.
 
 use crate::dial::Greeting;
+use crate::stream::Stream;
 use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
-use socket2::{Socket, TcpKeepalive};
+use socket2::Socket;
 use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Bytes that are moved at a time. No superpacket is made of two pieces.
@@ -17,10 +19,6 @@ const TURNS: usize = 4;
 /// How long a kernel waits for the end of who talks to a program that is gone (Linux:
 /// `net.ipv4.tcp_fin_timeout`).
 const ORPHANED: Duration = Duration::from_secs(60);
-/// Keep-alives to a program that has ended its side: how many may stay unanswered, and at most so long
-/// apart.
-const UNANSWERED: u32 = 9;
-const BETWEEN: Duration = Duration::from_secs(15);
 
 /// What was moved.
 #[derive(Clone, Copy, Default, Debug)]
@@ -81,9 +79,9 @@ pub(crate) enum Course {
 }
 
 #[derive(Debug)]
-pub(crate) struct Relay {
+pub(crate) struct Relay<S = Socket> {
     pub(crate) conn: ConnId,
-    pub(crate) socket: Socket,
+    pub(crate) socket: S,
     /// The socket is not connected yet.
     connecting: bool,
     to_socket: Rest,
@@ -122,9 +120,9 @@ pub(crate) enum Peer {
     Server(SocketAddr),
 }
 
-impl Relay {
+impl<S: Stream> Relay<S> {
     /// Of a socket that does not block, and may be `connecting`.
-    pub(crate) fn new(conn: ConnId, socket: Socket, connecting: bool) -> Relay {
+    pub(crate) fn new(conn: ConnId, socket: S, connecting: bool) -> Relay<S> {
         Relay {
             conn,
             socket,
@@ -148,17 +146,17 @@ impl Relay {
     }
 
     /// The same, opened by a peer.
-    pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay {
+    pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay<S> {
         Relay { since, peer: Peer::Client(from), established: true, ..self }
     }
 
     /// The same, dialled by us.
-    pub(crate) fn dialled(self, since: Time, to: SocketAddr) -> Relay {
+    pub(crate) fn dialled(self, since: Time, to: SocketAddr) -> Relay<S> {
         Relay { since, peer: Peer::Server(to), ..self }
     }
 
     /// The same, whose program is asked after so long after it has ended its side.
-    pub(crate) fn asking_after(self, orphaned: Duration) -> Relay {
+    pub(crate) fn asking_after(self, orphaned: Duration) -> Relay<S> {
         Relay { orphaned, ..self }
     }
 
@@ -239,7 +237,7 @@ impl Relay {
 
     /// The socket is ready, or has failed.
     pub(crate) fn on_socket_ready(&mut self) -> io::Result<()> {
-        if let Some(error) = self.socket.take_error()? {
+        if let Some(error) = self.socket.failure()? {
             if !self.socket_ended {
                 return Err(error);
             }
@@ -323,7 +321,7 @@ impl Relay {
         let ended = [ConnectionState::PeerDone, ConnectionState::Closed];
         if !self.told_socket && ended.contains(&endpoint.state(self.conn)) {
             self.told_socket = true;
-            match self.socket.shutdown(Shutdown::Write) {
+            match self.socket.end() {
                 // It has gone already; what it had for us is read all the same.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
                 other => return other,
@@ -336,11 +334,8 @@ impl Relay {
     /// its kernel waits for the other side as long as it does for orphans, and answers no keep-alive
     /// from then on but by a RST. Without one nobody would ever tell, where the peer does not end.
     fn ask_after(&self) {
-        let (time, interval) = (self.orphaned, self.orphaned.min(BETWEEN));
-        let asked = TcpKeepalive::new().with_time(time).with_interval(interval);
         if !self.told_socket {
-            // Sockets that are not of TCP are told of all ends.
-            let _ = self.socket.set_tcp_keepalive(&asked.with_retries(UNANSWERED));
+            self.socket.ask_after(self.orphaned);
         }
     }
 
@@ -390,5 +385,149 @@ fn soon(moved: io::Result<usize>) -> io::Result<Option<usize>> {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
             _ => Err(error),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemEntropy;
+    use plait_core::{Config, ConnectionSpec};
+    use plait_wire::{Flags, Segment};
+    use std::io::{Read, Write};
+    use std::sync::Arc;
+
+    /// A service in memory.
+    #[derive(Default)]
+    struct Scripted {
+        /// What it gives; then it has ended, if it does.
+        gives: Vec<u8>,
+        ends: bool,
+        /// What it was given, and how much more it takes.
+        taken: Vec<u8>,
+        room: usize,
+        told_end: bool,
+        error: Option<io::Error>,
+    }
+
+    impl Read for Scripted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.gives.is_empty() && !self.ends {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let count = self.gives.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&self.gives[..count]);
+            self.gives.drain(..count);
+            Ok(count)
+        }
+    }
+
+    impl Write for Scripted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = self.room.min(bytes.len());
+            if count == 0 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.room -= count;
+            self.taken.extend_from_slice(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Stream for Scripted {
+        fn end(&mut self) -> io::Result<()> {
+            self.told_end = true;
+            Ok(())
+        }
+
+        fn failure(&mut self) -> io::Result<Option<io::Error>> {
+            Ok(self.error.take())
+        }
+
+        fn ask_after(&self, _: Duration) {}
+    }
+
+    /// An endpoint with a connection of plain TCP that a client at `Segment`'s port 4000 has opened.
+    fn opened() -> (Endpoint, ConnId) {
+        let scheduler = || plait_sched::Spec::parse("minrtt").unwrap().build();
+        let controller = |_| plait_cc::Spec::parse("cubic").unwrap().build();
+        let spec = ConnectionSpec {
+            config: Config { sndbuf: 10_000, ..Config::default() },
+            paths: Vec::new(),
+            addresses: Vec::new(),
+            scheduler: Arc::new(scheduler),
+            controller: Arc::new(controller),
+        };
+        let mut endpoint = Endpoint::new(Box::new(SystemEntropy::open().unwrap()));
+        endpoint.listen(80, spec);
+        let mut segment = Segment {
+            src_port: 4_000,
+            dst_port: 80,
+            seq: 100,
+            flags: Flags::SYN,
+            window: 60_000,
+            ..Segment::default()
+        };
+        let path = plait_base::PathId(0);
+        endpoint.handle(Time::ZERO, path, &segment);
+        let answer = endpoint.poll_transmit(Time::ZERO).unwrap().segment;
+        (segment.seq, segment.flags) = (101, Flags::ACK);
+        segment.ack = answer.seq.wrapping_add(1);
+        endpoint.handle(Time::ZERO, path, &segment);
+        let conn = endpoint.poll_accept().unwrap();
+        (endpoint, conn)
+    }
+
+    /// The send buffer takes 10,000 bytes: the relay keeps at most a piece beyond them, and reads no more
+    /// of the service until the client acknowledges.
+    #[test]
+    fn a_service_is_read_no_faster_than_its_client_takes() {
+        let (mut endpoint, conn) = opened();
+        let service = Scripted { gives: vec![7; 1 << 20], ..Scripted::default() };
+        let mut relay = Relay::new(conn, service, false);
+        let mut piece = vec![0; 4_096];
+        for _ in 0..20 {
+            let course = relay.turn(Time::ZERO, &mut endpoint, &mut piece).unwrap();
+            assert_eq!(course, Course::Waits);
+        }
+        assert_eq!((relay.moved.to_peer, relay.taken), (10_000, 3 * 4_096));
+        assert_eq!(relay.interest(), Some((false, false)));
+        assert!(relay.holds() <= 4_096);
+    }
+
+    /// The introduction comes first, in whatever pieces the service takes it, and counts for nobody.
+    #[test]
+    fn a_slow_service_gets_its_introduction_first() {
+        let (mut endpoint, conn) = opened();
+        let mut relay = Relay::new(conn, Scripted::default(), false);
+        relay.begin_with(b"who it is");
+        let mut piece = vec![0; 4_096];
+        for _ in 0..3 {
+            relay.socket.room = 3;
+            assert_eq!(relay.interest(), Some((true, true)));
+            relay.turn(Time::ZERO, &mut endpoint, &mut piece).unwrap();
+        }
+        assert_eq!((&relay.socket.taken[..], relay.moved.to_socket), (&b"who it is"[..], 0));
+        assert_eq!(relay.interest(), Some((true, false)));
+    }
+
+    /// A failure before the service has ended is the relay's; one after it only says that nobody reads.
+    #[test]
+    fn a_service_that_fails_ends_its_relay() {
+        let (mut endpoint, conn) = opened();
+        let failing = |ends| Scripted { ends, ..Scripted::default() };
+        let mut relay = Relay::new(conn, failing(false), false);
+        relay.socket.error = Some(io::ErrorKind::ConnectionReset.into());
+        assert!(relay.on_socket_ready().is_err());
+        let mut relay = Relay::new(conn, failing(true), false);
+        relay.turn(Time::ZERO, &mut endpoint, &mut [0; 64]).unwrap();
+        relay.socket.error = Some(io::ErrorKind::ConnectionReset.into());
+        assert!(relay.on_socket_ready().is_ok());
+        let course = relay.turn(Time::ZERO, &mut endpoint, &mut [0; 64]).unwrap();
+        assert_eq!(course, Course::Over);
     }
 }
