@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Width where nobody says: a pipe, a file.
-const PLAIN_WIDTH: usize = 100;
+/// Columns of text if there is no terminal: in a pipe or a file.
+const PLAIN_WIDTH: usize = 80;
 
 /// How to write for whoever reads.
 #[derive(Clone, Copy, Debug)]

@@ -48,46 +48,76 @@ fn known(setting: &str) -> String {
     format!("\n{} (`plait list {setting}`)", names.join(", "))
 }
 
-fn flag(name: &'static str) -> Arg {
-    Arg::new(name).long(name).help_heading("Scenario").action(ArgAction::Append)
+/// Flags that `-h` shows; `--help` has all.
+const SHORT: [&str; 9] =
+    ["path", "workload", "schedulers", "cc", "runs", "seed", "vary", "expect", "scenario"];
+
+/// What `-h` says last.
+const MORE: &str = "`--help` explains each flag, every key of a path, and the flags for TCP.";
+
+/// What `--help` says last.
+const PAGES: &str = "docs/paths.md describes links, docs/terms.md the words of the reports.";
+
+/// The heading under which `--help` lists a flag.
+fn heading(name: &str) -> &'static str {
+    match name {
+        "path" | "link" | "compete" | "workload" | "schedulers" | "cc" | "scenario" => "Scenario",
+        "subflows" | "join" | "dial" | "checksum" | "probes" | "earlier" => "Multipath TCP",
+        "ssthresh" | "initial-window" | "slow-start" | "pacing" | "hystart" | "undo"
+        | "delayed-ack" | "idle-restart" | "prr" | "rto" | "mtu" | "rcvbuf" | "sndbuf" => "TCP",
+        "tsq" | "send-cost" | "ideal" => "Hosts and model",
+        _ => "Runs",
+    }
 }
 
+fn flag(name: &'static str) -> Arg {
+    let arg = Arg::new(name).long(name).help_heading(heading(name)).action(ArgAction::Append);
+    arg.hide_short_help(!SHORT.contains(&name))
+}
+
+/// What each key of a path means, in lines that fit a terminal of 80 columns.
+const PATH_KEYS: &str = "\
+A path, or the name of a profile (`plait list paths`); once for each path. The
+first is the primary. Down is server to client. docs/paths.md tells more. Keys:
+profile=NAME     start from a profile
+rtt=TIME         propagation, half each way; steps 25ms@0s/80ms@10s;
+\u{20}                or owd_down=TIME and owd_up=TIME
+rate=RATE        or rate_down and rate_up; inf; steps 10mbit@0s/4mbit@20s;
+\u{20}                1mbit/4mbit~40s draws one about every 40 s
+trace=FILE       Mahimahi or CSV in place of a rate; trace_up=FILE;
+\u{20}                offset=TIME or random
+queue=LIMIT      50ms, 64KiB, 100pkt or inf [default: 100 ms at the rate]
+aqm=codel        [default: droptail]
+loss=PERCENT     or ge:p=1%,r=30%,bad=50% for bursts; loss_up
+jitter=TIME      keeps the order of packets
+reorder=P%:TIME  delays a share of the packets; duplicate=P% doubles some
+corrupt=P%       damages some, which the host drops
+edit=P%          a middlebox changes a byte and repairs the checksum
+strip=WHAT       a middlebox takes MPTCP options off: syn, synack, ack
+\u{20}                (the third), first (data), data or all; WHAT@TIME from
+\u{20}                then on, WHAT@FROM..TO for a while
+mtu=BYTES        drops longer packets, either way; steps 1500@0s/1280@2s
+down=FROM..TO    an outage, repeatable; down=1s.. for ever
+gone=FROM..TO    the client loses the address and gets it back, and tells
+\u{20}                the server (REMOVE_ADDR), repeatable
+nic=RATE         the sending host\u{2019}s own link [default: 1gbit]
+via=LINK         a link that paths share (--link)
+backup           used if no other path works";
+
 impl ScenarioFlags {
-    /// Declares the flags. With `alias` the scheduler's may be written in the singular.
-    fn declare(command: Command, alias: bool) -> Command {
-        let path = flag("path").value_name("NAME:KEY=VALUE,...").help(
-            "A path, or the name of a profile (`plait list paths`); once per path, the first is the\n\
-             primary. Down is server to client. Keys:\n\
-             profile=NAME       start from a profile\n\
-             rtt=TIME           propagation, half each way; or owd_down=TIME and owd_up=TIME;\n\
-             \u{20}                  steps 25ms@0s/80ms@10s\n\
-             rate=RATE          or rate_down and rate_up; `inf`, or steps 10mbit@0s/4mbit@20s;\n\
-             \u{20}                  1mbit/4mbit~40s draws one anew every 40 s on average\n\
-             trace=FILE         Mahimahi or CSV instead of a rate; trace_up=FILE;\n\
-             \u{20}                  offset=TIME or random\n\
-             queue=LIMIT        50ms, 64KiB, 100pkt or inf [default: 100 ms at the rate]\n\
-             aqm=codel          [default: droptail]\n\
-             loss=PERCENT       or ge:p=1%,r=30%,bad=50% for bursts; loss_up\n\
-             jitter=TIME        keeps order; reorder=PERCENT:TIME, duplicate=PERCENT,\n\
-             \u{20}                  corrupt=PERCENT (a host drops what is damaged)\n\
-             edit=PERCENT       a middlebox changes a byte and repairs the TCP checksum\n\
-             strip=WHAT[@TIME]  a middlebox takes MPTCP options off: syn, synack, ack (the third),\n\
-             \u{20}                  first (data), data or all; @TIME from then on, or @FROM..TO\n\
-             mtu=BYTES          longest packet that gets through, either way; longer ones vanish;\n\
-             \u{20}                  steps 1500@0s/1280@2s\n\
-             down=FROM..TO      an outage, repeatable; `down=1s..` for ever\n\
-             gone=FROM..TO      the client\u{2019}s address goes away and comes back, and its host\n\
-             \u{20}                  knows (REMOVE_ADDR), repeatable\n\
-             nic=RATE           the sending host\u{2019}s own link [default: 1gbit]\n\
-             via=LINK           a link that paths share (--link)\n\
-             backup             used when no other path works",
-        );
+    /// Declares the flags. With `one` there is a single run, whose scheduler is `--scheduler`.
+    fn declare(command: Command, one: bool) -> Command {
+        let path = flag("path")
+            .value_name("NAME:KEY=VALUE,...")
+            .help("A path such as wifi:rtt=25ms,rate=25mbit, or a profile; once for each")
+            .long_help(PATH_KEYS);
         let file = Arg::new("scenario")
             .long("scenario")
             .value_name("FILE")
-            .help_heading("Scenario")
-            .help("Start from a scenario file (TOML); flags go before what it says");
-        let mut command = command.arg(path).arg(file);
+            .help_heading(heading("scenario"))
+            .help("Start from a scenario file (TOML); flags replace what it says");
+        let mut command = command.after_help(MORE).after_long_help(PAGES);
+        command = command.arg(path).arg(file);
         for setting in SETTINGS {
             let default = match setting.default {
                 "" => String::new(),
@@ -104,9 +134,12 @@ impl ScenarioFlags {
             } else {
                 arg.value_name("VALUE").long_help(long).allow_hyphen_values(true)
             };
-            // `plait run` takes one.
-            if alias && setting.name == "schedulers" {
-                arg = arg.visible_alias("scheduler");
+            if setting.name == "schedulers" {
+                // Either spelling means the same in each command.
+                arg = match one {
+                    true => arg.long("scheduler").alias("schedulers"),
+                    false => arg.alias("scheduler"),
+                };
             }
             command = command.arg(arg);
         }
@@ -117,7 +150,7 @@ impl ScenarioFlags {
 
 impl clap::Args for ScenarioFlags {
     fn augment_args(command: Command) -> Command {
-        ScenarioFlags::declare(command, true)
+        ScenarioFlags::declare(command, false)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -156,7 +189,7 @@ pub(crate) struct RunFlags(pub(crate) ScenarioFlags);
 
 impl clap::Args for RunFlags {
     fn augment_args(command: Command) -> Command {
-        let command = for_one_run(ScenarioFlags::augment_args(command), &["jobs"]);
+        let command = for_one_run(ScenarioFlags::declare(command, true), &["jobs"]);
         let one = [
             (
                 "schedulers",
@@ -201,59 +234,56 @@ fn described(command: Command, flags: [(&str, &'static str, &'static str); 3]) -
     })
 }
 
-/// The flags of `plait explain`: those of one run, whose scheduler is `--scheduler`, and with
-/// `--schedulers` others to ask.
+/// The flags of `plait explain`: those of one run, and other schedulers to compare its decisions with.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ExplainFlags {
     scenario: ScenarioFlags,
-    scheduler: Option<String>,
-    asked: Option<String>,
+    others: Option<String>,
 }
 
+/// The flag with the other schedulers.
+const OTHERS: &str = "compare-with";
+
 impl ExplainFlags {
-    /// The run, but for its scheduler.
+    /// The run.
     pub(crate) fn draft(&self) -> Result<Draft, ScenarioError> {
         self.scenario.draft()
     }
 
     /// Whether nothing is said of a run.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.names_something() && self.scheduler.is_none()
+        self.scenario.file.is_none() && self.scenario.said.is_empty()
     }
 
     /// Whether anything is said of a run beside its scheduler.
     pub(crate) fn names_something(&self) -> bool {
-        self.scenario.file.is_some() || !self.scenario.said.is_empty()
+        let of_run = |(name, _): &(&str, String)| *name != "schedulers";
+        self.scenario.file.is_some() || self.scenario.said.iter().any(of_run)
     }
 
-    /// The scheduler of the run.
-    pub(crate) fn scheduler(&self) -> Option<&str> {
-        self.scheduler.as_deref()
-    }
-
-    /// The list of schedulers to ask.
-    pub(crate) fn asked(&self) -> Option<&str> {
-        self.asked.as_deref()
+    /// The list of other schedulers.
+    pub(crate) fn others(&self) -> Option<&str> {
+        self.others.as_deref()
     }
 }
 
 impl clap::Args for ExplainFlags {
     fn augment_args(command: Command) -> Command {
-        let command = for_one_run(ScenarioFlags::declare(command, false), &[]);
-        let others = [
+        let command = for_one_run(ScenarioFlags::declare(command, true), &[]);
+        let one = [
             (
                 "schedulers",
-                "Ask these too what they would have decided in the same states",
-                "all, or a list such as ecf,blest:mode=paper",
+                "The scheduler of the run [default: minrtt]",
+                "one such as ecf:beta=0.5 or blest+rp",
             ),
             ("cc", "Congestion controller [default: cubic]", "one such as olia"),
             ("seed", "Seed of the run [default: 1]", "a whole number"),
         ];
-        let help = "The scheduler of the run [default: minrtt]";
-        let long = format!("{help}\none such as ecf:beta=0.5 or blest+rp");
-        let own = Arg::new("scheduler").long("scheduler").help_heading("Scenario");
-        let own = own.value_name("VALUE").help(help).long_help(long);
-        described(command, others).arg(own)
+        let help = "Show what these would have decided in the same states";
+        let long = format!("{help}\nall, or a list such as ecf,blest:mode=paper");
+        let others = Arg::new(OTHERS).long(OTHERS).help_heading(heading("schedulers"));
+        let others = others.value_name("VALUE").help(help).long_help(long);
+        described(command, one).arg(others)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -263,14 +293,8 @@ impl clap::Args for ExplainFlags {
 
 impl FromArgMatches for ExplainFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<ExplainFlags, clap::Error> {
-        let mut scenario = ScenarioFlags::from_arg_matches(matches)?;
-        let asked: Vec<String> = scenario
-            .said
-            .extract_if(.., |(name, _)| *name == "schedulers")
-            .map(|it| it.1)
-            .collect();
-        let asked = (!asked.is_empty()).then(|| asked.join(","));
-        Ok(ExplainFlags { scenario, scheduler: matches.get_one("scheduler").cloned(), asked })
+        let scenario = ScenarioFlags::from_arg_matches(matches)?;
+        Ok(ExplainFlags { scenario, others: matches.get_one(OTHERS).cloned() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -14,7 +14,7 @@ mod recorder;
 mod render;
 
 use clap::error::{ContextKind, ErrorKind};
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::Console;
 use failure::Failure;
 use std::error::Error;
@@ -120,7 +120,11 @@ fn parse_failure(error: &clap::Error) -> Failure {
 
 fn main() -> ExitCode {
     let work = || {
-        let cli = Cli::try_parse().map_err(|error| parse_failure(&error))?;
+        // Help is as wide as the terminal, and 100 columns at most, which are easy to read.
+        let width = Console::detect(false, 0).width.min(100);
+        let parsed = Cli::command().term_width(width).try_get_matches();
+        let cli = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+        let cli = cli.map_err(|error| parse_failure(&error))?;
         perform(&cli.command, Console::detect(cli.quiet, cli.verbose))
     };
     let outcome = catch_unwind(AssertUnwindSafe(work))
@@ -137,7 +141,6 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use proptest::prelude::*;
 
     /// Words that mean something, so that mutation reaches beyond the first error.

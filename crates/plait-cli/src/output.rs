@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// How a report is written, and where to.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Output {
-    /// Write one JSON document (`plait schema COMMAND` tells its shape)
+    /// Write one JSON document (see `plait schema`)
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// Write the table in another format
@@ -37,6 +37,11 @@ impl Output {
     pub(crate) fn reader(&self, console: Console) -> Console {
         let to_file = self.output.as_deref().is_some_and(|file| file != Path::new("/dev/stdout"));
         if to_file { console.plain() } else { console }
+    }
+
+    /// Whether people read it on stdout.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.json && self.format.is_none() && self.output.is_none()
     }
 
     /// Writes the text to the file or to stdout.

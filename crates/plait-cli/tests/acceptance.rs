@@ -143,7 +143,7 @@ fn wrong_input_is_refused_with_place_and_choice() {
         ("--path a:rate=25,rtt=20ms".into(), &["--path a:rate", "`25` has no unit", "mbit"]),
         (
             format!("{PAIR} --schedulers blets"),
-            &["--schedulers", "`blest`?", "allowed: all, minrtt"],
+            &["--scheduler", "`blest`?", "allowed: all, minrtt"],
         ),
         (
             format!("{PAIR} --schedulers stms-a:count_lost=x"),

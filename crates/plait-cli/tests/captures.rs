@@ -35,7 +35,7 @@ fn events(file: &Path) -> Vec<Value> {
 /// A capture and the events of the same run.
 fn captured(name: &str, args: &str) -> (PathBuf, Vec<Value>) {
     let (pcap, log) = (file(&format!("{name}.pcapng")), file(&format!("{name}.jsonl")));
-    plait(&format!("run {args} --pcap {} --trace-events {}", pcap.display(), log.display()));
+    plait(&format!("run {args} --pcap {} --events {}", pcap.display(), log.display()));
     (pcap, events(&log))
 }
 
@@ -206,7 +206,7 @@ fn plain_tcp_is_seen_as_such() {
 fn qlog_has_the_names_of_quic() {
     let (log, events_file) = (file("quic.sqlog"), file("quic.jsonl"));
     let args = format!("{PATHS} --workload download:200kB --schedulers redundant");
-    plait(&format!("run {args} --qlog {} --trace-events {}", log.display(), events_file.display()));
+    plait(&format!("run {args} --qlog {} --events {}", log.display(), events_file.display()));
     let text = fs::read_to_string(&log).unwrap();
     assert!(text.starts_with('\u{1e}') && text.ends_with('\n'));
     let mut records = text.split('\u{1e}').skip(1).map(|record| {

@@ -78,7 +78,7 @@ const COMMANDS: &[&str] = &[
 fn every_help_opens_with_examples_that_run() {
     let dir = directory("examples");
     let events = dir.join("run.jsonl").display().to_string();
-    let run = "run --path wifi-home --path lte-att --workload download:2MB --trace-events";
+    let run = "run --path wifi-home --path lte-att --workload download:2MB --events";
     stdout(&plait(&run.split(' ').chain([events.as_str()]).collect::<Vec<_>>()));
     let bin = Path::new(PLAIT).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -116,8 +116,9 @@ fn every_help_opens_with_examples_that_run() {
 fn help_lists_what_works_and_nothing_else() {
     let help = stdout(&plait(&["--help"]));
     let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
-    let names: Vec<&str> =
-        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    // A name is indented by two blanks; what is said of it may go on below.
+    let named = listed.lines().filter(|line| !line.starts_with("   "));
+    let names: Vec<&str> = named.filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
         names,
         [
@@ -278,9 +279,91 @@ fn the_bytes_depend_on_the_question_alone() {
 #[test]
 fn the_last_line_runs_it_again() {
     let first = stdout(&compare(&["--schedulers", "ecf:beta=0.5,blest+rp", "--rcvbuf", "64KiB"]));
-    let again = first.split("Run again:").nth(1).unwrap().replace('\\', " ");
-    let words: Vec<&str> = again.split_whitespace().skip(1).collect();
-    assert_eq!(first, stdout(&plait(&words)));
+    let words = again(&first);
+    assert_eq!(first, stdout(&plait(&words.iter().map(String::as_str).collect::<Vec<_>>())));
+}
+
+/// The words of the command at the end of a report, which a shell would see: a backslash goes on in
+/// the next line.
+fn again(report: &str) -> Vec<String> {
+    let command = report.rsplit_once("Run again:").unwrap().1.replace('\\', " ");
+    command.split_whitespace().skip(1).map(str::to_owned).collect()
+}
+
+/// Without a terminal a report has 80 columns, unless a single word is longer.
+#[test]
+fn no_report_is_wider_than_80_columns() {
+    let run = ["--path", "wifi:rtt=25ms,rate=25mbit,loss=0.1%", "--path", "lte-att", "--workload"];
+    let one = |command, workload| [&[command], &run[..], &[workload]].concat();
+    for args in [
+        one("run", "download:1MB"),
+        one("run", "stream:30kB@50ms,for=1s"),
+        one("explain", "download:256kB"),
+        vec!["swarm", "--seeds", "2"],
+        vec!["list"],
+        vec!["list", "measures"],
+        vec!["list", "schedulers"],
+        vec!["list", "paths"],
+        vec!["experiment", "list"],
+        vec!["compare", "-h"],
+        vec!["run", "-h"],
+        vec!["explain", "-h"],
+        vec!["list", "-h"],
+        vec!["reproduce", "-h"],
+        vec!["compare", "--help"],
+    ] {
+        let report = stdout(&plait(&args));
+        for line in report.lines().filter(|line| line.trim().contains(' ')) {
+            assert!(line.chars().count() <= 80, "{args:?}: {line}");
+        }
+    }
+}
+
+/// `-h` is one screen with the flags that are needed first; `--help` has all under headings.
+#[test]
+fn the_short_help_fits_a_screen() {
+    for command in ["compare", "run", "explain"] {
+        let short = stdout(&plait(&[command, "-h"]));
+        let (lines, long) = (short.lines().count(), stdout(&plait(&[command, "--help"])));
+        assert!((24..=40).contains(&lines), "{command}: {lines} lines\n{short}");
+        for flag in ["--path", "--workload", "--scheduler", "--cc", "--seed", "--json"] {
+            assert!(short.contains(flag), "{command}: {flag}");
+        }
+        assert!(!short.contains("--idle-restart") && long.contains("--idle-restart"), "{command}");
+        for heading in ["Scenario:", "Runs:", "Multipath TCP:", "TCP:", "Hosts and model:"] {
+            assert!(long.contains(&format!("\n{heading}\n")), "{command}: {heading}");
+        }
+    }
+}
+
+/// `--scheduler` is the scheduler of the run in each command, under its old spelling as well.
+#[test]
+fn one_flag_names_the_scheduler_of_a_run() {
+    let paths = [PATHS, &["--workload", "download:64KiB"]].concat();
+    for command in ["run", "explain"] {
+        let with = |more: &[&str]| plait(&[&[command], &paths[..], more].concat());
+        let (new, old) = (with(&["--scheduler", "ecf"]), with(&["--schedulers", "ecf"]));
+        let text = stdout(&new);
+        assert_eq!(text, stdout(&old));
+        assert!(text.starts_with("ecf, cubic") && text.contains("--scheduler ecf"), "{text}");
+        let refused = refusal(&with(&["--schedulers", "ecf,blest"]), 2);
+        assert!(refused.starts_with("plait: --scheduler: `plait "), "{refused}");
+    }
+    let list = plait(&[&["explain"], &paths[..], &["--schedulers", "ecf,blest"]].concat());
+    let proposal = "--scheduler ecf --compare-with blest";
+    assert!(refusal(&list, 2).contains(proposal));
+    let words = [&["explain"], &paths[..], &proposal.split(' ').collect::<Vec<_>>()].concat();
+    assert!(stdout(&plait(&words)).contains("--compare-with blest"));
+}
+
+#[test]
+fn a_list_of_nothing_lists_what_there_is_to_list() {
+    let text = stdout(&plait(&["list"]));
+    for kind in ["schedulers", "cc", "workloads", "paths", "measures"] {
+        assert!(text.lines().any(|line| line.starts_with(kind)), "{kind}: {text}");
+    }
+    let json: Value = serde_json::from_str(&stdout(&plait(&["list", "--json"]))).unwrap();
+    assert_eq!(json["entries"].as_array().unwrap().len(), 5);
 }
 
 #[test]
@@ -311,7 +394,7 @@ fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
         let text = refusal(&compare(&[flag, &below]), 2);
         assert!(text.contains("link.csv` is no directory"), "{text}");
     }
-    for flag in ["--output", "--save-scenario", "--html", "--trace-events"] {
+    for flag in ["--output", "--save-scenario", "--html", "--events"] {
         let args = ["--workload", "download:64KiB", flag, &missing];
         let text = refusal(&plait(&[&["run"], PATHS, &args].concat()), 2);
         assert!(text.contains(flag) && text.contains("there is no directory"), "{text}");
@@ -510,20 +593,20 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let run = "set -o pipefail; plait run --workload download:640kB";
-    for tail in ["--trace-events /dev/stdout | head -1", "--json | head -1", "| head -1"] {
+    for tail in ["--events /dev/stdout | head -1", "--json | head -1", "| head -1"] {
         assert_eq!(shell(&format!("{run} {tail}")), (Some(0), String::new()), "{tail}");
     }
     for (tail, place) in [
         ("> /dev/full", "stdout: "),
         ("--output /dev/full", "--output: `/dev/full`"),
         ("--html /dev/full", "--html: `/dev/full`"),
-        ("--trace-events /dev/full", "--trace-events: `/dev/full`"),
+        ("--events /dev/full", "--events: `/dev/full`"),
     ] {
         let (code, said) = shell(&format!("{run} {tail}"));
         assert_eq!(code, Some(2), "{tail}: {said}");
         assert!(said.contains(place) && said.contains("No space left on device\n"), "{said}");
     }
-    let (code, said) = shell(&format!("{run} --html x --trace-events x"));
+    let (code, said) = shell(&format!("{run} --html x --events x"));
     assert!(code == Some(2) && said.contains("--html names the same file"), "{said}");
 }
 
@@ -832,7 +915,7 @@ fn an_interrupt_flushes_what_there_is() {
     assert_eq!(interrupted(&swarm, "1000000 seeds", None)["interrupted"], true);
     let directory = directory("interrupted");
     let (page, events) = (directory.join("run.html"), directory.join("events.jsonl"));
-    let files = ["--html", page.to_str().unwrap(), "--trace-events", events.to_str().unwrap()];
+    let files = ["--html", page.to_str().unwrap(), "--events", events.to_str().unwrap()];
     let workload = ["--workload", "bulk:60min"];
     let run = [&["run", "-v", "--json"], PATHS, &workload, &files].concat();
     let _ = fs::remove_file(&events);

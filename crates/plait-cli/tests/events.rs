@@ -1,4 +1,4 @@
-//! `plait run --trace-events`: what the file says, what its schema says and what docs/events.md says
+//! `plait run --events`: what the file says, what its schema says and what docs/events.md says
 //! are one; the lines are in order, and what they say of one another is true.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -57,7 +57,7 @@ fn events(name: &str, args: &str) -> (Value, Vec<Value>) {
     let output = Command::new(PLAIT)
         .arg("run")
         .args(args.split_whitespace())
-        .arg("--trace-events")
+        .arg("--events")
         .arg(&file)
         .output()
         .unwrap();

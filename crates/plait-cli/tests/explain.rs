@@ -33,14 +33,14 @@ fn recorded(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explain");
     fs::create_dir_all(&dir).unwrap();
     let file = dir.join(name);
-    stdout(&plait("run", &format!("{RUN} --trace-events"), &[&file]));
+    stdout(&plait("run", &format!("{RUN} --events"), &[&file]));
     file
 }
 
 #[test]
 fn a_file_and_its_flags_are_explained_alike() {
     let file = recorded("alike.jsonl");
-    let asked = "--slowest 4 --schedulers ecf,blest --json";
+    let asked = "--slowest 4 --compare-with ecf,blest --json";
     let from_file: Value =
         serde_json::from_str(&stdout(&plait("explain", asked, &[&file]))).unwrap();
     let from_flags = stdout(&plait("explain", &format!("{RUN} {asked}"), &[]));
@@ -59,7 +59,7 @@ fn a_file_and_its_flags_are_explained_alike() {
 #[test]
 fn the_document_has_the_fields_of_its_schema() {
     let text =
-        stdout(&plait("explain", &format!("{RUN} --slowest 9 --schedulers all --json"), &[]));
+        stdout(&plait("explain", &format!("{RUN} --slowest 9 --compare-with all --json"), &[]));
     let document: Value = serde_json::from_str(&text).unwrap();
     let schema = stdout(&plait("schema", "explain", &[]));
     let schema: Value = serde_json::from_str(&schema).unwrap();
@@ -188,7 +188,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
             &old,
             vec![
                 "old.jsonl:1: scenario: it does not say what ran".to_owned(),
-                "--trace-events".to_owned(),
+                "--events".to_owned(),
             ],
         ),
         (
@@ -198,7 +198,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         (
             &csv,
             vec![
-                "link.csv:1: the first line is not that of a file of `plait run --trace-events`"
+                "link.csv:1: the first line is not that of a file of `plait run --events`"
                     .to_owned(),
             ],
         ),
@@ -219,10 +219,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
     let said = refused(&plait("explain", "--seed 2", &[&file]));
     assert!(said.contains("flags of a scenario are given beside it"), "{said}");
     for (args, words) in [
-        (
-            "",
-            "RUN: nothing to explain\n  allowed: a file of `plait run --trace-events`, or the flags",
-        ),
+        ("", "RUN: nothing to explain\n  allowed: a file of `plait run --events`, or the flags"),
         ("--at 1s", "RUN: nothing to explain"),
         (&*format!("{RUN} --at 1.2"), "--at: `1.2`: has no unit: a time needs one of ns,"),
         (
@@ -232,7 +229,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         (&*format!("{RUN} --at 1us"), "--at: `1us`: the sender had decided nothing by then"),
         (&*format!("{RUN} --slowest 0"), "--slowest: `0`: "),
         (&*format!("{RUN} --slowest 101"), "allowed: a whole number from 1 to 100"),
-        (&*format!("{RUN} --schedulers blset"), "did you mean `blest`?"),
+        (&*format!("{RUN} --compare-with blset"), "did you mean `blest`?"),
         (&*format!("{RUN} --scheduler blset"), "did you mean `blest`?"),
         (
             &*format!("{RUN} --scheduler all"),

@@ -189,7 +189,8 @@ fn an_experiment_is_added_by_copying_one_file() {
     ]);
     let said = String::from_utf8_lossy(&again.stdout);
     assert!(
-        said.contains("ton-h8 ") && said.contains("\nplait reproduce ton/fig99 --experiments "),
+        said.contains("ton-h8 ")
+            && said.contains("\nRun again: plait reproduce ton/fig99 --experiments "),
         "{said}"
     );
     // Every run is there, and the claims in the manifest.

@@ -41,7 +41,7 @@ fn watching_changes_nothing_and_the_files_are_reproducible() {
     let plain = run(&format!("{HARD} --json"));
     let (first, second) = (file("first"), file("second"));
     let with = |path: &Path| {
-        let files = format!("--trace-events {0}.jsonl --html {0}.html", path.display());
+        let files = format!("--events {0}.jsonl --html {0}.html", path.display());
         run(&format!("{HARD} --json {files}"))
     };
     assert!(plain == with(&first) && plain == with(&second));
@@ -53,7 +53,7 @@ fn watching_changes_nothing_and_the_files_are_reproducible() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_an_error_before_the_run() {
-    for flag in ["--html", "--trace-events"] {
+    for flag in ["--html", "--events"] {
         let args: Vec<&str> = EASY.split_whitespace().chain([flag, "/no/such/dir/run"]).collect();
         let output = Command::new(PLAIT).arg("run").args(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{flag}");
@@ -133,7 +133,7 @@ fn the_elements_of_the_page_are_closed_in_order() {
 fn the_drawing_shows_what_happened() {
     let path = file("both.html");
     let log = file("both.jsonl");
-    run(&format!("{HARD} --html {} --trace-events {}", path.display(), log.display()));
+    run(&format!("{HARD} --html {} --events {}", path.display(), log.display()));
     let drawing = numbers(&fs::read_to_string(path).unwrap());
     let lines: Vec<Value> = fs::read_to_string(log)
         .unwrap()

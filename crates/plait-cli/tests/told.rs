@@ -172,7 +172,7 @@ fn every_command_has_a_page_for_man() {
     let run = plait("man run").1;
     assert!(run.contains("workload") && run.contains("download:SIZE"), "{run}");
     // What stands in columns is not filled as prose is.
-    assert!(run.contains(".nf\nprofile=NAME       start"), "{run}");
+    assert!(run.contains(".nf\nprofile=NAME     start"), "{run}");
     assert!(plait("man trace show").1.contains(".TH plait-trace-show 1"));
     assert!(refusal("man runn").contains("did you mean `run`?"));
     assert!(refusal("man run x").contains("`run` has no commands"));

@@ -53,7 +53,7 @@ fn a_session_of_several_connections_is_drawn_and_told() {
         &[
             "--workload",
             "web:wikipedia,http=1",
-            "--trace-events",
+            "--events",
             events.to_str().unwrap(),
             "--html",
             html.to_str().unwrap(),

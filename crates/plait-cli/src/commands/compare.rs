@@ -32,16 +32,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioFlags,
     /// Write the scenario to this file as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     save_scenario: Option<PathBuf>,
     /// Write the packets of the first run (pcapng): the first row, the first seed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pcap: Option<PathBuf>,
-    /// Say of each row why it was fast or slow here; the runs are the same and take longer
+    /// Say why each row was fast or slow (takes longer)
     #[arg(long)]
     explain: bool,
     /// With --format csv: a line for each run with all its measures, not one for each number of a row
-    #[arg(long, requires = "format", conflicts_with = "json")]
+    #[arg(long, requires = "format", conflicts_with = "json", hide_short_help = true)]
     per_run: bool,
     #[command(flatten)]
     output: Output,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 const EXAMPLES: &str = r#"Examples:
   echo '{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}' | plait decide
-  echo '{"cc":"lia","flows":[{"cwnd":20,"srtt_ms":9}],"event":{"ack":1460}}' | plait decide --cc
+  echo '{"cc":"lia","flows":[{"cwnd":9}],"event":{"ack":9}}' | plait decide --cc
   plait schema decide-question"#;
 
 /// Ask schedulers for decisions: JSON lines on stdin, JSON lines on stdout

@@ -3,7 +3,7 @@
 use super::reproduction::{Document, Making, refused};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
-use crate::render::reproduction as render;
+use crate::render::{reproduction as render, wrap};
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
 use std::path::Path;
 
@@ -105,7 +105,8 @@ fn list(as_json: bool, console: Console) -> Result<(), Failure> {
         if of.is_empty() {
             continue;
         }
-        text.push_str(&format!("{tag}: {title} ({place})\n"));
+        let heading = wrap(&format!("{tag}: {title} ({place})"), console.width);
+        text.push_str(&format!("{}\n", heading.join("\n")));
         text.push_str(&render::list(&of, console.width));
         text.push('\n');
     }

@@ -14,23 +14,23 @@ use plait_sim::Watch;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  plait explain --path wifi-home --path lte-att --workload download:512kB --slowest 3
-  plait explain --path wifi-home --path lte-att --workload burst:15seg --schedulers ecf,blest
-  plait explain run.jsonl --at 400ms";
+  plait explain --path wifi-home --path lte-att --workload download:512kB
+  plait explain --path wifi-home --path lte-att --workload burst:15seg --json
+  plait explain run.jsonl --slowest 3 --compare-with ecf,blest";
 
 /// Waits that are explained where nothing is said.
 const USUAL: usize = 10;
 
 /// Why data waited in a run: the decision to blame, what it saw and what it cost
 ///
-/// RUN is a file of `plait run --trace-events`; without one the flags of `plait run` say what runs.
+/// RUN is a file of `plait run --events`; without one the flags of `plait run` say what runs.
 /// The run is made again, and once more for every subflow that a decision could have chosen and did
-/// not, with that one decision changed: the difference is what it cost. --schedulers asks others
-/// what they would have decided in the same state. docs/explain.md tells more.
+/// not, with that one decision changed: the difference is what it cost. --compare-with shows what other
+/// schedulers would have decided in the same states. docs/explain.md tells more.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file of `plait run --trace-events`
+    /// A file of `plait run --events`
     #[arg(value_name = "RUN")]
     run: Option<PathBuf>,
     /// Explain what waited at this time of the run, such as 1.2s
@@ -104,7 +104,7 @@ impl Args {
             Some(file) => {
                 return Err(Failure::Usage(format!(
                     "RUN: `{}`: the file says what ran, and flags of a scenario are given beside it\n  \
-                     allowed: one of them, with --at, --slowest and --schedulers",
+                     allowed: one of them, with --at, --slowest and --compare-with",
                     file.display()
                 )));
             }
@@ -113,18 +113,15 @@ impl Args {
             Some(recorded) => recorded.draft(),
             None => self.flags.draft().map_err(usage),
         };
-        let mut run = draft()?;
+        let run = draft()?;
         if recorded.is_none() && !self.flags.names_something() {
             return Err(Failure::Usage(
-                "RUN: nothing to explain\n  allowed: a file of `plait run --trace-events`, or the \
+                "RUN: nothing to explain\n  allowed: a file of `plait run --events`, or the \
                  flags of `plait run`: --path, --workload, ..."
                     .to_owned(),
             ));
         }
-        if let Some(scheduler) = self.flags.scheduler() {
-            run.argument("schedulers", scheduler).map_err(usage)?;
-        }
-        let (scenario, cell) = super::run::one_cell(run, "plait explain", "scheduler")?;
+        let (scenario, cell) = super::run::one_cell(run, "plait explain")?;
         if scenario.workload.connections() > 1 {
             return Err(Failure::Usage(format!(
                 "--workload: `{}`: several connections, and one is explained\n  allowed: one \
@@ -143,8 +140,11 @@ impl Args {
 
     /// The schedulers to ask.
     fn others(&self, mut draft: Draft) -> Result<Vec<plait_sched::Spec>, Failure> {
-        let Some(list) = self.flags.asked() else { return Ok(Vec::new()) };
-        let usage = |error: plait_lab::ScenarioError| Failure::Usage(error.to_string());
+        let Some(list) = self.flags.others() else { return Ok(Vec::new()) };
+        // The list is read as the setting is, and refused under the name of its own flag.
+        let usage = |error: plait_lab::ScenarioError| {
+            Failure::Usage(error.to_string().replacen("--schedulers", "--compare-with", 1))
+        };
         draft.forget("schedulers");
         draft.argument("schedulers", list).map_err(usage)?;
         Ok(draft.build().map_err(usage)?.schedulers)
@@ -160,9 +160,7 @@ impl Args {
 
     /// The line that explains it again.
     fn again(&self, scenario: &Scenario, question: &Question) -> String {
-        let line = scenario.command_line().replacen("plait compare", "plait explain", 1);
-        // `--schedulers` are those to ask here.
-        let mut line = line.replacen(" --schedulers ", " --scheduler ", 1);
+        let mut line = super::run::one_run_line(scenario, "plait explain");
         match question.which {
             Which::At { at, most } => {
                 line.push_str(&format!(" --at {}", at.since(Time::ZERO)));
@@ -172,8 +170,8 @@ impl Args {
             }
             Which::Slowest(count) => line.push_str(&format!(" --slowest {count}")),
         }
-        if let Some(list) = self.flags.asked() {
-            line.push_str(&format!(" --schedulers {list}"));
+        if let Some(list) = self.flags.others() {
+            line.push_str(&format!(" --compare-with {list}"));
         }
         line
     }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::progress::{self, Clock};
 use crate::recorder::Recorder;
-use crate::render::{PathCounters, PathSeries, Timeline, figure, percent};
+use crate::render::{PathCounters, PathSeries, Timeline, again, figure, percent};
 use plait_app::measure::{MEASURES, Value};
 use plait_base::Time;
 use plait_lab::{Cell, Draft, PathReport, Scenario};
@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait run --path wifi-home --path lte-att --workload download:2MB
-  plait run --path wifi-home --path lte-att --workload bulk:5s --schedulers ecf
-  plait run --path wifi-home --path lte-att --workload download:2MB --html run.html";
+  plait run --path wifi-home --path lte-att --workload bulk:5s --scheduler ecf
+  plait run --path wifi-home --path lte-att --workload bulk:2s --html run.html";
 
 /// One run in depth: each path over time, and what held the sender back
 ///
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     scenario: RunFlags,
     /// Write the scenario to this file as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     save_scenario: Option<PathBuf>,
     /// Write one JSON document (`plait schema run`)
     #[arg(long)]
@@ -48,13 +48,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write every event as JSON lines (`plait schema events`)
-    #[arg(long, value_name = "FILE")]
-    trace_events: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", alias = "trace-events")]
+    events: Option<PathBuf>,
     /// Write the packets, as the data's sender sees them, with the scheduler's reasons (pcapng)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pcap: Option<PathBuf>,
     /// Write what the data's sender sees and decides in the sequential form of qlog
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     qlog: Option<PathBuf>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     check_writable("--output", args.output.as_deref())?;
     args.check_distinct()?;
     super::compare::save(&scenario, args.save_scenario.as_deref())?;
-    let command = scenario.command_line().replacen("plait compare", "plait run", 1);
+    let command = one_run_line(&scenario, "plait run");
     let names = scenario.paths.iter().map(|path| path.name.as_str());
     let mut recorder = Recorder::new(scenario.workload.sender(), names);
     let mut log = args.event_log(&scenario, &cell, &command)?;
@@ -185,7 +185,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     } else {
         let console = if args.output.is_some() { console.plain() } else { console };
         let drawing = timeline.to_text(console.width, console.colour);
-        format!("{drawing}\n{}{}", headline(&measures), document.ending())
+        let measured = headline(&measures, console.width);
+        format!("{drawing}\n{measured}{}", document.ending(console.width))
     };
     deliver(&text, args.output.as_deref())?;
     match (complete, interrupted) {
@@ -206,7 +207,7 @@ fn unfinished(ended: Time, broke: Option<String>, timeline: &Timeline) -> Failur
     };
     let ended = ended.since(Time::ZERO);
     let what = broke.unwrap_or_else(|| format!("the workload did not finish in {ended}"));
-    Failure::Peer(format!("{what}{nowhere}\n  see what happened: --trace-events FILE"))
+    Failure::Peer(format!("{what}{nowhere}\n  see what happened: --events FILE"))
 }
 
 /// Ends the files that were written while the run went on.
@@ -234,7 +235,7 @@ fn tell_paths(timeline: &mut Timeline, measures: &plait_app::Measures) {
 impl Document {
     /// What stands below the measures: the flows beside it, how it ended where that was early, and
     /// the line that runs it again.
-    fn ending(&self) -> String {
+    fn ending(&self, width: usize) -> String {
         let unfinished = match self.interrupted_ms {
             Some(at) => format!("Interrupted after {} s.\n", figure(at / 1e3)),
             None if self.complete => String::new(),
@@ -243,7 +244,8 @@ impl Document {
                 None => "The workload did not finish.\n".to_owned(),
             },
         };
-        format!("{}{unfinished}Run again: {}\n", beside(&self.competing_mbps), self.command)
+        let again = again(&self.command, width);
+        format!("{}{unfinished}{again}\n", beside(&self.competing_mbps))
     }
 }
 
@@ -253,7 +255,7 @@ impl Args {
         let files = [
             ("--output", &self.output),
             ("--html", &self.html),
-            ("--trace-events", &self.trace_events),
+            ("--events", &self.events),
             ("--pcap", &self.pcap),
             ("--qlog", &self.qlog),
             ("--save-scenario", &self.save_scenario),
@@ -269,14 +271,14 @@ impl Args {
         Ok(())
     }
 
-    /// The file of `--trace-events`, with its header.
+    /// The file of `--events`, with its header.
     fn event_log(
         &self,
         scenario: &Scenario,
         cell: &Cell,
         command: &str,
     ) -> Result<Option<EventLog>, Failure> {
-        let Some(file) = &self.trace_events else { return Ok(None) };
+        let Some(file) = &self.events else { return Ok(None) };
         let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
         let header = Header {
             schema: "plait.events/1",
@@ -323,17 +325,16 @@ impl Args {
     /// The one cell that was asked for.
     pub(crate) fn cell(&self) -> Result<(Scenario, Cell), Failure> {
         let draft = self.scenario.0.draft().map_err(|error| Failure::Usage(error.to_string()))?;
-        one_cell(draft, "plait run", "schedulers")
+        one_cell(draft, "plait run")
     }
 }
 
 /// The scenario of one run and its cell, for `command`; `flag` names its scheduler.
-pub(crate) fn one_cell(
-    mut draft: Draft,
-    command: &str,
-    flag: &str,
-) -> Result<(Scenario, Cell), Failure> {
-    let usage = |error: plait_lab::ScenarioError| Failure::Usage(error.to_string());
+pub(crate) fn one_cell(mut draft: Draft, command: &str) -> Result<(Scenario, Cell), Failure> {
+    // The flag of one run is in the singular.
+    let usage = |error: plait_lab::ScenarioError| {
+        Failure::Usage(error.to_string().replacen("--schedulers:", "--scheduler:", 1))
+    };
     for (name, one) in [("schedulers", "minrtt"), ("runs", "1")] {
         if !draft.says(name) {
             draft.argument(name, one).map_err(usage)?;
@@ -350,7 +351,16 @@ pub(crate) fn one_cell(
     };
     if scenario.schedulers.len() > 1 && scenario.paths.len() > 1 {
         let names: Vec<String> = scenario.schedulers.iter().map(ToString::to_string).collect();
-        return Err(several(flag, names.len(), &format!("one of {}", names.join(" "))));
+        let others = if command == "plait explain" {
+            format!(
+                "one, and others to compare its decisions with: --scheduler {} --compare-with {}",
+                names[0],
+                names[1..].join(",")
+            )
+        } else {
+            format!("one of {}; `plait compare` runs several", names.join(" "))
+        };
+        return Err(several("scheduler", names.len(), &others));
     }
     if scenario.ccs.len() > 1 {
         let names: Vec<String> = scenario.ccs.iter().map(ToString::to_string).collect();
@@ -371,8 +381,14 @@ pub(crate) fn one_cell(
     Ok((scenario, cell))
 }
 
-/// The measures of the run that are there, on a line or two.
-fn headline(measures: &plait_app::Measures) -> String {
+/// The line that runs one run again by `command`.
+pub(crate) fn one_run_line(scenario: &Scenario, command: &str) -> String {
+    let line = scenario.command_line().replacen("plait compare", command, 1);
+    line.replacen(" --schedulers ", " --scheduler ", 1).replacen(" --runs 1 ", " ", 1)
+}
+
+/// The measures of the run that are there, on as many lines as they need.
+fn headline(measures: &plait_app::Measures, width: usize) -> String {
     let parts = MEASURES.iter().filter_map(|entry| match entry.value {
         Value::Run(of) => {
             let text = match of(measures)? {
@@ -384,7 +400,7 @@ fn headline(measures: &plait_app::Measures) -> String {
         }
         Value::Path(_) => None,
     });
-    crate::render::wrap(&parts.collect::<Vec<_>>().join(", "), 96).join("\n") + "\n"
+    crate::render::wrap(&parts.collect::<Vec<_>>().join(", "), width.min(96)).join("\n") + "\n"
 }
 
 /// A line for each kind of competing flows.

@@ -36,7 +36,7 @@ enum Reporting {
     Doctor,
     /// `plait get --json`
     Get,
-    /// A line of `plait run --trace-events`
+    /// A line of `plait run --events`
     Events,
     /// `plait explain --json`
     Explain,

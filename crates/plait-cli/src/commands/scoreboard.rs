@@ -19,6 +19,11 @@ const EXAMPLES: &str = "Examples:
   plait scoreboard --links C --schedulers minrtt,ecf --json
   plait scoreboard --links D,F --schedulers all --format markdown";
 
+/// What to do if there are no recorded pairs.
+const HOW_TO_GET_PAIRS: &str = "plait carries no recordings: set PLAIT_DATA to a directory that has \
+    traces/pair_NAME_wifi.csv and traces/pair_NAME_cellular.csv\n  (rows of seconds,bytes_per_second), \
+    such as those of Aydin, Fund and Panwar (INFOCOM CNERT 2023)";
+
 /// Where data is looked for when `PLAIT_DATA` does not say.
 const BESIDE: &str = "../shared/data";
 
@@ -103,7 +108,14 @@ impl Args {
 
     fn refused(&self, error: &plait_lab::ScenarioError, missing: &[String]) -> Failure {
         let why: String = missing.iter().map(|what| format!("\n  {what}")).collect();
-        Failure::Usage(format!("{error}{why}"))
+        if missing.is_empty() {
+            return Failure::Usage(error.to_string());
+        }
+        let text = match self.links.split(',').any(|name| name == "recorded") {
+            true => "--links: `recorded`: there are no recorded pairs here".to_owned(),
+            false => error.to_string(),
+        };
+        Failure::Usage(format!("{text}{why}\n  {HOW_TO_GET_PAIRS}"))
     }
 
     /// The line that runs it again. What `--jobs` says changes nothing.

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::flags::whole;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use crate::render::{Align, Column, Emphasis, Table, csv, percent};
+use crate::render::{Align, Column, Emphasis, Table, again, csv, percent, wrap};
 use plait_app::file::{MOST_SETTINGS_BYTES, read_within};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 const EXAMPLES: &str = "Examples:
   plait swarm --seeds 100
   plait swarm --from 7 --seeds 1 --json
-  plait swarm --case '{\"seed\":7,\"paths\":[{},{\"rtt_us\":80000}],\"server\":{\"send_bytes\":300000}}'";
+  plait swarm --case '{\"seed\":7,\"paths\":[{},{\"rtt_us\":80000}]}'";
 
 /// Random networks and faults against the invariants
 ///
@@ -229,15 +229,18 @@ fn report_text(report: &Report, console: Console) -> String {
     let mut text = faults(report).to_text(console.width, console.colour);
     let list = |name: &str, counts: &[Count]| {
         let each = counts.iter().map(|it| format!("{} {}", it.name, it.drawn));
-        format!("{name:<12} {}\n", each.collect::<Vec<_>>().join("  "))
+        let each = each.collect::<Vec<_>>().join(", ");
+        let lines = wrap(&each, console.width.saturating_sub(13));
+        format!("{name:<12} {}\n", lines.join(&format!("\n{:13}", "")))
     };
     text += "\n";
     text += &list("schedulers", &report.schedulers);
     text += &list("controllers", &report.controllers);
     text += &format!("{:<12} {}\n", "faultless", report.faultless);
-    let why =
-        "connections that RFC 8684 section 3.7, or plain TCP without its address, leaves no way on";
-    text += &format!("{:<12} {}  ({why})\n", "given up", report.given_up);
+    text += &format!("{:<12} {}\n", "given up", report.given_up);
+    let why = "Given up: connections that cannot go on by RFC 8684 section 3.7, or because plain TCP \
+               lost its address.";
+    text += &format!("{}\n", wrap(why, console.width).join("\n"));
     for failure in &report.failures {
         text += &format!("\nseed {}: {}\n", failure.seed, sentence(&failure.violation));
         text += &format!("  again    {}\n", failure.replay);
@@ -256,7 +259,8 @@ fn report_text(report: &Report, console: Console) -> String {
         "\n{} seeds{interrupted}, {} broke something; {:.0} s of virtual time, {} segments\n",
         report.seeds, report.broken, report.virtual_s, report.segments
     );
-    text += &format!("digest {}\nRun again: {}\n", report.digest, report.command);
+    text += &format!("digest {}\n", report.digest);
+    text += &format!("{}\n", again(&report.command, console.width));
     text
 }
 

@@ -1,4 +1,4 @@
-//! `plait run --trace-events`: every event of a run as JSON lines, as `docs/events.md` tells.
+//! `plait run --events`: every event of a run as JSON lines, as `docs/events.md` tells.
 
 use super::weighed::{Assigned, Considered, Weighed};
 use super::words::{
@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// What names the file.
-const FLAG: &str = "--trace-events";
+const FLAG: &str = "--events";
 
 /// One line of the file: the first is the header, each further one an event.
 #[derive(Serialize, JsonSchema, Debug)]
@@ -282,7 +282,7 @@ impl EventLog {
     /// Ends the file; fails if a line of it could not be written.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
-        // A reader that went away (`--trace-events /dev/stdout | head`) has what it wanted.
+        // A reader that went away (`--events /dev/stdout | head`) has what it wanted.
         let outcome = outcome.or_else(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(error),

@@ -1,4 +1,4 @@
-//! A file of `plait run --trace-events`, read back: it says what ran, and its lines are held against
+//! A file of `plait run --events`, read back: it says what ran, and its lines are held against
 //! those of the run made again.
 
 use super::events::EventLog;
@@ -82,7 +82,7 @@ impl Recorded {
         let shown = file.display();
         let unreadable = |error: &io::Error| {
             let problem = plait_lab::unreadable(error);
-            let allowed = "a file that `plait run --trace-events FILE` wrote";
+            let allowed = "a file that `plait run --events FILE` wrote";
             Failure::Usage(format!("RUN: `{shown}`: {problem}\n  allowed: {allowed}"))
         };
         let mut rest = BufReader::new(File::open(file).map_err(|error| unreadable(&error))?);
@@ -99,13 +99,13 @@ impl Recorded {
         let opening: Option<Opening> = serde_json::from_slice(&first).ok();
         let opening = opening.filter(|it| it.schema == "plait.events/1").ok_or_else(|| {
             refused(
-                "the first line is not that of a file of `plait run --trace-events`\n  \
+                "the first line is not that of a file of `plait run --events`\n  \
                  such a file begins with {\"schema\":\"plait.events/1\",...}",
             )
         })?;
         if opening.scenario.is_empty() {
             let problem = "scenario: it does not say what ran, as files of earlier versions do not";
-            let again = format!("make it again: {} --trace-events {shown}", opening.command);
+            let again = format!("make it again: {} --events {shown}", opening.command);
             return Err(refused(&format!("{problem}\n  {again}")));
         }
         let state = Arc::new(Mutex::new(Comparison { rest, lines: 1, differs: false }));
@@ -133,7 +133,7 @@ impl Recorded {
         let (file, line) = (self.file.display(), state.lines + 1);
         Err(Failure::Usage(format!(
             "{file}:{line}: the run that its first line names does not say this: the file was cut or \
-             changed, or another version made it ({})\n  make it again: {} --trace-events {file}",
+             changed, or another version made it ({})\n  make it again: {} --events {file}",
             self.opening.version, self.opening.command,
         )))
     }

@@ -1,4 +1,4 @@
-//! What weighed in a decision, as the file of `--trace-events` has it.
+//! What weighed in a decision, as the file of `--events` has it.
 
 use crate::decide::named;
 use plait_base::{Span, Time};

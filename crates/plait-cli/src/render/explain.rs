@@ -1,6 +1,6 @@
 //! The text of `plait explain`.
 
-use super::{Align, Column, Emphasis, Table, bytes, figure, wrap};
+use super::{Align, Column, Emphasis, Table, again, bytes, figure, wrap};
 use plait_lab::explain::{Alternative, Explained, Explanation, Judged, MOST_STALLS, Opinion};
 
 /// What a person reads, at most `width` columns wide.
@@ -17,8 +17,7 @@ pub(crate) fn explained(explanation: &Explanation, width: usize) -> String {
         text.push('\n');
         text.push_str(&one(stall, nth + 1, explanation, width));
     }
-    text.push_str(&format!("\nExplain again: {}\n", explanation.command));
-    text
+    text + "\n" + &again(&explanation.command, width) + "\n"
 }
 
 /// How many waits there are, how many are shown, and what shows more.

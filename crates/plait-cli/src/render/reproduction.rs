@@ -31,7 +31,8 @@ pub(crate) fn list(experiments: &[&Experiment], width: usize) -> String {
 pub(crate) fn text(results: &[Results], document: &Document, console: Console) -> String {
     let mut out = String::new();
     for Paper { tag, title, place } in papers(document) {
-        out.push_str(&heading(&title, &place));
+        let heading = wrap(&heading(&title, &place), console.width);
+        out.push_str(&format!("{}\n", heading.join("\n")));
         let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
         if !of.is_empty() {
             out.push_str(&claims(&of, console));
@@ -189,7 +190,9 @@ fn closing(document: &Document) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
     let tally = if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") };
-    format!("{}{tally}\n{}\n", document.headline(), document.command)
+    format!("{}{tally}
+Run again: {}
+", document.headline(), document.command)
 }
 
 /// How the claims of each kind stand, then a table for each paper, in Markdown.

@@ -1,6 +1,6 @@
 //! A scoreboard as people read it: who stands where by the worst cell, and every cell.
 
-use super::{Align, Column, Emphasis, Table, figure, wrap};
+use super::{Align, Column, Emphasis, Table, again, figure, wrap};
 use plait_lab::scoreboard::{Board, Cell, EQUAL, Score};
 
 /// Schedulers that have a column in the text; JSON, CSV and Markdown have all.
@@ -13,10 +13,36 @@ pub(crate) fn text(board: &Board, width: usize, colour: bool) -> String {
     text += "\n";
     text += &cells(board, COLUMNS).to_text(width, colour);
     text += &format!("\n{}\n", wrap(&verdict(board), width).join("\n"));
+    text += &format!("\n{}\n", wrap(&key(board), width).join("\n"));
     for what in &board.missing {
         text += &format!("Missing: {what}\n");
     }
-    text + &format!("Run again: {}\n", board.command)
+    text + &again(&board.command, width) + "\n"
+}
+
+/// What the names of the cells mean.
+fn key(board: &Board) -> String {
+    let mut text = "A cell is named by its links and its load.".to_owned();
+    let has = |part: &str| board.cells.iter().any(|it| it.cell.split(' ').any(|it| it == part));
+    if board.cells.iter().any(is_measured) {
+        text += " A to F are the links and loads on which a stock Linux was measured.";
+    }
+    if board.cells.iter().any(|cell| !is_measured(cell)) {
+        text += " A pair of numbers, such as 7_3, is a recorded pair of WiFi and cellular links: from \
+                 its start, or from anywhere (a random time in it).";
+    }
+    let loads = [
+        ("download", "download is 4 MB"),
+        ("bulk", "bulk is 10 s of all that the links take"),
+        ("stream", "stream is a message of 30 kB every 50 ms"),
+        ("p50", "p50 is the median delay of the messages of a run"),
+        ("p99", "p99 is the delay that one message in a hundred exceeds"),
+    ];
+    let told: Vec<&str> = loads.iter().filter(|it| has(it.0)).map(|it| it.1).collect();
+    if !told.is_empty() {
+        text += &format!(" Of the loads, {}.", told.join("; "));
+    }
+    text
 }
 
 /// The board as the page in `docs/`.

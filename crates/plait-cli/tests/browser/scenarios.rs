@@ -58,7 +58,7 @@ fn runs(line: &str) -> Vec<Vec<String>> {
         "--output",
         "--save-scenario",
         "--html",
-        "--trace-events",
+        "--events",
         "--runs",
         "--jobs",
     ];

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "Examples:
   plait get http://10.99.0.1/file --from 10.98.1.77 --from 10.98.2.77 --dry-run
-  plait get 10.99.0.1:7 --from 10.98.1.77 --from 10.98.2.77 --scheduler blest --dry-run";
+  plait get 10.99.0.1:7 --from 10.98.1.77 --from 10.98.2.77 --dry-run";
 
 /// A Multipath TCP client that dials from several addresses
 ///

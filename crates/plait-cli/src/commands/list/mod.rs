@@ -5,10 +5,11 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-use crate::console::{Console, json};
+use crate::console::{Console, deliver, json};
 use crate::failure::{Failure, unknown};
 use crate::output::{Output, TableFormat};
-use crate::render::{Align, Column, Emphasis, Table, csv};
+use crate::render::{Align, Column, Emphasis, Table, csv, wrap};
+use clap::ValueEnum;
 use measured::Measurement;
 use plait_app::measure::Better;
 use plait_sched::SpecError;
@@ -16,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 const EXAMPLES: &str = "Examples:
-  plait list schedulers
+  plait list
   plait list schedulers blest
   plait list measures --json";
 
@@ -28,9 +29,9 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// What to list
+    /// What to list [default: what there is to list]
     #[arg(value_enum)]
-    kind: Kind,
+    kind: Option<Kind>,
     /// Print this one's page
     name: Option<String>,
     #[command(flatten)]
@@ -158,27 +159,52 @@ fn chosen(entries: &[Item], kind: Kind, name: &str) -> Result<Vec<Item>, Failure
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    let mut entries = entries(args.kind);
+    let Some(kind) = args.kind else { return lists(args, console) };
+    let mut entries = entries(kind);
     if let Some(name) = &args.name {
-        entries = chosen(&entries, args.kind, name)?;
+        entries = chosen(&entries, kind, name)?;
     }
-    let document = Document { schema: "plait.list/1", kind: args.kind.plural(), entries };
+    let document = Document { schema: "plait.list/1", kind: kind.plural(), entries };
+    report(args, &document, console)
+}
+
+/// What there is to list, with the command for each.
+fn lists(args: &Args, console: Console) -> Result<(), Failure> {
+    let item = |kind: &Kind| {
+        let kind = *kind;
+        let count = entries(kind).len();
+        let help = kind.to_possible_value().and_then(|it| it.get_help().map(ToString::to_string));
+        let summary = format!("{count}: {}", help.unwrap_or_default());
+        Item { name: kind.plural().to_owned(), summary, ..Item::default() }
+    };
+    let entries = Kind::value_variants().iter().map(item).collect();
+    let document = Document { schema: "plait.list/1", kind: "lists", entries };
+    report(args, &document, console)?;
+    if args.output.is_plain() {
+        let next =
+            "`plait list schedulers` lists one of them, `plait list schedulers ecf` prints a page.";
+        deliver(&format!("\n{}\n", wrap(next, console.width).join("\n")), None)?;
+    }
+    Ok(())
+}
+
+fn report(args: &Args, document: &Document, console: Console) -> Result<(), Failure> {
     let text = match (args.output.json, args.output.format, &args.name) {
-        (true, _, _) => json(&document)?,
+        (true, _, _) => json(document)?,
         (_, Some(TableFormat::Csv), _) => {
             let row =
                 |item: &Item| vec![item.name.clone(), item.aliases.join(" "), item.summary.clone()];
             let rows: Vec<_> = document.entries.iter().map(row).collect();
             csv(&["name", "aliases", "summary"], &rows)
         }
-        (_, Some(TableFormat::Markdown), None) => table(&document).to_markdown(),
+        (_, Some(TableFormat::Markdown), None) => table(document).to_markdown(),
         (_, Some(TableFormat::Markdown), Some(_)) => {
             document.entries.iter().map(page::markdown).collect()
         }
         (_, None, Some(_)) => document.entries.iter().map(page::text).collect(),
         (_, None, None) => {
             let console = args.output.reader(console);
-            table(&document).to_text(console.width, console.colour)
+            table(document).to_text(console.width, console.colour)
         }
     };
     args.output.deliver(&text)

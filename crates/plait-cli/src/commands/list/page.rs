@@ -13,6 +13,8 @@ const LABELS: [&str; 8] =
     ["Measured", "Numbers", "Papers", "Paper", "Source", "Follows", "Good at", "Bad at"];
 /// Width of running text.
 const WIDTH: usize = 100;
+/// Columns of a page on a terminal.
+const TEXT_WIDTH: usize = 80;
 /// Width of a label, with the space behind it.
 const LABEL_WIDTH: usize = 9;
 
@@ -180,10 +182,10 @@ impl Form for Text {
 
     fn block(&mut self, block: &Block) {
         match block {
-            Block::Paragraph(text) => lines(&mut self.0, "", wrap(text, WIDTH)),
+            Block::Paragraph(text) => lines(&mut self.0, "", wrap(text, TEXT_WIDTH)),
             Block::Formula(formula) => lines(&mut self.0, "    ", formula),
             Block::Labelled(label, text) => {
-                for (nth, line) in wrap(text, WIDTH - LABEL_WIDTH).iter().enumerate() {
+                for (nth, line) in wrap(text, TEXT_WIDTH - LABEL_WIDTH).iter().enumerate() {
                     let label = if nth == 0 { label } else { "" };
                     let _ = writeln!(self.0, "{label:<LABEL_WIDTH$}{line}");
                 }
@@ -193,7 +195,7 @@ impl Form for Text {
 
     fn measured(&mut self, table: &Table, again: &[String]) {
         self.0.push_str("Measured (medians; cubic, seed 1)\n");
-        lines(&mut self.0, "  ", table.to_text(WIDTH, false).lines());
+        lines(&mut self.0, "  ", table.to_text(TEXT_WIDTH, false).lines());
         self.gap();
         lines(&mut self.0, "  ", again);
     }
@@ -206,7 +208,7 @@ impl Form for Text {
                 clause => format!(" [{clause}]"),
             };
             let _ = writeln!(self.0, "  {}  ({})", written(param), param.allowed);
-            lines(&mut self.0, "      ", wrap(&format!("{}{from}", param.help), WIDTH - 6));
+            lines(&mut self.0, "      ", wrap(&format!("{}{from}", param.help), TEXT_WIDTH - 6));
         }
     }
 

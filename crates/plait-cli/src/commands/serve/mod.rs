@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait serve --listen 10.77.0.1:80 --to 127.0.0.1:8080 --dry-run
-  plait serve --listen [fd77::1]:80 --to 127.0.0.1:8080 --scheduler ecf --cc lia --dry-run";
+  plait serve --listen [fd77::1]:80 --to 127.0.0.1:8080 --cc lia --dry-run";
 
 /// Multipath TCP in front of a TCP service
 ///

@@ -22,6 +22,8 @@ const DROP: f64 = 4.0;
 const NAME: f64 = 18.0;
 /// Right of the plane.
 const RIGHT: f64 = 8.0;
+/// Ticks of a logarithmic axis that is shorter than a decade or two.
+const EVERY_DIGIT: [f64; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
 /// What two words on the same height keep between them.
 const GAP: f64 = 6.0;
 
@@ -100,8 +102,15 @@ impl Scale {
                 .filter(|at| (self.low * 0.999..=self.high * 1.001).contains(at))
                 .collect()
         };
-        let few = all(&[1.0]);
-        if few.len() >= 3 { few } else { all(&[1.0, 2.0, 5.0]) }
+        let coarse: [&'static [f64]; 3] = [&[1.0], &[1.0, 2.0, 5.0], &EVERY_DIGIT];
+        let enough = coarse.into_iter().map(all).find(|ticks| ticks.len() >= 3);
+        // A narrow range has evenly spaced ticks.
+        enough.unwrap_or_else(|| {
+            let step = step_of((self.high - self.low) / 2.0);
+            let first = libm::ceil(self.low / step);
+            let ticks = (0..16).map(|at| (first + f64::from(at)) * step);
+            ticks.take_while(|tick| *tick <= self.high).collect()
+        })
     }
 }
 
@@ -408,6 +417,9 @@ mod tests {
         let scale = Scale::over([12.0, 900.0].into_iter(), true, false);
         assert_eq!(scale.ticks(), [20.0, 50.0, 100.0, 200.0, 500.0]);
         assert!((scale.share(12.0)).abs() < 1e-9 && (scale.share(900.0) - 1.0).abs() < 1e-9);
+        // A logarithmic axis has three ticks at least, however short it is.
+        let scale = Scale::over([12_000.0, 38_000.0].into_iter(), true, false);
+        assert_eq!(scale.ticks(), [15_000.0, 20_000.0, 25_000.0, 30_000.0, 35_000.0]);
         // Nothing, one value, and what has no logarithm.
         for values in [vec![], vec![5.0], vec![f64::NAN, -1.0]] {
             for log in [false, true] {
