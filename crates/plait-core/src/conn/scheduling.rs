@@ -246,7 +246,10 @@ impl Connection {
                 Decision::Send { subflow, what, grant, reason } => {
                     self.note_block(ctx, None);
                     if what == (What::New { offset: 0 }) {
-                        let bytes = grant.saturating_sub(self.scheduling.views.segment_size());
+                        // With small queues another subflow becomes free as time passes: then the
+                        // answer for the next segment may be another.
+                        let further = if self.spec.config.tsq { 0 } else { grant };
+                        let bytes = further.saturating_sub(self.scheduling.views.segment_size());
                         self.scheduling.grant = Grant { subflow, bytes, reason };
                     }
                     return Todo::Send(decision);
