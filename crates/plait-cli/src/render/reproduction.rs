@@ -190,9 +190,7 @@ fn closing(document: &Document) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
     let tally = if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") };
-    format!("{}{tally}
-Run again: {}
-", document.headline(), document.command)
+    format!("{}{tally}\nRun again: {}\n", document.headline(), document.command)
 }
 
 /// How the claims of each kind stand, then a table for each paper, in Markdown.
