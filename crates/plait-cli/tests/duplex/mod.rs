@@ -9,7 +9,7 @@ use plait_live::Namespace;
 use socket2::Socket;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
@@ -145,15 +145,7 @@ fn whole(family: Family, speaks: Speaks) -> Result<(), Failed> {
         let (up, down, _) = *transfer;
         let sent = kernel::pattern(up);
         let expected = kernel::hash(&sent);
-        let mut child = bed.client.within(|| {
-            Command::new(PLAIT)
-                .args(["get", &at.to_string()])
-                .args(&from)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-        })??;
+        let mut child = spawn_get(&bed.client, at, &from)?;
         let mut stdin = child.stdin.take().unwrap();
         let feeding = thread::spawn(move || stdin.write_all(&sent));
         let output = child.wait_with_output()?;
@@ -178,16 +170,8 @@ fn documented() -> Result<(), Failed> {
     let transfer = (700_000, 30_000, EndsFirst::Neither);
     let hashes = service(&bed.server, at, Speaks::Mptcp, vec![transfer])?;
     let answer = file("answer");
-    let mut child = bed.client.within(|| {
-        Command::new(PLAIT)
-            .args(["get", &at.to_string(), "--json", "--output"])
-            .arg(&answer)
-            .args(&from)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-    })??;
+    let output = ["--json", "--output", answer.to_str().unwrap()].map(str::to_owned);
+    let mut child = spawn_get(&bed.client, at, &[&output[..], &from].concat())?;
     child.stdin.take().unwrap().write_all(&kernel::pattern(transfer.0))?;
     let output = child.wait_with_output()?;
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -213,18 +197,18 @@ fn documented() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Starts `plait get` in a namespace, with pipes for all that it reads and writes.
+fn spawn_get(space: &Namespace, to: SocketAddr, flags: &[String]) -> Result<Child, Failed> {
+    let mut command = Command::new(PLAIT);
+    command.args(["get", &to.to_string()]).args(flags);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Ok(space.within(|| command.spawn())??)
+}
+
 /// Runs `plait get` in the client's namespace, with a line on standard input that stays open unless
 /// `ends`.
 fn get(space: &Namespace, to: SocketAddr, flags: &[String], ends: bool) -> Result<Output, Failed> {
-    let mut child = space.within(|| {
-        Command::new(PLAIT)
-            .args(["get", &to.to_string()])
-            .args(flags)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-    })??;
+    let mut child = spawn_get(space, to, flags)?;
     let mut stdin = child.stdin.take().unwrap();
     let _ = stdin.write_all(&kernel::pattern(400_000));
     let open = if ends { None } else { Some(stdin) };
@@ -268,16 +252,7 @@ fn broken() -> Result<(), Failed> {
         while stream.write_all(&kernel::pattern(100_000)).is_ok() {}
         Ok(())
     });
-    let mut child = bed.client.within(|| {
-        Command::new(PLAIT)
-            .args(["get", &at.to_string()])
-            .args(&from)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map(Running)
-    })??;
+    let mut child = Running(spawn_get(&bed.client, at, &from)?);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"hello\n")?;
     let mut reader = BufReader::new(child.stdout.take().unwrap());
