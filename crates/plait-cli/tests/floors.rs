@@ -15,6 +15,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("plait-link", 1),
     ("plait-core", 2),
     ("plait-app", 3),
+    ("plait-engine", 3),
     ("plait-sim", 4),
     ("plait-live", 4),
     ("plait-lab", 5),

@@ -1,7 +1,7 @@
 use crate::netlink;
-use crate::virtio::Virtio;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use plait_engine::Virtio;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};

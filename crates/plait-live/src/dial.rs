@@ -1,19 +1,16 @@
 //! The client's role: connections to a Multipath TCP server, from several addresses.
 
-use crate::engine::Engine;
-use crate::exit::Exit;
-use crate::happening::Happening;
-use crate::limits::Limits;
-use crate::names::Names;
-use crate::observe::Observe;
-use crate::overview::ASK;
-use crate::relay::Relay;
+use crate::asker::ASK;
+use crate::driver::Driver;
+use crate::program::Program;
 use crate::serve::fit_to_kernels;
-use crate::stack::{Stack, StackCounters};
-use crate::ways::{OwnAddress, Ways};
-use crate::{Device, add_route};
-use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{ConnectionSpec, PathConfig};
+use crate::world::Kernel;
+use crate::{Device, add_route, exit};
+use plait_base::{ConnId, Span, Time};
+use plait_core::ConnectionSpec;
+use plait_engine::{
+    Exit, Greeting, Happening, Limits, Names, Observe, OwnAddress, StackCounters, Ways,
+};
 use socket2::Socket;
 use std::fmt;
 use std::io::{self, Write};
@@ -47,19 +44,6 @@ pub struct DialSettings {
     pub spec: ConnectionSpec,
 }
 
-/// What a socket is told once its connection is there, and where none comes about.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Greeting {
-    /// It is there.
-    pub connected: Vec<u8>,
-    /// The other end refuses.
-    pub refused: Vec<u8>,
-    /// It does not answer, or there is no way there.
-    pub silent: Vec<u8>,
-    /// There are as many connections as there may be.
-    pub full: Vec<u8>,
-}
-
 /// A connection that somebody wants.
 #[derive(Debug)]
 pub struct Dial {
@@ -88,7 +72,7 @@ impl Dialler {
 
 /// A client of any servers.
 pub struct Client {
-    engine: Engine,
+    driver: Driver,
     spec: ConnectionSpec,
     dialler: Dialler,
     dials: Receiver<Dial>,
@@ -110,19 +94,24 @@ impl Client {
         let DialSettings { from, device, mut spec } = settings;
         let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
         spec.config.subflow_windows = true;
+        let mut kernel = Kernel::new(device)?;
         let mut own = Vec::new();
         let routed = from.iter().map(|origin| origin.address).collect();
         for Origin { address, device: exit } in from {
-            add_route(&device, address)?;
-            let exit = exit.map(|name| Exit::open(&name, address)).transpose()?;
-            own.push(OwnAddress { address, exit });
+            add_route(&kernel.device, address)?;
+            let exit = exit.map(|name| exit::Exit::open(&name, address)).transpose()?;
+            let place = exit.map(|exit| {
+                kernel.exits.push(exit);
+                Exit(kernel.exits.len() - 1)
+            });
+            own.push(OwnAddress { address, exit: place });
         }
-        let stack = Stack::new(device, Names::Client(Ways::new(own)))?;
-        let mut engine = Engine::new(stack, None)?;
-        engine.routed = routed;
+        let stack = kernel.stack(Names::client(Ways::new(own)))?;
+        let mut driver = Driver::new(stack, None)?;
+        driver.routed = routed;
         let (sender, dials) = mpsc::channel();
-        let dialler = Dialler { dials: sender, waker: Arc::new(engine.stopper()?) };
-        Ok(Client { engine, spec, dialler, dials })
+        let dialler = Dialler { dials: sender, waker: Arc::new(driver.stopper()?) };
+        Ok(Client { driver, spec, dialler, dials })
     }
 
     /// Connects to `to`, and relays the connection to `socket`, which gives what is to be sent and
@@ -139,53 +128,34 @@ impl Client {
         socket.set_nonblocking(true)?;
         let mut spec = self.spec.clone();
         fit_to_kernels(&mut spec, to.ip());
-        let stack = &mut self.engine.stack;
-        let paths = stack.names.paths(&stack.endpoint, to.ip());
-        if paths.is_empty() {
-            return Err(io::ErrorKind::AddrNotAvailable.into());
-        }
-        if stack.names.has_exits() {
-            // What leaves through a raw socket is cut by nobody.
-            spec.config.superpacket = 0;
-        }
-        let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
-        spec.paths = paths.iter().map(path).collect();
-        let conn = stack.endpoint.connect(stack.clock.now(), to.port(), spec);
-        let now = stack.clock.now();
-        let mut relay = Relay::new(conn, socket, false).dialled(now, to);
-        if let Some(greeting) = greeting {
-            relay.greet(greeting);
-        }
-        self.engine.add(relay)?;
-        self.engine.dialled(conn);
-        Ok(conn)
+        self.driver.engine.connect(spec, to, Program(socket), greeting)
     }
 
     /// Once [`Client::serve`] is stopped, connections have so long to end.
     pub fn drain_for(&mut self, time: Span) {
-        self.engine.drain = time;
+        self.driver.drain = time;
     }
 
     /// Why fewer packets than usual may wait for this process, if so.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
-        self.engine.stack.device.short_queue()
+        self.driver.engine.stack.world.device.short_queue()
     }
 
     /// Name of the device.
     #[must_use]
     pub fn device(&self) -> &str {
-        self.engine.stack.device.name()
+        self.driver.engine.stack.world.device.name()
     }
 
     /// From now on connections take no more than this together; further ones are not dialled.
     pub fn limit(&mut self, limits: Limits) {
-        self.engine.guard.limits = limits;
+        self.driver.engine.limit(limits);
     }
 
     /// From now on connections that are not there after `patience` are given up; without, TCP decides.
     pub fn give_up_after(&mut self, patience: Span) {
-        self.engine.dials.patience = Some(patience);
+        self.driver.engine.give_up_after(patience);
     }
 
     /// Something that asks for connections of [`Client::serve`].
@@ -200,11 +170,11 @@ impl Client {
     /// # Errors
     /// Where the device is gone.
     pub fn serve(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
-        while !self.engine.stopped {
-            self.engine.turn(Time::NEVER)?;
+        while !self.driver.stopped {
+            self.driver.turn(Time::NEVER)?;
             while let Ok(Dial { to, mut socket, greeting }) = self.dials.try_recv() {
-                if let Some(shortage) = self.engine.shortage() {
-                    self.engine.guard.refuse(shortage, 1);
+                if let Some(shortage) = self.driver.engine.shortage() {
+                    self.driver.engine.refuse(shortage);
                     let _ = socket.write_all(&greeting.full);
                     continue;
                 }
@@ -218,15 +188,15 @@ impl Client {
                     let _ = socket.write_all(&failed);
                 }
             }
-            self.engine.happenings.drain(..).for_each(|happening| tell(&happening));
+            self.driver.tell(&mut tell);
         }
-        self.engine.end_in_order(&mut tell)
+        self.driver.end_in_order(&mut tell)
     }
 
     /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
     /// nobody observes records nothing.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
-        self.engine.stack.observe(observer);
+        self.driver.engine.stack.observe(observer);
     }
 
     /// Something that is written to, to end [`Client::run`] and its connections at once.
@@ -234,13 +204,13 @@ impl Client {
     /// # Errors
     /// Where the process has no file descriptor left.
     pub fn stopper(&self) -> io::Result<UnixStream> {
-        self.engine.stopper()
+        self.driver.stopper()
     }
 
     /// What the stack has seen so far.
     #[must_use]
     pub fn counters(&self) -> StackCounters {
-        self.engine.stack.counters
+        self.driver.engine.stack.counters()
     }
 
     /// Runs until all connections are over, or it is stopped. `tell` hears what happens.
@@ -248,21 +218,21 @@ impl Client {
     /// # Errors
     /// Where the device is gone.
     pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
-        let engine = &mut self.engine;
-        while !engine.stopped && !engine.is_idle() {
-            engine.turn(Time::NEVER)?;
-            engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        let driver = &mut self.driver;
+        while !driver.stopped && !driver.engine.is_idle() {
+            driver.turn(Time::NEVER)?;
+            driver.tell(&mut tell);
         }
-        if engine.stopped {
-            engine.abort("stopped")?;
-            engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        if driver.stopped {
+            driver.engine.abort("stopped")?;
+            driver.tell(&mut tell);
         }
-        let until = engine.stack.clock.now() + LEAVE;
-        while !engine.stopped && !engine.stack.endpoint.is_over() {
-            if engine.stack.clock.now() >= until {
+        let until = driver.now() + LEAVE;
+        while !driver.stopped && !driver.engine.is_over() {
+            if driver.now() >= until {
                 break;
             }
-            engine.turn(until)?;
+            driver.turn(until)?;
         }
         Ok(())
     }

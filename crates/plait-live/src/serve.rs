@@ -1,16 +1,11 @@
 //! Multipath TCP in front of a TCP service.
 
-use crate::choice::{Choice, Choices};
-use crate::engine::{DRAIN, Engine, Service};
-use crate::happening::Happening;
-use crate::limits::Limits;
-use crate::names::Names;
-use crate::observe::Observe;
-use crate::overview::Asker;
-use crate::stack::{Stack, StackCounters};
-use crate::{Device, add_route};
+use crate::driver::{DRAIN, Driver};
+use crate::world::{Kernel, is_own};
+use crate::{Asker, Device, add_route};
 use plait_base::{Span, Time};
 use plait_core::{Config, ConnectionSpec};
+use plait_engine::{Choice, Happening, Limits, Names, Observe, Service, StackCounters};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -59,7 +54,7 @@ pub struct ServeSettings {
 
 /// A running server.
 pub struct Server {
-    engine: Engine,
+    driver: Driver,
     ports: Vec<u16>,
 }
 
@@ -88,7 +83,7 @@ impl Server {
         }
         let routed = own().collect();
         let stand_ins = further.iter().map(|it| (it.local, it.address)).collect();
-        let mut stack = Stack::new(device, Names::server_with(listen.ip(), stand_ins))?;
+        let mut stack = Kernel::new(device)?.stack(Names::server_with(listen.ip(), stand_ins))?;
         for it in &further {
             stack.endpoint.number_address(it.address);
         }
@@ -101,38 +96,35 @@ impl Server {
         };
         let all = std::iter::once((listen.port(), spec)).chain(ports);
         let all: Vec<_> = all.map(|(port, spec)| (port, Arc::new(fit(spec)))).collect();
-        for (port, spec) in &all {
-            stack.endpoint.listen(*port, Arc::clone(spec));
-        }
         let choices = choices.into_iter().map(|Choice { of, spec }| Choice { of, spec: fit(spec) });
-        stack.choices = Choices::new(choices.collect(), &all);
-        let service = Service { to, proxy_header, listen };
+        let service = Service { to, proxy_header, listen, near: is_own(to.ip()) };
+        let mut driver = Driver::new(stack, Some(service))?;
+        driver.engine.listen(&all, choices.collect());
+        driver.routed = routed;
         let ports = all.into_iter().map(|(port, _)| port).collect();
-        let mut engine = Engine::new(stack, Some(service))?;
-        engine.routed = routed;
-        Ok(Server { engine, ports })
+        Ok(Server { driver, ports })
     }
 
     /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
     /// nobody observes records nothing.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
-        self.engine.stack.observe(observer);
+        self.driver.engine.stack.observe(observer);
     }
 
     /// Once the server is stopped, connections have so long to end.
     pub fn drain_for(&mut self, time: Span) {
-        self.engine.drain = time;
+        self.driver.drain = time;
     }
 
     /// Why fewer packets than usual may wait for this process, if so.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
-        self.engine.stack.device.short_queue()
+        self.driver.engine.stack.world.device.short_queue()
     }
 
     /// From now on connections take no more than this together.
     pub fn limit(&mut self, limits: Limits) {
-        self.engine.guard.limits = limits;
+        self.driver.engine.limit(limits);
     }
 
     /// Something that is written to, to end [`Server::run`].
@@ -140,25 +132,25 @@ impl Server {
     /// # Errors
     /// Where the process has no file descriptor left.
     pub fn stopper(&self) -> io::Result<UnixStream> {
-        self.engine.stopper()
+        self.driver.stopper()
     }
 
     /// Something that tells how [`Server::run`] stands.
     #[must_use]
     pub fn asker(&self) -> Asker {
-        self.engine.questions.asker()
+        self.driver.questions.asker()
     }
 
     /// Name of the device.
     #[must_use]
     pub fn device(&self) -> &str {
-        self.engine.stack.device.name()
+        self.driver.engine.stack.world.device.name()
     }
 
     /// What the stack has seen so far.
     #[must_use]
     pub fn counters(&self) -> StackCounters {
-        self.engine.stack.counters
+        self.driver.engine.stack.counters()
     }
 
     /// Serves until it is stopped; then takes no more connections, and ends when the last one has
@@ -167,17 +159,14 @@ impl Server {
     /// # Errors
     /// Where the device is gone.
     pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
-        let engine = &mut self.engine;
-        while !engine.stopped {
-            engine.turn(Time::NEVER)?;
-            engine.answer();
-            engine.happenings.drain(..).for_each(|happening| tell(&happening));
+        let driver = &mut self.driver;
+        while !driver.stopped {
+            driver.turn(Time::NEVER)?;
+            driver.answer();
+            driver.tell(&mut tell);
         }
-        engine.stack.choices.stop();
-        for port in &self.ports {
-            engine.stack.endpoint.stop_listening(*port);
-        }
-        engine.end_in_order(&mut tell)
+        driver.engine.stop_listening(&self.ports);
+        driver.end_in_order(&mut tell)
     }
 }
 

@@ -75,8 +75,8 @@ fn memory(text: &str) -> Result<u64, String> {
 impl LimitFlags {
     /// The limits of all connections together.
     pub(crate) fn limits(&self) -> Result<Limits, Failure> {
-        let memory = self.memory.unwrap_or_else(|| Limits::memory_of_host().max(LEAST_MEMORY));
-        let (by_files, by_memory) = (Limits::connections_of_host(), Limits::fit(memory));
+        let memory = self.memory.unwrap_or_else(|| plait_live::memory_of_host().max(LEAST_MEMORY));
+        let (by_files, by_memory) = (plait_live::connections_of_host(), Limits::fit(memory));
         let Some(wanted) = self.max_connections else {
             return Ok(Limits { connections: by_files.min(by_memory), memory });
         };

@@ -7,19 +7,7 @@ use plait_core::{
     ConnectionStats, FallbackCause, Holdings, Overflows, Sizes, SubflowStats, TimedOut, Totals,
 };
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::IpAddr;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::time::Duration;
-
-/// What is written to a server's waker.
-pub(crate) const STOP: u8 = 0;
-pub(crate) const ASK: u8 = 1;
-
-/// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a server stands at an instant.
 #[derive(Clone, Default, Debug)]
@@ -46,6 +34,8 @@ pub struct Overview {
     pub limits: Limits,
     /// Paths that have a number: clients' addresses, those that were used of late included.
     pub paths: usize,
+    /// Numbers of paths that were looked at so far, to take back those that no conversation uses.
+    pub looks: u64,
 }
 
 /// Counters of connections; they only grow.
@@ -89,47 +79,4 @@ pub struct ConnectionView {
     pub stats: ConnectionStats,
     /// Its subflows, with the client's address of each.
     pub subflows: Vec<(Option<IpAddr>, SubflowStats)>,
-}
-
-/// Asks a running server how it stands, from any thread.
-#[derive(Clone, Debug)]
-pub struct Asker {
-    questions: Sender<SyncSender<Overview>>,
-    waker: Arc<UnixStream>,
-}
-
-impl Asker {
-    /// How it stands; `None` where it does not run any more.
-    #[must_use]
-    pub fn ask(&self) -> Option<Overview> {
-        let (answer, answered) = mpsc::sync_channel(1);
-        self.questions.send(answer).ok()?;
-        (&*self.waker).write_all(&[ASK]).ok()?;
-        answered.recv_timeout(PATIENCE).ok()
-    }
-}
-
-/// Questions that wait for an answer.
-#[derive(Debug)]
-pub(crate) struct Questions {
-    asker: Asker,
-    asked: Receiver<SyncSender<Overview>>,
-}
-
-impl Questions {
-    pub(crate) fn new(waker: UnixStream) -> Questions {
-        let (questions, asked) = mpsc::channel();
-        Questions { asker: Asker { questions, waker: Arc::new(waker) }, asked }
-    }
-
-    pub(crate) fn asker(&self) -> Asker {
-        self.asker.clone()
-    }
-
-    /// Answers all of them; who does not wait any more gets none.
-    pub(crate) fn answer(&self, overview: impl Fn() -> Overview) {
-        for answer in self.asked.try_iter() {
-            let _ = answer.try_send(overview());
-        }
-    }
 }

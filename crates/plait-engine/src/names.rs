@@ -1,15 +1,19 @@
 //! Which path and which server's address a packet belongs to, and back.
 
-use crate::exit::Exit;
 use crate::numbers::Numbers;
+use crate::planted::{Planted, planted};
 use crate::ways::{OwnAddress, Ways};
+use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
 use std::net::IpAddr;
 
 /// How this end's addresses and those of its peers are named in the endpoint.
 #[derive(Debug)]
-pub(crate) enum Names {
+pub struct Names(Role);
+
+#[derive(Debug)]
+enum Role {
     /// This end listens: a path stands for a client's address.
     Server {
         /// The address that clients dial: number 0.
@@ -26,23 +30,31 @@ pub(crate) enum Names {
 
 /// Source and destination of a packet, and where it leaves.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure<'a> {
+pub(crate) struct Departure {
     pub(crate) src: IpAddr,
     pub(crate) dst: IpAddr,
-    pub(crate) exit: Option<&'a Exit>,
+    pub(crate) exit: Option<Exit>,
 }
 
 impl Names {
     /// The names of an end that listens at `dialled`.
-    pub(crate) fn server(dialled: IpAddr) -> Names {
+    #[must_use]
+    pub fn server(dialled: IpAddr) -> Names {
         Names::server_with(dialled, Vec::new())
     }
 
     /// The same with stand-ins: addresses behind the device, each with the address that clients know it
     /// by.
-    pub(crate) fn server_with(dialled: IpAddr, mut stand_ins: Vec<(IpAddr, IpAddr)>) -> Names {
+    #[must_use]
+    pub fn server_with(dialled: IpAddr, mut stand_ins: Vec<(IpAddr, IpAddr)>) -> Names {
         stand_ins.retain(|(local, known)| local != known);
-        Names::Server { dialled, stand_ins, peers: Numbers::default(), unnumbered: 0 }
+        Names(Role::Server { dialled, stand_ins, peers: Numbers::default(), unnumbered: 0 })
+    }
+
+    /// The names of an end that dials.
+    #[must_use]
+    pub fn client(ways: Ways) -> Names {
+        Names(Role::Client(ways))
     }
 
     /// The path and the server's number of a packet to our `port`; `None` where it is not for us.
@@ -53,13 +65,17 @@ impl Names {
         dst: IpAddr,
         port: u16,
     ) -> Option<(PathId, ServerAddress)> {
-        match self {
-            Names::Server { dialled, stand_ins, peers, unnumbered } => {
+        match &mut self.0 {
+            Role::Server { dialled, stand_ins, peers, unnumbered } => {
                 let stood_for = stand_ins.iter().find(|(local, _)| *local == dst);
                 let server = match dst == *dialled {
                     true => FIRST,
                     false => number_of(endpoint, stood_for.map_or(dst, |(_, known)| *known))?,
                 };
+                if planted(Planted::FullNames) {
+                    peers.walk_full(|path| endpoint.uses_path(path));
+                    return Some((peers.known(src).or_else(|| peers.give(src))?, server));
+                }
                 let path = peers.known(src).or_else(|| {
                     peers.make_room(1, |path| endpoint.uses_path(path));
                     peers.give(src)
@@ -67,7 +83,7 @@ impl Names {
                 *unnumbered += u64::from(path.is_none());
                 Some((path?, server))
             }
-            Names::Client(ways) => {
+            Role::Client(ways) => {
                 let (path, announced) = ways.of_arrival(dst, src, port)?;
                 let server = if announced { number_of(endpoint, src)? } else { FIRST };
                 Some((path, server))
@@ -77,50 +93,66 @@ impl Names {
 
     /// The paths from the own addresses to another one, for an end that dials.
     pub(crate) fn paths(&mut self, endpoint: &Endpoint, theirs: IpAddr) -> Vec<PathId> {
-        match self {
-            Names::Server { .. } => Vec::new(),
-            Names::Client(ways) => ways.to(endpoint, theirs),
+        match &mut self.0 {
+            Role::Server { .. } => Vec::new(),
+            Role::Client(ways) => ways.to(endpoint, theirs),
         }
     }
 
     /// Takes numbers back that no conversation uses, some of them. It is called every few seconds.
     pub(crate) fn rest(&mut self, endpoint: &Endpoint) {
         let in_use = |path| endpoint.uses_path(path);
-        match self {
-            Names::Server { peers, .. } => peers.rest(in_use),
-            Names::Client(ways) => ways.rest(in_use),
+        match &mut self.0 {
+            Role::Server { peers, .. } => peers.rest(in_use),
+            Role::Client(ways) => ways.rest(in_use),
         }
     }
 
     /// How many paths are numbered: clients' addresses, or pairs of addresses for an end that dials.
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Names::Server { peers, .. } => peers.len(),
-            Names::Client(ways) => ways.len(),
+        match &self.0 {
+            Role::Server { peers, .. } => peers.len(),
+            Role::Client(ways) => ways.len(),
+        }
+    }
+
+    /// From now on so many addresses of clients have a number at most. It is for simulations: usually
+    /// all 24 bits are given out.
+    pub fn limit(&mut self, most: usize) {
+        if let Role::Server { peers, .. } = &mut self.0 {
+            peers.limit(most);
+        }
+    }
+
+    /// How many numbers were looked at so far, to see whether they are in use.
+    pub(crate) fn looks(&self) -> u64 {
+        match &self.0 {
+            Role::Server { peers, .. } => peers.looks(),
+            Role::Client(ways) => ways.looks(),
         }
     }
 
     /// Packets of new clients that were refused because all numbers were in use.
     pub(crate) fn unnumbered(&self) -> u64 {
-        match self {
-            Names::Server { unnumbered, .. } => *unnumbered,
-            Names::Client(_) => 0,
+        match &self.0 {
+            Role::Server { unnumbered, .. } => *unnumbered,
+            Role::Client(_) => 0,
         }
     }
 
     /// Whether some packets do not leave by the device.
     pub(crate) fn has_exits(&self) -> bool {
-        match self {
-            Names::Server { .. } => false,
-            Names::Client(ways) => ways.has_exits(),
+        match &self.0 {
+            Role::Server { .. } => false,
+            Role::Client(ways) => ways.has_exits(),
         }
     }
 
     /// The client's address on a path.
-    pub(crate) fn client(&self, path: PathId) -> Option<IpAddr> {
-        match self {
-            Names::Server { peers, .. } => peers.key(path),
-            Names::Client(ways) => ways.way(path).map(|(own, _)| own.address),
+    pub(crate) fn client_of(&self, path: PathId) -> Option<IpAddr> {
+        match &self.0 {
+            Role::Server { peers, .. } => peers.key(path),
+            Role::Client(ways) => ways.way(path).map(|(own, _)| own.address),
         }
     }
 
@@ -130,18 +162,18 @@ impl Names {
         endpoint: &Endpoint,
         path: PathId,
         server: ServerAddress,
-    ) -> Option<Departure<'_>> {
-        match self {
-            Names::Server { dialled, stand_ins, peers, .. } => {
+    ) -> Option<Departure> {
+        match &self.0 {
+            Role::Server { dialled, stand_ins, peers, .. } => {
                 let known = endpoint.address(server).unwrap_or(*dialled);
                 let stand_in = stand_ins.iter().find(|(_, address)| *address == known);
                 let src = stand_in.map_or(known, |(local, _)| *local);
                 Some(Departure { src, dst: peers.key(path)?, exit: None })
             }
-            Names::Client(ways) => {
+            Role::Client(ways) => {
                 let (OwnAddress { address, exit }, theirs) = ways.way(path)?;
                 let dst = endpoint.address(server).unwrap_or(theirs);
-                Some(Departure { src: *address, dst, exit: exit.as_ref() })
+                Some(Departure { src: *address, dst, exit: *exit })
             }
         }
     }
@@ -154,7 +186,7 @@ impl Names {
         port: u16,
         server: ServerAddress,
     ) {
-        if let Names::Client(ways) = self
+        if let Role::Client(ways) = &mut self.0
             && server != FIRST
         {
             ways.on_join(endpoint, path, port, server);
@@ -176,7 +208,7 @@ fn number_of(endpoint: &Endpoint, address: IpAddr) -> Option<ServerAddress> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SystemEntropy;
+    use crate::stack::tests::Counted;
     use plait_base::Time;
     use plait_wire::{Flags, Segment};
 
@@ -184,7 +216,7 @@ mod tests {
     /// a client that has a conversation keeps its number.
     #[test]
     fn strangers_pass_and_a_client_keeps_its_number() {
-        let mut endpoint = Endpoint::new(Box::new(SystemEntropy::open().unwrap()));
+        let mut endpoint = Endpoint::new(Box::new(Counted::default()));
         let served = IpAddr::from([192, 0, 2, 1]);
         let mut names = Names::server(served);
         let stray = |flags| Segment { src_port: 4_000, dst_port: 80, flags, ..Segment::default() };

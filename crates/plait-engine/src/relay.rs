@@ -2,23 +2,21 @@
 //! faster than the other one takes it. The relay decides and moves bytes; it knows no kernel: the socket
 //! is a [`Stream`], and the time is an argument.
 
-use crate::dial::Greeting;
+use crate::planted::{Planted, planted};
 use crate::stream::Stream;
 use plait_base::{ConnId, Time};
 use plait_core::{ConnectionState, Endpoint};
-use socket2::Socket;
-use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Bytes that are moved at a time. No superpacket is made of two pieces.
-pub(crate) const PIECE: usize = 256 * 1024;
+pub const PIECE: usize = 256 * 1024;
 /// Pieces that one direction of a relay moves before others have a turn.
 const TURNS: usize = 4;
 /// How long a kernel waits for the end of who talks to a program that is gone (Linux:
 /// `net.ipv4.tcp_fin_timeout`).
-const ORPHANED: Duration = Duration::from_secs(60);
+pub(crate) const ORPHANED: Duration = Duration::from_secs(60);
 
 /// What was moved.
 #[derive(Clone, Copy, Default, Debug)]
@@ -60,11 +58,17 @@ impl Rest {
     }
 }
 
-/// How long the kernel of this host keeps what is left of a program that is gone and has ended its side.
-pub(crate) fn orphaned() -> Duration {
-    let told = fs::read_to_string("/proc/sys/net/ipv4/tcp_fin_timeout").ok();
-    let seconds = told.and_then(|text| text.trim().parse().ok());
-    seconds.filter(|it| *it > 0).map_or(ORPHANED, Duration::from_secs)
+/// What a socket is told once its connection is there, and where none comes about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Greeting {
+    /// It is there.
+    pub connected: Vec<u8>,
+    /// The other end refuses.
+    pub refused: Vec<u8>,
+    /// It does not answer, or there is no way there.
+    pub silent: Vec<u8>,
+    /// There are as many connections as there may be.
+    pub full: Vec<u8>,
 }
 
 /// How a relay goes on.
@@ -79,7 +83,7 @@ pub(crate) enum Course {
 }
 
 #[derive(Debug)]
-pub(crate) struct Relay<S = Socket> {
+pub(crate) struct Relay<S> {
     pub(crate) conn: ConnId,
     pub(crate) socket: S,
     /// The socket is not connected yet.
@@ -244,7 +248,7 @@ impl<S: Stream> Relay<S> {
             self.gone = true;
         }
         // Nobody asked, and it has not failed.
-        self.hung_up = self.watched == Some((false, false));
+        self.hung_up = self.watched == Some((false, false)) && !planted(Planted::HungUpWakes);
         self.connecting = false;
         Ok(())
     }
@@ -274,7 +278,11 @@ impl<S: Stream> Relay<S> {
         self.established |= !without.contains(&state);
         let read_out = self.socket_ended && self.to_peer.is_empty();
         // Both directions have ended, and the peer has acknowledged every byte of ours.
-        let complete = self.told_socket && read_out && endpoint.unacked(self.conn) == 0;
+        let ended = match planted(Planted::OneDirection) {
+            true => self.told_socket || read_out,
+            false => self.told_socket && read_out,
+        };
+        let complete = ended && endpoint.unacked(self.conn) == 0;
         // The program is gone, and its peer goes on: the endpoint ends the connection by itself.
         let deserted = self.gone && !self.told_socket && read_out && self.to_socket.is_empty();
         Ok(match state {
@@ -334,7 +342,7 @@ impl<S: Stream> Relay<S> {
     /// its kernel waits for the other side as long as it does for orphans, and answers no keep-alive
     /// from then on but by a RST. Without one nobody would ever tell, where the peer does not end.
     fn ask_after(&self) {
-        if !self.told_socket {
+        if !self.told_socket && !planted(Planted::Unasked) {
             self.socket.ask_after(self.orphaned);
         }
     }
@@ -391,7 +399,7 @@ fn soon(moved: io::Result<usize>) -> io::Result<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SystemEntropy;
+    use crate::stack::tests::Counted;
     use plait_core::{Config, ConnectionSpec};
     use plait_wire::{Flags, Segment};
     use std::io::{Read, Write};
@@ -462,7 +470,7 @@ mod tests {
             scheduler: Arc::new(scheduler),
             controller: Arc::new(controller),
         };
-        let mut endpoint = Endpoint::new(Box::new(SystemEntropy::open().unwrap()));
+        let mut endpoint = Endpoint::new(Box::new(Counted::default()));
         endpoint.listen(80, spec);
         let mut segment = Segment {
             src_port: 4_000,

@@ -1,8 +1,8 @@
 //! The paths of an end that dials: each stands for one of its own addresses and an address that it
 //! dials.
 
-use crate::exit::Exit;
 use crate::numbers::Numbers;
+use crate::world::Exit;
 use plait_base::{PathId, ServerAddress};
 use plait_core::Endpoint;
 use std::collections::BTreeMap;
@@ -16,11 +16,13 @@ const ANNOUNCED: usize = 4_096;
 /// further paths later, and may come back to a path that has failed.
 const KEPT_WAYS: usize = 65_536;
 
-/// An own address, and where its packets leave, if not through the TUN device.
-#[derive(Debug)]
-pub(crate) struct OwnAddress {
-    pub(crate) address: IpAddr,
-    pub(crate) exit: Option<Exit>,
+/// An own address, and where its packets leave, if not by the device.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The exit; `None` is the device.
+    pub exit: Option<Exit>,
 }
 
 /// One path.
@@ -34,7 +36,7 @@ struct Way {
 
 /// All paths, by number and by addresses.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub struct Ways {
     own: Vec<OwnAddress>,
     ways: Numbers<Way>,
     /// The path of a subflow to an address that the peer has announced: by both addresses and the own
@@ -45,11 +47,13 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    pub(crate) fn new(own: Vec<OwnAddress>) -> Ways {
+    /// The paths of an end that has these addresses.
+    #[must_use]
+    pub fn new(own: Vec<OwnAddress>) -> Ways {
         Ways { own, ways: Numbers::default(), announced: BTreeMap::new(), enough: ANNOUNCED }
     }
 
-    /// Whether some packets do not leave by the TUN device.
+    /// Whether some packets do not leave by the device.
     pub(crate) fn has_exits(&self) -> bool {
         self.own.iter().any(|own| own.exit.is_some())
     }
@@ -76,6 +80,11 @@ impl Ways {
         if self.ways.len() > KEPT_WAYS {
             self.ways.rest(in_use);
         }
+    }
+
+    /// How many numbers were looked at so far.
+    pub(crate) fn looks(&self) -> u64 {
+        self.ways.looks()
     }
 
     /// How many paths are numbered.

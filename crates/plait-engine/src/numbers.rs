@@ -58,8 +58,12 @@ impl<K: Copy + Ord> Numbers<K> {
         self.by_key.len()
     }
 
+    /// From now on there are so many numbers at most.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = most.clamp(1, PathId::MOST.index() + 1);
+    }
+
     /// How many numbers were looked at so far, to see whether they are in use.
-    #[cfg(test)]
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
@@ -88,6 +92,13 @@ impl<K: Copy + Ord> Numbers<K> {
         // The others are higher.
         self.free.clear();
         None
+    }
+
+    /// Looks at every number of a full table: what a planted bug does for each packet.
+    pub(crate) fn walk_full(&mut self, in_use: impl Fn(PathId) -> bool) {
+        if self.by_key.len() >= self.most {
+            self.look_at(self.by_number.len(), in_use);
+        }
     }
 
     /// Makes room for `newcomers`: looks at a few numbers, and takes back those that are not in use.

@@ -1,11 +1,9 @@
 //! What connections may take together, so that no number of clients exhausts the host.
 
+use crate::planted::{Planted, planted};
 use plait_base::{Span, Time};
 use plait_core::{Endpoint, Overflows, Ration};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 /// How often memory that is short is looked at, so that it is known when it no longer is.
 const OFTEN: Span = Span::from_millis(100);
@@ -53,55 +51,11 @@ impl Limits {
     /// Memory for each connection at least: what it may hold in any case, both directions and what
     /// they lie in, is a quarter of it.
     pub const LEAST_EACH: u64 = 256 * 1024;
-    /// Files that are open beside the sockets of connections, at most.
-    pub const OTHER_FILES: usize = 320;
-
     /// Connections for which this memory suffices.
     #[must_use]
     pub fn fit(memory: u64) -> usize {
         usize::try_from(memory / Limits::LEAST_EACH).unwrap_or(usize::MAX).max(1)
     }
-
-    /// A quarter of the memory that this process may have: of the host's, or of its control group's
-    /// where that is less. 256 MiB where neither can be told.
-    #[must_use]
-    pub fn memory_of_host() -> u64 {
-        let host = fs::read_to_string("/proc/meminfo").ok().and_then(|text| host_memory(&text));
-        let group = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
-            let own = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
-            let mut dirs = Path::new("/sys/fs/cgroup").join(own);
-            let mut least = None::<u64>;
-            // Those above have a say too.
-            while dirs.starts_with("/sys/fs/cgroup") {
-                let file = fs::read_to_string(dirs.join("memory.max"));
-                let most = file.ok().and_then(|text| text.trim().parse().ok());
-                least = least.into_iter().chain(most).min();
-                if !dirs.pop() {
-                    break;
-                }
-            }
-            least
-        });
-        host.into_iter().chain(group).min().map_or(256 << 20, |bytes| bytes / 4)
-    }
-
-    /// Connections for which this process may open files, a socket each, after it has taken as many as
-    /// the system lets it have.
-    #[must_use]
-    pub fn connections_of_host() -> usize {
-        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-        // Where it is refused, there are as many as there were.
-        let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
-        let files = if raised.is_ok() { maximum } else { current };
-        let files = files.and_then(|files| usize::try_from(files).ok());
-        files.map_or(usize::MAX, |files| files.saturating_sub(Limits::OTHER_FILES).max(1))
-    }
-}
-
-/// What a host has in all, in bytes.
-fn host_memory(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// What is used up.
@@ -196,8 +150,12 @@ impl Guard {
         (self.looked, self.before) = (now, taken_in);
         let left = (self.limits.memory / 4 * 3).saturating_sub(held);
         let each = left / FEW.max(laden as u64);
-        let (share, unsent) = (each / PARTS, each / IDLE_PARTS);
+        let (share, mut unsent) = (each / PARTS, each / IDLE_PARTS);
         self.filled = left < self.limits.memory / RESERVE_PARTS;
+        if planted(Planted::UnreadShares) {
+            unsent = share;
+            self.filled = share < LEAST;
+        }
         let ration =
             Ration { share: share.max(LEAST), unsent: unsent.max(LEAST), most: left / PARTS };
         self.share = (unsent < AMPLE).then_some(ration);
@@ -344,14 +302,5 @@ mod tests {
         assert_eq!(guard.tell(Time::ZERO + Span::from_secs(10)), Some(5));
         let counted: Vec<_> = guard.refused.into_iter().collect();
         assert_eq!(counted, [(Shortage::Connections, 4), (Shortage::Memory, 2)]);
-    }
-
-    #[test]
-    fn the_memory_of_a_host_is_read() {
-        let text = "MemFree:  1 kB\nMemTotal:       24627284 kB\nMemAvailable: 3 kB\n";
-        assert_eq!(host_memory(text), Some(24_627_284 * 1024));
-        assert_eq!(host_memory("MemTotal: many kB\n"), None);
-        assert!(Limits::memory_of_host() >= 1 << 20);
-        assert!(Limits::connections_of_host() >= 1);
     }
 }

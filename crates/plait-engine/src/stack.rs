@@ -1,12 +1,12 @@
-//! The endpoint over a TUN device: packets in, packets out, one clock.
+//! The endpoint over the packets of a world.
 
 use crate::choice::Choices;
 use crate::names::{Departure, Names};
 use crate::observe::{Observe, Observed, Sight};
 use crate::virtio::Virtio;
-use crate::{Clock, Device, SystemEntropy};
+use crate::world::{Outgoing, World};
 use plait_base::{PathId, Span, Time};
-use plait_core::{Detail, Endpoint};
+use plait_core::{Detail, Endpoint, Entropy};
 use plait_wire::codec::{self, EncodeError, Headers, TcpChecksum, TooBig, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::io;
@@ -61,12 +61,14 @@ fn untaken(sent: Result<(), io::Error>) -> Option<Untaken> {
     sent.err().map(|error| Untaken::Refused(error.kind(), error.raw_os_error()))
 }
 
-/// An endpoint, the addresses that it goes by, and the device behind which they are.
-pub(crate) struct Stack {
-    pub(crate) clock: Clock,
-    pub(crate) endpoint: Endpoint,
+/// An endpoint, the addresses that it goes by, and the world whose packets it takes.
+#[expect(missing_debug_implementations, reason = "worlds and observers have none")]
+pub struct Stack<W> {
+    /// The world.
+    pub world: W,
+    /// The endpoint, for its users.
+    pub endpoint: Endpoint,
     pub(crate) names: Names,
-    pub(crate) device: Device,
     pub(crate) counters: StackCounters,
     pub(crate) observed: Observed,
     pub(crate) choices: Choices,
@@ -79,15 +81,16 @@ pub(crate) struct Stack {
     outgoing: Vec<u8>,
 }
 
-impl Stack {
-    pub(crate) fn new(device: Device, names: Names) -> io::Result<Stack> {
-        let mut endpoint = Endpoint::new(Box::new(SystemEntropy::open()?));
+impl<W: World> Stack<W> {
+    /// An endpoint in `world`, which draws keys and ports from `entropy`.
+    #[must_use]
+    pub fn new(world: W, names: Names, entropy: Box<dyn Entropy>) -> Stack<W> {
+        let mut endpoint = Endpoint::new(entropy);
         endpoint.draw_ports();
-        Ok(Stack {
-            clock: Clock::start(),
+        Stack {
+            world,
             endpoint,
             names,
-            device,
             counters: StackCounters::default(),
             observed: Observed::default(),
             choices: Choices::default(),
@@ -96,19 +99,37 @@ impl Stack {
             segment: Segment::default(),
             incoming: vec![0; LARGEST].into(),
             outgoing: Vec::with_capacity(LARGEST),
-        })
+        }
+    }
+
+    /// What the clock shows.
+    pub fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// What the stack has seen so far.
+    pub fn counters(&self) -> StackCounters {
+        self.counters
+    }
+
+    /// Forgets who has sent a RST. It is for drivers without an engine.
+    pub fn forget_resets(&mut self) {
+        self.resets.clear();
     }
 
     /// Tells somebody of every packet and event from now on.
-    pub(crate) fn observe(&mut self, observer: Box<dyn Observe>) {
-        self.observed.start(observer, self.clock.epoch_ns());
+    pub fn observe(&mut self, observer: Box<dyn Observe>) {
+        self.observed.start(observer, self.world.epoch_ns());
         self.endpoint.record_events(Detail::Everything);
     }
 
-    /// Reads what the kernel sends, some of it.
-    pub(crate) fn take_in(&mut self) -> io::Result<()> {
+    /// Reads packets that have arrived, some of them.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn take_in(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
-            let read = self.device.try_recv_offloaded(&mut self.incoming)?;
+            let read = self.world.receive(&mut self.incoming)?;
             let Some((len, virtio)) = read else { break };
             self.counters.packets_in += 1;
             self.counters.bytes_in += len as u64;
@@ -134,9 +155,9 @@ impl Stack {
         if !packet.payload.is_empty() {
             self.segment.payload = Payload::from_bytes(packet.payload);
         }
-        let now = self.clock.now();
+        let now = self.world.now();
         if self.observed.is_on()
-            && let Some(client) = self.names.client(path)
+            && let Some(client) = self.names.client_of(path)
         {
             let segment = &self.segment;
             let sight = Sight { path, client, outbound: false, segment, bytes };
@@ -170,7 +191,7 @@ impl Stack {
         };
         let TooBig { src_port, dst_port, seq, .. } = told;
         let quoted = Segment { src_port, dst_port, seq, server, ..Segment::default() };
-        let now = self.clock.now();
+        let now = self.world.now();
         self.endpoint.on_too_big(now, path, &quoted, mtu);
         self.observed.tell(now, &mut self.endpoint);
         Some(())
@@ -189,8 +210,11 @@ impl Stack {
 
     /// Writes what the endpoint has to send, some of it; true where there may be more. Thousands of
     /// answers to strangers are not to keep those waiting who are heard at last.
-    pub(crate) fn send(&mut self) -> io::Result<bool> {
-        let now = self.clock.now();
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn send(&mut self) -> io::Result<bool> {
+        let now = self.world.now();
         for _ in 0..SENT_AT_ONCE {
             let Some(transmit) = self.endpoint.poll_transmit(now) else { return Ok(false) };
             self.observed.tell(now, &mut self.endpoint);
@@ -214,7 +238,7 @@ impl Stack {
         let departure = self.names.of_departure(&self.endpoint, path, segment.server);
         let Some(Departure { src, dst, exit }) = departure else { return Ok(()) };
         let headers = Headers::new(src, dst);
-        let offloaded = exit.is_none() && self.device.offloads();
+        let offloaded = exit.is_none() && self.world.offloads();
         self.outgoing.clear();
         let out = &mut self.outgoing;
         let checksum = if offloaded { TcpChecksum::PseudoHeader } else { TcpChecksum::Full };
@@ -233,14 +257,12 @@ impl Stack {
             }
             false => Virtio::default(),
         };
-        let taken = match (&encoded, exit) {
-            (Err(error), _) => Some(Untaken::Unencodable(*error)),
-            (Ok(_), Some(exit)) => untaken(exit.try_send(out, dst)),
-            (Ok(_), None) if offloaded => {
-                untaken(self.device.try_send_offloaded(virtio, out, lent)?)
+        let taken = match &encoded {
+            Err(error) => Some(Untaken::Unencodable(*error)),
+            Ok(_) => {
+                let packet = Outgoing { headers: out, payload: lent, virtio, exit, to: dst };
+                untaken(self.world.send(&packet)?)
             }
-            (Ok(_), None) if lent.is_empty() => untaken(self.device.try_send(out)?),
-            (Ok(_), None) => untaken(self.device.try_send_parts(out, lent)?),
         };
         self.counters.why = taken.or(self.counters.why);
         if taken.is_none() {
@@ -249,7 +271,7 @@ impl Stack {
             self.counters.bytes_cut += if cut > 0 { len } else { 0 };
             self.counters.longest_out = self.counters.longest_out.max(len);
             if self.observed.is_on()
-                && let Some(client) = self.names.client(path)
+                && let Some(client) = self.names.client_of(path)
             {
                 if (self.outgoing.len() as u64) < len {
                     self.outgoing.extend_from_slice(lent);
@@ -266,8 +288,8 @@ impl Stack {
     }
 
     /// Expires the endpoint's timers that are due.
-    pub(crate) fn expire(&mut self) {
-        let now = self.clock.now();
+    pub fn expire(&mut self) {
+        let now = self.world.now();
         if self.endpoint.poll_timeout() <= now {
             self.endpoint.handle_timeout(now);
             self.observed.tell(now, &mut self.endpoint);
@@ -281,7 +303,26 @@ impl Stack {
     }
 
     /// When the endpoint, or who hears of it, wants to be called.
-    pub(crate) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.endpoint.poll_timeout().min(self.observed.due())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use plait_core::Entropy;
+
+    /// Numbers that are all different, and not random.
+    #[derive(Default)]
+    pub(crate) struct Counted(u64);
+
+    impl Entropy for Counted {
+        fn bits(&mut self) -> u64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            self.0 ^ self.0 >> 29
+        }
     }
 }

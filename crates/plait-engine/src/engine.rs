@@ -1,39 +1,34 @@
-//! The loop: packets, timers and relays on one thread.
+//! What one process does: packets, timers and relays, a turn at a time. It never waits: its driver calls
+//! [`Engine::turn`] when something is ready, or when the time of [`Engine::next`] has come.
 
+use crate::choice::{Choice, Choices};
+use crate::crowd::Buffers;
 use crate::happening::{Happening, PathTraffic};
-use crate::limits::{Guard, Shortage};
-use crate::links::LinkWatch;
-use crate::overview::{ASK, ConnectionView, Opened, Overview, Questions, STOP, Tally};
-use crate::poller::{Poller, Ready};
+use crate::limits::{Guard, Limits, Shortage};
+use crate::overview::{ConnectionView, Opened, Overview, Tally};
 use crate::proxy_header;
-use crate::relay::{Course, Moved, PIECE, Relay, orphaned};
+use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
 use crate::stack::Stack;
-use plait_base::{ConnId, Span, Time};
-use plait_core::{ConnectionState, SubflowStats, TimedOut};
-use socket2::{Domain, Socket, Type};
+use crate::world::{Ready, World};
+use plait_base::{ConnId, PathId, Span, Time};
+use plait_core::{ConnectionSpec, ConnectionState, PathConfig, SubflowStats, TimedOut};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::ops::RangeInclusive;
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// What the poller knows the device by, and what wakes it.
-const DEVICE: u64 = u64::MAX;
-const WAKER: u64 = u64::MAX - 1;
-const LINKS: u64 = u64::MAX - 2;
-/// How long connections have to end once a server is stopped, unless it is told otherwise.
-pub(crate) const DRAIN: Span = Span::from_secs(5);
-/// Longest wait.
-const LONGEST: Span = Span::from_secs(60);
 /// What is relayed to a service.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Service {
-    pub(crate) to: SocketAddr,
+pub struct Service {
+    /// Its address.
+    pub to: SocketAddr,
     /// It is told who the client is, by the PROXY protocol.
-    pub(crate) proxy_header: bool,
+    pub proxy_header: bool,
     /// Where clients connect to, as the header tells it; the port is that of each connection.
-    pub(crate) listen: SocketAddr,
+    pub listen: SocketAddr,
+    /// It is on this host, whose kernel has both ends of its connections.
+    pub near: bool,
 }
 
 /// Why a connection has not come about of which nothing was heard.
@@ -41,114 +36,126 @@ const SILENT: &str = "no answer: is a server there, and do its answers come back
 /// Why one was ended that did not come on.
 const UNTAKEN: &str = "the peer has taken nothing of what waits for it for the user timeout";
 const UNHEARD: &str = "nothing has come of the peer, and it has answered none of the keep-alives";
-const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
 
-pub(crate) struct Engine {
-    pub(crate) stack: Stack,
-    poller: Poller,
-    links: LinkWatch,
-    /// What has routes to the device.
-    pub(crate) routed: Vec<IpAddr>,
+/// One process between clients and programs.
+#[expect(missing_debug_implementations, reason = "worlds and observers have none")]
+pub struct Engine<W: World> {
+    /// The endpoint and the world.
+    pub stack: Stack<W>,
+    /// What has happened since the driver last emptied it.
+    pub happenings: Vec<Happening>,
     /// What the connections that peers open are relayed to.
     service: Option<Service>,
-    /// The service is on this host.
-    is_near: bool,
-    relays: BTreeMap<ConnId, Relay>,
+    relays: BTreeMap<ConnId, Relay<W::Stream>>,
+    /// Relays that are due: those with more to move, and those with news.
+    due: Vec<ConnId>,
     /// Relays with more to move at once.
     again: Vec<ConnId>,
     /// There may be more to send at once.
     unsent: bool,
-    ready: Vec<Ready>,
     piece: Box<[u8]>,
-    stopper: (UnixStream, UnixStream),
-    pub(crate) stopped: bool,
-    pub(crate) happenings: Vec<Happening>,
-    pub(crate) questions: Questions,
     tally: Tally,
-    pub(crate) dials: Dials,
-    pub(crate) guard: Guard,
+    dials: Dials,
+    guard: Guard,
     /// Bytes that sockets have given, and what connections that came count for.
     taken: u64,
     /// How long programs that have ended their side are left alone.
     orphaned: Duration,
-    /// How long connections have to end once this is stopped.
-    pub(crate) drain: Span,
 }
 
 /// Connections that were dialled and are given up where they are not there in time.
 #[derive(Default)]
-pub(crate) struct Dials {
+struct Dials {
     /// How long each may take.
-    pub(crate) patience: Option<Span>,
+    patience: Option<Span>,
     /// When each is given up, in the order of time.
     pending: VecDeque<(Time, ConnId)>,
 }
 
-impl Engine {
-    pub(crate) fn new(stack: Stack, service: Option<Service>) -> io::Result<Engine> {
-        let poller = Poller::open()?;
-        poller.add(&stack.device, DEVICE, true, false)?;
-        let stopper = UnixStream::pair()?;
-        stopper.0.set_nonblocking(true)?;
-        poller.add(&stopper.0, WAKER, true, false)?;
-        let links = LinkWatch::open(stack.device.index())?;
-        poller.add(&links, LINKS, true, false)?;
-        Ok(Engine {
+impl<W: World> Engine<W> {
+    /// An engine that relays the connections of clients to `service`, if there is one.
+    pub fn new(stack: Stack<W>, service: Option<Service>) -> Engine<W> {
+        Engine {
             stack,
-            poller,
-            links,
-            routed: Vec::new(),
-            is_near: service.is_some_and(|service| is_own(service.to.ip())),
+            happenings: Vec::new(),
             service,
             relays: BTreeMap::new(),
+            due: Vec::new(),
             again: Vec::new(),
             unsent: false,
-            ready: Vec::new(),
             piece: vec![0; PIECE].into(),
-            questions: Questions::new(stopper.1.try_clone()?),
-            stopper,
-            stopped: false,
-            happenings: Vec::new(),
             tally: Tally::default(),
             dials: Dials::default(),
             guard: Guard::default(),
             taken: 0,
-            orphaned: orphaned(),
-            drain: DRAIN,
-        })
+            orphaned: ORPHANED,
+        }
     }
 
-    /// Something that [`STOP`] is written to, to set `stopped`.
-    pub(crate) fn stopper(&self) -> io::Result<UnixStream> {
-        self.stopper.1.try_clone()
+    /// Listens on these ports, each with what connections to it are made from. `choices` are for some
+    /// clients, and the first that is for one counts.
+    pub fn listen(&mut self, ports: &[(u16, Arc<ConnectionSpec>)], choices: Vec<Choice>) {
+        for (port, spec) in ports {
+            self.stack.endpoint.listen(*port, Arc::clone(spec));
+        }
+        self.stack.choices = Choices::new(choices, ports);
+    }
+
+    /// Takes no more connections to these ports.
+    pub fn stop_listening(&mut self, ports: &[u16]) {
+        self.stack.choices.stop();
+        for port in ports {
+            self.stack.endpoint.stop_listening(*port);
+        }
+    }
+
+    /// From now on connections take no more than this together.
+    pub fn limit(&mut self, limits: Limits) {
+        self.guard.limits = limits;
+    }
+
+    /// From now on dialled connections that are not there after `patience` are given up.
+    pub fn give_up_after(&mut self, patience: Span) {
+        self.dials.patience = Some(patience);
+    }
+
+    /// From now on programs that have ended their side are left alone for so long, as the kernel of the
+    /// host keeps what is left of them.
+    pub fn ask_after(&mut self, orphaned: Duration) {
+        self.orphaned = orphaned;
     }
 
     /// Whether no connection is relayed, and those that were have taken leave.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.relays.is_empty() && self.stack.endpoint.is_over()
     }
 
     /// Whether no connection is relayed.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.relays.is_empty()
     }
 
-    /// Waits until something is to be done, at most until `deadline`, and does it.
-    pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
-        let waits = self.again.is_empty() && !self.unsent;
-        let next = if waits { self.stack.next() } else { Time::ZERO };
+    /// When [`Engine::turn`] is to be called though nothing is ready: [`Time::ZERO`] for at once.
+    pub fn next(&self) -> Time {
+        if !self.again.is_empty() || self.unsent {
+            return Time::ZERO;
+        }
         let impatient = self.dials.pending.front().map_or(Time::NEVER, |(at, _)| *at);
-        let next = next.min(deadline).min(impatient);
-        self.poller.wait(&self.stack.clock, next, LONGEST, &mut self.ready)?;
+        self.stack.next().min(impatient)
+    }
+
+    /// Does what is to be done now, some of it, beginning with what is ready.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn turn(&mut self, ready: &[Ready]) -> io::Result<()> {
         self.stack.expire();
-        let mut due = std::mem::take(&mut self.again);
-        for at in 0..self.ready.len() {
-            match self.ready[at].token {
-                DEVICE => self.stack.take_in()?,
-                WAKER => self.on_woken()?,
-                LINKS => self.on_links(),
-                conn => {
-                    let conn = ConnId(conn as u32);
+        let mut due = std::mem::take(&mut self.due);
+        due.append(&mut self.again);
+        for ready in ready {
+            match *ready {
+                Ready::Packets => self.stack.take_in()?,
+                Ready::Stream(conn) => {
                     if let Some(relay) = self.relays.get_mut(&conn) {
                         match relay.on_socket_ready() {
                             Ok(()) => due.push(conn),
@@ -166,9 +173,9 @@ impl Engine {
         }
         due.sort_unstable();
         due.dedup();
-        for conn in due {
-            self.relay(conn);
-        }
+        due.iter().for_each(|conn| self.relay(*conn));
+        due.clear();
+        self.due = due;
         self.give_up();
         self.keep_limits();
         self.stack.resets.clear();
@@ -189,7 +196,7 @@ impl Engine {
 
     /// Turns connections away, or no longer, and tells of it.
     fn keep_limits(&mut self) {
-        let now = self.stack.clock.now();
+        let now = self.stack.world.now();
         self.weigh(now);
         self.guard.stand(&mut self.stack.endpoint, self.relays.len());
         self.guard.note_unnumbered(self.stack.names.unnumbered());
@@ -208,21 +215,55 @@ impl Engine {
     }
 
     /// What there is no more of.
-    pub(crate) fn shortage(&self) -> Option<Shortage> {
+    pub fn shortage(&self) -> Option<Shortage> {
         self.guard.shortage(self.relays.len())
     }
 
-    /// A connection was dialled, and is given up in time.
-    pub(crate) fn dialled(&mut self, conn: ConnId) {
-        if let Some(patience) = self.dials.patience {
-            self.dials.pending.push_back((self.stack.clock.now() + patience, conn));
+    /// Dials `to`, and relays the connection to `stream`, which gives what is to be sent and takes what
+    /// comes, after what it is to be told first. Paths are put into `spec`.
+    ///
+    /// # Errors
+    /// The stream cannot be waited for, or there is no own address of that family.
+    pub fn connect(
+        &mut self,
+        mut spec: ConnectionSpec,
+        to: SocketAddr,
+        stream: W::Stream,
+        greeting: Option<Greeting>,
+    ) -> io::Result<ConnId> {
+        let stack = &mut self.stack;
+        let paths = stack.names.paths(&stack.endpoint, to.ip());
+        if paths.is_empty() {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
         }
+        if stack.names.has_exits() {
+            // What leaves through a raw socket is cut by nobody.
+            spec.config.superpacket = 0;
+        }
+        let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
+        spec.paths = paths.iter().map(path).collect();
+        let now = stack.world.now();
+        let conn = stack.endpoint.connect(now, to.port(), spec);
+        let mut relay = Relay::new(conn, stream, false).dialled(now, to);
+        if let Some(greeting) = greeting {
+            relay.greet(greeting);
+        }
+        self.add(relay)?;
+        if let Some(patience) = self.dials.patience {
+            self.dials.pending.push_back((now + patience, conn));
+        }
+        Ok(conn)
+    }
+
+    /// A connection was refused because of a shortage.
+    pub fn refuse(&mut self, shortage: Shortage) {
+        self.guard.refuse(shortage, 1);
     }
 
     /// Ends those connections that should be there by now.
     fn give_up(&mut self) {
         while let Some((at, conn)) = self.dials.pending.front().copied()
-            && at <= self.stack.clock.now()
+            && at <= self.stack.world.now()
         {
             self.dials.pending.pop_front();
             let connecting = self.stack.endpoint.state(conn) == ConnectionState::Connecting;
@@ -232,23 +273,11 @@ impl Engine {
         }
     }
 
-    /// Goes on until nothing is relayed any more, it is stopped once more or the time to drain is over;
-    /// what is left is ended then.
-    pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&Happening)) -> io::Result<()> {
-        self.stopped = false;
-        let until = self.stack.clock.now() + self.drain;
-        while !self.stopped && !self.is_over() && self.stack.clock.now() < until {
-            self.turn(until)?;
-            self.answer();
-            self.happenings.drain(..).for_each(|happening| tell(&happening));
-        }
-        self.abort("the server ends")?;
-        self.happenings.drain(..).for_each(|happening| tell(&happening));
-        Ok(())
-    }
-
     /// Ends every relay with its connection, and tells the peers.
-    pub(crate) fn abort(&mut self, why: &str) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn abort(&mut self, why: &str) -> io::Result<()> {
         for conn in self.relays.keys().copied().collect::<Vec<_>>() {
             self.end(conn, Some(why.to_owned()));
         }
@@ -262,23 +291,27 @@ impl Engine {
         if let Some(shortage) = self.shortage() {
             // Its handshake had begun before.
             self.guard.refuse(shortage, 1);
-            let now = self.stack.clock.now();
+            let now = self.stack.world.now();
             self.stack.endpoint.abort(now, conn);
             return self.stack.endpoint.release(now, conn);
         }
         let from = self.stack.endpoint.ports(conn).and_then(|ports| {
             let (path, ..) = *ports.first()?;
-            self.stack.names.client(path)
+            self.stack.names.client_of(path)
         });
         let multipath = self.speaks_multipath(conn);
         let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
         *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
         self.happenings.push(Happening::Accepted { conn, from, multipath, port, rule });
-        let beside = self.is_near.then_some(self.relays.len());
-        let relayed = match self.service.map(|service| (service, dial(service.to, beside))) {
+        let beside = self.relays.len();
+        let dialled = self.service.map(|service| {
+            let buffers = if service.near { Buffers::beside(beside) } else { None };
+            (service, self.stack.world.dial(service.to, buffers))
+        });
+        let relayed = match dialled {
             Some((service, Ok(socket))) => {
-                let now = self.stack.clock.now();
+                let now = self.stack.world.now();
                 let mut relay = Relay::new(conn, socket, true).opened(now, from);
                 if let Some(from) = from.filter(|_| service.proxy_header) {
                     relay.begin_with(&self.introduction(conn, from, service));
@@ -311,33 +344,13 @@ impl Engine {
         self.end(conn, Some(problem));
     }
 
-    /// The device may have gone down or come up.
-    fn on_links(&mut self) {
-        for up in self.links.news() {
-            let (device, routed) = (self.stack.device.name().to_owned(), self.routed.clone());
-            self.happenings.push(Happening::Device { device, routed, up });
-        }
-    }
-
-    /// Somebody asks for an end or has a question.
-    fn on_woken(&mut self) -> io::Result<()> {
-        let mut bytes = [ASK; 64];
-        let count = self.stopper.0.read(&mut bytes)?;
-        self.stopped |= bytes[..count].contains(&STOP);
-        Ok(())
-    }
-
-    /// Answers those who ask how the server stands.
-    pub(crate) fn answer(&self) {
-        self.questions.answer(|| self.overview());
-    }
-
-    fn overview(&self) -> Overview {
-        let now = self.stack.clock.now();
+    /// How the process stands.
+    pub fn overview(&self) -> Overview {
+        let now = self.stack.world.now();
         let mut tally = self.tally.clone();
-        let view = |relay: &Relay| {
+        let view = |relay: &Relay<W::Stream>| {
             let stats = self.stack.endpoint.stats(relay.conn)?;
-            let client = |it: &SubflowStats| self.stack.names.client(it.path);
+            let client = |it: &SubflowStats| self.stack.names.client_of(it.path);
             let subflows = stats.subflows.iter().map(|it| (client(it), *it)).collect();
             let port = self.stack.endpoint.service_port(relay.conn).unwrap_or_default();
             let (conn, from, age) = (relay.conn, relay.from(), now.since(relay.since));
@@ -361,17 +374,18 @@ impl Engine {
             memory: holdings.bytes + self.between(),
             limits: self.guard.limits,
             paths: self.stack.names.len(),
+            looks: self.stack.names.looks(),
         }
     }
 
-    pub(crate) fn speaks_multipath(&self, conn: ConnId) -> bool {
+    fn speaks_multipath(&self, conn: ConnId) -> bool {
         self.stack.endpoint.stats(conn).is_some_and(|stats| stats.multipath)
     }
 
     /// Relays a connection from now on.
-    pub(crate) fn add(&mut self, relay: Relay) -> io::Result<()> {
+    fn add(&mut self, relay: Relay<W::Stream>) -> io::Result<()> {
         let mut relay = relay.asking_after(self.orphaned);
-        watch(&self.poller, &mut relay)?;
+        watch(&mut self.stack.world, &mut relay)?;
         self.again.push(relay.conn);
         self.relays.insert(relay.conn, relay);
         Ok(())
@@ -379,14 +393,14 @@ impl Engine {
 
     /// Lets a relay move what it can.
     fn relay(&mut self, conn: ConnId) {
-        let now = self.stack.clock.now();
+        let now = self.stack.world.now();
         // Each of many may move a good deal.
         self.weigh(now);
         let Some(relay) = self.relays.get_mut(&conn) else { return };
         let (before, most) = (relay.taken, self.guard.piece(PIECE));
         let course = relay.turn(now, &mut self.stack.endpoint, &mut self.piece[..most]);
         self.taken += relay.taken - before;
-        let course = course.and_then(|course| watch(&self.poller, relay).map(|()| course));
+        let course = course.and_then(|course| watch(&mut self.stack.world, relay).map(|()| course));
         match course {
             Ok(Course::Waits) => {}
             Ok(Course::Again) => self.again.push(conn),
@@ -397,7 +411,7 @@ impl Engine {
 
     /// The relay of a connection is over; with a problem, so is the connection at once.
     fn end(&mut self, conn: ConnId, problem: Option<String>) {
-        let now = self.stack.clock.now();
+        let now = self.stack.world.now();
         let mut relay = self.relays.remove(&conn);
         let established = relay.as_ref().is_some_and(|relay| relay.established);
         let to = relay.as_ref().and_then(Relay::sought);
@@ -427,7 +441,7 @@ impl Engine {
         let multipath = stats.as_ref().is_some_and(|stats| stats.multipath);
         let fallback = stats.as_ref().and_then(|stats| stats.fallback);
         let subflows = stats.as_ref().map_or(&[][..], |stats| &stats.subflows);
-        let paths = PathTraffic::of_subflows(subflows, |path| self.stack.names.client(path));
+        let paths = PathTraffic::of_subflows(subflows, |path| self.stack.names.client_of(path));
         self.tally.failed += u64::from(problem.is_some());
         if let Some(by) = timed_out {
             *self.tally.timed_out.entry(by).or_default() += 1;
@@ -456,12 +470,12 @@ impl Engine {
     }
 }
 
-/// Has the poller watch for what a relay waits for. It compares with what is watched for, not with what
+/// Has the world watch for what a relay waits for. It compares with what is watched for, not with what
 /// the relay waited for before its turn: that a socket has connected is found out before.
-fn watch(poller: &Poller, relay: &mut Relay) -> io::Result<()> {
+fn watch<W: World>(world: &mut W, relay: &mut Relay<W::Stream>) -> io::Result<()> {
     let wanted = relay.interest();
     if wanted != relay.watched {
-        poller.change(&relay.socket, u64::from(relay.conn.0), relay.watched, wanted)?;
+        world.watch(relay.conn, &relay.socket, relay.watched, wanted)?;
         relay.watched = wanted;
     }
     Ok(())
@@ -470,69 +484,4 @@ fn watch(poller: &Poller, relay: &mut Relay) -> io::Result<()> {
 /// Why the service was not reached.
 fn unreached(service: Service, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the service {}: {error}", service.to))
-}
-
-/// From so many relays on, a socket to a service of this host gets small buffers.
-const CROWD: usize = 16;
-/// Bytes that the receive buffers of such a crowd may take together, and one of them at least and at most.
-const CROWD_BUFFERS: usize = 2 << 20;
-const CROWD_BUFFER: RangeInclusive<usize> = 16 * 1024..=128 * 1024;
-/// The MSS towards a service of this host in a crowd: that of a usual network.
-const CROWD_MSS: u32 = 1_400;
-
-/// Whether an address is one of this host.
-fn is_own(address: IpAddr) -> bool {
-    UdpSocket::bind((address, 0)).is_ok()
-}
-
-/// A socket that connects to the service, beside so many others if the service is on this host.
-///
-/// The kernel keeps what plait has not read yet, and on the same host also what the service has written
-/// beyond that: over `lo`, whose segments have 64 kB, some 5 MB for each client that does not read. A
-/// few hundred of them bring the kernel to its limit (`net.ipv4.tcp_mem`), and then it shrinks the
-/// windows of all connections. So in a crowd both buffers are small.
-fn dial(to: SocketAddr, beside: Option<usize>) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), None)?;
-    socket.set_tcp_nodelay(true)?;
-    if let Some(beside) = beside.filter(|it| *it >= CROWD) {
-        let bytes = CROWD_BUFFERS / beside;
-        socket.set_recv_buffer_size(bytes.clamp(*CROWD_BUFFER.start(), *CROWD_BUFFER.end()))?;
-        socket.set_tcp_mss(CROWD_MSS)?;
-    }
-    match socket.connect(&to.into()) {
-        Err(error) if error.raw_os_error() != Some(IN_PROGRESS) => Err(error),
-        _ => Ok(socket),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Clock;
-    use std::net::TcpListener;
-
-    /// What a wait of at most `ms` tells.
-    fn told(poller: &Poller, ms: u64) -> Vec<Ready> {
-        let (clock, mut ready) = (Clock::start(), Vec::new());
-        let longest = Span::from_millis(ms);
-        poller.wait(&clock, Time::NEVER, longest, &mut ready).unwrap();
-        ready
-    }
-
-    /// Thousands of idle connections are not to wake the loop: their sockets can always be written to.
-    #[test]
-    fn an_idle_socket_wakes_nobody() {
-        let service = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let socket = dial(service.local_addr().unwrap(), None).unwrap();
-        let poller = Poller::open().unwrap();
-        let mut relay = Relay::new(ConnId(1), socket, true);
-        watch(&poller, &mut relay).unwrap();
-        assert_eq!(told(&poller, 60_000).len(), 1);
-        relay.on_socket_ready().unwrap();
-        watch(&poller, &mut relay).unwrap();
-        assert_eq!(told(&poller, 1), []);
-        // Its end is told.
-        drop(service.accept().unwrap());
-        assert_eq!(told(&poller, 60_000).len(), 1);
-    }
 }

@@ -12,7 +12,7 @@ const TCP_V6: u8 = 4;
 
 /// What a header says.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Virtio {
+pub struct Virtio {
     flags: u8,
     kind: u8,
     /// Bytes of the IP and TCP headers.
@@ -25,11 +25,12 @@ pub(crate) struct Virtio {
 
 impl Virtio {
     /// Bytes of a header.
-    pub(crate) const LEN: usize = 10;
+    pub const LEN: usize = 10;
 
     /// That of a TCP packet whose checksum is to be added up, and that is to be cut into segments with
     /// `cut` bytes of payload where that is not zero.
-    pub(crate) fn of_tcp(ip_len: usize, header_len: usize, cut: u16) -> Virtio {
+    #[must_use]
+    pub fn of_tcp(ip_len: usize, header_len: usize, cut: u16) -> Virtio {
         // The header of IPv4 is never as long as that of IPv6: plait writes no options.
         let family = if ip_len == 20 { TCP_V4 } else { TCP_V6 };
         Virtio {
@@ -43,7 +44,8 @@ impl Virtio {
     }
 
     /// Whether the checksum of the packet behind it is to be looked at.
-    pub(crate) fn verify(self) -> Verify {
+    #[must_use]
+    pub fn verify(self) -> Verify {
         if self.flags & (NEEDS_CHECKSUM | DATA_VALID) == 0 {
             Verify::Checksum
         } else {
@@ -72,7 +74,9 @@ impl Virtio {
         }
     }
 
-    pub(crate) fn from_bytes(bytes: [u8; Virtio::LEN]) -> Virtio {
+    /// Reads a header.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; Virtio::LEN]) -> Virtio {
         let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         Virtio {
             flags: bytes[0],
@@ -84,7 +88,9 @@ impl Virtio {
         }
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; Virtio::LEN] {
+    /// Writes the header.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Virtio::LEN] {
         let mut bytes = [0; Virtio::LEN];
         (bytes[0], bytes[1]) = (self.flags, self.kind);
         let halves = [self.header_len, self.cut, self.checksum_start, self.checksum_offset];

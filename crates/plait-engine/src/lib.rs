@@ -1,0 +1,41 @@
+//! Floor 3: one process between clients and programs. The engine takes packets of clients, gives each
+//! connection a relay to a program, keeps both within limits and says what happens.
+//!
+//! It knows no kernel. A [`World`] gives it the time, packets and streams: `plait-live` has one over a
+//! TUN device and sockets, and the swarm of `plait-lab` has one in virtual time.
+
+mod choice;
+mod crowd;
+mod engine;
+mod happening;
+mod limits;
+mod names;
+mod numbers;
+mod observe;
+mod overview;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+#[cfg(not(feature = "planted-bugs"))]
+mod planted;
+mod proxy_header;
+mod relay;
+mod stack;
+mod stream;
+mod virtio;
+mod ways;
+mod world;
+
+pub use choice::{Choice, Match, Prefix};
+pub use crowd::Buffers;
+pub use engine::{Engine, Service};
+pub use happening::{Happening, PathTraffic};
+pub use limits::{Limits, Shortage};
+pub use names::Names;
+pub use observe::{Observe, Sight};
+pub use overview::{ConnectionView, Opened, Overview, Tally};
+pub use relay::{Greeting, PIECE};
+pub use stack::{Stack, StackCounters, Untaken};
+pub use stream::Stream;
+pub use virtio::Virtio;
+pub use ways::{OwnAddress, Ways};
+pub use world::{Exit, Interest, Outgoing, Ready, World};
