@@ -10,6 +10,7 @@ mod error;
 mod expect;
 pub mod experiment;
 pub mod explain;
+mod lists;
 mod relation;
 mod report;
 pub mod scenario;

@@ -2,6 +2,7 @@
 
 use super::{Experiment, Kind, PAPERS};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
+use crate::lists::read;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -84,21 +85,6 @@ impl Unrun {
     pub fn embedded() -> Result<Unrun, ScenarioError> {
         Ok(Unrun(read("experiments/unrun.toml", UNRUN)?))
     }
-}
-
-pub(super) fn read<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, ScenarioError> {
-    toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start).min(text.len());
-        let before = &text.as_bytes()[..at];
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        let place = Place::File {
-            file: name.to_owned(),
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            column: String::from_utf8_lossy(&before[start..]).chars().count() + 1,
-            field: String::new(),
-        };
-        ScenarioError::new(&place, Fault::Invalid, "", error.message())
-    })
 }
 
 /// Every experiment, those of a paper together and in the order of its figures: the program's own,

@@ -1,38 +1,9 @@
-//! Kernels of the papers: named profiles of how a stack behaves, with their sources. An experiment
-//! names the kernel of its paper, and cannot quietly behave in another way.
+//! The kernel of an experiment: it is that of its paper, and an experiment cannot quietly behave in
+//! another way.
 
 use super::Experiment;
-use super::embedded::read;
 use crate::error::{Fault, Place, ScenarioError};
-use crate::scenario::Given;
-use serde::Deserialize;
-use std::collections::BTreeMap;
-
-const KERNELS: &str = include_str!("../../../../experiments/kernels.toml");
-
-/// The setting that applies to CUBIC alone, as in Linux.
-const HYSTART: &str = "hystart";
-
-/// The kernels by name.
-#[derive(Clone, PartialEq, Default, Debug)]
-pub struct Kernels(pub BTreeMap<String, Kernel>);
-
-/// How the stack of a kernel behaves.
-#[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Kernel {
-    /// Version of Linux and of MPTCP.
-    pub title: String,
-    /// Papers all of whose figures have it.
-    pub papers: Vec<String>,
-    /// Passages of papers and files of the kernel that say so.
-    pub sources: Vec<String>,
-    /// Settings of a scenario.
-    pub settings: BTreeMap<String, String>,
-    /// Controllers as they count in this kernel, by the plain name.
-    #[serde(default)]
-    pub cc: BTreeMap<String, String>,
-}
+use crate::scenario::{Given, KERNEL, Kernels};
 
 /// A setting in which a figure differs from its kernel, and the passage that asks for it.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,20 +16,12 @@ pub struct Differs {
     pub because: String,
 }
 
-impl Kernels {
-    /// The kernels of the project.
-    ///
-    /// # Errors
-    /// If the file is not of its form.
-    pub fn embedded() -> Result<Kernels, ScenarioError> {
-        Ok(Kernels(read("experiments/kernels.toml", KERNELS)?))
-    }
-
-    /// The kernel of a paper, by its tag.
-    fn of_paper(&self, paper: &str) -> Option<&str> {
-        let of = |kernel: &Kernel| kernel.papers.iter().any(|tag| tag == paper);
-        self.0.iter().find(|(_, kernel)| of(kernel)).map(|(name, _)| name.as_str())
-    }
+/// Returns the first text that an experiment has for a setting: of a row, of a quick run, or of all runs.
+fn own(experiment: &Experiment, name: &str) -> Option<Given> {
+    let rows = experiment.rows.iter().flat_map(|row| &row.settings);
+    let by_row = rows.chain(&experiment.quick.settings).find(|(own, _)| own == name);
+    let by_all = || experiment.draft.settings.get(name)?.first();
+    by_row.map(|(_, given)| given).or_else(by_all).cloned()
 }
 
 /// Gives an experiment the settings of its kernel. `named` is what the file says.
@@ -82,9 +45,7 @@ pub(super) fn apply(
         return Err(ScenarioError::new(whole, Fault::Missing, "kernel", &problem)
             .allow(&format!("kernel = \"{wanted}\"")));
     };
-    let Some(kernel) = kernels.0.get(given.text.trim()) else {
-        return Err(given.unknown("kernel", kernels.0.keys().map(String::as_str)));
-    };
+    let kernel = kernels.named(given)?;
     if let Some(wanted) = wanted.filter(|it| it != given.text.trim())
         && !because(experiment, "kernel")
     {
@@ -93,25 +54,27 @@ pub(super) fn apply(
             "kernel = \"{wanted}\", or [[differs]] setting = \"kernel\" with a `because`"
         )));
     }
+    let Some(kernel) = kernel else {
+        // The simulator models it, or there is none.
+        return experiment.draft.set(KERNEL, given.clone());
+    };
     for (name, value) in &kernel.settings {
-        let rows = experiment.rows.iter().flat_map(|row| &row.settings);
-        let quick = &experiment.quick.settings;
-        let own = rows.chain(quick).find(|(own, _)| own == name).map(|(_, given)| given.clone());
-        let own = own.or_else(|| experiment.draft.settings.get(name.as_str())?.first().cloned());
-        match own {
-            _ if because(experiment, name) => {}
-            Some(own) => {
-                let problem = format!("the kernel `{}` decides {name}: {value}", given.text);
-                let remedy = format!(
-                    "no {name} here, or [[differs]] setting = \"{name}\", is = \"...\", because = \"the passage that asks for it\""
-                );
-                return Err(own.error(Fault::Conflict, &problem).allow(&remedy));
-            }
-            None if name == HYSTART => {}
-            None => {
-                let value = Given { place: given.place.clone(), text: value.clone() };
-                experiment.draft.set(name, value)?;
-            }
+        if let Some(own) = own(experiment, name).filter(|_| !because(experiment, name)) {
+            let problem = format!("the kernel `{}` decides {name}: {value}", given.text);
+            let remedy = format!(
+                "no {name} here, or [[differs]] setting = \"{name}\", is = \"...\", because = \"the passage that asks for it\""
+            );
+            return Err(own.error(Fault::Conflict, &problem).allow(&remedy));
+        }
+    }
+    if let Some(own) = own(experiment, KERNEL) {
+        let problem = format!("the kernel of all rows is `{}`", given.text);
+        return Err(own.error(Fault::Conflict, &problem).allow("no kernel here"));
+    }
+    for (name, value) in kernel.of_every_controller() {
+        if !experiment.draft.says(name) {
+            let value = Given { place: given.place.clone(), text: value.to_owned() };
+            experiment.draft.set(name, value)?;
         }
     }
     for differs in experiment.differs.clone().iter().filter(|it| it.setting != "kernel") {
@@ -130,15 +93,4 @@ pub(super) fn apply(
     }
     experiment.kernel = Some(kernel.clone());
     Ok(())
-}
-
-impl Kernel {
-    /// The controller of a row as this kernel counts it, and the end of slow start that goes with it.
-    pub(super) fn controller(&self, text: &str) -> (String, Option<&str>) {
-        let plain = text.trim();
-        let own = self.cc.get(plain).map_or(plain, String::as_str);
-        let cubic = own.split(':').next() == Some("cubic");
-        let hystart = self.settings.get(HYSTART).filter(|_| cubic).map(String::as_str);
-        (own.to_owned(), hystart)
-    }
 }

@@ -32,7 +32,7 @@ pub use axis::{Axis, Point};
 pub use embedded::{EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use eval::Shown;
 pub use judgement::CONFIDENCE;
-pub use kernels::{Differs, Kernel, Kernels};
+pub use kernels::Differs;
 pub use misses::{Miss, Misses};
 pub use open::{Ablated, Alternative, Open, Parameter, ablate};
 pub use plan::{Plan, Planned};
@@ -45,7 +45,7 @@ pub use store::{Store, fingerprint};
 pub use verdict::{Judged, Standing, figure, judge};
 
 use crate::error::{Place, ScenarioError};
-use crate::scenario::{Draft, Given};
+use crate::scenario::{Draft, Given, KernelProfile};
 use names::Names;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ pub struct Experiment {
     /// What a quick run makes do with.
     pub quick: Quick,
     /// The kernel that it ran on.
-    pub kernel: Option<Kernel>,
+    pub kernel: Option<KernelProfile>,
     /// Settings in which it differs from its kernel.
     pub differs: Vec<Differs>,
     pub(crate) draft: Draft,

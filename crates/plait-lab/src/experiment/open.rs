@@ -1,10 +1,10 @@
 //! What a paper leaves open: parameters with the values that are plausible, so that a verdict can be
 //! tried on each of them.
 
-use super::embedded::read;
 use super::{Experiment, Judged, Looks, Progress, Store, Unsettled, settle};
 use crate::compare::World;
 use crate::error::{Fault, Place, ScenarioError};
+use crate::lists::read;
 use crate::scenario::Given;
 use serde::Deserialize;
 use std::collections::BTreeMap;

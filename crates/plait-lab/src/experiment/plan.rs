@@ -173,13 +173,8 @@ fn planned(
         Given { place: known.given.place.clone(), text: scheduler.to_owned() },
     )?;
     fill_in(experiment, at, &mut draft)?;
-    if let (Some(kernel), Some(cc)) = (&experiment.kernel, draft.value("cc")) {
-        let (text, hystart) = kernel.controller(&cc.text);
-        let place = cc.place.clone();
-        draft.replace("cc", Given { text, ..cc });
-        if let (Some(hystart), false) = (hystart, draft.says("hystart")) {
-            draft.set("hystart", Given { place, text: hystart.to_owned() })?;
-        }
+    if let Some(kernel) = &experiment.kernel {
+        kernel.apply_to_controllers(&mut draft)?;
     }
     // Each file is read once.
     let texts = RefCell::new(texts);

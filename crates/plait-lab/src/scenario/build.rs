@@ -96,6 +96,14 @@ impl Draft {
     /// # Errors
     /// As [`Draft::build`].
     pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
+        match self.with_kernel()? {
+            Some(draft) => draft.build_plain(self, read),
+            None => self.build_plain(self, read),
+        }
+    }
+
+    /// Reads a draft whose kernel is no profile. A sweep varies `written`, which may name one.
+    fn build_plain(&self, written: &Draft, read: Reader<'_>) -> Result<Scenario> {
         let ideal = self.switch("ideal")?;
         let shared = self.read_links(ideal, read)?;
         let paths = self.read_paths(&shared, ideal, read)?;
@@ -129,7 +137,7 @@ impl Draft {
         for given in self.values("expect") {
             scenario.expect.push(Expectation::parse(&given.text, &given.place, &names)?);
         }
-        scenario.vary = self.varied(&scenario, read)?;
+        scenario.vary = written.varied(&scenario, read)?;
         Ok(scenario)
     }
 

@@ -66,7 +66,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("send-cost", "a time such as 7.5us, at most 1ms", "0s", "how long a host works on each segment that it sends, before it sends the next one"),
     setting("pacing", "on or off", "off", "spread the segments of a window over the round trip"),
     setting("hystart", "off, on, linux, linux3 or linux6", "off", "end slow start before a loss: HyStart++ (on), or as CUBIC in Linux from 4.0 on, before it, and in 6.18"),
-    setting("kernel", "none or 6.18", "none", "both ends do as a stock Linux 6.18 does: buffers that it sizes itself, HyStart, slow start, no probes; set rcvbuf is SO_RCVBUF"),
+    setting("kernel", "none, 6.18, or the kernel of a paper: 3.5, 3.11, 3.14, 4.1 or 4.4", "none", "both ends do as this Linux does. 6.18: buffers that it sizes itself, HyStart, slow start, no probes; set rcvbuf is SO_RCVBUF. Older ones: the settings of experiments/kernels.toml, but for those that are given"),
     setting("undo", "on or off", "on", "take a reduction of the window back when what counted as lost proves late"),
     setting("probes", "on or off", "on", "probe silent paths each second, so that a healed one is used soon"),
     setting("delayed-ack", "on or off", "on", "delayed acknowledgements"),

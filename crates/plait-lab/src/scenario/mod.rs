@@ -7,6 +7,7 @@ mod delay;
 mod draft;
 pub(crate) mod file;
 mod impairment;
+mod kernels;
 mod path;
 mod path_parse;
 mod profile;
@@ -24,6 +25,8 @@ pub use delay::Delay;
 pub use draft::{
     Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setting, quoted, whole,
 };
+pub(crate) use kernels::KERNEL;
+pub use kernels::{KernelProfile, Kernels};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
 pub use profile::{PROFILES, Profile, Wander};

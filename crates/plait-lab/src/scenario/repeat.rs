@@ -3,6 +3,7 @@
 use super::Scenario;
 use super::build::DEFAULT_DEADLINE;
 use super::draft::{Draft, Given};
+use super::kernels::KERNEL;
 use super::path_parse::Reader;
 use crate::error::{Fault, ScenarioError};
 use crate::vary::{MAX_POINTS, MAX_VARIED, Vary, grid};
@@ -21,6 +22,11 @@ impl Draft {
             if varied.iter().any(|other| other.name() == vary.name()) {
                 let error = given.error(Fault::Conflict, "this setting is varied twice");
                 return Err(error.allow("two settings, or one with all its values"));
+            }
+            // A kernel stands for settings that would stay when another one takes its place.
+            if vary.name() == KERNEL && self.says(KERNEL) {
+                let error = given.error(Fault::Conflict, "the kernel is set, too");
+                return Err(error.allow("--kernel or --vary kernel=..."));
             }
             varied.push(vary);
             let points: usize = varied.iter().map(|vary| vary.points().len()).product();

@@ -1,7 +1,8 @@
 //! Kernels of papers, and what papers leave open.
 
 use super::{SMALL, all};
-use plait_lab::experiment::{Experiment, Kernels, Open, Plan};
+use plait_lab::experiment::{Experiment, Open, Plan};
+use plait_lab::scenario::Kernels;
 
 /// A file of a paper with this line at its start.
 fn paper(name: &str, more: &str) -> Result<Experiment, String> {

@@ -2,6 +2,7 @@
 
 mod forms;
 mod generated;
+mod kernels;
 mod links;
 mod paths;
 mod settings;

@@ -1,0 +1,140 @@
+//! Kernels by name: how the stack of a Linux of some version behaves, with its sources. A scenario names
+//! one (`--kernel 3.14`) and gets its settings, but for those that it sets itself.
+
+use super::build::KERNELS as MODELLED;
+use super::draft::{Draft, Given};
+use crate::error::{Fault, ScenarioError};
+use crate::lists::read;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+const EMBEDDED: &str = include_str!("../../../../experiments/kernels.toml");
+
+/// The setting that names a kernel.
+pub(crate) const KERNEL: &str = "kernel";
+
+/// The setting that applies to CUBIC alone, as in Linux.
+const HYSTART: &str = "hystart";
+
+/// The kernels of the papers by name.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Kernels(pub BTreeMap<String, KernelProfile>);
+
+/// How the stack of a kernel behaves.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelProfile {
+    /// Version of Linux and of MPTCP.
+    pub title: String,
+    /// Papers all of whose figures have it.
+    pub papers: Vec<String>,
+    /// Passages of papers and files of the kernel that say so.
+    pub sources: Vec<String>,
+    /// Settings of a scenario.
+    pub settings: BTreeMap<String, String>,
+    /// Controllers as they count in this kernel, by the plain name.
+    #[serde(default)]
+    pub cc: BTreeMap<String, String>,
+}
+
+impl Kernels {
+    /// The kernels of the project.
+    ///
+    /// # Errors
+    /// If the file is not of its form.
+    pub fn embedded() -> Result<Kernels, ScenarioError> {
+        Ok(Kernels(read("experiments/kernels.toml", EMBEDDED)?))
+    }
+
+    /// The kernel of a paper, by its tag.
+    pub(crate) fn of_paper(&self, paper: &str) -> Option<&str> {
+        let of = |kernel: &KernelProfile| kernel.papers.iter().any(|tag| tag == paper);
+        self.0.iter().find(|(_, kernel)| of(kernel)).map(|(name, _)| name.as_str())
+    }
+
+    /// The profile that a text names; `None` for `none` and for a kernel that the simulator models
+    /// by itself.
+    ///
+    /// # Errors
+    /// If no kernel has this name.
+    pub(crate) fn named(&self, given: &Given) -> Result<Option<&KernelProfile>, ScenarioError> {
+        let name = given.text.trim();
+        let modelled = || MODELLED.iter().map(|(name, _)| *name);
+        match self.0.get(name) {
+            None if modelled().any(|it| it == name) => Ok(None),
+            None => {
+                let profiles = self.0.keys().map(String::as_str);
+                Err(given.unknown(KERNEL, modelled().chain(profiles)))
+            }
+            known => Ok(known),
+        }
+    }
+}
+
+impl KernelProfile {
+    /// The controller of this name as the kernel counts it.
+    fn controller<'a>(&'a self, name: &'a str) -> &'a str {
+        self.cc.get(name).map_or(name, String::as_str)
+    }
+
+    /// Settings that go with every controller.
+    pub(crate) fn of_every_controller(&self) -> impl Iterator<Item = (&str, &str)> {
+        let settings = self.settings.iter().filter(|(name, _)| *name != HYSTART);
+        settings.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Makes the controllers of a draft count as in this kernel. CUBIC gets the kernel's HyStart, if
+    /// the draft sets none.
+    ///
+    /// # Errors
+    /// If some controllers of the draft are CUBIC and some are not: HyStart is a setting of all.
+    pub(crate) fn apply_to_controllers(&self, draft: &mut Draft) -> Result<(), ScenarioError> {
+        let Some(cc) = draft.value("cc") else { return Ok(()) };
+        let names: Vec<&str> = cc.text.split(',').map(|it| self.controller(it.trim())).collect();
+        let is_cubic = |name: &&&str| name.split(':').next() == Some("cubic");
+        // What begins no name goes on with the parameters of the name before it.
+        let cubics = names.iter().filter(is_cubic).count();
+        let others = names.iter().filter(|it| !is_cubic(it) && !goes_on(it)).count();
+        draft.replace("cc", Given { text: names.join(","), ..cc.clone() });
+        let Some(hystart) = self.settings.get(HYSTART).filter(|_| cubics > 0) else {
+            return Ok(());
+        };
+        if draft.says(HYSTART) {
+            return Ok(());
+        }
+        if others > 0 {
+            let problem = "this kernel has HyStart with cubic alone";
+            let remedy = "cubic in a comparison of its own, or --hystart for all controllers";
+            return Err(cc.error(Fault::Conflict, problem).allow(remedy));
+        }
+        draft.set(HYSTART, Given { text: hystart.clone(), ..cc })
+    }
+}
+
+/// Whether a piece of a list is a parameter of the piece before it.
+fn goes_on(piece: &str) -> bool {
+    let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
+    piece.as_bytes().get(key.len()) == Some(&b'=')
+}
+
+impl Draft {
+    /// The draft with the settings of the kernel that it names, if a profile has them. What the draft
+    /// sets itself stays.
+    ///
+    /// # Errors
+    /// If no kernel has this name, or [`KernelProfile::apply_to_controllers`] fails.
+    pub(super) fn with_kernel(&self) -> Result<Option<Draft>, ScenarioError> {
+        let Some(given) = self.values(KERNEL).first() else { return Ok(None) };
+        let kernels = Kernels::embedded()?;
+        let Some(kernel) = kernels.named(given)? else { return Ok(None) };
+        let mut draft = self.clone();
+        draft.forget(KERNEL);
+        for (name, value) in kernel.of_every_controller() {
+            if !draft.says(name) {
+                draft.set(name, Given { place: given.place.clone(), text: value.to_owned() })?;
+            }
+        }
+        kernel.apply_to_controllers(&mut draft)?;
+        Ok(Some(draft))
+    }
+}

@@ -1,0 +1,57 @@
+//! `--kernel NAME`: the settings of a kernel, but for those that are given.
+
+use super::*;
+use plait_cc::HyStart;
+use plait_core::LossDetection;
+
+fn with(more: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
+    let base = [("path", "wifi:rtt=20ms,rate=20mbit"), ("workload", "download:1MB")];
+    build(&[&base[..], more].concat())
+}
+
+#[test]
+fn a_scenario_has_the_settings_of_its_kernel() {
+    let it = with(&[("kernel", "3.14"), ("prr", "rfc9937")]).unwrap();
+    let transport = &it.transport;
+    assert_eq!(transport.kernel, Kernel::None);
+    assert!(transport.tsq && !transport.probes);
+    assert_eq!(transport.loss_detection, LossDetection::SackProbe);
+    assert_eq!(transport.hystart, HyStart::Linux3);
+    assert_eq!(transport.prr, plait_core::Prr::Rfc9937);
+    // The line that runs it again says the settings themselves.
+    assert_eq!(from_line(&it.command_line()), it);
+    assert!(!it.command_line().contains("--kernel"));
+    assert_eq!(with(&[("kernel", "6.18")]).unwrap().transport.kernel, Kernel::Linux6_18);
+}
+
+#[test]
+fn controllers_count_as_in_the_kernel() {
+    let it = with(&[("kernel", "3.5"), ("cc", "olia,reno")]).unwrap();
+    let names: Vec<String> = it.ccs.iter().map(plait_cc::Spec::name).collect();
+    let counted = ["olia:least=2seg,count=acks", "reno:count=acks"];
+    assert_eq!(names, counted.map(|it| plait_cc::Spec::parse(it).unwrap().name()));
+    assert_eq!(it.transport.hystart, HyStart::Off);
+    let own = with(&[("kernel", "3.5"), ("cc", "olia:least=1seg,count=acks")]).unwrap();
+    assert_eq!(own.ccs.len(), 1);
+    let mixed = [("kernel", "3.5"), ("cc", "cubic,olia")];
+    let error = with(&mixed).unwrap_err().to_string();
+    assert!(error.contains("HyStart with cubic alone"), "{error}");
+    assert!(with(&[&mixed[..], &[("hystart", "off")]].concat()).is_ok());
+}
+
+#[test]
+fn kernels_can_be_compared() {
+    let it = with(&[("vary", "kernel=3.5,4.4,6.18")]).unwrap();
+    let points = it.points_with(&read).unwrap();
+    let tsq: Vec<bool> = points.iter().map(|point| point.scenario.transport.tsq).collect();
+    assert_eq!(tsq, [false, true, false]);
+    assert_eq!(points[2].scenario.transport.kernel, Kernel::Linux6_18);
+    for (more, part) in [
+        (&[("kernel", "3.5"), ("vary", "kernel=4.1,4.4")][..], "the kernel is set, too"),
+        (&[("kernel", "3.6")], "unknown kernel"),
+        (&[("vary", "kernel=4.1,5")], "unknown kernel"),
+    ] {
+        let error = with(more).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
