@@ -311,6 +311,22 @@ fn an_acknowledgement_moves_the_map_where_it_changes_it_by_more_than_a_segment()
     }
 }
 
+/// A state that a person wrote may count ten segments for a subflow and assign it all numbers. Placing them
+/// one by one would not end.
+#[test]
+fn a_queue_without_end_is_not_placed_to_its_end() {
+    let mut model = pair([10, 40], 10);
+    let all = ByteRange::new(0, u64::MAX);
+    model.queue.unsent.insert(all);
+    model.assign(&[(all, B)]);
+    model.subflow_mut(B).queued = 10 * MSS;
+    let mut out = Outcome::default();
+    let next = model.ask(&mut *build("sttf"), &mut out);
+    assert_eq!(next, Decision::Assign { reason: Reason::Rescheduled });
+    let placed: u64 = out.plan.iter().map(|(range, _)| range.len()).sum();
+    assert_eq!(placed, 11 * MSS);
+}
+
 #[test]
 fn a_stale_rtt_gives_way_to_the_least_one() {
     let ask = |spec: &str, age_ms: u64| {

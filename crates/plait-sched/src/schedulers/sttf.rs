@@ -341,7 +341,7 @@ impl Sttf {
                 out.note("then_segments", Some(subflow.id), then(subflow) as f64);
             }
         }
-        assign_anew(view, Lines::new(paths), out);
+        assign_anew(view, Lines::new(paths), total, out);
         (!out.plan.is_empty()).then_some(Decision::Assign { reason: Reason::Rescheduled })
     }
 
@@ -373,15 +373,23 @@ impl Sttf {
     }
 }
 
-/// Cuts all that is assigned into segments and gives them to the lines in order.
-fn assign_anew(view: &View<'_>, mut lines: Lines, out: &mut Outcome) {
+/// Cuts all assigned data into segments and gives them to the lines in order. The subflows have
+/// `total` of them. A view whose queue holds more is not consistent; its further segments stay where they
+/// are, because their number has no bound.
+fn assign_anew(view: &View<'_>, mut lines: Lines, total: u128, out: &mut Outcome) {
     let len = u128::from(view.connection.mss.max(1));
     let mut at = view.connection.snd_una;
-    while let Some((range, _)) = view.queue.assigned_from(at) {
+    let mut left = total;
+    while left > 0
+        && let Some((range, _)) = view.queue.assigned_from(at)
+    {
         let mut range = ByteRange::new(range.start.max(at), range.end);
-        while !range.is_empty() {
-            let most = u128::from(range.len()).div_ceil(len);
+        // The last segment of a range may be short.
+        left += 1;
+        while !range.is_empty() && left > 0 {
+            let most = u128::from(range.len()).div_ceil(len).min(left);
             let Some((id, segments)) = lines.next(most) else { return };
+            left -= segments;
             let bytes = u64::try_from(segments * len).unwrap_or(u64::MAX).min(range.len());
             let run = ByteRange::new(range.start, range.start + bytes);
             match out.plan.last_mut() {
