@@ -170,12 +170,23 @@ fn succeeds(command: &mut Command) -> String {
     stdout
 }
 
+/// The packages of the copy.
+fn packages(copy: &Path) -> Vec<String> {
+    let crates = fs::read_dir(copy.join("crates")).unwrap();
+    crates.map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
+}
+
 /// The programs that were built, by package, target and whether it is a test.
 fn build(copy: &Path) -> BTreeMap<(String, String, bool), PathBuf> {
     let mut cargo = cargo(copy);
     // Of the whole workspace, so that the crates of others have the features that they have in `make test`.
     cargo.args(["test", "--workspace", "--offline", "--locked", "--no-run"]);
     cargo.args(["--message-format=json", "--bin", "plait"]);
+    // The copy's programs run for seconds, but take minutes to optimise.
+    for package in packages(copy) {
+        let setting = format!("profile.dev.package.{package}.opt-level=0");
+        cargo.args(["--config", &setting]);
+    }
     // `floors` is there because the tests of a package bring its program along.
     for test in ["contract", "properties", "outside_sched", "outside_cc", "floors"] {
         cargo.args(["--test", test]);
