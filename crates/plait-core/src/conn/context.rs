@@ -105,6 +105,11 @@ impl Shared {
     pub(crate) fn recycle(&mut self, segment: Box<Segment>) {
         self.spare.keep(segment);
     }
+
+    /// Gives memory back that was not used since the last call.
+    pub(crate) fn rest(&mut self) {
+        self.spare.rest();
+    }
 }
 
 /// What the parts get with every call: the time, and all that is shared.
@@ -135,6 +140,8 @@ pub(crate) struct SpareSegments {
     /// How many were made, and how often one was given back.
     made: usize,
     kept: usize,
+    /// The least number of spare segments since the last rest: so many were not needed.
+    unused: usize,
 }
 
 impl SpareSegments {
@@ -174,7 +181,21 @@ impl SpareSegments {
     /// already: a window that grows a little later on finds some. A driver that gives none back
     /// gets one.
     fn take(&mut self) -> Box<Segment> {
-        self.spare.pop().unwrap_or_else(|| self.make())
+        let segment = self.spare.pop().unwrap_or_else(|| self.make());
+        self.unused = self.unused.min(self.spare.len());
+        segment
+    }
+
+    /// Frees the segments that nobody has taken since the last rest. After an idle time none is left:
+    /// the few that would stay lie anywhere, and keep the allocator from giving back what is below them.
+    fn rest(&mut self) {
+        let surplus = self.unused.min(self.spare.len());
+        self.spare.truncate(self.spare.len() - surplus);
+        self.made = self.made.saturating_sub(surplus);
+        if surplus > 0 {
+            self.spare.shrink_to(2 * self.spare.len());
+        }
+        self.unused = self.spare.len();
     }
 
     #[cold]
@@ -225,5 +246,37 @@ impl Context<'_> {
         let port = self.next_port;
         self.next_port = if port == u16::MAX { FIRST_PORT } else { port + 1 };
         port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes so many segments at a time, and gives them back.
+    fn burst(spares: &mut SpareSegments, count: usize) {
+        let taken: Vec<_> = (0..count).map(|_| spares.take()).collect();
+        taken.into_iter().for_each(|it| spares.keep(it));
+    }
+
+    #[test]
+    fn segments_that_nobody_takes_are_freed() {
+        let mut spares = SpareSegments::default();
+        burst(&mut spares, 3_000);
+        spares.rest();
+        assert!(spares.spare.len() >= 3_000);
+        // 500 are in use at a time. They stay, and nothing is allocated for them.
+        for _ in 0..3 {
+            burst(&mut spares, 500);
+            spares.rest();
+        }
+        let (len, capacity) = (spares.spare.len(), spares.spare.capacity());
+        assert!((500..=564).contains(&len) && capacity <= 4 * len, "{len}, {capacity}");
+        burst(&mut spares, len);
+        assert_eq!((spares.spare.len(), spares.spare.capacity()), (len, capacity));
+        // Once nobody takes any, none stays.
+        spares.rest();
+        spares.rest();
+        assert_eq!((spares.spare.len(), spares.spare.capacity()), (0, 0));
     }
 }
