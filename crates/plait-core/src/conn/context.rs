@@ -140,6 +140,8 @@ pub(crate) struct SpareSegments {
     /// How many were made, and how often one was given back.
     made: usize,
     kept: usize,
+    /// Segments that were taken and have not been given back.
+    out: usize,
     /// The least number of spare segments since the last rest: so many were not needed.
     unused: usize,
 }
@@ -154,10 +156,13 @@ impl SpareSegments {
     /// Room for the segments of a window or two.
     const STRIDE: usize = 256;
 
-    /// Keeps a segment; what it refers to is let go.
+    /// Keeps a segment; what it refers to is let go. Segments that were made elsewhere, as those of handshakes
+    /// are, come back as well. No more are kept than were taken, so that they do not fill the pool.
     #[inline(always)]
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
         self.kept = self.kept.saturating_add(1);
+        let Some(out) = self.out.checked_sub(1) else { return };
+        self.out = out;
         if self.spare.len() < SpareSegments::MOST {
             if matches!(segment.payload, Payload::Bytes { .. }) || segment.options.mptcp.is_some() {
                 SpareSegments::let_go(&mut segment);
@@ -182,6 +187,7 @@ impl SpareSegments {
     /// gets one.
     fn take(&mut self) -> Box<Segment> {
         let segment = self.spare.pop().unwrap_or_else(|| self.make());
+        self.out = self.out.saturating_add(1);
         self.unused = self.unused.min(self.spare.len());
         segment
     }
@@ -274,6 +280,9 @@ mod tests {
         assert!((500..=564).contains(&len) && capacity <= 4 * len, "{len}, {capacity}");
         burst(&mut spares, len);
         assert_eq!((spares.spare.len(), spares.spare.capacity()), (len, capacity));
+        // Segments that were made elsewhere do not add to them.
+        (0..1_000).for_each(|_| spares.keep(Box::default()));
+        assert_eq!(spares.spare.len(), len);
         // Once nobody takes any, none stays.
         spares.rest();
         spares.rest();
