@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{ConnId, Span, Time};
 use plait_core::{ConnectionSpec, ConnectionState, Endpoint, Holdings, Ration};
 use plait_wire::{Payload, Segment};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 const PORT: u16 = 80;
@@ -395,6 +396,34 @@ fn short() -> Result<(), Failed> {
     Ok(())
 }
 
+/// A client of many servers, each of which announces an address of its own: the client has a number for
+/// every address of a connection that is open, however many there were before.
+fn numbers_return() -> Result<(), Failed> {
+    const EACH: u8 = 100;
+    let mut pair = Pair::new("minrtt", "cubic");
+    let spec = Arc::new(spec("minrtt", "cubic", 0..2));
+    for round in 0..4 {
+        pair.server = Pair::new("minrtt", "cubic").server;
+        for number in 0..EACH {
+            let (client, server) = pair.connect(&spec);
+            let address = IpAddr::from([10, 0, round, number]);
+            pair.server.call(|it| it.announce(pair.now, server, address, None));
+            pair.carry();
+            if pair.client.endpoint.number_of(address).is_none() {
+                return Err(format!("{address} has no number").into());
+            }
+            pair.client.call(|it| it.finish(pair.now, client));
+            pair.server.call(|it| it.finish(pair.now, server));
+            pair.carry();
+            pair.client.call(|it| it.release(pair.now, client));
+            pair.server.call(|it| it.release(pair.now, server));
+        }
+        pair.until(pair.now + Span::from_secs(120));
+        pair.rest();
+    }
+    Ok(())
+}
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // One at a time: the allocator counts for all.
@@ -405,6 +434,7 @@ fn main() {
         Trial::test("memory_returns", memory_returns),
         Trial::test("what_has_ended_is_counted_until_it_is_over", ended),
         Trial::test("memory_that_is_short_is_kept_to", short),
+        Trial::test("numbers_of_announced_addresses_return", numbers_return),
     ];
     libtest_mimic::run(&arguments, tests).exit();
 }

@@ -70,7 +70,7 @@ impl Names {
                 let stood_for = stand_ins.iter().find(|(local, _)| *local == dst);
                 let server = match dst == *dialled {
                     true => FIRST,
-                    false => number_of(endpoint, stood_for.map_or(dst, |(_, known)| *known))?,
+                    false => endpoint.number_of(stood_for.map_or(dst, |(_, known)| *known))?,
                 };
                 if planted(Planted::FullNames) {
                     peers.walk_full(|path| endpoint.uses_path(path));
@@ -85,7 +85,7 @@ impl Names {
             }
             Role::Client(ways) => {
                 let (path, announced) = ways.of_arrival(dst, src, port)?;
-                let server = if announced { number_of(endpoint, src)? } else { FIRST };
+                let server = if announced { endpoint.number_of(src)? } else { FIRST };
                 Some((path, server))
             }
         }
@@ -178,7 +178,8 @@ impl Names {
         }
     }
 
-    /// A SYN leaves: answers from an address that the peer has announced are to be known.
+    /// A SYN leaves. From now on answers are known to come from an address that the peer has announced, or
+    /// from the one that was dialled.
     pub(crate) fn on_syn(
         &mut self,
         endpoint: &Endpoint,
@@ -186,24 +187,16 @@ impl Names {
         port: u16,
         server: ServerAddress,
     ) {
-        if let Role::Client(ways) = &mut self.0
-            && server != FIRST
-        {
-            ways.on_join(endpoint, path, port, server);
+        match &mut self.0 {
+            Role::Client(ways) if server == FIRST => ways.on_dial(path, port),
+            Role::Client(ways) => ways.on_join(endpoint, path, port, server),
+            Role::Server { .. } => {}
         }
     }
 }
 
 /// The address that was dialled.
 const FIRST: ServerAddress = ServerAddress(0);
-
-/// The number that the endpoint has given to an address, if it has.
-fn number_of(endpoint: &Endpoint, address: IpAddr) -> Option<ServerAddress> {
-    let numbers = (1..=u8::MAX).map(ServerAddress);
-    let known = numbers.map_while(|number| Some((number, endpoint.address(number)?)));
-    let mut same = known.filter(|(_, known)| *known == address);
-    same.next().map(|(number, _)| number)
-}
 
 #[cfg(test)]
 mod tests {

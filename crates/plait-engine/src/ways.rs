@@ -113,6 +113,17 @@ impl Ways {
         Some((self.own.get(way.own)?, way.theirs))
     }
 
+    /// A subflow from our `port` begins at the address that is dialled. The port may have been that of an
+    /// earlier subflow to the same address when a peer had announced it.
+    pub(crate) fn on_dial(&mut self, path: PathId, port: u16) {
+        if self.announced.is_empty() {
+            return;
+        }
+        let Some((own, theirs)) = self.way(path) else { return };
+        let key = (own.address, theirs, port);
+        self.announced.remove(&key);
+    }
+
     /// A subflow from our `port` begins at an address that the peer has announced.
     pub(crate) fn on_join(
         &mut self,
@@ -128,5 +139,71 @@ impl Ways {
             self.enough = ANNOUNCED.max(2 * self.announced.len());
         }
         self.announced.insert(key, path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::tests::Counted;
+
+    fn own(last: u8) -> OwnAddress {
+        OwnAddress { address: IpAddr::from([10, 0, 0, last]), exit: None }
+    }
+
+    fn server(number: u32) -> IpAddr {
+        IpAddr::from((0xc612_0000 + number).to_be_bytes())
+    }
+
+    /// A path that no subflow uses yet is dialled later, so it keeps its number until there are far too many.
+    #[test]
+    fn paths_keep_their_numbers_until_there_are_too_many() {
+        let endpoint = Endpoint::new(Box::new(Counted::default()));
+        let mut ways = Ways::new(vec![own(1), own(2)]);
+        let first = ways.to(&endpoint, server(0));
+        assert_eq!(first, [PathId(0), PathId(1)]);
+        for number in 1..1_000 {
+            ways.to(&endpoint, server(number));
+            ways.rest(|_| false);
+        }
+        assert_eq!((ways.len(), ways.to(&endpoint, server(0))), (2_000, first));
+        // From then on the table holds no more than those and a few, though nobody dials the old ones.
+        for number in 1_000..50_000 {
+            let paths = ways.to(&endpoint, server(number));
+            assert_eq!(paths.len(), 2);
+            assert_eq!(ways.way(paths[1]).unwrap().1, server(number));
+        }
+        assert!(ways.len() <= KEPT_WAYS + 2, "{}", ways.len());
+        ways.rest(|_| false);
+        assert!(ways.len() <= KEPT_WAYS);
+    }
+
+    /// An address of the other family is not dialled from here.
+    #[test]
+    fn a_path_has_two_addresses_of_one_family() {
+        let endpoint = Endpoint::new(Box::new(Counted::default()));
+        let v6 = OwnAddress { address: IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]), exit: None };
+        let mut ways = Ways::new(vec![own(1), v6]);
+        let paths = ways.to(&endpoint, server(0));
+        assert_eq!(paths.len(), 1);
+        assert_eq!(ways.way(paths[0]).unwrap().0.address, own(1).address);
+        let arrival = |ways: &Ways, to| ways.of_arrival(to, server(0), 4_000);
+        assert_eq!(arrival(&ways, own(1).address), Some((paths[0], false)));
+        assert_eq!(arrival(&ways, own(2).address), None);
+    }
+
+    /// A port that has led to an announced address leads to the same address when it is dialled.
+    #[test]
+    fn a_dialled_port_is_not_that_of_an_announced_address() {
+        let mut endpoint = Endpoint::new(Box::new(Counted::default()));
+        let mut ways = Ways::new(vec![own(1)]);
+        let dialled = ways.to(&endpoint, server(0))[0];
+        let number = endpoint.number_address(server(1)).unwrap();
+        ways.on_join(&endpoint, dialled, 4_000, number);
+        let arrival = |ways: &Ways| ways.of_arrival(own(1).address, server(1), 4_000);
+        assert_eq!(arrival(&ways), Some((dialled, true)));
+        let direct = ways.to(&endpoint, server(1))[0];
+        ways.on_dial(direct, 4_000);
+        assert_eq!(arrival(&ways), Some((direct, false)));
     }
 }

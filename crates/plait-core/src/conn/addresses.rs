@@ -272,13 +272,21 @@ impl Connection {
         if known.is_none() && self.addresses.peers.len() >= limit {
             return None;
         }
-        let number = ctx.directory.number(address)?;
+        let number = ctx.directory.learn(address)?;
         let learnt = Known { id, address, port, number };
         match known {
             Some(at) => self.addresses.peers[at] = learnt,
             None => self.addresses.peers.push(learnt),
         }
         Some(number)
+    }
+
+    /// The numbers of the peer's addresses that the connection uses, some of them more than once.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
+        let announced = self.addresses.peers().map(|known| known.number);
+        let waiting = self.joins.waiting.iter().map(|target| target.server);
+        let subflows = self.subflows.iter().map(|subflow| subflow.address.server());
+        announced.chain(waiting).chain(subflows)
     }
 
     /// The subflows to an address of the peer: from every path, as many as asked for.

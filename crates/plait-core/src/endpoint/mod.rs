@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
-pub(crate) use directory::Directory;
+pub(crate) use directory::{Directory, InUse};
 pub use holdings::Holdings;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::Segment;
@@ -151,6 +151,12 @@ impl Endpoint {
     /// belongs to the address that clients dial. `None` where all numbers are taken.
     pub fn number_address(&mut self, address: IpAddr) -> Option<ServerAddress> {
         self.shared.directory.number(address)
+    }
+
+    /// The number of a listening host's address, if it has one.
+    #[must_use]
+    pub fn number_of(&self, address: IpAddr) -> Option<ServerAddress> {
+        self.shared.directory.known(address)
     }
 
     /// The address with a number; `None` for number 0, which the driver knows, and for those not

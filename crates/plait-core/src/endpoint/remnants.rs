@@ -9,7 +9,7 @@ use crate::tcp::clock::{StampClock, before};
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use plait_base::{PathId, Span, Time};
+use plait_base::{PathId, ServerAddress, Span, Time};
 use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
 
 /// Remnants at most: the one whose wait ends first gives way to a new one.
@@ -164,6 +164,11 @@ impl Remnants {
         (address.path() == path).then_some(*address)
     }
 
+    /// The number of the server's address of each.
+    pub(super) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
+        self.by_address.keys().map(|address| address.server())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }
@@ -232,7 +237,6 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::ServerAddress;
 
     /// The table has a limit; the remnant whose wait ends first gives way.
     #[test]

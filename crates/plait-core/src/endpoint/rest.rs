@@ -1,6 +1,6 @@
 //! Memory of connections that rest.
 
-use super::Endpoint;
+use super::{Endpoint, InUse};
 use plait_base::{Span, Time};
 
 /// How long nothing was sent.
@@ -18,9 +18,22 @@ impl Endpoint {
         self.shared.rest();
         self.answers.shrink_to(MOST_IDLE_ANSWERS);
         self.accepted.shrink_to(MOST_IDLE_ANSWERS);
+        if self.shared.directory.is_crowded() {
+            self.reclaim_numbers();
+        }
         if now >= Time::ZERO + QUIET {
             let before = Time::ZERO + (now.since(Time::ZERO).minus(QUIET));
             self.connections.rest(before);
         }
+    }
+
+    /// Takes back the numbers of announced addresses that no connection uses any more.
+    fn reclaim_numbers(&mut self) {
+        let mut in_use = InUse::NONE;
+        let connections = self.connections.iter().flat_map(|(_, conn)| conn.servers());
+        connections.for_each(|number| in_use.note(number));
+        self.remnants.servers().for_each(|number| in_use.note(number));
+        self.answers.iter().for_each(|answer| in_use.note(answer.segment.server));
+        self.shared.directory.reclaim(&in_use);
     }
 }
