@@ -1,6 +1,7 @@
 //! What is on the other end: a terminal or a pipe, how wide, with colour or not.
 
 use crate::failure::Failure;
+use crate::log;
 use anstream::{AutoStream, ColorChoice};
 use std::fmt::Display;
 use std::fs;
@@ -53,9 +54,11 @@ impl Console {
 }
 
 /// A line on stderr. Nobody may be there to read it any more, and that ends nothing: a line is lost,
-/// not a server.
+/// not a server. In a server the log takes it.
 pub(crate) fn remark(text: &dyn Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    if !log::line(text) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
 }
 
 /// Writes `text` to the file that `flag` names.

@@ -8,6 +8,7 @@ mod decide;
 mod export;
 mod failure;
 mod flags;
+mod log;
 mod output;
 mod progress;
 mod recorder;
@@ -129,13 +130,15 @@ fn main() -> ExitCode {
     };
     let outcome = catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(Failure::Internal("a panic; its message is above".to_owned())));
-    match outcome {
+    let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             console::remark(&format_args!("plait: {failure}"));
             ExitCode::from(&failure)
         }
-    }
+    };
+    log::finish();
+    code
 }
 
 #[cfg(test)]

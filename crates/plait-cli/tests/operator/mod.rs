@@ -24,6 +24,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("connections_have_the_time_of_drain_to_end", drained),
         Trial::test("a_watchdog_hears_of_a_live_server", watchdog),
         Trial::test("the_log_counts_what_clients_have_acknowledged", logged),
+        Trial::test("a_log_that_nobody_reads_stops_no_server", unread_log),
+        Trial::test("own_addresses_reset_old_clients_after_a_crash", crashed_public),
     ];
     for family in [Family::V4, Family::V6] {
         let name = format!("an_own_address_is_offered_and_joined/{family:?}");
@@ -415,5 +417,65 @@ fn logged() -> Result<(), Failed> {
     let sent = number(cut, "sent_bytes");
     assert!((read..500_000).contains(&sent), "{cut}");
     assert!(number(cut, "unacked_bytes") > 500_000, "{cut}");
+    Ok(())
+}
+
+/// Nobody reads stderr, and the log is longer than the pipe: clients are served all the same, and so is
+/// TERM. What was written is whole lines.
+fn unread_log() -> Result<(), Failed> {
+    const CLIENTS: usize = 400;
+    let bed = Bed::build(Family::V4, &[Line::new(100, 1, 400_000)])?;
+    let to = at_once(&bed.server)?;
+    let listen = SocketAddr::new(bed.family.service(), 80);
+    let mut server = bed.server.within(|| serve(listen, to, &[]))?;
+    for _ in 0..CLIENTS {
+        let request = || kernel::request(listen, Speaks::Tcp, ["get 10\n", ""]);
+        bed.client.within(request)??.read_exact(&mut [0; 10])?;
+    }
+    net::run(&format!("kill -TERM {}", server.id()));
+    let begun = Instant::now();
+    let status = server.wait()?;
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let mut text = String::new();
+    server.stderr.take().unwrap().read_to_string(&mut text)?;
+    let accepted = text.lines().filter(|it| it.starts_with("event=accepted ")).count();
+    assert!(text.len() > 60_000 && (1..CLIENTS).contains(&accepted), "{} {accepted}", text.len());
+    Ok(())
+}
+
+/// A server on own addresses, one of them only offered, is killed and started again: rules lead segments of
+/// old connections to the new server, which answers each by a RST, on both addresses.
+fn crashed_public() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &two_lines())?;
+    bed.own_service()?;
+    let second = bed.family.second_service();
+    bed.server.within(|| net::run(&format!("ip addr add {second} dev lo")))?;
+    bed.client.within(|| net::set("net/mptcp/close_timeout", "1"))?;
+    let to = at_once(&bed.server)?;
+    let flags = ["--public", "10.99.0.1:80", "--advertise", "10.99.0.2"];
+    let start = || bed.server.within(|| serve(behind(bed.family), to, &flags));
+    let mut server = start()?;
+    let public = SocketAddr::new(bed.family.service(), 80);
+    let ask = |speaks| kernel::request(public, speaks, ["get 50", "000000\n"]);
+    // Three subflows: one is to the offered address.
+    let clients = [Speaks::Tcp, Speaks::Over(3)];
+    let clients = clients.map(|speaks| bed.client.within(|| ask(speaks)).unwrap());
+    server.kill()?;
+    server.wait()?;
+    let server = start()?;
+    for (client, patience) in clients.into_iter().zip([2, 5]) {
+        let (mut client, asked) = (client?, Instant::now());
+        // While no server was there, the host may have answered an acknowledgement by a RST of its own.
+        let mut end = || {
+            client.write_all(b"still there?\n").and_then(|()| client.read_to_end(&mut Vec::new()))
+        };
+        let end = end().unwrap_err();
+        eprintln!("{end} after {:?}", asked.elapsed());
+        let kinds = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::NotConnected];
+        assert!(kinds.contains(&end.kind()), "{end}");
+        assert!(asked.elapsed() < Duration::from_secs(patience), "{:?}", asked.elapsed());
+    }
+    drop(server);
     Ok(())
 }

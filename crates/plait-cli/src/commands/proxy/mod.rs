@@ -8,6 +8,7 @@ use crate::commands::host::HostState;
 use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
+use crate::log;
 use plait_app::Host;
 use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, Happening, Origin};
 use socks::Reply;
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     client.drain_for(args.limits.drain);
     args.endpoint.drop_privileges()?;
     let interrupted = stop_on_signal(client.stopper().map_err(internal)?).map_err(internal)?;
+    log::start().map_err(internal)?;
     if let Some(files) = &files {
         client.observe(Box::new(files.clone()));
     }

@@ -12,6 +12,7 @@ use crate::commands::host::HostState;
 use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
+use crate::log;
 use plait_app::Host;
 use plait_core::ConnectionSpec;
 use plait_live::{Choice, Happening, Rules, ServeSettings, Server, ServiceAddress};
@@ -112,6 +113,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     };
     args.endpoint.drop_privileges()?;
     let interrupted = stop_on_signal(server.stopper().map_err(internal)?).map_err(internal)?;
+    log::start().map_err(internal)?;
     if let Some(files) = &files {
         server.observe(Box::new(files.clone()));
     }
