@@ -6,6 +6,7 @@
 #[path = "../../plait-live/tests/net/mod.rs"]
 mod net;
 
+mod attacks;
 mod decoder;
 mod duplex;
 mod operator;
@@ -73,6 +74,7 @@ fn main() {
     let proxied = move || proxied(Family::V4, &via);
     trials.push(Trial::test("local_programs_use_both_devices", proxied));
     trials.push(Trial::test("a_fallback_is_seen_in_metrics", fallen_back));
+    trials.extend(attacks::trials());
     trials.extend(duplex::trials());
     trials.extend(operator::trials());
     net::conduct(trials)
@@ -174,6 +176,12 @@ impl Watched<'_> {
     fn ask(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
         let len = format!("{len}\n");
         self.bed.client.within(|| kernel::request(self.listen, speaks, ["get ", &len]))?
+    }
+
+    /// The same; the service ends its side after the answer.
+    fn ask_last(&self, speaks: Speaks, len: usize) -> std::io::Result<Socket> {
+        let len = format!("{len}\n");
+        self.bed.client.within(|| kernel::request(self.listen, speaks, ["last ", &len]))?
     }
 
     /// Ends it by TERM; gives its exit code and its log.
@@ -677,7 +685,7 @@ fn written() -> &'static [u8] {
 }
 
 /// A service for any number of connections at a time: for each line `get N` it writes N bytes, 50,000,000
-/// at most.
+/// at most. After `last N` it ends its side.
 fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
     let listener = space.within(|| TcpListener::bind("127.0.0.1:0"))??;
     let address = listener.local_addr()?;
@@ -686,8 +694,11 @@ fn at_once(space: &Namespace) -> Result<SocketAddr, Failed> {
         let mut line = String::new();
         while lines.read_line(&mut line)? > 0 {
             let wanted = std::mem::take(&mut line);
-            let len = wanted.trim().strip_prefix("get ").and_then(|it| it.parse().ok());
-            out.write_all(&written()[..len.unwrap_or(0)])?;
+            let (verb, len) = wanted.trim().split_once(' ').unwrap_or_default();
+            out.write_all(&written()[..len.parse().unwrap_or(0)])?;
+            if verb == "last" {
+                out.shutdown(Shutdown::Write)?;
+            }
         }
         Ok(())
     };
