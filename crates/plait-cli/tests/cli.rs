@@ -74,6 +74,16 @@ const COMMANDS: &[&str] = &[
     "man",
 ];
 
+/// The examples of a command's help on a terminal of 100 columns: none needs more than 80, so none is cut
+/// in two where it is shown.
+fn examples_fit(words: &[&str]) {
+    let output = Command::new(PLAIT).args(words).env("COLUMNS", "100").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    for line in help.lines().skip(1).take_while(|line| !line.is_empty()) {
+        assert!(line.starts_with("  ") && line.chars().count() <= 80, "{words:?}: `{line}`");
+    }
+}
+
 #[test]
 fn every_help_opens_with_examples_that_run() {
     let dir = directory("examples");
@@ -85,6 +95,7 @@ fn every_help_opens_with_examples_that_run() {
     for command in COMMANDS {
         for flag in ["--help", "-h"] {
             let words: Vec<&str> = command.split_whitespace().chain([flag]).collect();
+            examples_fit(&words);
             let help = stdout(&plait(&words));
             let mut lines = help.lines();
             assert_eq!(lines.next(), Some("Examples:"), "{command}");

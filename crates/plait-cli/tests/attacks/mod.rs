@@ -238,7 +238,7 @@ fn flooded(flood: Flood) -> Result<(), Failed> {
         let flooding = scope.spawn(|| strangers.pace(u32::MAX, per_second, &over, Strangers::syn));
         net::until("a flood", || server.told("plait_connections_half_open") >= HALF_OPEN);
         let client = |number: usize| {
-            let speaks = if number % 2 == 0 { Speaks::Tcp } else { Speaks::Mptcp };
+            let speaks = if number.is_multiple_of(2) { Speaks::Tcp } else { Speaks::Mptcp };
             thread::sleep(Duration::from_millis(50 * number as u64));
             let start = Instant::now();
             let served =
