@@ -134,9 +134,8 @@ fn beside_addresses(crowd: Addresses) -> Result<Option<Kept>, Failed> {
     let (over, bytes) = (AtomicBool::new(false), AtomicU64::new(0));
     let kept = thread::scope(|scope| {
         let reading = download(&server, scope, mbit, &over, &bytes);
-        // Its window grows first.
-        thread::sleep(Duration::from_secs(1));
-        let calm = rate(&bytes, Duration::from_secs(3), || ());
+        // Its window grows first, and it makes up for that time.
+        thread::sleep(Duration::from_secs(3));
         let crowded = scope.spawn(|| strangers.pace(count, per_second, &over, Strangers::knock));
         let mut longest = Duration::ZERO;
         let beside = rate(&bytes, Duration::from_secs(u64::from(count / per_second)), || {
@@ -146,7 +145,7 @@ fn beside_addresses(crowd: Addresses) -> Result<Option<Kept>, Failed> {
         crowded.join().unwrap();
         over.store(true, Relaxed);
         reading.join().unwrap()?;
-        io::Result::Ok(Kept { share: beside / calm, longest })
+        io::Result::Ok(Kept { share: beside / (mbit * 125_000) as f64, longest })
     })?;
     let told = |series| server.told(series);
     eprintln!(
