@@ -67,9 +67,10 @@ impl Connection {
         if self.closing.done() {
             return false;
         }
-        // Probes are for idle connections alone (RFC 9293 section 3.8.4): what is under way has a timer of
-        // its own, and so has a connection that waits for a subflow.
-        let under_way = self.subflows.iter().any(|it| !it.is_quiet());
+        // Probes are for idle connections alone (RFC 9293 section 3.8.4): data that waits has a timer of
+        // its own, and so has a connection that waits for a subflow. What a silent subflow still repeats
+        // although another one has brought it there has no such timer: nobody waits for it.
+        let under_way = self.has_to_take() && self.subflows.iter().any(|it| !it.is_quiet());
         let alone = !self.subflows.iter().any(is_reachable);
         if under_way || alone || self.heard() != heard.sum {
             self.listen_anew(ctx.now);
@@ -87,7 +88,8 @@ impl Connection {
     fn ask_for_life(&mut self, ctx: &mut Context<'_>, heard: Heard, idle: Span) {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
-            if !is_reachable(subflow) {
+            // What is under way is a question by itself.
+            if !is_reachable(subflow) || !subflow.is_quiet() {
                 continue;
             }
             if subflow.owes.unanswered >= Config::KEEP_ALIVES {

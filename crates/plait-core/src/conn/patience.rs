@@ -50,7 +50,7 @@ impl Patience {
 
 impl Connection {
     /// Whether the peer has something to take: data, or our end of it.
-    fn has_to_take(&self) -> bool {
+    pub(super) fn has_to_take(&self) -> bool {
         let fin_waits = self.closing.asked && !self.closing.fin_acked;
         (!self.queue.is_drained() || fin_waits) && !self.failed
     }
