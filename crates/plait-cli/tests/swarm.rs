@@ -94,6 +94,26 @@ fn a_case_runs_alone_from_an_argument_or_a_file() {
 }
 
 #[test]
+fn a_server_runs_alone() {
+    let only = ["--seeds", "3", "--from", "40", "--only", "server"];
+    let report = text(&swarm(&only).stdout);
+    assert!(report.contains("3 servers, 0 broke something"), "{report}");
+    assert!(
+        report.trim_end().ends_with("plait swarm --from 40 --seeds 3 --only server"),
+        "{report}"
+    );
+    let networks = json(&swarm(&["--seeds", "1", "--only", "network", "--json"]));
+    assert!(networks.get("server").is_none());
+    let case = r#"{"server":true,"seed":4,"guests":[{"visit":"download","count":3,"bytes":9000}]}"#;
+    let document = json(&swarm(&["--case", case, "--json"]));
+    assert_eq!(document["case"]["guests"][0]["visit"], "download");
+    assert!(document.get("violation").is_none());
+    let bad = swarm(&["--case", r#"{"server":true,"rate_kbps":1}"#]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(text(&bad.stderr).contains("rate_kbps: 1 is out of range"));
+}
+
+#[test]
 fn what_breaks_is_told_with_time_and_the_events_before() {
     let output = swarm(&["--case", STUCK]);
     assert_eq!(output.status.code(), Some(5));

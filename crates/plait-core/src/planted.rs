@@ -33,4 +33,6 @@ plait_base::planted_bugs! {
     LostWakeUp,
     /// A retransmission does not count as in flight.
     FlightForgets,
+    /// A connection stays whole while its subflows only wait, and any number of them may.
+    WaitsInFull,
 }

@@ -11,7 +11,7 @@ use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
 use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionState, PathConfig, SubflowStats, TimedOut};
+use plait_core::{ConnectionSpec, ConnectionState, Holdings, PathConfig, SubflowStats, TimedOut};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -209,6 +209,27 @@ impl<W: World> Engine<W> {
         }
     }
 
+    /// What connections hold now, with what waits between them and sockets. It looks at every connection.
+    pub fn holdings(&self) -> Holdings {
+        let holdings = self.stack.endpoint.holdings();
+        Holdings { bytes: holdings.bytes + self.between(), ..holdings }
+    }
+
+    /// How many numbers of paths were looked at so far, to take back those that no conversation uses.
+    pub fn looks(&self) -> u64 {
+        self.stack.names.looks()
+    }
+
+    /// How many addresses of clients have a number.
+    pub fn paths(&self) -> usize {
+        self.stack.names.len()
+    }
+
+    /// Connections that were refused so far, by what was short.
+    pub fn refused(&self) -> &BTreeMap<Shortage, u64> {
+        &self.guard.refused
+    }
+
     /// Bytes of memory of what waits between connections and sockets.
     fn between(&self) -> u64 {
         self.relays.values().map(Relay::holds).sum()
@@ -374,7 +395,6 @@ impl<W: World> Engine<W> {
             memory: holdings.bytes + self.between(),
             limits: self.guard.limits,
             paths: self.stack.names.len(),
-            looks: self.stack.names.looks(),
         }
     }
 

@@ -34,8 +34,6 @@ pub struct Overview {
     pub limits: Limits,
     /// Paths that have a number: clients' addresses, those that were used of late included.
     pub paths: usize,
-    /// Numbers of paths that were looked at so far, to take back those that no conversation uses.
-    pub looks: u64,
 }
 
 /// Counters of connections; they only grow.

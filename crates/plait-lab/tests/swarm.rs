@@ -3,7 +3,7 @@
 
 use plait_base::Span;
 use plait_lab::Control;
-use plait_lab::swarm::{Case, KINDS, Options, Report, draw, run_case, swarm};
+use plait_lab::swarm::{Case, KINDS, Only, Options, Report, draw, run_case, swarm};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
@@ -16,8 +16,14 @@ fn run(from: u64, seeds: u64, jobs: Option<usize>) -> Report {
 }
 
 fn run_as(from: u64, seeds: u64, jobs: Option<usize>, wire: bool) -> Report {
-    let options =
-        Options { from, seeds, jobs: jobs.and_then(NonZeroUsize::new), first_only: false, wire };
+    let options = Options {
+        from,
+        seeds,
+        jobs: jobs.and_then(NonZeroUsize::new),
+        first_only: false,
+        wire,
+        only: Some(Only::Network),
+    };
     swarm(&options, &Control { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) })
 }
 

@@ -10,8 +10,9 @@ use plait_app::file::{MOST_SETTINGS_BYTES, read_within};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
 use plait_lab::swarm::{
-    Broken, Case, CaseError, Count, KINDS, Options, REPLAY_SCHEMA, Replay, Report, Violation,
-    case_line, replay, swarm,
+    Broken, Case, CaseError, Count, KINDS, Only, Options, REPLAY_SCHEMA, Replay, Report,
+    ServerCase, ServerReplay, ServerReport, Verdict, Violation, case_line, replay, replay_server,
+    server_line, swarm,
 };
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -20,13 +21,15 @@ use std::sync::atomic::Ordering;
 const EXAMPLES: &str = "Examples:
   plait swarm --seeds 100
   plait swarm --from 7 --seeds 1 --json
+  plait swarm --seeds 100 --only server
   plait swarm --case '{\"seed\":7,\"paths\":[{},{\"rtt_us\":80000}]}'";
 
 /// Random networks and faults against the invariants
 ///
-/// Each seed draws paths, sizes, buffers, a scheduler, a controller, settings and faults. After
-/// every event the invariants are checked; then the faults heal, and within 60 virtual seconds all
-/// must be over. A seed that breaks something is told with the line that runs it again, bit for
+/// Each seed draws two cases. A network has two endpoints, paths, sizes, buffers, a scheduler, a
+/// controller, settings and faults. A server is the engine of plait serve with its service, clients,
+/// strangers that flood it or do not read, crashes and a device that goes down. The invariants are
+/// checked all the time; then the faults heal, and all must be over within a bounded time. A seed that breaks something is told with the line that runs it again, bit for
 /// bit, and made smaller: the case that is left is JSON on one line, for --case, or in a file, for
 /// --replay, which show where it broke and what happened before. The exit code is then 5.
 #[derive(clap::Args, Debug)]
@@ -53,12 +56,15 @@ pub(crate) struct Args {
     /// Encode and parse every segment as well: it must come out as it went in
     #[arg(long)]
     wire: bool,
-    /// Run this case alone
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "seed", "jobs", "first"])]
+    /// Only one of the two cases of each seed
+    #[arg(long, value_name = "KIND", value_enum)]
+    only: Option<Kind>,
+    /// Run this case alone, of a network or of a server
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "only"])]
     case: Option<String>,
     /// Run the case in this file alone; `-` is standard input
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "case"])]
+    #[arg(conflicts_with_all = ["seeds", "from", "seed", "jobs", "first", "only", "case"])]
     replay: Option<PathBuf>,
     /// With --case or --replay, how many of the last things that happened are shown
     #[arg(long, value_name = "N", default_value_t = plait_lab::swarm::TRAIL as u64)]
@@ -68,32 +74,50 @@ pub(crate) struct Args {
     output: Output,
 }
 
+/// One of the two cases of a seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Kind {
+    /// Two endpoints and the paths between them
+    Network,
+    /// A server, its clients and its service
+    Server,
+}
+
+/// The case that is to be run alone.
+enum Single {
+    Network(Box<Case>),
+    Server(Box<ServerCase>),
+}
+
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     args.output.check()?;
     match args.case()? {
-        Some(case) => run_case(args, &case),
+        Some(Single::Network(case)) => run_case(args, &case),
+        Some(Single::Server(case)) => run_server_case(args, &case),
         None => run_seeds(args, console),
     }
 }
 
 impl Args {
     /// The one case that is to be run, if any.
-    fn case(&self) -> Result<Option<Case>, Failure> {
+    fn case(&self) -> Result<Option<Single>, Failure> {
         let parse = |from: &str, text: &str| {
             if text.trim().is_empty() {
                 let allowed =
                     "a case (JSON), as a failing seed prints it, such as {\"paths\":[{}]}";
                 return Err(Failure::Usage(format!("{from}: it is empty\n  allowed: {allowed}")));
             }
-            Case::parse(text).map_err(|CaseError { member, problem }| {
+            let usage = |CaseError { member, problem }| {
                 let error = CaseError { member, problem: crate::decide::plain(&problem) };
                 Failure::Usage(format!("{from}: {error}"))
-            })
-        };
-        let parse = |from: &str, text: &str| {
-            let mut case = parse(from, text)?;
+            };
+            if ServerCase::is_meant(text) {
+                let case = ServerCase::parse(text).map_err(usage)?;
+                return Ok(Single::Server(Box::new(case)));
+            }
+            let mut case = Case::parse(text).map_err(usage)?;
             case.settings.wire |= self.wire;
-            Ok(case)
+            Ok(Single::Network(Box::new(case)))
         };
         if let Some(text) = &self.case {
             return parse("--case", text).map(Some);
@@ -125,7 +149,11 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     let advance = |done: usize, total: usize| tally.tell(done, total);
     let Args { first, wire, .. } = *args;
     let jobs = args.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?));
-    let options = Options { from, seeds, jobs, first_only: first, wire };
+    let only = args.only.map(|kind| match kind {
+        Kind::Network => Only::Network,
+        Kind::Server => Only::Server,
+    });
+    let options = Options { from, seeds, jobs, first_only: first, wire, only };
     // A panic inside a run is a finding like another, and is told in the report; to run its case
     // alone shows where it was.
     let usual = std::panic::take_hook();
@@ -148,7 +176,7 @@ fn run_seeds(args: &Args, console: Console) -> Result<(), Failure> {
     };
     args.output.deliver(&text)?;
     if report.broken > 0 {
-        let what = format!("{} of {} seeds broke something", report.broken, report.seeds);
+        let what = format!("{} cases of {} seeds broke something", report.broken, report.seeds);
         return Err(Failure::Internal(what));
     }
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
@@ -166,8 +194,31 @@ fn run_case(args: &Args, case: &Case) -> Result<(), Failure> {
         ended_ns: verdict.ended.as_nanos(),
         digest: format!("{:016x}", verdict.hash),
     };
-    let text = if args.output.json { json(&document)? } else { replay_text(&document) };
-    args.output.deliver(&text)?;
+    let told = || replay_text(&document.last, &verdict, &document.command);
+    let text = if args.output.json { json(&document)? } else { told() };
+    deliver(args, &text, &verdict)
+}
+
+fn run_server_case(args: &Args, case: &ServerCase) -> Result<(), Failure> {
+    let (verdict, last) = replay_server(case, usize::try_from(args.last).unwrap_or(usize::MAX));
+    let document = ServerReplay {
+        schema: REPLAY_SCHEMA.to_owned(),
+        command: server_line(case),
+        case: case.clone(),
+        violation: verdict.violation.clone(),
+        last,
+        segments: verdict.segments,
+        ended_ns: verdict.ended.as_nanos(),
+        digest: format!("{:016x}", verdict.hash),
+    };
+    let told = || replay_text(&document.last, &verdict, &document.command);
+    let text = if args.output.json { json(&document)? } else { told() };
+    deliver(args, &text, &verdict)
+}
+
+/// Prints what came of a case; what it broke is the failure of the command.
+fn deliver(args: &Args, text: &str, verdict: &Verdict) -> Result<(), Failure> {
+    args.output.deliver(text)?;
     match &verdict.violation {
         Some(violation) => Err(Failure::Internal(sentence(violation))),
         None => Ok(()),
@@ -250,9 +301,13 @@ fn report_text(report: &Report, console: Console) -> String {
         text += "  before\n";
         smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
     }
-    let left_out = report.broken - report.failures.len() as u64;
+    if let Some(server) = &report.server {
+        text += &server_text(server, &list);
+    }
+    let servers = report.server.as_ref().map_or(0, |it| it.failures.len());
+    let left_out = report.broken - (report.failures.len() + servers) as u64;
     if left_out > 0 {
-        text += &format!("\nand {left_out} seeds more\n");
+        text += &format!("\nand {left_out} cases more\n");
     }
     let interrupted = if report.interrupted { ", interrupted" } else { "" };
     text += &format!(
@@ -264,14 +319,33 @@ fn report_text(report: &Report, console: Console) -> String {
     text
 }
 
-fn replay_text(document: &Replay) -> String {
-    let mut text: String = document.last.iter().map(|line| format!("{line}\n")).collect();
-    let outcome = match &document.violation {
+/// What became of the cases of servers.
+fn server_text(server: &ServerReport, list: &dyn Fn(&str, &[Count]) -> String) -> String {
+    let mut text = list("servers with", &server.drawn);
+    text += &format!(
+        "{} servers, {} broke something; {:.0} s of virtual time, {} packets\n",
+        server.seeds, server.broken, server.virtual_s, server.packets
+    );
+    for failure in &server.failures {
+        text += &format!("\nserver of seed {}: {}\n", failure.seed, sentence(&failure.violation));
+        text += &format!("  again    {}\n", failure.replay);
+        let Some(smaller) = &failure.shrunk else { continue };
+        text += &format!("  smaller  {}\n", smaller.replay);
+        text += &format!("           {}\n", sentence(&smaller.violation));
+        text += "  before\n";
+        smaller.last.iter().for_each(|line| text += &format!("{line}\n"));
+    }
+    text
+}
+
+fn replay_text(last: &[String], verdict: &Verdict, command: &str) -> String {
+    let mut text: String = last.iter().map(|line| format!("{line}\n")).collect();
+    let outcome = match &verdict.violation {
         Some(violation) => sentence(violation),
-        None => format!("over at {:.6} s, nothing broke", document.ended_ns as f64 / 1e9),
+        None => format!("over at {:.6} s, nothing broke", verdict.ended.as_nanos() as f64 / 1e9),
     };
     text += &format!("\n{outcome}\n");
-    text += &format!("{} segments, digest {}\n", document.segments, document.digest);
-    text += &format!("Run again: {}\n", document.command);
+    text += &format!("{} segments, digest {:016x}\n", verdict.segments, verdict.hash);
+    text += &format!("Run again: {command}\n");
     text
 }

@@ -18,6 +18,7 @@ use crate::conn::{
     Shared, Transmit,
 };
 use crate::event::{Detail, Event};
+use crate::planted::{Planted, planted};
 use crate::stats::Sizes;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
@@ -295,7 +296,7 @@ impl Endpoint {
             self.addresses.insert(address.key(), Known { conn: id, subflow: subflow.0 });
         }
         self.shared.tokens.insert(*token, id);
-        if conn.only_waits() {
+        if conn.only_waits() && !planted(Planted::WaitsInFull) {
             self.reduce(now, id);
         } else if conn.is_gone() {
             let token = *token;

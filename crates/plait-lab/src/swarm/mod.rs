@@ -1,5 +1,5 @@
 //! The swarm: random networks and faults against the invariants (`spec`: protocol, sections 4 and
-//! 5). A seed draws a [`Case`]; a run of it is checked after every event; then the faults heal and
+//! 5). A seed draws a [`Case`] of a network and a [`ServerCase`] (`server/`); a run of a network is checked after every event; then the faults heal and
 //! everything must be over within [`GRACE`]. A case that fails is made smaller.
 
 mod case;
@@ -8,6 +8,7 @@ mod fault;
 mod party;
 mod report;
 mod run;
+mod server;
 mod shrink;
 
 pub use case::{
@@ -17,14 +18,21 @@ pub use case::{
 pub use draw::draw;
 pub use fault::{Fault, KINDS, Kind, Share, StripFrom};
 pub use report::{
-    Count, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, Smaller, case_line, seed_line,
+    Count, Failure, REPLAY_SCHEMA, Replay, Report, SCHEMA, ServerFailure, ServerReplay,
+    ServerReport, Smaller, SmallerServer, case_line, seed_line, server_line,
 };
 pub use run::{Broken, Verdict, Violation, replay, run_case};
+pub use server::{
+    Blow, Group, ServerCase, ServiceCase, ShrunkServer, Visit, draw_server, replay_server,
+    run_server, shrink_server,
+};
 pub use shrink::{Shrunk, shrink};
+
+use case::shorten;
 
 use crate::compare::Control;
 use crate::workers::on_threads;
-use report::Census;
+use report::{Census, ServerCensus};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -50,6 +58,42 @@ pub struct Options {
     pub first_only: bool,
     /// Encode and parse every segment.
     pub wire: bool,
+    /// Run only one of the two cases that a seed draws.
+    pub only: Option<Only>,
+}
+
+/// One of the two cases that a seed draws.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Only {
+    /// Two endpoints and the paths between them.
+    Network,
+    /// A server, its clients and its service.
+    Server,
+}
+
+impl Only {
+    /// Its name on a command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Only::Network => "network",
+            Only::Server => "server",
+        }
+    }
+}
+
+/// What came of the cases of a seed.
+#[derive(Debug)]
+struct Verdicts {
+    network: Option<Verdict>,
+    server: Option<Verdict>,
+}
+
+impl Verdicts {
+    fn is_broken(&self) -> bool {
+        let all = [&self.network, &self.server];
+        all.into_iter().flatten().any(|verdict| verdict.violation.is_some())
+    }
 }
 
 impl Options {
@@ -58,6 +102,15 @@ impl Options {
         let mut case = draw(seed);
         case.settings.wire = self.wire;
         case
+    }
+
+    fn run(&self, seed: u64) -> Verdicts {
+        let network = self.only != Some(Only::Server);
+        let server = self.only != Some(Only::Network);
+        Verdicts {
+            network: network.then(|| run_case(&self.case(seed))),
+            server: server.then(|| run_server(&draw_server(seed))),
+        }
     }
 }
 
@@ -68,10 +121,11 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
     let mut report = Report {
         schema: SCHEMA.to_owned(),
         command: format!(
-            "plait swarm --from {} --seeds {}{}",
+            "plait swarm --from {} --seeds {}{}{}",
             options.from,
             options.seeds,
-            report::wire_flag(options.wire)
+            report::wire_flag(options.wire),
+            report::only_flag(options.only)
         ),
         from: options.from,
         seeds: 0,
@@ -87,11 +141,24 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
         virtual_s: 0.0,
         segments: 0,
         digest: String::new(),
+        server: None,
     };
     let mut hasher = Sha256::new();
     let mut census = Census::new();
     let mut virtual_ns: u128 = 0;
-    for (seed, verdict) in verdicts {
+    let mut servers = ServerCensus::new();
+    for (seed, Verdicts { network, server }) in verdicts {
+        if let Some(verdict) = server {
+            hasher.update(verdict.hash.to_le_bytes());
+            hasher.update([u8::from(verdict.violation.is_some())]);
+            servers.add(&verdict);
+            if let Some(violation) = verdict.violation
+                && servers.wants_more()
+            {
+                servers.tell(server_failure(seed, violation, options, control));
+            }
+        }
+        let Some(verdict) = network else { continue };
         census.add(&options.case(seed), verdict.met);
         virtual_ns += u128::from(verdict.ended.as_nanos());
         report.segments += verdict.segments;
@@ -109,7 +176,36 @@ pub fn swarm(options: &Options, control: &Control<'_>) -> Report {
     report.virtual_s = virtual_ns as f64 / 1e9;
     report.digest = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     census.tell(&mut report);
+    if options.only != Some(Only::Network) {
+        let servers = servers.finish();
+        report.broken += servers.broken;
+        report.seeds = servers.seeds;
+        report.server = Some(servers);
+    }
     report
+}
+
+fn server_failure(
+    seed: u64,
+    violation: Violation,
+    options: &Options,
+    control: &Control<'_>,
+) -> ServerFailure {
+    let case = draw_server(seed);
+    let smaller = || {
+        let shrunk = shrink_server(&case, &violation, SHRINK_RUNS, control.cancelled);
+        let (_, last) = replay_server(&shrunk.case, TRAIL);
+        SmallerServer {
+            replay: server_line(&shrunk.case),
+            case: shrunk.case,
+            violation: shrunk.violation,
+            runs: shrunk.runs,
+            last,
+        }
+    };
+    let shrunk = (!options.first_only).then(smaller);
+    let replay = format!("{}{}", seed_line(seed, false), report::only_flag(Some(Only::Server)));
+    ServerFailure { seed, replay, case, violation, shrunk }
 }
 
 fn failure(seed: u64, violation: Violation, options: &Options, control: &Control<'_>) -> Failure {
@@ -131,7 +227,7 @@ fn failure(seed: u64, violation: Violation, options: &Options, control: &Control
 
 /// The verdicts in the order of seeds. With `first_only` those after the first violation are left
 /// out, however far other threads had come.
-fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdict)> {
+fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdicts)> {
     let (next, done) = (AtomicU64::new(0), AtomicUsize::new(0));
     // No seed beyond this place is needed any more.
     let enough = AtomicU64::new(u64::MAX);
@@ -144,12 +240,12 @@ fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdict)> {
                 return;
             }
             let Some(seed) = options.from.checked_add(place) else { return };
-            let verdict = run_case(&options.case(seed));
-            if options.first_only && verdict.violation.is_some() {
+            let verdicts = options.run(seed);
+            if options.first_only && verdicts.is_broken() {
                 enough.fetch_min(place, Ordering::Relaxed);
             }
             if let Ok(mut found) = found.lock() {
-                found.push((seed, verdict));
+                found.push((seed, verdicts));
             }
             (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         }
@@ -157,7 +253,7 @@ fn run_all(options: &Options, control: &Control<'_>) -> Vec<(u64, Verdict)> {
     on_threads(options.jobs, total, worker);
     let mut verdicts = found.into_inner().unwrap_or_default();
     verdicts.sort_unstable_by_key(|(seed, _)| *seed);
-    let first = verdicts.iter().position(|(_, verdict)| verdict.violation.is_some());
+    let first = verdicts.iter().position(|(_, verdicts)| verdicts.is_broken());
     if let Some(first) = first.filter(|_| options.first_only) {
         verdicts.truncate(first + 1);
     }

@@ -2,7 +2,9 @@
 
 use super::case::Case;
 use super::fault::KINDS;
-use super::run::Violation;
+use super::run::{Verdict, Violation};
+use super::server::{Blow, ServerCase, Visit};
+use super::{Only, TOLD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,139 @@ pub struct Report {
     pub segments: u64,
     /// SHA-256, in hexadecimal, over each seed's segments and verdict.
     pub digest: String,
+    /// What became of the cases of servers; absent if only those of networks were run. `broken` counts
+    /// them too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerReport>,
+}
+
+/// What became of the cases of servers.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ServerReport {
+    /// Cases that were run, one a seed.
+    pub seeds: u64,
+    /// How many broke something.
+    pub broken: u64,
+    /// The first of them.
+    pub failures: Vec<ServerFailure>,
+    /// Each kind of guest and of blow, and how often it was drawn.
+    pub drawn: Vec<Count>,
+    /// Virtual time of all runs together, in seconds.
+    pub virtual_s: f64,
+    /// Packets that were sent in all runs.
+    pub packets: u64,
+}
+
+/// A seed whose server broke something.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ServerFailure {
+    /// The seed.
+    pub seed: u64,
+    /// The case that it draws.
+    pub case: ServerCase,
+    /// What it broke.
+    pub violation: Violation,
+    /// The line that runs it again, bit for bit.
+    pub replay: String,
+    /// A smaller case that breaks the same; absent if none was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shrunk: Option<SmallerServer>,
+}
+
+/// A smaller case of a server that breaks the same.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SmallerServer {
+    /// The case.
+    pub case: ServerCase,
+    /// What it breaks.
+    pub violation: Violation,
+    /// The line that runs it.
+    pub replay: String,
+    /// Runs that were made to find it.
+    pub runs: u32,
+    /// The last things that happened before it broke.
+    pub last: Vec<String>,
+}
+
+/// What `plait swarm --case --json` prints for the case of a server.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ServerReplay {
+    /// Always `plait.swarm.replay/1`.
+    pub schema: String,
+    /// The line that runs it again.
+    pub command: String,
+    /// The case.
+    pub case: ServerCase,
+    /// What it broke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violation: Option<Violation>,
+    /// The last things that happened.
+    pub last: Vec<String>,
+    /// Packets that were sent.
+    pub segments: u64,
+    /// When it ended, in nanoseconds of virtual time.
+    pub ended_ns: u64,
+    /// Running hash over every packet, in hexadecimal.
+    pub digest: String,
+}
+
+/// The line that runs one case of a server.
+#[must_use]
+pub fn server_line(case: &ServerCase) -> String {
+    format!("plait swarm --case '{case}'")
+}
+
+/// What a line says if only one kind of case is run.
+pub(super) fn only_flag(only: Option<Only>) -> String {
+    only.map_or_else(String::new, |only| format!(" --only {}", only.name()))
+}
+
+/// Counts of servers as they come in.
+#[derive(Debug)]
+pub(super) struct ServerCensus {
+    report: ServerReport,
+    drawn: Vec<u64>,
+    virtual_ns: u128,
+}
+
+impl ServerCensus {
+    pub(super) fn new() -> ServerCensus {
+        let kinds = Visit::ALL.len() + Blow::ALL.len();
+        ServerCensus { report: ServerReport::default(), drawn: vec![0; kinds], virtual_ns: 0 }
+    }
+
+    pub(super) fn add(&mut self, verdict: &Verdict) {
+        self.report.seeds += 1;
+        self.report.packets += verdict.segments;
+        self.report.broken += u64::from(verdict.violation.is_some());
+        self.virtual_ns += u128::from(verdict.ended.as_nanos());
+        for (at, count) in self.drawn.iter_mut().enumerate() {
+            *count += u64::from(verdict.met >> at & 1);
+        }
+    }
+
+    /// Whether another failure is told in full.
+    pub(super) const fn wants_more(&self) -> bool {
+        self.report.failures.len() < TOLD
+    }
+
+    pub(super) fn tell(&mut self, failure: ServerFailure) {
+        self.report.failures.push(failure);
+    }
+
+    pub(super) fn finish(mut self) -> ServerReport {
+        let names = Visit::ALL.iter().map(|it| it.name()).chain(Blow::ALL);
+        let seeds = self.report.seeds.max(1) as f64;
+        let count = |(name, drawn): (&str, u64)| Count {
+            name: name.to_owned(),
+            drawn,
+            met: None,
+            share: drawn as f64 / seeds,
+        };
+        self.report.drawn = names.zip(self.drawn).map(count).collect();
+        self.report.virtual_s = self.virtual_ns as f64 / 1e9;
+        self.report
+    }
 }
 
 /// How often something came.

@@ -177,7 +177,7 @@ impl Witness for Trail {
 }
 
 /// A segment on one line.
-fn segment_line(segment: &Segment) -> String {
+pub(super) fn segment_line(segment: &Segment) -> String {
     let Segment { server, src_port, dst_port, seq, ack, flags, window, options, payload } = segment;
     let mut line = format!(
         "{src_port}>{dst_port} {flags:?} seq {seq} ack {ack} win {window} len {}",

@@ -4,6 +4,7 @@ mod setup;
 mod text;
 
 pub use text::CaseError;
+pub(super) use text::shorten;
 
 use super::fault::Fault;
 use plait_base::{Span, Time};

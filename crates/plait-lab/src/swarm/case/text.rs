@@ -14,7 +14,7 @@ pub struct CaseError {
 }
 
 impl CaseError {
-    pub(super) fn new(error: &impl fmt::Display) -> CaseError {
+    pub(in crate::swarm) fn new(error: &impl fmt::Display) -> CaseError {
         CaseError { member: String::new(), problem: error.to_string() }
     }
 }
@@ -122,7 +122,7 @@ impl fmt::Display for Case {
 }
 
 /// Leaves out the members that are as in `plain`.
-fn shorten(own: &mut Value, plain: &Value) {
+pub(in crate::swarm) fn shorten(own: &mut Value, plain: &Value) {
     let (Value::Object(own), Value::Object(plain)) = (own, plain) else { return };
     for (name, usual) in plain {
         if own.get(name) == Some(usual) {

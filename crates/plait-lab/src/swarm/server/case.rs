@@ -1,0 +1,345 @@
+//! A case of a server as data: JSON that a failing seed prints, and `--case` reads back.
+
+use crate::swarm::CaseError;
+use plait_base::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// Everything has ended so long after the faults have healed.
+pub(super) const GRACE: Span = Span::from_secs(150);
+/// Guests of one group at most.
+const MOST_GUESTS: u32 = 20_000;
+/// The latest moment of a case, in milliseconds.
+const LATEST_MS: u64 = 600_000;
+const MOST_BYTES: u64 = 1 << 30;
+
+/// One server, and all that befalls it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerCase {
+    /// Always `true`: it tells this kind of case from the others.
+    pub server: bool,
+    /// What all randomness of the run comes from.
+    pub seed: u64,
+    /// Rate of the server's link, each way, in kbit/s.
+    pub rate_kbps: u64,
+    /// Least round-trip time to a client, in microseconds.
+    pub rtt_us: u64,
+    /// Further round-trip time of each client's paths, up to this, in microseconds.
+    pub spread_us: u64,
+    /// Packets of clients that are lost, in millionths, until the faults heal.
+    pub loss_ppm: u32,
+    /// When loss ends, in milliseconds. Other faults end by then.
+    pub heals_ms: u64,
+    /// Most bytes of memory that connections may hold.
+    pub memory_bytes: u64,
+    /// Most connections at a time.
+    pub connections: u64,
+    /// Most client addresses with a number.
+    pub numbers: u64,
+    /// Bytes that the kernel of the host gives to TCP before it shrinks windows.
+    pub tcp_memory_bytes: u64,
+    /// Scheduler of the server.
+    pub scheduler: String,
+    /// Congestion controller of the server.
+    pub controller: String,
+    /// The service is told of each client's address.
+    pub proxy_header: bool,
+    /// The server verifies the invariants of its connections after every call.
+    pub check: bool,
+    /// How the service treats connections.
+    pub service: ServiceCase,
+    /// Who comes.
+    pub guests: Vec<Group>,
+    /// What happens to the server.
+    pub blows: Vec<Blow>,
+}
+
+impl Default for ServerCase {
+    fn default() -> ServerCase {
+        ServerCase {
+            server: true,
+            seed: 1,
+            rate_kbps: 100_000,
+            rtt_us: 20_000,
+            spread_us: 0,
+            loss_ppm: 0,
+            heals_ms: 0,
+            memory_bytes: 512 << 20,
+            connections: 10_000,
+            numbers: 1 << 24,
+            tcp_memory_bytes: 256 << 20,
+            scheduler: "minrtt".to_owned(),
+            controller: "cubic".to_owned(),
+            proxy_header: false,
+            check: false,
+            service: ServiceCase::default(),
+            guests: Vec::new(),
+            blows: Vec::new(),
+        }
+    }
+}
+
+/// How the service treats connections: each share, in thousandths, of all connections.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServiceCase {
+    /// Refused at once.
+    pub refuse: u32,
+    /// Accepted after up to two seconds.
+    pub late: u32,
+    /// Closed after some bytes, without reading the rest.
+    pub close: u32,
+    /// Reset after some bytes.
+    pub reset: u32,
+    /// Never read from.
+    pub deaf: u32,
+    /// Read and answered in small pieces with pauses.
+    pub slow: u32,
+}
+
+/// What a guest does.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Visit {
+    /// A client that gets bytes and reads them.
+    Download,
+    /// A client that sends bytes and gets few.
+    Upload,
+    /// A client that sends and gets as much.
+    Both,
+    /// A client that resets its connection in the middle.
+    Abort,
+    /// A client whose host is silent from the middle on.
+    Vanish,
+    /// A client that gets bytes and does not end its side for a long time.
+    Stay,
+    /// A stranger whose SYN is all that comes, from an address of its own.
+    Syn,
+    /// A stranger that sends a request and its FIN, and nothing more.
+    OneShot,
+    /// A stranger that connects and is silent.
+    Idle,
+    /// A stranger that asks for bytes and reads none.
+    Unread,
+    /// A stranger that sends any segments.
+    Garbage,
+}
+
+impl Visit {
+    /// Every kind.
+    pub const ALL: [Visit; 11] = [
+        Visit::Download,
+        Visit::Upload,
+        Visit::Both,
+        Visit::Abort,
+        Visit::Vanish,
+        Visit::Stay,
+        Visit::Syn,
+        Visit::OneShot,
+        Visit::Idle,
+        Visit::Unread,
+        Visit::Garbage,
+    ];
+
+    /// Whether the guest is an endpoint of plait.
+    pub(super) const fn is_client(self) -> bool {
+        !matches!(self, Visit::Syn | Visit::OneShot | Visit::Idle | Visit::Unread | Visit::Garbage)
+    }
+
+    /// Its name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Visit::Download => "download",
+            Visit::Upload => "upload",
+            Visit::Both => "both",
+            Visit::Abort => "abort",
+            Visit::Vanish => "vanish",
+            Visit::Stay => "stay",
+            Visit::Syn => "syn",
+            Visit::OneShot => "one-shot",
+            Visit::Idle => "idle",
+            Visit::Unread => "unread",
+            Visit::Garbage => "garbage",
+        }
+    }
+}
+
+/// Guests that do the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// What each does.
+    pub visit: Visit,
+    /// How many there are.
+    pub count: u32,
+    /// When the first comes, in milliseconds.
+    #[serde(default)]
+    pub from_ms: u64,
+    /// The next one comes so much later, in microseconds.
+    #[serde(default)]
+    pub every_us: u64,
+    /// Bytes of each.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Addresses of each client.
+    #[serde(default = "one")]
+    pub addresses: u32,
+    /// Connections of each client, one after the other.
+    #[serde(default = "one")]
+    pub times: u32,
+    /// They speak Multipath TCP.
+    #[serde(default)]
+    pub multipath: bool,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// What happens to the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Blow {
+    /// The process ends without a word, and comes again.
+    Crash {
+        /// When, in milliseconds.
+        at_ms: u64,
+        /// When it is back.
+        back_ms: u64,
+    },
+    /// The device loses every packet.
+    Device {
+        /// From when on, in milliseconds.
+        from_ms: u64,
+        /// Until when.
+        to_ms: u64,
+    },
+    /// Clients lose their second address.
+    Address {
+        /// From when on, in milliseconds.
+        from_ms: u64,
+        /// Until when.
+        to_ms: u64,
+    },
+    /// The server takes no more connections, and ends when the last has ended.
+    Drain {
+        /// When, in milliseconds.
+        at_ms: u64,
+    },
+}
+
+impl Blow {
+    /// Names of all kinds.
+    pub const ALL: [&str; 4] = ["crash", "device", "address", "drain"];
+
+    /// Its place among them.
+    pub(super) const fn place(&self) -> usize {
+        match self {
+            Blow::Crash { .. } => 0,
+            Blow::Device { .. } => 1,
+            Blow::Address { .. } => 2,
+            Blow::Drain { .. } => 3,
+        }
+    }
+
+    /// When it ends.
+    const fn ends_ms(&self) -> u64 {
+        match self {
+            Blow::Crash { back_ms: at, .. }
+            | Blow::Device { to_ms: at, .. }
+            | Blow::Address { to_ms: at, .. }
+            | Blow::Drain { at_ms: at } => *at,
+        }
+    }
+}
+
+impl ServerCase {
+    /// Whether a text is meant as a case of a server.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        let value: Option<Value> = serde_json::from_str(text).ok();
+        value.is_some_and(|value| value.get("server").is_some_and(Value::is_boolean))
+    }
+
+    /// Reads what [`ServerCase`] prints: JSON.
+    ///
+    /// # Errors
+    /// The text is no JSON, a member is unknown, or a value is out of its range; the error names the
+    /// member.
+    pub fn parse(text: &str) -> Result<ServerCase, CaseError> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let case: ServerCase = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let path = error.path().to_string();
+            let member = if path == "." || path == "?" { String::new() } else { path };
+            CaseError { member, problem: error.inner().to_string() }
+        })?;
+        reader.end().map_err(|error| CaseError::new(&error))?;
+        case.verify().map_err(|problem| CaseError::new(&problem))?;
+        Ok(case)
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        let within = |field: &str, value: u64, low: u64, high: u64| match value {
+            value if (low..=high).contains(&value) => Ok(()),
+            _ => Err(format!("{field}: {value} is out of range; allowed: {low} to {high}")),
+        };
+        if !self.server {
+            return Err("server: false is a case of a network; leave it out".into());
+        }
+        within("rate_kbps", self.rate_kbps, 100, 100_000_000)?;
+        within("rtt_us", self.rtt_us, 0, 10_000_000)?;
+        within("spread_us", self.spread_us, 0, 10_000_000)?;
+        within("loss_ppm", self.loss_ppm.into(), 0, 1_000_000)?;
+        within("heals_ms", self.heals_ms, 0, LATEST_MS)?;
+        within("memory_bytes", self.memory_bytes, 1 << 20, u64::MAX)?;
+        within("connections", self.connections, 1, 1 << 24)?;
+        within("numbers", self.numbers, 1, 1 << 24)?;
+        plait_sched::Spec::parse(&self.scheduler).map_err(|error| format!("scheduler: {error}"))?;
+        let controller = plait_cc::Spec::parse(&self.controller)
+            .map_err(|error| format!("controller: {error}"))?;
+        if controller.needs_bdp() {
+            return Err("controller: `fixed:cwnd=BDP` has no rate here".into());
+        }
+        let ServiceCase { refuse, late, close, reset, deaf, slow } = self.service;
+        let all = [refuse, late, close, reset, deaf, slow];
+        within("service", all.iter().map(|it| u64::from(*it)).sum(), 0, 1_000)?;
+        for (at, group) in self.guests.iter().enumerate() {
+            let field = |name: &str| format!("guests[{at}].{name}");
+            within(&field("count"), group.count.into(), 1, MOST_GUESTS.into())?;
+            within(&field("from_ms"), group.from_ms, 0, LATEST_MS)?;
+            within(&field("every_us"), group.every_us, 0, 10_000_000)?;
+            within(&field("bytes"), group.bytes, 0, MOST_BYTES)?;
+            within(&field("addresses"), group.addresses.into(), 1, 4)?;
+            within(&field("times"), group.times.into(), 1, 1_000)?;
+        }
+        for (at, blow) in self.blows.iter().enumerate() {
+            within(&format!("blows[{at}]"), blow.ends_ms(), 0, LATEST_MS)?;
+        }
+        Ok(())
+    }
+
+    /// When everything has healed, and the last guest has come.
+    pub(super) fn heals(&self) -> Time {
+        let last = |group: &Group| group.from_ms + u64::from(group.count) * group.every_us / 1_000;
+        let blows = self.blows.iter().map(Blow::ends_ms);
+        let all = self.guests.iter().map(last).chain(blows).chain([self.heals_ms]);
+        Time::ZERO + Span::from_millis(all.max().unwrap_or(0))
+    }
+}
+
+/// JSON on one line, without what has its usual value.
+impl fmt::Display for ServerCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = ServerCase { seed: !self.seed, server: false, ..ServerCase::default() };
+        let value = |case: &ServerCase| serde_json::to_value(case).map_err(|_| fmt::Error);
+        let mut own = value(self)?;
+        crate::swarm::shorten(&mut own, &value(&plain)?);
+        write!(f, "{own}")
+    }
+}

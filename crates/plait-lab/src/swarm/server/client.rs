@@ -1,0 +1,300 @@
+//! Clients of a simulated server: real endpoints, each with its own plan.
+
+use super::case::{Group, Visit};
+use super::service::{REQUEST, answer_salt, fill, is_pattern, request};
+use super::world::Seeded;
+use plait_base::{ConnId, PathId, ServerAddress, Span, Stream as Randomness, Time};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, PathConfig};
+use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
+use plait_wire::{Payload, Segment};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The address and the port of the server.
+pub(super) const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+pub(super) const PORT: u16 = 80;
+/// Bytes that are read or written at a time.
+const PIECE: usize = 16 << 10;
+/// A client asks after so long whether a silent server is still there.
+const KEEP_ALIVE: Span = Span::from_secs(5);
+/// A client gives up so long after it has begun to wait for an answer.
+const USER_TIMEOUT: Span = Span::from_secs(40);
+
+/// What came of one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// All bytes went and came.
+    Complete,
+    /// The connection failed, which the client knows.
+    Failed,
+    /// The client ended it on purpose.
+    Left,
+    /// The client has waited for too long.
+    GaveUp,
+}
+
+/// What a client has seen of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visited {
+    pub(super) outcome: Outcome,
+    began: Time,
+    ended: Time,
+    /// It was there.
+    pub(super) established: bool,
+}
+
+impl fmt::Display for Visited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Visited { outcome, began, ended, established } = self;
+        write!(f, "{outcome:?}, began {began:?}, ended {ended:?}, established {established}")
+    }
+}
+
+/// A client.
+pub(super) struct Client {
+    pub(super) endpoint: Endpoint,
+    pub(super) addresses: Vec<IpAddr>,
+    pub(super) group: Group,
+    pub(super) place: usize,
+    spec: Arc<ConnectionSpec>,
+    conn: Option<ConnId>,
+    salt: u64,
+    seed: u64,
+    sends: u64,
+    gets: u64,
+    sent: u64,
+    received: u64,
+    finished: bool,
+    established: bool,
+    began: Time,
+    /// It waits for nothing longer than until then.
+    pub(super) patience: Time,
+    /// It begins no more connections.
+    late: bool,
+    /// The connections that are over.
+    pub(super) visited: Vec<Visited>,
+    /// Its host is silent.
+    pub(super) silent: bool,
+    /// When it is to be called, as it is in the queue.
+    pub(super) wake: Time,
+    /// What it read that no service gave.
+    pub(super) wrong: Option<String>,
+    segment: Segment,
+    piece: Vec<u8>,
+}
+
+impl Client {
+    pub(super) fn new(
+        seed: u64,
+        place: usize,
+        addresses: Vec<IpAddr>,
+        group: Group,
+        mut spec: ConnectionSpec,
+    ) -> Client {
+        let name = format!("client {place}");
+        let mut endpoint =
+            Endpoint::new(Box::new(Seeded(Randomness::new(seed, &["server swarm", &name]))));
+        endpoint.draw_ports();
+        let path =
+            |at: usize| PathConfig { path: PathId(at as u32), backup: false, ssthresh: None };
+        spec.paths = (0..addresses.len()).map(path).collect();
+        spec.config = Config {
+            multipath: group.multipath,
+            keep_alive: Some(KEEP_ALIVE),
+            user_timeout: Some(USER_TIMEOUT),
+            ..spec.config
+        };
+        Client {
+            endpoint,
+            addresses,
+            group,
+            place,
+            spec: Arc::new(spec),
+            conn: None,
+            salt: 0,
+            seed,
+            sends: 0,
+            gets: 0,
+            sent: 0,
+            received: 0,
+            finished: false,
+            established: false,
+            began: Time::ZERO,
+            patience: Time::NEVER,
+            late: false,
+            visited: Vec::new(),
+            silent: false,
+            wake: Time::NEVER,
+            wrong: None,
+            segment: Segment::default(),
+            piece: vec![0; PIECE],
+        }
+    }
+
+    /// Whether it is done with all of its connections.
+    pub(super) fn is_done(&self) -> bool {
+        let over = self.visited.len() >= self.group.times as usize;
+        self.silent || over || (self.conn.is_none() && self.late)
+    }
+
+    /// When it wants to be called.
+    pub(super) fn next(&self) -> Time {
+        match (self.silent, self.conn) {
+            (true, _) => Time::NEVER,
+            (_, Some(_)) => self.endpoint.poll_timeout().min(self.patience),
+            (_, None) => self.endpoint.poll_timeout(),
+        }
+    }
+
+    /// How it stands, for a report.
+    pub(super) fn state(&self) -> String {
+        let state = self.conn.map(|conn| self.endpoint.state(conn));
+        let Client { place, group, sent, sends, received, gets, .. } = self;
+        format!(
+            "client {place} ({}) {state:?}: sent {sent} of {sends}, received {received} of {gets}",
+            group.visit.name()
+        )
+    }
+
+    /// Begins the next connection.
+    pub(super) fn begin(&mut self, now: Time) {
+        let bytes = self.group.bytes;
+        (self.sends, self.gets) = match self.group.visit {
+            Visit::Upload => (bytes, 1),
+            Visit::Both => (bytes, bytes),
+            _ => (0, bytes),
+        };
+        let number = (self.place as u64) << 16 | self.visited.len() as u64;
+        self.salt = self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number);
+        (self.sent, self.received, self.finished) = (0, 0, false);
+        (self.established, self.began) = (false, now);
+        self.conn = Some(self.endpoint.connect(now, PORT, Arc::clone(&self.spec)));
+    }
+
+    /// Takes a packet in.
+    pub(super) fn take(&mut self, now: Time, bytes: &[u8]) {
+        let Ok(packet) = codec::parse_into(bytes, Verify::Checksum, &mut self.segment) else {
+            return;
+        };
+        let Headers { src, dst, .. } = packet.headers;
+        let Some(path) = self.addresses.iter().position(|it| *it == dst) else { return };
+        if src != SERVER || self.silent {
+            return;
+        }
+        self.segment.server = ServerAddress(0);
+        if !packet.payload.is_empty() {
+            self.segment.payload = Payload::from_bytes(packet.payload);
+        }
+        self.endpoint.handle_from(now, src, PathId(path as u32), &self.segment);
+    }
+
+    /// Does what is due, and gives the packets that leave.
+    pub(super) fn turn(&mut self, now: Time, out: &mut Vec<Vec<u8>>) {
+        if self.silent {
+            return;
+        }
+        if self.endpoint.poll_timeout() <= now {
+            self.endpoint.handle_timeout(now);
+        }
+        while self.endpoint.poll_news().is_some() {}
+        self.go_on(now);
+        while let Some(transmit) = self.endpoint.poll_transmit(now) {
+            let Some(src) = self.addresses.get(transmit.path.index()) else { continue };
+            let mut bytes = Vec::new();
+            let headers = Headers::new(*src, SERVER);
+            if codec::encode(&headers, &transmit.segment, TcpChecksum::Full, &mut bytes).is_ok() {
+                out.push(bytes);
+            }
+            self.endpoint.recycle(transmit.segment);
+        }
+    }
+
+    /// Writes and reads what can be written and read.
+    fn go_on(&mut self, now: Time) {
+        let Some(conn) = self.conn else { return };
+        self.write(now, conn);
+        self.read(now, conn);
+        let state = self.endpoint.state(conn);
+        let without = [ConnectionState::Connecting, ConnectionState::Failed];
+        self.established |= !without.contains(&state);
+        if state == ConnectionState::Failed {
+            return self.leave(now, conn, Outcome::Failed);
+        }
+        if now >= self.patience {
+            self.endpoint.abort(now, conn);
+            return self.leave(now, conn, Outcome::GaveUp);
+        }
+        let half = self.received + self.sent >= (self.sends + self.gets) / 2;
+        match self.group.visit {
+            Visit::Abort if half && self.established => {
+                self.endpoint.abort(now, conn);
+                return self.leave(now, conn, Outcome::Left);
+            }
+            Visit::Vanish if half && self.established => {
+                self.silent = true;
+                return;
+            }
+            _ => {}
+        }
+        let peer_done = matches!(state, ConnectionState::PeerDone | ConnectionState::Closed);
+        let stays = self.group.visit == Visit::Stay;
+        let waits = stays || (self.place % 2 == 1 && !peer_done);
+        if !self.finished && !waits && self.sent == self.sends + REQUEST as u64 {
+            self.finished = true;
+            self.endpoint.finish(now, conn);
+        }
+        if peer_done && self.finished && self.endpoint.unacked(conn) == 0 {
+            let complete = self.received == self.gets;
+            self.leave(now, conn, if complete { Outcome::Complete } else { Outcome::Failed });
+        }
+    }
+
+    fn write(&mut self, now: Time, conn: ConnId) {
+        let head = request(self.salt, self.sends, self.gets);
+        let all = self.sends + REQUEST as u64;
+        while self.sent < all {
+            let count = if self.sent < REQUEST as u64 {
+                let rest = &head[self.sent as usize..];
+                self.endpoint.write_bytes(now, conn, rest)
+            } else {
+                let at = self.sent - REQUEST as u64;
+                let len = (self.sends - at).min(PIECE as u64) as usize;
+                fill(self.salt, at, &mut self.piece[..len]);
+                self.endpoint.write_bytes(now, conn, &self.piece[..len])
+            };
+            self.sent += count as u64;
+            if count == 0 {
+                return;
+            }
+        }
+    }
+
+    fn read(&mut self, now: Time, conn: ConnId) {
+        loop {
+            let count = self.endpoint.read(now, conn, &mut self.piece);
+            if count == 0 {
+                return;
+            }
+            let salt = answer_salt(self.salt);
+            if !is_pattern(salt, self.received, &self.piece[..count]) {
+                self.wrong = Some(format!("{} got other bytes", self.state()));
+            }
+            self.received += count as u64;
+            if self.received > self.gets {
+                self.wrong = Some(format!("{} got too much", self.state()));
+            }
+        }
+    }
+
+    fn leave(&mut self, now: Time, conn: ConnId, outcome: Outcome) {
+        self.endpoint.release(now, conn);
+        self.conn = None;
+        let (began, established) = (self.began, self.established);
+        self.visited.push(Visited { outcome, began, ended: now, established });
+        self.late = now >= self.patience;
+        if !self.is_done() {
+            self.begin(now);
+        }
+    }
+}

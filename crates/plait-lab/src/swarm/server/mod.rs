@@ -1,0 +1,42 @@
+//! The server under the swarm: the engine of `plait serve` in virtual time, with clients, strangers and
+//! services around it. A seed draws a [`ServerCase`]; its run is checked all the time; then everything
+//! heals, ends and is forgotten within a bounded time.
+
+mod case;
+mod client;
+mod draw;
+mod run;
+mod service;
+mod shrink;
+mod stranger;
+mod world;
+
+pub use case::{Blow, Group, ServerCase, ServiceCase, Visit};
+pub use draw::draw_server;
+pub use shrink::{ShrunkServer, shrink_server};
+
+use super::run::{Broken, Verdict};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs a case and judges it.
+#[must_use]
+pub fn run_server(case: &ServerCase) -> Verdict {
+    replay_server(case, 0).0
+}
+
+/// Runs a case and keeps the last `keep` things that happened, one a line.
+#[must_use]
+pub fn replay_server(case: &ServerCase, keep: usize) -> (Verdict, Vec<String>) {
+    match catch_unwind(AssertUnwindSafe(|| run::run(case, keep))) {
+        Ok(told) => told,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            let mut verdict = run::failed(text.unwrap_or("a panic without words").to_owned());
+            if let Some(violation) = &mut verdict.violation {
+                violation.broken = Broken::Panic;
+            }
+            (verdict, Vec::new())
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! The service of a simulated server: streams in memory, and what the program behind each does.
+//!
+//! A client asks with 24 bytes (a salt, how much it sends, how much it gets) and sends bytes of the
+//! pattern of that salt. The program verifies them, and gives bytes of another pattern, of which only
+//! the count is kept.
+
+use super::world::Host;
+use crate::swarm::fault::log_within;
+use plait_base::{Span, Stream as Randomness, Time};
+use plait_engine::{Buffers, Stream};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Bytes that the kernel keeps for a stream of the usual size: what a program on `lo` may have written
+/// and nobody has read (3.9 MB at the sender and 1.5 MB at the receiver, measured on Linux 6.18).
+const USUAL_BYTES: u64 = 5_400_000;
+/// Beside a small receive buffer, what the sender's kernel keeps of small segments.
+const SMALL_SENDER_BYTES: u64 = 64 << 10;
+/// Bytes that wait for a program to be read.
+const INBOX_BYTES: usize = 256 << 10;
+/// Under pressure a window has about a segment, once in the time of a delayed ACK.
+const PRESSED_BYTES: u64 = 1_400;
+const PRESSED_EVERY: Span = Span::from_millis(40);
+/// A slow program's piece, and its pause.
+const SLOW_BYTES: u64 = 4_000;
+const SLOW_EVERY: Span = Span::from_millis(5);
+/// How often a program that has ended its side is asked after.
+const ASKED_EVERY: Span = Span::from_secs(10);
+/// Bytes of a request.
+pub(super) const REQUEST: usize = 24;
+
+/// Eight bytes of the pattern of `salt`.
+const fn word(salt: u64, at: u64) -> u64 {
+    let word = at.wrapping_add(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word ^ word >> 29
+}
+
+/// A byte of the pattern of `salt`.
+const fn pattern(salt: u64, at: u64) -> u8 {
+    (word(salt, at >> 3) >> (8 * (at & 7))) as u8
+}
+
+/// Fills `bytes` with the pattern of `salt` from place `at` on.
+pub(super) fn fill(salt: u64, at: u64, bytes: &mut [u8]) {
+    let ahead = bytes.len().min((8 - (at & 7) as usize) & 7);
+    let (first, rest) = bytes.split_at_mut(ahead);
+    for (offset, byte) in (at..).zip(first) {
+        *byte = pattern(salt, offset);
+    }
+    for (offset, eight) in (at + ahead as u64..).step_by(8).zip(rest.chunks_mut(8)) {
+        let word = word(salt, offset >> 3).to_le_bytes();
+        eight.copy_from_slice(&word[..eight.len()]);
+    }
+}
+
+/// Whether `bytes` are the pattern of `salt` from place `at` on.
+pub(super) fn is_pattern(salt: u64, at: u64, bytes: &[u8]) -> bool {
+    (at..).zip(bytes).all(|(offset, byte)| *byte == pattern(salt, offset))
+}
+
+/// The salt of what the program gives.
+pub(super) const fn answer_salt(salt: u64) -> u64 {
+    !salt
+}
+
+/// A request.
+pub(super) fn request(salt: u64, sends: u64, gets: u64) -> [u8; REQUEST] {
+    let mut bytes = [0; REQUEST];
+    for (field, value) in bytes.chunks_exact_mut(8).zip([salt, sends, gets]) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+    bytes
+}
+
+/// How a program treats its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Manner {
+    /// As it is asked.
+    Fair,
+    /// It is gone after so many bytes.
+    Closes(u64),
+    /// It resets after so many bytes.
+    Resets(u64),
+    /// It never reads.
+    Deaf,
+    /// In small pieces with pauses.
+    Slow,
+}
+
+impl Manner {
+    /// Whether a connection cannot be complete.
+    pub(super) const fn spoils(self) -> bool {
+        matches!(self, Manner::Closes(_) | Manner::Resets(_) | Manner::Deaf)
+    }
+}
+
+/// What the request says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Asked {
+    pub(super) salt: u64,
+    pub(super) sends: u64,
+    pub(super) gets: u64,
+}
+
+/// A stream between the server and a program.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    manner: Manner,
+    /// When it is connected, and whether it is.
+    connects: Time,
+    connected: bool,
+    refused: bool,
+    /// A header of the PROXY protocol comes first.
+    introduced: bool,
+    /// What the server has written and the program has not read.
+    inbox: VecDeque<u8>,
+    server_ended: bool,
+    /// The server has let go of its end.
+    pub(super) dropped: bool,
+    /// Bytes of header and request so far.
+    head: Vec<u8>,
+    pub(super) asked: Option<Asked>,
+    /// Bytes of the client's pattern.
+    pub(super) received: u64,
+    /// Bytes that the program has written, and that the server has read.
+    pub(super) written: u64,
+    pub(super) taken: u64,
+    /// What may lie between.
+    capacity: u64,
+    /// The program has ended its side, or is gone.
+    pub(super) ended: bool,
+    gone: bool,
+    /// When it was gone.
+    pub(super) gone_at: Time,
+    /// The stream has failed, and whether the server knows.
+    failure: Option<io::ErrorKind>,
+    /// When the server's kernel finds out that the program is gone.
+    asks_at: Time,
+    /// The program does nothing until then.
+    pauses: Time,
+    /// When the program goes on.
+    pub(super) wakes: Time,
+    /// What it read that no client has sent.
+    wrong: Option<String>,
+}
+
+impl Pipe {
+    /// A connection that is there at `connects`.
+    pub(super) fn new(
+        manner: Manner,
+        connects: Time,
+        refused: bool,
+        introduced: bool,
+        buffers: Option<Buffers>,
+    ) -> Pipe {
+        let small = |it: Buffers| 2 * it.receive_bytes as u64 + SMALL_SENDER_BYTES;
+        Pipe {
+            manner,
+            connects,
+            connected: false,
+            refused,
+            introduced,
+            inbox: VecDeque::new(),
+            server_ended: false,
+            dropped: false,
+            head: Vec::new(),
+            asked: None,
+            received: 0,
+            written: 0,
+            taken: 0,
+            capacity: buffers.map_or(USUAL_BYTES, small),
+            ended: false,
+            gone: false,
+            gone_at: Time::NEVER,
+            failure: None,
+            asks_at: Time::NEVER,
+            pauses: Time::ZERO,
+            wakes: connects,
+            wrong: None,
+        }
+    }
+
+    /// Whether the server's poller would tell of it.
+    pub(super) fn is_ready(&self, read: bool, write: bool) -> bool {
+        if !self.connected {
+            return self.failure.is_some();
+        }
+        let over = self.failure.is_some() || (self.ended && self.server_ended);
+        let readable = self.taken < self.written || self.ended || self.failure.is_some();
+        let writable = self.inbox.len() < INBOX_BYTES || self.gone;
+        over || (read && readable) || (write && writable)
+    }
+
+    /// Whether the program has got what the request says, has given it, and ended.
+    pub(super) fn is_complete(&self) -> bool {
+        let served = |asked: Asked| self.received == asked.sends && self.taken == asked.gets;
+        self.ended && self.server_ended && self.asked.is_some_and(served)
+    }
+
+    /// The program's turn.
+    fn turn(&mut self, host: &Host) {
+        let now = host.now.get();
+        if now < self.connects {
+            self.wakes = self.connects;
+            return;
+        }
+        if self.refused {
+            self.wakes = Time::NEVER;
+            let known = std::mem::replace(&mut self.gone, true);
+            self.failure = (!known).then_some(io::ErrorKind::ConnectionRefused).or(self.failure);
+            return;
+        }
+        self.connected = true;
+        if now >= self.asks_at {
+            // A program that is there answers, and is asked again.
+            self.asks_at = if self.gone { Time::NEVER } else { now + ASKED_EVERY };
+            if self.gone {
+                self.failure = Some(io::ErrorKind::TimedOut);
+            }
+        }
+        if self.gone || self.dropped {
+            self.wakes = self.asks_at;
+            return;
+        }
+        if now < self.pauses {
+            self.wakes = self.pauses;
+            return;
+        }
+        // It may be gone from now on: then the server asks after it.
+        self.wakes = self.asks_at;
+        if self.manner != Manner::Deaf {
+            self.consume();
+        }
+        let done = self.received + self.written;
+        match self.manner {
+            Manner::Closes(after) if done >= after => return self.close(host),
+            Manner::Resets(after) if done >= after => {
+                self.failure = Some(io::ErrorKind::ConnectionReset);
+                self.discard(host);
+                (self.gone, self.gone_at) = (true, now);
+                return;
+            }
+            _ => {}
+        }
+        self.give(host, now);
+    }
+
+    /// Reads what is there.
+    fn consume(&mut self) {
+        let most = if self.manner == Manner::Slow { SLOW_BYTES as usize } else { usize::MAX };
+        let mut bytes: Vec<u8> = Vec::new();
+        let count = self.inbox.len().min(most);
+        bytes.extend(self.inbox.drain(..count));
+        let mut bytes = &bytes[..];
+        while self.asked.is_none() && !bytes.is_empty() {
+            let wanted = self.head_len();
+            let part = bytes.len().min(wanted - self.head.len());
+            self.head.extend_from_slice(&bytes[..part]);
+            bytes = &bytes[part..];
+            if self.head.len() == wanted && wanted == self.head_len() {
+                self.asked = Some(self.read_request());
+            }
+        }
+        let Some(Asked { salt, sends, .. }) = self.asked else { return };
+        if !is_pattern(salt, self.received, bytes) {
+            self.wrong = Some(format!("the service got other bytes at {}", self.received));
+        }
+        self.received += bytes.len() as u64;
+        if self.received > sends {
+            self.wrong = Some(format!("the service got {} of {sends} bytes", self.received));
+        }
+    }
+
+    /// Bytes of the header, as far as it is known, and of the request.
+    fn head_len(&self) -> usize {
+        let header = match (self.introduced, self.head.len()) {
+            (false, _) => 0,
+            (true, 0..16) => return 16,
+            (true, _) => 16 + usize::from(u16::from_be_bytes([self.head[14], self.head[15]])),
+        };
+        header + REQUEST
+    }
+
+    fn read_request(&mut self) -> Asked {
+        let at = self.head.len() - REQUEST;
+        if self.introduced && !self.head.starts_with(b"\r\n\r\n\0\r\nQUIT\n") {
+            self.wrong = Some("the service got no header".to_owned());
+        }
+        let mut fields = self.head[at..]
+            .chunks_exact(8)
+            .map(|it| it.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+        let mut next = || fields.next().unwrap_or(0);
+        Asked { salt: next(), sends: next(), gets: next() }
+    }
+
+    /// Writes as much as there is room for, and ends after the last byte.
+    fn give(&mut self, host: &Host, now: Time) {
+        let slow = self.manner == Manner::Slow;
+        if let Some(Asked { gets, sends, .. }) = self.asked {
+            let pressed = host.unread.get() >= host.limit.get();
+            let capacity = if pressed { PRESSED_BYTES } else { self.capacity };
+            let room = capacity.saturating_sub(self.written - self.taken);
+            let piece = if slow { SLOW_BYTES } else { u64::MAX };
+            let count = gets.saturating_sub(self.written).min(room).min(piece);
+            self.written += count;
+            host.unread.set(host.unread.get() + count);
+            if self.written < gets && (pressed || slow) {
+                self.pauses = now + if pressed { PRESSED_EVERY } else { SLOW_EVERY };
+            }
+            self.ended |= self.written >= gets && (self.received >= sends || self.server_ended);
+        }
+        // A client that ends before it has asked gets nothing.
+        self.ended |= self.server_ended && self.inbox.is_empty() && self.asked.is_none();
+        if slow && !self.inbox.is_empty() {
+            self.pauses = now + SLOW_EVERY;
+        }
+        if self.pauses > now {
+            self.wakes = self.pauses;
+        }
+    }
+
+    /// The program is gone: what it has written can still be read, unless it left something unread.
+    fn close(&mut self, host: &Host) {
+        (self.ended, self.gone, self.gone_at) = (true, true, host.now.get());
+        if !self.inbox.is_empty() {
+            self.discard(host);
+            self.failure = Some(io::ErrorKind::ConnectionReset);
+        }
+    }
+
+    /// What was not read is lost.
+    fn discard(&mut self, host: &Host) {
+        host.unread.set(host.unread.get() - (self.written - self.taken));
+        self.written = self.taken;
+        self.inbox.clear();
+    }
+}
+
+/// Lets the programs do what is due, and gives the time when the next one wants to.
+pub(super) fn serve(host: &Host, pipes: &[Rc<RefCell<Pipe>>], wakes: &mut Vec<(Time, usize)>) {
+    let due = std::mem::take(&mut *host.due.borrow_mut());
+    for place in due {
+        let mut pipe = pipes[place].borrow_mut();
+        pipe.turn(host);
+        if let Some(wrong) = pipe.wrong.take() {
+            host.wrong.set(Some(wrong));
+        }
+        host.stirred.borrow_mut().insert(place);
+        if pipe.wakes < Time::NEVER && !pipe.dropped {
+            wakes.push((pipe.wakes.max(host.now.get()), place));
+        }
+    }
+}
+
+/// The server's end of a stream.
+pub(super) struct Program {
+    pub(super) pipe: Rc<RefCell<Pipe>>,
+    pub(super) host: Rc<Host>,
+    pub(super) place: usize,
+}
+
+impl Program {
+    /// The program may go on, and the stream may have become ready.
+    fn touch(&self) {
+        self.host.due.borrow_mut().insert(self.place);
+        self.host.stirred.borrow_mut().insert(self.place);
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let mut pipe = self.pipe.borrow_mut();
+        pipe.dropped = true;
+        let unread = pipe.written - pipe.taken;
+        self.host.unread.set(self.host.unread.get() - unread);
+        pipe.written = pipe.taken;
+        pipe.inbox = VecDeque::new();
+    }
+}
+
+impl Read for Program {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut pipe = self.pipe.borrow_mut();
+        if let Some(failure) = pipe.failure.take() {
+            return Err(failure.into());
+        }
+        let count = (pipe.written - pipe.taken).min(buffer.len() as u64);
+        if count == 0 {
+            return if pipe.ended { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        }
+        let salt = pipe.asked.map_or(0, |asked| answer_salt(asked.salt));
+        fill(salt, pipe.taken, &mut buffer[..count as usize]);
+        pipe.taken += count;
+        self.host.unread.set(self.host.unread.get() - count);
+        self.host.moved.set(self.host.moved.get() + count);
+        drop(pipe);
+        self.touch();
+        Ok(count as usize)
+    }
+}
+
+impl Write for Program {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut pipe = self.pipe.borrow_mut();
+        if let Some(failure) = pipe.failure.take() {
+            return Err(failure.into());
+        }
+        if pipe.gone {
+            // The first write to a program that is gone is answered by a RST.
+            pipe.failure = Some(io::ErrorKind::ConnectionReset);
+            drop(pipe);
+            self.touch();
+            return Ok(bytes.len());
+        }
+        let count = bytes.len().min(INBOX_BYTES - pipe.inbox.len());
+        if count == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        pipe.inbox.extend(&bytes[..count]);
+        self.host.moved.set(self.host.moved.get() + count as u64);
+        drop(pipe);
+        self.touch();
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Program {
+    fn end(&mut self) -> io::Result<()> {
+        let mut pipe = self.pipe.borrow_mut();
+        if pipe.failure.is_some() {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        pipe.server_ended = true;
+        drop(pipe);
+        self.touch();
+        Ok(())
+    }
+
+    fn failure(&mut self) -> io::Result<Option<io::Error>> {
+        Ok(self.pipe.borrow_mut().failure.take().map(io::Error::from))
+    }
+
+    fn ask_after(&self, time: Duration) {
+        let mut pipe = self.pipe.borrow_mut();
+        let time = Span::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        pipe.asks_at = self.host.now.get() + time;
+        drop(pipe);
+        self.host.due.borrow_mut().insert(self.place);
+    }
+}
+
+/// Draws how the service treats a connection.
+pub(super) fn manner(stream: &mut Randomness, case: &super::ServiceCase) -> (Manner, bool, Span) {
+    let after = |stream: &mut Randomness| log_within(stream, 1, 200_000);
+    let mut point = stream.below(1_000);
+    let mut is = |share: u32| {
+        let hit = point < u64::from(share);
+        point = point.wrapping_sub(if hit { 0 } else { u64::from(share) });
+        hit
+    };
+    let kind = [case.refuse, case.late, case.close, case.reset, case.deaf, case.slow]
+        .iter()
+        .position(|share| is(*share));
+    match kind {
+        Some(0) => (Manner::Fair, true, Span::from_micros(100)),
+        Some(1) => (Manner::Fair, false, Span::from_millis(stream.below(2_000))),
+        Some(2) => (Manner::Closes(after(stream)), false, Span::ZERO),
+        Some(3) => (Manner::Resets(after(stream)), false, Span::ZERO),
+        Some(4) => (Manner::Deaf, false, Span::ZERO),
+        Some(5) => (Manner::Slow, false, Span::ZERO),
+        _ => (Manner::Fair, false, Span::from_micros(50)),
+    }
+}
