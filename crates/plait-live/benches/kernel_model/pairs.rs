@@ -3,9 +3,12 @@
 use super::net::Line;
 use plait_base::Span;
 
-/// Seed of the drawn pairs. It was fixed before anything was measured.
+/// Seed of the pairs that the model was mended by, and of those seen since. It was fixed before
+/// anything was measured.
 const SEED: u64 = 1;
-/// Drawn pairs that may be used to mend the model; as many again are held out.
+/// Seed of the pairs that are held out. It was fixed before any of them was measured.
+const HELD_OUT_SEED: u64 = 2;
+/// Drawn pairs of each group.
 const DRAWN_PER_GROUP: usize = 12;
 /// Bytes of a full packet.
 const PACKET_BYTES: f64 = 1500.0;
@@ -17,16 +20,31 @@ pub enum Group {
     Fixed,
     /// Drawn, and looked at to mend the model.
     Mending,
+    /// Drawn, held out of the first version of the model, and published with it.
+    Seen,
     /// Drawn, and not looked at before the model was done.
     HeldOut,
 }
 
 impl Group {
+    pub const ALL: [Group; 4] = [Group::Fixed, Group::Mending, Group::Seen, Group::HeldOut];
+
     pub fn name(self) -> &'static str {
         match self {
             Group::Fixed => "A-F",
             Group::Mending => "mending",
+            Group::Seen => "seen",
             Group::HeldOut => "held-out",
+        }
+    }
+
+    /// The first letter of its pairs' names.
+    fn initial(self) -> &'static str {
+        match self {
+            Group::Fixed => "",
+            Group::Mending => "m",
+            Group::Seen => "h",
+            Group::HeldOut => "n",
         }
     }
 }
@@ -72,11 +90,14 @@ fn stream(bytes: u64) -> Load {
     Load::Stream { bytes, interval: Span::from_millis(50), messages: 200 }
 }
 
+fn download(bytes: u64) -> Load {
+    Load::Download { bytes }
+}
+
 /// All pairs, always the same ones.
 pub fn all() -> Vec<Pair> {
     let near = || line(10, 20, 100);
     let far = || line(3, 200, 600);
-    let download = |bytes| Load::Download { bytes };
     let fixed = |name: &str, lines, load, rcvbuf| {
         let name = name.to_owned();
         Pair { name, group: Group::Fixed, lines, load, rcvbuf }
@@ -91,20 +112,13 @@ pub fn all() -> Vec<Pair> {
     ];
     let mut chance = Chance::new(SEED);
     for number in 0..2 * DRAWN_PER_GROUP {
-        // Every other pair is held out, and a third of the pairs carry streams.
-        let group = if number % 2 == 0 { Group::Mending } else { Group::HeldOut };
-        let initial = if group == Group::Mending { "m" } else { "h" };
-        let lines = [chance.line(), chance.line()];
-        let rate = (lines[0].mbit + lines[1].mbit) as f64 * 1e6 / 8.0;
-        let load = if (number / 2) % 3 == 2 {
-            let share = 0.3 + 0.5 * chance.uniform();
-            stream((rate * share * 0.050 / 1_000.0).round() as u64 * 1_000)
-        } else {
-            let seconds = chance.between(0.7, 6.0);
-            download((rate * seconds / 1e4).round() as u64 * 10_000)
-        };
-        let name = format!("{initial}{}", number / 2 + 1);
-        pairs.push(Pair { name, group, lines, load, rcvbuf: None });
+        // Every other pair was held out at first.
+        let group = if number % 2 == 0 { Group::Mending } else { Group::Seen };
+        pairs.push(chance.pair(group, number / 2));
+    }
+    let mut chance = Chance::new(HELD_OUT_SEED);
+    for number in 0..DRAWN_PER_GROUP {
+        pairs.push(chance.pair(Group::HeldOut, number));
     }
     pairs
 }
@@ -138,6 +152,21 @@ impl Chance {
     /// From `low` to `high`, uniform in the logarithm.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.uniform())
+    }
+
+    /// The pair of a group with this number. A third of the pairs carry streams.
+    fn pair(&mut self, group: Group, number: usize) -> Pair {
+        let lines = [self.line(), self.line()];
+        let rate = (lines[0].mbit + lines[1].mbit) as f64 * 1e6 / 8.0;
+        let load = if number % 3 == 2 {
+            let share = 0.3 + 0.5 * self.uniform();
+            stream((rate * share * 0.050 / 1_000.0).round() as u64 * 1_000)
+        } else {
+            let seconds = self.between(0.7, 6.0);
+            download((rate * seconds / 1e4).round() as u64 * 10_000)
+        };
+        let name = format!("{}{}", group.initial(), number + 1);
+        Pair { name, group, lines, load, rcvbuf: None }
     }
 
     /// 1 to 50 Mbit/s, 10 to 300 ms, and a queue of a half to four bandwidth-delay products.

@@ -132,9 +132,8 @@ fn groups(lines: &[Line]) -> Vec<(String, Vec<f64>)> {
         let of_groups = lines.iter().filter(|it| groups.contains(&it.pair.group));
         of_groups.map(|it| it.error.abs()).collect()
     };
-    let single = [Group::Fixed, Group::Mending, Group::HeldOut];
     let mut groups: Vec<_> =
-        single.iter().map(|group| (group.name().to_owned(), of(&[*group]))).collect();
+        Group::ALL.iter().map(|group| (group.name().to_owned(), of(&[*group]))).collect();
     groups.push(("A-F and held-out".to_owned(), of(&[Group::Fixed, Group::HeldOut])));
     groups.retain(|(_, errors)| !errors.is_empty());
     groups
@@ -176,7 +175,7 @@ fn write(options: &Options, lines: &[Line], before: &[Line]) -> io::Result<()> {
     for ((name, errors), (_, old)) in groups(lines).iter().zip(groups(before)) {
         let _ = writeln!(page, "| {name} | {} | {} |", said(errors), said(&old));
     }
-    for group in [Group::Fixed, Group::Mending, Group::HeldOut] {
+    for group in Group::ALL {
         let _ = writeln!(page, "\n## {}\n", title(group));
         page.push_str(HEADER);
         for line in lines.iter().filter(|line| line.pair.group == group) {
@@ -223,6 +222,7 @@ fn title(group: Group) -> &'static str {
     match group {
         Group::Fixed => "A to F",
         Group::Mending => "Pairs that the model was mended by",
+        Group::Seen => "Pairs seen since the first version",
         Group::HeldOut => "Held-out pairs",
     }
 }
