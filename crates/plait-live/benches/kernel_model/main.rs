@@ -22,6 +22,7 @@ mod report;
 mod table;
 
 use pairs::{Group, Pair};
+use std::path::PathBuf;
 use std::process::exit;
 
 /// What the command line asks for.
@@ -31,6 +32,8 @@ struct Options {
     cc: String,
     settings: model::Settings,
     write: bool,
+    /// The measurements.
+    file: PathBuf,
 }
 
 fn main() {
@@ -64,7 +67,7 @@ fn refuse(why: &str) -> ! {
 
 fn options(command: &str, args: &[String]) -> Options {
     let (mut runs, mut cc, mut wanted) = (7, "cubic".to_owned(), None);
-    let (mut settings, mut write) = (model::Settings::new(), false);
+    let (mut settings, mut write, mut file) = (model::Settings::new(), false, table::file());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         if arg == "--write" {
@@ -75,12 +78,15 @@ fn options(command: &str, args: &[String]) -> Options {
         match arg.as_str() {
             "--runs" => runs = value.parse().unwrap_or_else(|_| refuse("--runs needs a number")),
             "--cc" => cc.clone_from(value),
+            "--file" => file = PathBuf::from(value),
             "--pairs" => wanted = Some(value.clone()),
             "--set" => {
                 let Some((name, text)) = value.split_once('=') else { refuse("--set NAME=VALUE") };
                 settings.push((Box::leak(name.to_owned().into_boxed_str()), text.to_owned()));
             }
-            other => refuse(&format!("`{other}`: give --runs, --cc, --pairs, --set or --write")),
+            other => {
+                refuse(&format!("`{other}`: give --runs, --cc, --pairs, --file, --set or --write"))
+            }
         }
     }
     // The held-out pairs are measured with the others; they are compared only if they are named.
@@ -93,7 +99,7 @@ fn options(command: &str, args: &[String]) -> Options {
     if pairs.is_empty() {
         refuse("--pairs names no pair; `list` shows them all");
     }
-    Options { pairs, runs, cc, settings, write }
+    Options { pairs, runs, cc, settings, write, file }
 }
 
 /// Round by round, so that what changes on the machine over time meets all pairs alike.
@@ -105,7 +111,7 @@ fn measure_all(options: &Options) -> std::io::Result<()> {
         for pair in &options.pairs {
             match measure::run(pair, &options.cc) {
                 Ok(run) => {
-                    table::append(pair, &options.cc, &run)?;
+                    table::append(&options.file, pair, &options.cc, &run)?;
                     eprintln!("{} {} {round}: {:.0} ms", options.cc, pair.name, run.completion_ms);
                 }
                 Err(error) => eprintln!("{error}"),

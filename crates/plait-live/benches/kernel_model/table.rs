@@ -26,6 +26,8 @@ pub struct Measured {
     pub pair: String,
     pub cc: String,
     pub seen: Seen,
+    /// How late the emulator was at worst, in us.
+    pub late_us: u64,
 }
 
 /// Columns of the file.
@@ -38,8 +40,8 @@ pub fn file() -> PathBuf {
 }
 
 /// Adds a run to the file.
-pub fn append(pair: &Pair, cc: &str, run: &Run) -> io::Result<()> {
-    let mut text = fs::read_to_string(file()).unwrap_or_else(|_| format!("{HEADER}\n"));
+pub fn append(file: &Path, pair: &Pair, cc: &str, run: &Run) -> io::Result<()> {
+    let mut text = fs::read_to_string(file).unwrap_or_else(|_| format!("{HEADER}\n"));
     let mut delays = run.delays_ms.clone();
     delays.sort_by(f64::total_cmp);
     let percentile = |percent| match pair.load {
@@ -59,13 +61,13 @@ pub fn append(pair: &Pair, cc: &str, run: &Run) -> io::Result<()> {
         run.reinjected,
         run.late_us
     );
-    fs::write(file(), text)
+    fs::write(file, text)
 }
 
 /// All measurements of the file.
-pub fn load() -> io::Result<Vec<Measured>> {
-    let text = fs::read_to_string(file())?;
-    let bad = |line: &str| io::Error::other(format!("{}: bad line: {line}", file().display()));
+pub fn load(file: &Path) -> io::Result<Vec<Measured>> {
+    let text = fs::read_to_string(file)?;
+    let bad = |line: &str| io::Error::other(format!("{}: bad line: {line}", file.display()));
     let lines = text.lines().skip(1).filter(|line| !line.is_empty());
     lines.map(|line| parse(line).ok_or_else(|| bad(line))).collect()
 }
@@ -85,6 +87,7 @@ fn parse(line: &str) -> Option<Measured> {
             second_share: second / (first + second),
             dropped: [whole(8)?, whole(9)?],
         },
+        late_us: whole(11)?,
     })
 }
 
