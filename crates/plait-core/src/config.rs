@@ -110,6 +110,23 @@ impl KernelBuffers {
         KernelBuffers { first_rcvbuf: 131_072, most_rcvbuf: 32 << 20, most_sndbuf: 4 << 20 };
 }
 
+/// Rules of a stock kernel's data level and congestion window that plait's own ends do not follow. Each
+/// one stands for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct KernelRules {
+    /// Data stays with the subflow that it was given to: neither a timeout nor a change of the candidates
+    /// moves it to another one (Linux, `mptcp_sendmsg_frag` of net/mptcp/protocol.c hands it over for good).
+    pub keep_data: bool,
+    /// A timer of the connection, which follows those of its subflows, sends the first data without a
+    /// DATA_ACK again on an idle subflow (`__mptcp_retrans`, net/mptcp/protocol.c).
+    pub data_timer: bool,
+}
+
+impl KernelRules {
+    /// What Linux 6.18 does.
+    pub const LINUX_6_18: KernelRules = KernelRules { keep_data: true, data_timer: true };
+}
+
 /// A path that a client may use, in the order of preference; the connection starts on the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathConfig {
@@ -162,11 +179,12 @@ pub struct Config {
     pub rcvbuf_first: Option<u64>,
     /// Send buffer: holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
-    /// Buffers as Linux sizes them, in place of `rcvbuf`, `rcvbuf_first` and `sndbuf`. It also makes
-    /// the rest of the data level do as Linux 6.18 does: writers wait for a third of the send buffer,
-    /// data stays with the subflow that it was given to, a timeout of a subflow moves nothing to
-    /// another one, and a reader that has read everything acknowledges a short segment at once.
+    /// Buffers as Linux sizes them, in place of `rcvbuf`, `rcvbuf_first` and `sndbuf`. Writers then wait
+    /// for a third of the send buffer, and a reader that has read everything acknowledges a short segment
+    /// at once.
     pub kernel_buffers: Option<KernelBuffers>,
+    /// What else is done as a stock kernel does it. [`KernelRules::data_timer`] needs `kernel_buffers`.
+    pub kernel_rules: KernelRules,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
     /// Initial slow start threshold in bytes; `None` is infinite.
@@ -341,6 +359,7 @@ impl Default for Config {
             rcvbuf_first: None,
             sndbuf: 4 << 20,
             kernel_buffers: None,
+            kernel_rules: KernelRules::default(),
             initial_window: 10,
             ssthresh: None,
             slow_start_limit: 2,

@@ -20,8 +20,8 @@ mod stats;
 mod tcp;
 
 pub use config::{
-    Config, Dial, JoinTiming, KernelBuffers, LossDetection, Pacing, PathConfig, Prr, ReduceFrom,
-    RtoMode, StartOffsets,
+    Config, Dial, JoinTiming, KernelBuffers, KernelRules, LossDetection, Pacing, PathConfig, Prr,
+    ReduceFrom, RtoMode, StartOffsets,
 };
 pub use conn::{
     ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, Ration, Report,

@@ -227,7 +227,7 @@ impl Connection {
             let subflow = &self.subflows[index];
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
-            let stays = self.queue.counts_memory();
+            let stays = self.spec.config.kernel_rules.keep_data;
             let well = stays || !subflow.standing.pf && self.ca(subflow) != CaState::Loss;
             let live = subflow.state.sends_data() && subflow.standing.joined && well;
             let held = self.held_back(subflow);

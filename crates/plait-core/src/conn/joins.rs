@@ -168,7 +168,7 @@ impl Connection {
     fn tell_of_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
         // Linux leaves data with its subflow as long as that can send it.
         let strands = |it: &Subflow| !it.state.sends_data() && self.queue.assigned(it.id) > 0;
-        if !self.queue.counts_memory() || self.subflows.iter().any(strands) {
+        if !self.spec.config.kernel_rules.keep_data || self.subflows.iter().any(strands) {
             self.queue.unassign_all();
         }
         let live = self.live();

@@ -214,7 +214,7 @@ impl Connection {
                 break;
             }
             if self.queue.has_plan()
-                && !self.queue.counts_memory()
+                && !self.spec.config.kernel_rules.keep_data
                 && self.candidates(ctx.now) != self.scheduling.assigned_among
             {
                 // A subflow recovered from a timeout, or lost its rank: what was assigned ahead was
@@ -234,7 +234,7 @@ impl Connection {
                 break;
             }
             let explained = ctx.log.detail == Detail::Everything;
-            if self.queue.counts_memory() && self.queue.unsent() > 0 {
+            if self.spec.config.kernel_rules.data_timer && self.queue.unsent() > 0 {
                 self.note_data_timeout(ctx.now);
             }
             let decision = self.ask(ctx, explained);

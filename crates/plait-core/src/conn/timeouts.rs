@@ -124,7 +124,9 @@ impl Connection {
 
     /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
     pub(super) fn longest_rto(&self) -> Span {
-        if let Some(timeout) = self.queue.data_timeout() {
+        if self.spec.config.kernel_rules.data_timer
+            && let Some(timeout) = self.queue.data_timeout()
+        {
             return timeout;
         }
         let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.standing.joined);
@@ -269,7 +271,7 @@ impl Connection {
         self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
         let others = self.subflows.iter().filter(|s| s.standing.joined).count() > 1;
-        if others && !self.queue.counts_memory() && !planted(Planted::NoReinjection) {
+        if others && !self.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
         self.notify_subflows(ctx);
@@ -353,7 +355,7 @@ impl Connection {
         if self.sends_plain() {
             return;
         }
-        if self.queue.counts_memory() && !self.queue.is_drained() {
+        if self.spec.config.kernel_rules.data_timer && !self.queue.is_drained() {
             return self.send_again_when_idle(ctx);
         }
         self.timers.backoff += 1;

@@ -38,7 +38,9 @@ use plait_app::Workload;
 use plait_app::quantity::{Bytes, Percent, Size};
 use plait_base::{Chance, Span};
 use plait_cc::{HyStart, IdleRestart};
-use plait_core::{Config, Dial, JoinTiming, KernelBuffers, LossDetection, Pacing, Prr, RtoMode};
+use plait_core::{
+    Config, Dial, JoinTiming, KernelBuffers, KernelRules, LossDetection, Pacing, Prr, RtoMode,
+};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -265,6 +267,7 @@ impl Scenario {
             config.rcvbuf = buffers.most_rcvbuf;
         }
         config.kernel_buffers = Some(buffers);
+        config.kernel_rules = KernelRules::LINUX_6_18;
         config.hystart = HyStart::Linux6;
         config.slow_start_limit = u32::MAX;
         config.probe = None;
