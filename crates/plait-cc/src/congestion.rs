@@ -308,6 +308,23 @@ impl Congestion {
         Some(IdleReset { before, after: after.cwnd })
     }
 
+    /// The window was not used up for a timeout, and at most `used` bytes of it were: it falls half the
+    /// way to them, or to the initial window if that is more. The threshold remembers three quarters
+    /// (RFC 2861 section 3.2, as Linux does it). Tells if the window was reduced.
+    pub fn reduce_unused(&mut self, used: u64) -> Option<IdleReset> {
+        let (before, segment) = (self.cwnd, self.sizes.segment());
+        let used = used.max(self.sizes.initial_bytes());
+        if self.is_fixed() || used >= before {
+            return None;
+        }
+        let three_quarters = before / 2 + before / 4;
+        self.ssthresh = self.ssthresh().map(|bytes| bytes.max(three_quarters)).into();
+        self.forget();
+        // The algorithm is not told: its curve goes on, as in Linux.
+        self.cwnd = (used.midpoint(before) / segment * segment).max(segment);
+        Some(IdleReset { before, after: self.cwnd })
+    }
+
     /// How long the subflow must be idle, counted from when it last sent, until a look brings the
     /// window to the initial one. `None` if it is there already, or no idle time brings it there.
     #[must_use]
@@ -422,5 +439,28 @@ impl Congestion {
         let threshold = self.algorithm.threshold(now, inflight, &view).max(self.sizes.segment());
         self.ssthresh = Slim::some(threshold);
         threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 2861 section 3.2: half the way to what was used, and three quarters for the threshold.
+    #[test]
+    fn an_unused_window_falls_half_the_way() {
+        let settings = Settings {
+            mss: 1_000,
+            initial_window: 10,
+            ssthresh: Some(20_000),
+            ..Settings::default()
+        };
+        let mut cc = Congestion::new(settings, crate::Spec::parse("cubic").unwrap().build());
+        cc.penalise(60_000, Some(20_000));
+        assert_eq!(cc.reduce_unused(30_000), Some(IdleReset { before: 60_000, after: 45_000 }));
+        assert_eq!(cc.ssthresh(), Some(45_000));
+        // The initial window counts as used.
+        assert_eq!(cc.reduce_unused(1_000), Some(IdleReset { before: 45_000, after: 27_000 }));
+        assert_eq!(cc.reduce_unused(27_000), None);
     }
 }

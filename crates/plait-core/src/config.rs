@@ -120,11 +120,15 @@ pub struct KernelRules {
     /// A timer of the connection, which follows those of its subflows, sends the first data without a
     /// DATA_ACK again on an idle subflow (`__mptcp_retrans`, net/mptcp/protocol.c).
     pub data_timer: bool,
+    /// A window that was not used up for a timeout falls half the way to what was used
+    /// (`tcp_cwnd_application_limited`, net/ipv4/tcp_output.c).
+    pub reduce_unused: bool,
 }
 
 impl KernelRules {
     /// What Linux 6.18 does.
-    pub const LINUX_6_18: KernelRules = KernelRules { keep_data: true, data_timer: true };
+    pub const LINUX_6_18: KernelRules =
+        KernelRules { keep_data: true, data_timer: true, reduce_unused: true };
 }
 
 /// A path that a client may use, in the order of preference; the connection starts on the first.

@@ -302,6 +302,9 @@ impl Connection {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
+        if self.spec.config.kernel_rules.reduce_unused {
+            self.validate_window(ctx, index);
+        }
         if !self.timers.is_set(Awaited::Retransmission) {
             self.timers.arm_retransmission(ctx.now, self.longest_rto());
         }

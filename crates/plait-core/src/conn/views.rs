@@ -2,6 +2,7 @@
 
 use super::{Connection, Context, Mode};
 use crate::event::Event;
+use crate::tcp::loss::Phase;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{SubflowSet, Time};
@@ -209,11 +210,32 @@ impl Connection {
             let idle = ctx.now.since(subflow.last_send);
             self.scheduling.views.stale.acked.insert(subflow.id);
             if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
-                let standing = &mut subflow.standing;
-                standing.rec_cwnd = standing.rec_cwnd.max(reset.before);
+                subflow.usage.restart(ctx.now);
+                subflow.standing.remember_window(reset.before);
                 let (before, after) = (reset.before, reset.after);
                 ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
             }
+        }
+    }
+
+    /// A segment was sent: a window that was not used up for a timeout is reduced, unless the send buffer
+    /// is what held the writer back (`tcp_cwnd_validate` of Linux).
+    #[cold]
+    pub(super) fn validate_window(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let waits = self.scheduling.app_blocked;
+        let subflow = &mut self.subflows[index];
+        let limited = subflow.usage.limited(subflow.cc.in_slow_start(), subflow.cwnd());
+        let outstanding = subflow.tx.outstanding();
+        let unused = subflow.usage.unused(ctx.now, outstanding, limited, subflow.rtt.rto());
+        if let Some(used) = unused
+            && matches!(subflow.phase, Phase::Open)
+            && !waits
+            && let Some(reset) = subflow.cc.reduce_unused(used)
+        {
+            subflow.standing.remember_window(reset.before);
+            let (before, after) = (reset.before, reset.after);
+            ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
+            self.scheduling.views.stale.acked.insert(subflow.id);
         }
     }
 }

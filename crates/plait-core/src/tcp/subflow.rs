@@ -154,6 +154,13 @@ pub(crate) struct Standing {
     pub(crate) edge: u64,
 }
 
+impl Standing {
+    /// An idle or unused window of `bytes` was reduced.
+    pub(crate) fn remember_window(&mut self, bytes: u64) {
+        self.rec_cwnd = self.rec_cwnd.max(bytes);
+    }
+}
+
 impl Default for Standing {
     fn default() -> Standing {
         Standing {

@@ -1,6 +1,8 @@
 //! Whether the congestion window was what limited the sender (the increase of section 4 of the
 //! scheduler notes applies only then; the rule is Linux's cwnd validation).
 
+use plait_base::{Span, Time};
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowUsage {
     limited: bool,
@@ -8,6 +10,10 @@ pub(crate) struct WindowUsage {
     peak: u64,
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,
+    /// Most bytes outstanding since `full_at`.
+    used: u64,
+    /// When the window last limited the sender, or was last reduced because it did not.
+    full_at: Time,
 }
 
 impl WindowUsage {
@@ -21,6 +27,33 @@ impl WindowUsage {
         }
     }
 
+    /// The window was reduced, or begins: what was used before tells nothing.
+    pub(crate) fn restart(&mut self, now: Time) {
+        (self.used, self.full_at) = (0, now);
+    }
+
+    /// After a segment was sent. Returns what was used of a window that has not limited the sender for
+    /// `rto`.
+    pub(crate) fn unused(
+        &mut self,
+        now: Time,
+        outstanding: u64,
+        limited: bool,
+        rto: Span,
+    ) -> Option<u64> {
+        if limited {
+            self.restart(now);
+            return None;
+        }
+        self.used = self.used.max(outstanding);
+        if now.since(self.full_at) < rto {
+            return None;
+        }
+        let used = self.used;
+        self.restart(now);
+        Some(used)
+    }
+
     /// In slow start half a window in use is enough, so that growth is not held back by one RTT.
     pub(crate) fn limited(&self, in_slow_start: bool, cwnd: u64) -> bool {
         self.limited || (in_slow_start && cwnd < 2 * self.peak)
@@ -30,6 +63,19 @@ impl WindowUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_stays_unused_for_a_timeout_is_told_with_its_peak() {
+        let mut usage = WindowUsage::default();
+        let (at, rto) = (|ms| Time::ZERO + Span::from_millis(ms), Span::from_millis(200));
+        assert_eq!(usage.unused(at(100), 9_000, true, rto), None);
+        assert_eq!(usage.unused(at(200), 5_000, false, rto), None);
+        assert_eq!(usage.unused(at(299), 3_000, false, rto), None);
+        assert_eq!(usage.unused(at(300), 2_000, false, rto), Some(5_000));
+        // It begins anew.
+        assert_eq!(usage.unused(at(400), 1_000, false, rto), None);
+        assert_eq!(usage.unused(at(500), 1_000, false, rto), Some(1_000));
+    }
 
     #[test]
     fn a_sender_that_uses_less_than_half_its_window_is_not_limited() {
