@@ -108,15 +108,22 @@ impl Connection {
         self.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
 
-    /// Notes when the last retransmission timer of a subflow expires, before data is handed out. Linux
-    /// sends data again, on a subflow that is idle, after as long without a DATA_ACK.
+    /// Notes when the last timer of a subflow expires, before data is handed out. Linux sends data again,
+    /// on a subflow that is idle, after as long without a DATA_ACK. A subflow has one timer for its tail
+    /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
+    /// progress does not count.
     pub(super) fn note_data_timeout(&mut self, now: Time) {
-        let left = |it: &Subflow| {
-            let at = it.timers.at(Timer::Rto);
-            if at == Time::NEVER { Span::ZERO } else { at.since(now) }
-        };
-        let live = self.subflows.iter().filter(|it| it.state.sends_data() && it.standing.joined);
-        let longest = live.map(left).max().unwrap_or_default();
+        let live = |it: &&Subflow| it.state.sends_data() && it.standing.joined;
+        let mut longest = Span::ZERO;
+        for subflow in self.subflows.iter().filter(live) {
+            if self.queue.stands_still(subflow.id) {
+                continue;
+            }
+            let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
+            let at = timers.map(|timer| subflow.timers.at(timer)).into_iter().min();
+            let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
+            longest = longest.max(left.unwrap_or_default());
+        }
         if let Some(memory) = self.queue.memory() {
             memory.note_timeout(longest);
         }
@@ -375,15 +382,21 @@ impl Connection {
         }
     }
 
-    /// The first piece of data that is not DATA_ACKed goes out again if a subflow has nothing at all to
-    /// send; else the timer starts afresh (`__mptcp_retrans` of Linux).
+    /// The rest of the first piece of data that is not DATA_ACKed goes out again if a subflow has nothing
+    /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
     fn send_again_when_idle(&mut self, ctx: &mut Context<'_>) {
-        let idle = |it: &&Subflow| {
-            let sends = it.state.sends_data() && it.standing.joined;
-            sends && it.tx.is_empty() && self.queue.assigned(it.id) == 0
-        };
-        if self.subflows.iter().any(|it| idle(&it)) {
-            let piece = ByteRange::with_len(self.queue.una(), PIECE_BYTES);
+        let mut idle = false;
+        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.standing.joined)
+        {
+            if subflow.tx.is_empty() && self.queue.assigned(subflow.id) == 0 {
+                idle = true;
+            } else if let Some(memory) = self.queue.memory() {
+                memory.note_progress(subflow.id, subflow.rtt.sampled_at());
+            }
+        }
+        if idle {
+            let una = self.queue.una();
+            let piece = ByteRange::new(una, (una / PIECE_BYTES + 1) * PIECE_BYTES);
             self.queue.queue_reinjection(piece);
             self.scheduling.wake();
         }

@@ -4,7 +4,7 @@
 //! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
 
-use plait_base::{Span, SubflowId};
+use plait_base::{Span, SubflowId, Time};
 
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
 /// headers, rounded up to a power of two, and the descriptor of its buffer.
@@ -31,12 +31,20 @@ pub(crate) struct SendMemory {
     waits: bool,
     /// How long a DATA_ACK may take until data is sent again (`timer_ival`).
     timeout: Span,
+    /// Of each subflow that had data when that time was last over, and no progress since the time
+    /// before: when it had made progress (`stale_count` and `stale_rcv_tstamp`).
+    still_since: [Option<Time>; SubflowId::MAX],
 }
 
 impl SendMemory {
     pub(crate) fn new(most: u64) -> SendMemory {
-        let mut memory =
-            SendMemory { limits: [0; SubflowId::MAX], most, waits: false, timeout: LEAST_TIMEOUT };
+        let mut memory = SendMemory {
+            limits: [0; SubflowId::MAX],
+            most,
+            waits: false,
+            timeout: LEAST_TIMEOUT,
+            still_since: [None; SubflowId::MAX],
+        };
         for id in 0..SubflowId::MAX {
             memory.expand(SubflowId(id as u8), LEAST_SEGMENTS);
         }
@@ -52,6 +60,9 @@ impl SendMemory {
     pub(crate) fn reset(&mut self, subflow: SubflowId) {
         if let Some(limit) = self.limits.get_mut(subflow.index()) {
             *limit = 0;
+        }
+        if let Some(since) = self.still_since.get_mut(subflow.index()) {
+            *since = None;
         }
         self.expand(subflow, LEAST_SEGMENTS);
     }
@@ -94,6 +105,23 @@ impl SendMemory {
         self.timeout
     }
 
+    /// The time of a DATA_ACK is over, and `subflow` has data; `progress` is when something of it was
+    /// last acknowledged. Its timers do not count until a later look has found progress
+    /// (`mptcp_pm_subflow_chk_stale`, net/mptcp/pm.c).
+    pub(crate) fn note_progress(&mut self, subflow: SubflowId, progress: Time) {
+        if let Some(since) = self.still_since.get_mut(subflow.index()) {
+            *since = match *since {
+                Some(before) if before != progress => None,
+                _ => Some(progress),
+            };
+        }
+    }
+
+    /// Whether `subflow` had made no progress at the last look.
+    pub(crate) fn stands_still(&self, subflow: SubflowId) -> bool {
+        self.still_since.get(subflow.index()).is_some_and(Option::is_some)
+    }
+
     /// Whether a writer waits.
     pub(crate) const fn waits(&self) -> bool {
         self.waits
@@ -121,6 +149,19 @@ mod tests {
         assert_eq!(memory.total([FIRST, SECOND].into_iter()), 4_096 + (4 << 20) + 46_080);
         memory.reset(FIRST);
         assert_eq!(memory.limit(FIRST), 46_080);
+    }
+
+    #[test]
+    fn a_subflow_stands_still_until_a_look_finds_progress() {
+        let mut memory = SendMemory::new(4 << 20);
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        assert!(!memory.stands_still(FIRST));
+        memory.note_progress(FIRST, at(10));
+        assert!(memory.stands_still(FIRST) && !memory.stands_still(SECOND));
+        memory.note_progress(FIRST, at(10));
+        assert!(memory.stands_still(FIRST));
+        memory.note_progress(FIRST, at(20));
+        assert!(!memory.stands_still(FIRST));
     }
 
     #[test]

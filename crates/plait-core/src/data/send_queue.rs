@@ -81,6 +81,11 @@ impl SendQueue {
         self.sizes().map(SendMemory::timeout)
     }
 
+    /// Whether `subflow` had made no progress when the timer of the data last looked.
+    pub(crate) fn stands_still(&self, subflow: SubflowId) -> bool {
+        self.sizes().is_some_and(|memory| memory.stands_still(subflow))
+    }
+
     /// Whether the send buffers are counted in memory.
     pub(crate) fn counts_memory(&self) -> bool {
         self.sizes().is_some()
