@@ -123,12 +123,15 @@ pub struct KernelRules {
     /// A window that was not used up for a timeout falls half the way to what was used
     /// (`tcp_cwnd_application_limited`, net/ipv4/tcp_output.c).
     pub reduce_unused: bool,
+    /// The end of what a subflow has to send waits while it is short and an earlier short segment is not
+    /// acknowledged: Nagle's algorithm in Minshall's form (`tcp_nagle_check`, net/ipv4/tcp_output.c).
+    pub nagle: bool,
 }
 
 impl KernelRules {
     /// What Linux 6.18 does.
     pub const LINUX_6_18: KernelRules =
-        KernelRules { keep_data: true, data_timer: true, reduce_unused: true };
+        KernelRules { keep_data: true, data_timer: true, reduce_unused: true, nagle: true };
 }
 
 /// A path that a client may use, in the order of preference; the connection starts on the first.

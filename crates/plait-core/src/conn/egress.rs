@@ -230,13 +230,21 @@ impl Connection {
             let stays = self.spec.config.kernel_rules.keep_data;
             let well = stays || !subflow.standing.pf && self.ca(subflow) != CaState::Loss;
             let live = subflow.state.sends_data() && subflow.standing.joined && well;
-            let held = self.held_back(subflow);
+            let held = self.held_back(subflow) || self.waits_to_grow(subflow, range);
             if live && room && !held && range.end <= self.window.end() {
                 self.queue.take_assigned(range, id);
                 return Some(self.send_range(ctx, index, range, Carry::New));
             }
         }
         None
+    }
+
+    /// Whether Nagle's algorithm holds back `range`, the next that `subflow` was given.
+    fn waits_to_grow(&self, subflow: &Subflow, range: ByteRange) -> bool {
+        self.spec.config.kernel_rules.nagle
+            && range.len() < self.scheduling.segment_size()
+            && subflow.standing.short_end > subflow.tx.una()
+            && self.queue.assigned(subflow.id) == range.len()
     }
 
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
@@ -302,6 +310,9 @@ impl Connection {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
+        if data.len() < self.scheduling.segment_size() {
+            self.subflows[index].standing.short_end = seq + data.len();
+        }
         if self.spec.config.kernel_rules.reduce_unused {
             self.validate_window(ctx, index);
         }

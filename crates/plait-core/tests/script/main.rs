@@ -20,6 +20,7 @@ mod handshake;
 mod holes;
 mod joins;
 mod keepalive;
+mod kernel;
 mod pacing;
 mod patience;
 mod receiving;
