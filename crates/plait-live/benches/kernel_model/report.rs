@@ -245,6 +245,7 @@ second command runs the same links in the simulator and writes this page.
   a pair has more than one outcome, and its median depends on which one is met more often.
 * **Judged by the interval**: if the spread of the kernel is larger than the error, the error counts as the least
   value of its interval, and as zero if the interval has both signs. The other columns have the plain error.
+  Such a figure cannot prove agreement: a wide interval says little.
 * **Links** are rate in Mbit/s, round-trip time in ms and queue in kB. The connection starts on the first one.
 * **Pairs**: A to F are those of [promise.md](../promise.md). The others were drawn before anything was measured: 1 to
   50 Mbit/s, 10 to 300 ms, a queue of 0.5 to 4 bandwidth-delay products, no random loss. Seed 1 drew those that the
