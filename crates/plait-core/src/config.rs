@@ -190,7 +190,8 @@ pub struct Config {
     /// for a third of the send buffer, and a reader that has read everything acknowledges a short segment
     /// at once.
     pub kernel_buffers: Option<KernelBuffers>,
-    /// What else is done as a stock kernel does it. [`KernelRules::data_timer`] needs `kernel_buffers`.
+    /// What else is done as a stock kernel does it. All but
+    /// [`KernelRules::keep_data`] need `kernel_buffers`.
     pub kernel_rules: KernelRules,
     /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,

@@ -243,7 +243,7 @@ impl Connection {
     fn waits_to_grow(&self, subflow: &Subflow, range: ByteRange) -> bool {
         self.spec.config.kernel_rules.nagle
             && range.len() < self.scheduling.segment_size()
-            && subflow.standing.short_end > subflow.tx.una()
+            && self.queue.short_end(subflow.id) > subflow.tx.una()
             && self.queue.assigned(subflow.id) == range.len()
     }
 
@@ -310,8 +310,10 @@ impl Connection {
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
-        if data.len() < self.scheduling.segment_size() {
-            self.subflows[index].standing.short_end = seq + data.len();
+        if data.len() < self.scheduling.segment_size()
+            && let Some(memory) = self.queue.memory()
+        {
+            memory.note_short(SubflowId(index as u8), seq + data.len());
         }
         if self.spec.config.kernel_rules.reduce_unused {
             self.validate_window(ctx, index);

@@ -210,7 +210,10 @@ impl Connection {
             let idle = ctx.now.since(subflow.last_send);
             self.scheduling.views.stale.acked.insert(subflow.id);
             if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
-                subflow.usage.restart(ctx.now);
+                let unused = self.queue.memory().and_then(|it| it.unused(subflow.id));
+                if let Some(unused) = unused {
+                    unused.restart(ctx.now);
+                }
                 subflow.standing.remember_window(reset.before);
                 let (before, after) = (reset.before, reset.after);
                 ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
@@ -226,8 +229,9 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         let limited = subflow.usage.limited(subflow.cc.in_slow_start(), subflow.cwnd());
         let outstanding = subflow.tx.outstanding();
-        let unused = subflow.usage.unused(ctx.now, outstanding, limited, subflow.rtt.rto());
-        if let Some(used) = unused
+        let rto = subflow.rtt.rto();
+        let unused = self.queue.memory().and_then(|it| it.unused(subflow.id));
+        if let Some(used) = unused.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
             && matches!(subflow.phase, Phase::Open)
             && !waits
             && let Some(reset) = subflow.cc.reduce_unused(used)

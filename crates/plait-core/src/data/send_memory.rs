@@ -4,6 +4,7 @@
 //! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
 
+use crate::tcp::usage::Unused;
 use plait_base::{Span, SubflowId, Time};
 
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
@@ -34,6 +35,10 @@ pub(crate) struct SendMemory {
     /// Of each subflow that had data when that time was last over, and no progress since the time
     /// before: when it had made progress (`stale_count` and `stale_rcv_tstamp`).
     still_since: [Option<Time>; SubflowId::MAX],
+    /// What each subflow uses of its window.
+    unused: [Unused; SubflowId::MAX],
+    /// Sequence number after the last short segment of each subflow, zero before the first one.
+    short_end: [u64; SubflowId::MAX],
 }
 
 impl SendMemory {
@@ -44,6 +49,8 @@ impl SendMemory {
             waits: false,
             timeout: LEAST_TIMEOUT,
             still_since: [None; SubflowId::MAX],
+            unused: [Unused::default(); SubflowId::MAX],
+            short_end: [0; SubflowId::MAX],
         };
         for id in 0..SubflowId::MAX {
             memory.expand(SubflowId(id as u8), LEAST_SEGMENTS);
@@ -64,6 +71,10 @@ impl SendMemory {
         if let Some(since) = self.still_since.get_mut(subflow.index()) {
             *since = None;
         }
+        if let Some(unused) = self.unused.get_mut(subflow.index()) {
+            *unused = Unused::default();
+        }
+        self.note_short(subflow, 0);
         self.expand(subflow, LEAST_SEGMENTS);
     }
 
@@ -120,6 +131,23 @@ impl SendMemory {
     /// Whether `subflow` had made no progress at the last look.
     pub(crate) fn stands_still(&self, subflow: SubflowId) -> bool {
         self.still_since.get(subflow.index()).is_some_and(Option::is_some)
+    }
+
+    /// What `subflow` uses of its window.
+    pub(crate) fn unused(&mut self, subflow: SubflowId) -> Option<&mut Unused> {
+        self.unused.get_mut(subflow.index())
+    }
+
+    /// `subflow` has sent a short segment that ends at `seq`.
+    pub(crate) fn note_short(&mut self, subflow: SubflowId, seq: u64) {
+        if let Some(end) = self.short_end.get_mut(subflow.index()) {
+            *end = seq;
+        }
+    }
+
+    /// Sequence number after the last short segment of `subflow`, zero before the first one.
+    pub(crate) fn short_end(&self, subflow: SubflowId) -> u64 {
+        self.short_end.get(subflow.index()).copied().unwrap_or(0)
     }
 
     /// Whether a writer waits.

@@ -81,6 +81,12 @@ impl SendQueue {
         self.sizes().map(SendMemory::timeout)
     }
 
+    /// Sequence number after the last short segment of `subflow`, zero before the first one or if the
+    /// send buffers are not counted in memory.
+    pub(crate) fn short_end(&self, subflow: SubflowId) -> u64 {
+        self.sizes().map_or(0, |memory| memory.short_end(subflow))
+    }
+
     /// Whether `subflow` had made no progress when the timer of the data last looked.
     pub(crate) fn stands_still(&self, subflow: SubflowId) -> bool {
         self.sizes().is_some_and(|memory| memory.stands_still(subflow))

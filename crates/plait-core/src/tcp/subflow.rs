@@ -152,8 +152,6 @@ pub(crate) struct Standing {
     pub(crate) cap: u64,
     /// Right edge of the window that the peer told on this subflow, in its sequence numbers.
     pub(crate) edge: u64,
-    /// Sequence number after the last short segment that was sent, zero before the first one.
-    pub(crate) short_end: u64,
 }
 
 impl Standing {
@@ -176,7 +174,6 @@ impl Default for Standing {
             rec_cwnd: 0,
             cap: u64::MAX,
             edge: 0,
-            short_end: 0,
         }
     }
 }

@@ -10,6 +10,11 @@ pub(crate) struct WindowUsage {
     peak: u64,
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,
+}
+
+/// How much of a window is used that does not limit its sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unused {
     /// Most bytes outstanding since `full_at`.
     used: u64,
     /// When the window last limited the sender, or was last reduced because it did not.
@@ -27,6 +32,13 @@ impl WindowUsage {
         }
     }
 
+    /// In slow start half a window in use is enough, so that growth is not held back by one RTT.
+    pub(crate) fn limited(&self, in_slow_start: bool, cwnd: u64) -> bool {
+        self.limited || (in_slow_start && cwnd < 2 * self.peak)
+    }
+}
+
+impl Unused {
     /// The window was reduced, or begins: what was used before tells nothing.
     pub(crate) fn restart(&mut self, now: Time) {
         (self.used, self.full_at) = (0, now);
@@ -34,7 +46,7 @@ impl WindowUsage {
 
     /// After a segment was sent. Returns what was used of a window that has not limited the sender for
     /// `rto`.
-    pub(crate) fn unused(
+    pub(crate) fn on_sent(
         &mut self,
         now: Time,
         outstanding: u64,
@@ -53,11 +65,6 @@ impl WindowUsage {
         self.restart(now);
         Some(used)
     }
-
-    /// In slow start half a window in use is enough, so that growth is not held back by one RTT.
-    pub(crate) fn limited(&self, in_slow_start: bool, cwnd: u64) -> bool {
-        self.limited || (in_slow_start && cwnd < 2 * self.peak)
-    }
 }
 
 #[cfg(test)]
@@ -66,15 +73,15 @@ mod tests {
 
     #[test]
     fn a_window_that_stays_unused_for_a_timeout_is_told_with_its_peak() {
-        let mut usage = WindowUsage::default();
+        let mut usage = Unused::default();
         let (at, rto) = (|ms| Time::ZERO + Span::from_millis(ms), Span::from_millis(200));
-        assert_eq!(usage.unused(at(100), 9_000, true, rto), None);
-        assert_eq!(usage.unused(at(200), 5_000, false, rto), None);
-        assert_eq!(usage.unused(at(299), 3_000, false, rto), None);
-        assert_eq!(usage.unused(at(300), 2_000, false, rto), Some(5_000));
+        assert_eq!(usage.on_sent(at(100), 9_000, true, rto), None);
+        assert_eq!(usage.on_sent(at(200), 5_000, false, rto), None);
+        assert_eq!(usage.on_sent(at(299), 3_000, false, rto), None);
+        assert_eq!(usage.on_sent(at(300), 2_000, false, rto), Some(5_000));
         // It begins anew.
-        assert_eq!(usage.unused(at(400), 1_000, false, rto), None);
-        assert_eq!(usage.unused(at(500), 1_000, false, rto), Some(1_000));
+        assert_eq!(usage.on_sent(at(400), 1_000, false, rto), None);
+        assert_eq!(usage.on_sent(at(500), 1_000, false, rto), Some(1_000));
     }
 
     #[test]
