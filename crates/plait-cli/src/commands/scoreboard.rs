@@ -6,9 +6,9 @@ use crate::flags::whole;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
 use crate::render::scoreboard as render;
-use plait_lab::scenario::MOST_JOBS;
+use plait_lab::scenario::{MOST_JOBS, quoted};
 use plait_lab::scoreboard::{
-    Board, Ground, Options, VARIANTS, measured, recorded, scoreboard, select,
+    Board, Ground, Options, VARIANTS, measured, own, recorded, scoreboard, select,
 };
 use plait_lab::{Control, Simulator};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait scoreboard --links A,E
-  plait scoreboard --links C --schedulers minrtt,ecf --json
+  plait scoreboard --path wifi-home --path lte-att --schedulers ecf --runs 5
   plait scoreboard --links D,F --schedulers all --format markdown";
 
 /// What to do if there are no recorded pairs.
@@ -35,6 +35,9 @@ const BESIDE: &str = "../shared/data";
 /// that of plain TCP on the best path alone; above 1 is better. Of a stream the p50 and the p99 of
 /// the message delay are two cells. Who has the best worst cell stands first.
 ///
+/// `--path` takes your own links in place of these. They carry the same three loads, or those of
+/// `--workload`.
+///
 /// Recorded pairs are read from $PLAIT_DATA or ../shared/data; where they are absent the report says
 /// so.
 #[derive(clap::Args, Debug)]
@@ -43,6 +46,13 @@ pub(crate) struct Args {
     /// The links: a list such as A,E,7_1; A-F; recorded; all
     #[arg(long, value_name = "LIST", default_value = "all")]
     links: String,
+    /// A link of your own, as in `plait compare`; two or more take the place of --links
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", conflicts_with = "links")]
+    path: Vec<String>,
+    /// A load for your links, as in `plait compare`; repeat it for more [default: download:4MB,
+    /// bulk:10s and stream:30kB@50ms,for=20s]
+    #[arg(long, value_name = "WORKLOAD", requires = "path")]
+    workload: Vec<String>,
     /// The schedulers [default: all, and variants with decorators and parameters]
     #[arg(long, value_name = "LIST")]
     schedulers: Option<String>,
@@ -83,9 +93,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
 
 impl Args {
     fn options(&self) -> Result<Options, Failure> {
-        let (grounds, missing) = grounds();
-        let grounds =
-            select(grounds, &self.links).map_err(|error| self.refused(&error, &missing))?;
+        let (grounds, missing) = self.grounds()?;
         if self.cc.contains(',') {
             return Err(Failure::Usage(format!(
                 "--cc: `{}`: a scoreboard has one controller",
@@ -100,10 +108,23 @@ impl Args {
             ("seed", self.seed.to_string()),
         ];
         settings.extend(self.jobs.map(|jobs| ("jobs", jobs.to_string())));
-        // What nobody asked for is not missing.
-        let wants_recorded = self.links.split(',').any(|name| name == "all" || name == "recorded");
-        let missing = missing.into_iter().filter(|_| wants_recorded).collect();
         Ok(Options { grounds, missing, settings, command: self.command_line() })
+    }
+
+    /// The links and loads that are asked for, and the recorded pairs that are missing of them.
+    fn grounds(&self) -> Result<(Vec<Ground>, Vec<String>), Failure> {
+        if let [_] = self.path.as_slice() {
+            let problem = "one path: a scoreboard compares the paths with the best of them alone";
+            return Err(Failure::Usage(format!("--path: {problem}\n  allowed: two and more")));
+        }
+        if !self.path.is_empty() {
+            return Ok((own(&self.path, &self.workload), Vec::new()));
+        }
+        let (grounds, missing) = built_in();
+        let grounds =
+            select(grounds, &self.links).map_err(|error| self.refused(&error, &missing))?;
+        let wants_recorded = self.links.split(',').any(|name| name == "all" || name == "recorded");
+        Ok((grounds, missing.into_iter().filter(|_| wants_recorded).collect()))
     }
 
     fn refused(&self, error: &plait_lab::ScenarioError, missing: &[String]) -> Failure {
@@ -123,6 +144,12 @@ impl Args {
         let mut line = "plait scoreboard".to_owned();
         if self.links != "all" {
             line += &format!(" --links {}", self.links);
+        }
+        for path in &self.path {
+            line += &format!(" --path {}", quoted(path));
+        }
+        for workload in &self.workload {
+            line += &format!(" --workload {}", quoted(workload));
         }
         if let Some(schedulers) = &self.schedulers {
             line += &format!(" --schedulers {schedulers}");
@@ -144,8 +171,8 @@ impl Args {
     }
 }
 
-/// Every ground there is, and what is not there.
-fn grounds() -> (Vec<Ground>, Vec<String>) {
+/// The measured links and the recorded pairs, and the reason if there are no pairs.
+fn built_in() -> (Vec<Ground>, Vec<String>) {
     let data = std::env::var_os("PLAIT_DATA").map_or_else(|| PathBuf::from(BESIDE), PathBuf::from);
     let mut grounds = measured();
     match recorded(&data) {

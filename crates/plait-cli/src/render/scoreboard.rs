@@ -22,12 +22,16 @@ pub(crate) fn text(board: &Board, width: usize, colour: bool) -> String {
 
 /// What the names of the cells mean.
 fn key(board: &Board) -> String {
-    let mut text = "A cell is named by its links and its load.".to_owned();
+    let own = board.cells.iter().all(is_own);
+    let mut text = match own {
+        true => "A cell is a load over your links.".to_owned(),
+        false => "A cell is named by its links and its load.".to_owned(),
+    };
     let has = |part: &str| board.cells.iter().any(|it| it.cell.split(' ').any(|it| it == part));
     if board.cells.iter().any(is_measured) {
         text += " A to F are the links and loads on which a stock Linux was measured.";
     }
-    if board.cells.iter().any(|cell| !is_measured(cell)) {
+    if board.cells.iter().any(|cell| !is_measured(cell) && !is_own(cell)) {
         text += " A pair of numbers, such as 7_3, is a recorded pair of WiFi and cellular links: from \
                  its start, or from anywhere (a random time in it).";
     }
@@ -40,7 +44,8 @@ fn key(board: &Board) -> String {
     ];
     let told: Vec<&str> = loads.iter().filter(|it| has(it.0)).map(|it| it.1).collect();
     if !told.is_empty() {
-        text += &format!(" Of the loads, {}.", told.join("; "));
+        let of = if own { "Of a stream" } else { "Of the loads" };
+        text += &format!(" {of}, {}.", told.join("; "));
     }
     text
 }
@@ -91,13 +96,14 @@ pub(crate) fn csv(board: &Board) -> String {
 
 fn title(board: &Board) -> String {
     format!(
-        "{} schedulers against plain TCP on the best path alone, in {} cell{}; controller {}, {} runs \
-         where links are random.",
+        "{} schedulers against plain TCP on the best path alone, in {} cell{}; controller {}, {} \
+         runs{}.",
         board.standings.len(),
         board.cells.len(),
         if board.cells.len() == 1 { "" } else { "s" },
         board.cc,
-        board.runs
+        board.runs,
+        if board.cells.iter().all(is_own) { "" } else { " where links are random" }
     )
 }
 
@@ -235,6 +241,11 @@ fn without_directories(settings: &str) -> String {
 fn is_measured(cell: &Cell) -> bool {
     let links = cell.cell.split(' ').next().unwrap_or_default();
     plait_lab::scoreboard::measured().iter().any(|ground| ground.links == links)
+}
+
+/// Whether a cell is of the links of a user. Its name begins with a workload.
+fn is_own(cell: &Cell) -> bool {
+    cell.cell.contains(':')
 }
 
 fn score(score: Option<&Score>) -> String {

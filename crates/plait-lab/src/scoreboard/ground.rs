@@ -1,7 +1,7 @@
 //! Where schedulers are held against the best path alone: links and a load each.
 
 use crate::error::{Place, ScenarioError};
-use crate::scenario::{Draft, Scenario};
+use crate::scenario::{Draft, Scenario, quoted};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ pub struct Ground {
     pub links: String,
     /// The settings of its command line, without dashes, paths first.
     pub settings: Vec<(&'static str, String)>,
+    /// Hosts have a jitter if nothing else is random, as in `plait compare`.
+    pub jitter: bool,
 }
 
 /// Ten megabits with 20 ms of delay and 100 ms of queue.
@@ -56,7 +58,8 @@ pub fn measured() -> Vec<Ground> {
         if !rcvbuf.is_empty() {
             settings.push(("rcvbuf", (*rcvbuf).to_owned()));
         }
-        Ground { name: (*name).to_owned(), links: (*name).to_owned(), settings }
+        let name = (*name).to_owned();
+        Ground { links: name.clone(), name, settings, jitter: false }
     };
     MEASURED.iter().map(ground).collect()
 }
@@ -106,14 +109,29 @@ fn grounds_of(traces: &Path, pair: &str) -> Vec<Ground> {
                     ("path", path("lte", "50ms", &cellular)),
                     ("workload", workload.to_owned()),
                 ],
+                jitter: false,
             });
         }
     }
     grounds
 }
 
+/// The links of `paths`, each in the form of `--path`, under each of `loads`. If `loads` is empty, the
+/// loads of a recorded pair take its place. A ground is named by its load.
+#[must_use]
+pub fn own(paths: &[String], loads: &[String]) -> Vec<Ground> {
+    let usual: Vec<String> = LOADS.iter().map(|(_, workload)| (*workload).to_owned()).collect();
+    let loads = if loads.is_empty() { &usual } else { loads };
+    let ground = |load: &String| {
+        let settings = paths.iter().map(|path| ("path", path.clone()));
+        let settings = settings.chain([("workload", load.clone())]).collect();
+        Ground { name: load.clone(), links: OWN.to_owned(), settings, jitter: true }
+    };
+    loads.iter().map(ground).collect()
+}
+
 impl Ground {
-    /// Its scenario with the settings in `more`, without jitter of hosts.
+    /// Its scenario with the settings in `more`.
     ///
     /// # Errors
     /// Where a setting is refused: the trace, or one of `more`.
@@ -122,18 +140,22 @@ impl Ground {
         for (name, text) in self.settings.iter().chain(more) {
             draft.argument(name, text)?;
         }
-        draft.argument("exact", "on")?;
-        draft.build()
+        if !self.jitter {
+            draft.argument("exact", "on")?;
+        }
+        Ok(draft.build()?.compared())
     }
 
     /// The settings as they stand on a command line.
     #[must_use]
     pub fn command(&self) -> String {
-        let flag = |(name, text): &(&str, String)| format!("--{name} {text}");
+        let flag = |(name, text): &(&str, String)| format!("--{name} {}", quoted(text));
         self.settings.iter().map(flag).collect::<Vec<_>>().join(" ")
     }
 }
 
+/// The links of a user.
+const OWN: &str = "own";
 /// Stands for the links A to F.
 const SIX: &str = "A-F";
 /// Stands for every recorded pair.
@@ -205,6 +227,19 @@ mod tests {
         fs::remove_dir_all(&data).unwrap();
         let why = recorded(&data).unwrap_err();
         assert!(why.starts_with("recorded pairs: ") && why.contains("traces"), "{why}");
+    }
+
+    #[test]
+    fn own_links_carry_the_loads_that_are_given() {
+        let paths = ["a:rtt=20ms,rate=9mbit".to_owned(), "b:rtt=50ms,rate=3mbit".to_owned()];
+        let usual = own(&paths, &[]);
+        assert_eq!(usual.len(), LOADS.len());
+        // Nothing in them is random, so that hosts have a jitter, and a cell is an average.
+        assert!(usual.iter().all(|ground| ground.scenario(&[]).unwrap().effective_runs() > 1));
+        let [one] = own(&paths, &["upload:2MB".to_owned()]).try_into().unwrap();
+        assert_eq!(one.name, "upload:2MB");
+        assert!(one.command().ends_with("--path b:rtt=50ms,rate=3mbit --workload upload:2MB"));
+        assert!(own(&paths[..], &["upload".to_owned()])[0].scenario(&[]).is_err());
     }
 
     #[test]

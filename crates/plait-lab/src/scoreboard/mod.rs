@@ -3,7 +3,7 @@
 
 mod ground;
 
-pub use ground::{Ground, measured, recorded, select};
+pub use ground::{Ground, measured, own, recorded, select};
 
 use crate::compare::{Control, World, compare};
 use crate::error::ScenarioError;
