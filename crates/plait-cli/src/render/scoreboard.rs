@@ -54,6 +54,9 @@ fn key(board: &Board) -> String {
 pub(crate) fn markdown(board: &Board) -> String {
     let head = "# Where each scheduler helps and harms";
     let mut page = format!("{head}\n\n{}\n\n{}\n\n", title(board), verdict(board));
+    if board.standings.iter().any(|it| it.scheduler == "linux") {
+        page += &format!("{}\n\n", about_linux());
+    }
     page += "## Schedulers by their worst cell\n\n";
     page += &standings(board).to_markdown();
     let first = board.standings.first().map_or("", |it| it.scheduler.as_str());
@@ -74,6 +77,18 @@ pub(crate) fn markdown(board: &Board) -> String {
     page + &format!(
         "\nplait {version}, seed {}, digest `{}`:\n\n    {}\n",
         board.seed, board.digest, board.command
+    )
+}
+
+/// The median error of plait's model of Linux 6.18, from docs/results/kernel-model.md.
+const MODEL_ERROR: &str = "4.0 %";
+
+/// The difference between the row `linux` and a stock kernel.
+fn about_linux() -> String {
+    format!(
+        "`linux` is the rule of the kernel's scheduler alone. plait's model of Linux 6.18 \
+         (`--kernel 6.18`) has a median error of {MODEL_ERROR} beside that kernel \
+         ([results/kernel-model.md](results/kernel-model.md))."
     )
 }
 
@@ -332,6 +347,20 @@ mod tests {
     #[test]
     fn its_page_has_every_cell_and_no_directories() {
         insta::assert_snapshot!(markdown(&board()));
+    }
+
+    /// The page of the model is measured anew from time to time.
+    #[test]
+    fn the_error_of_the_model_is_that_of_its_page() {
+        let page = include_str!("../../../../docs/results/kernel-model.md");
+        let measured = format!("| A-F and held-out | median {MODEL_ERROR},");
+        assert!(page.contains(&measured), "docs/results/kernel-model.md lacks: {measured}");
+        let text = format!("median error of {MODEL_ERROR}");
+        for page in ["README.md", "docs/promise.md"] {
+            let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+            let page_text = std::fs::read_to_string(format!("{root}/{page}")).unwrap();
+            assert!(page_text.contains(&text), "{page} lacks: {text}");
+        }
     }
 
     #[test]
