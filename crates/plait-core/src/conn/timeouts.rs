@@ -22,9 +22,10 @@ const SYN_ACK_RETRIES: u8 = 5;
 /// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
 /// default).
 const DATA_RETRIES: u32 = 15;
-/// Timeouts in a row of a FIN, once both directions of the data have ended (Linux:
-/// `net.ipv4.tcp_orphan_retries`).
-const FIN_RETRIES: u32 = 8;
+/// Time for which a FIN is retransmitted once both directions of the data have ended: eight retransmissions
+/// from a timeout of 200 ms on (Linux: `net.ipv4.tcp_orphan_retries`, which `retransmits_timed_out` counts as
+/// time). A count would be three times as long on a path with an RTT of 400 ms.
+const FIN_TIME: Span = Span::from_secs(102);
 /// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
 const CONNECTION_RTO: Span = Span::from_millis(200);
 
@@ -271,8 +272,12 @@ impl Connection {
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
         self.ask_for_size(now, index);
-        let most = if self.closing.done() { FIN_RETRIES } else { DATA_RETRIES };
-        if self.subflows[index].rtt.backoff() > most {
+        let rtt = &self.subflows[index].rtt;
+        let given_up = match self.closing.done() {
+            true => rtt.retransmitted_for() >= FIN_TIME,
+            false => rtt.backoff() > DATA_RETRIES,
+        };
+        if given_up {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
         }
         self.arm_path_probe(now, index);

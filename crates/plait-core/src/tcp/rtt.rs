@@ -106,6 +106,14 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(16);
     }
 
+    /// The time from the first retransmission to the latest timeout: the sum of the timeouts between
+    /// them. Zero before the second timeout.
+    pub(crate) fn retransmitted_for(&self) -> Span {
+        let base = self.base_rto();
+        let timeout = |doubled: u8| base.times(1 << doubled).min(MAX);
+        (1..self.backoff).map(timeout).fold(Span::ZERO, |sum, timeout| sum + timeout)
+    }
+
     /// New data was acknowledged.
     pub(crate) fn clear_backoff(&mut self) {
         self.backoff = 0;
@@ -122,5 +130,36 @@ impl Rtt {
         if syn_timed_out && self.srtt.is_none() {
             self.after_syn_timeout = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The timeouts until a segment has been retransmitted for 102 s, and that time.
+    fn given_up(rtt_ms: u64) -> (u32, Span) {
+        let mut rtt = Rtt::new(RtoMode::Linux);
+        // The variance of equal samples falls until the floor of 200 ms holds.
+        for sample in 1..50 {
+            rtt.sample(Time::ZERO + Span::from_secs(sample), Span::from_millis(rtt_ms));
+        }
+        while rtt.retransmitted_for() < Span::from_secs(102) {
+            rtt.back_off();
+        }
+        (rtt.backoff(), rtt.retransmitted_for())
+    }
+
+    /// Linux compares the time too: fewer retransmissions on a long path, not a longer time.
+    #[test]
+    fn a_long_round_trip_means_fewer_retransmissions() {
+        assert_eq!(given_up(0), (9, Span::from_secs(102)));
+        for (rtt_ms, timeouts) in [(10, 9), (205, 8), (400, 8), (700, 7)] {
+            let (count, time) = given_up(rtt_ms);
+            assert_eq!(count, timeouts, "{rtt_ms} ms: {time:?}");
+            assert!(time < Span::from_secs(204), "{rtt_ms} ms: {time:?}");
+        }
+        let first = Rtt::new(RtoMode::Linux);
+        assert_eq!(first.retransmitted_for(), Span::ZERO);
     }
 }
