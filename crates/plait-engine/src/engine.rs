@@ -141,7 +141,8 @@ impl<W: World> Engine<W> {
             return Time::ZERO;
         }
         let impatient = self.dials.pending.front().map_or(Time::NEVER, |(at, _)| *at);
-        self.stack.next().min(impatient)
+        let report = self.guard.report_due(self.stack.endpoint.overflows());
+        self.stack.next().min(impatient).min(report)
     }
 
     /// Does what is to be done now, some of it, beginning with what is ready.

@@ -200,6 +200,16 @@ impl Guard {
         Some(so_far.since(&std::mem::replace(&mut self.overflows, so_far)))
     }
 
+    /// Returns when the next report of refusals or overflows is due: [`Time::NEVER`] if there is nothing
+    /// to report.
+    pub(crate) fn report_due(&self, so_far: Overflows) -> Time {
+        let due = |told: Option<Time>| told.map_or(Time::ZERO, |told| told + WHILE);
+        let refused = if self.untold > 0 { due(self.told) } else { Time::NEVER };
+        let overflowed = so_far != self.overflows;
+        let overflowed = if overflowed { due(self.overflow_told) } else { Time::NEVER };
+        refused.min(overflowed)
+    }
+
     /// How many were turned away since this last told of any, now and then.
     pub(crate) fn tell(&mut self, now: Time) -> Option<u64> {
         let due = self.told.is_none_or(|told| now >= told + WHILE);
@@ -273,6 +283,23 @@ mod tests {
         assert!(guard.is_due(later, 1 << 20));
         // Without a limit nothing is ever looked at.
         assert!(!Guard::default().is_due(later, u64::MAX / 65));
+    }
+
+    #[test]
+    fn a_report_that_was_too_early_is_due_later() {
+        let at = |seconds: u64| Time::ZERO + Span::from_secs(seconds);
+        let nothing = Overflows::default();
+        let mut guard = guard(1, 64 << 20);
+        assert_eq!(guard.report_due(nothing), Time::NEVER);
+        guard.refuse(Shortage::Connections, 1);
+        assert!(guard.report_due(nothing) <= at(0));
+        assert_eq!(guard.tell(at(5)), Some(1));
+        assert_eq!(guard.report_due(nothing), Time::NEVER);
+        guard.refuse(Shortage::Connections, 2);
+        assert_eq!((guard.tell(at(6)), guard.report_due(nothing)), (None, at(15)));
+        assert_eq!((guard.tell(at(15)), guard.report_due(nothing)), (Some(2), Time::NEVER));
+        let more = Overflows { cookies_sent: 1, ..nothing };
+        assert!(guard.report_due(more) <= at(0));
     }
 
     #[test]
