@@ -70,6 +70,9 @@ pub(super) struct Client {
     began: Time,
     /// It waits for nothing longer than until then.
     pub(super) patience: Time,
+    /// The least time that it waits from the first connection on. A shortage of numbers may keep a client out for
+    /// long.
+    pub(super) allowance: Span,
     /// It begins no more connections.
     late: bool,
     /// The connections that are over.
@@ -122,6 +125,7 @@ impl Client {
             established: false,
             began: Time::ZERO,
             patience: Time::NEVER,
+            allowance: Span::ZERO,
             late: false,
             visited: Vec::new(),
             silent: false,
@@ -217,7 +221,14 @@ impl Client {
         self.read(now, conn);
         let state = self.endpoint.state(conn);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
-        self.established |= !without.contains(&state);
+        // A server that crashed during the handshake resets it, and the client dials anew.
+        self.established &= state != ConnectionState::Connecting;
+        if !self.established && !without.contains(&state) {
+            self.established = true;
+            if self.visited.iter().all(|it| !it.established) {
+                self.patience = self.patience.max(now + self.allowance);
+            }
+        }
         if state == ConnectionState::Failed {
             return self.leave(now, conn, Outcome::Failed);
         }

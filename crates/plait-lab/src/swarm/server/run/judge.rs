@@ -110,9 +110,9 @@ impl Run<'_> {
         let failed = visits().filter(|(_, it)| it.outcome == Outcome::Failed).count() as u64;
         let first = visits().find(|(client, it)| vain(client, it));
         if waited > spoilt
-            && let Some((client, _)) = first
+            && let Some((client, seen)) = first
         {
-            let what = format!("{waited} clients waited in vain, {}", client.state());
+            let what = format!("{waited} clients waited in vain: {}: {seen}", client.state());
             return self.broke(Broken::Stuck, what);
         }
         let complete = visits().filter(|(_, it)| it.outcome == Outcome::Complete).count();

@@ -278,7 +278,9 @@ impl<'a> Run<'a> {
 
     /// Everything is over, and was given the time to be forgotten.
     fn is_past(&self) -> bool {
-        self.now >= self.patience + GRACE + AFTERWARDS
+        // A client may get in at the end of its patience, and has an allowance from then on.
+        let late = self.patience.since(self.heals);
+        self.now >= self.patience + late + GRACE + AFTERWARDS
     }
 
     fn set_now(&mut self, now: Time) {
@@ -338,6 +340,7 @@ impl<'a> Run<'a> {
             let mut client = Client::new(self.case.seed, place, addresses, group, spec);
             let stays = if group.visit == Visit::Stay { STAY } else { Span::ZERO };
             client.patience = self.patience + stays;
+            client.allowance = self.patience.since(self.heals) + stays;
             client.begin(self.now);
             self.clients.push(client);
             return self.turn_client(place);
