@@ -20,7 +20,6 @@ use std::sync::atomic::Ordering;
 
 const EXAMPLES: &str = "Examples:
   plait swarm --seeds 100
-  plait swarm --from 7 --seeds 1 --json
   plait swarm --seeds 100 --only server
   plait swarm --case '{\"seed\":7,\"paths\":[{},{\"rtt_us\":80000}]}'";
 
