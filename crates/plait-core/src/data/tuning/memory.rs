@@ -15,14 +15,22 @@ const ADVERTISED_MSS: u64 = 1_448;
 const WHOLE: u64 = 256;
 /// The share of payload until a subflow has received a full segment.
 const FIRST_RATIO: u64 = WHOLE / 2;
-/// Memory of a full segment of an Ethernet packet: a buffer of 2 KiB and its descriptor.
-const SEGMENT_MEMORY_BYTES: u64 = 2_304;
+/// Memory of the descriptor of a segment (`struct sk_buff`), and what a buffer holds beside the payload: headers
+/// with options, and `struct skb_shared_info`.
+const DESCRIPTOR_BYTES: u64 = 256;
+const BESIDE_PAYLOAD_BYTES: u64 = 80 + 320;
 /// The window that a subflow tells at first, in bytes: half of 128 KiB less a segment.
 const FIRST_WINDOW_BYTES: u64 = 65_536 - ADVERTISED_MSS;
 /// Bytes that a segment lets the window of its subflow grow by: two full ones.
 const GROWTH_BYTES: u64 = 2 * ADVERTISED_MSS;
 /// Least segment that lets it grow, in bytes.
 const LEAST_GROWING_BYTES: u64 = 128;
+
+/// Memory of a segment with `payload` bytes: a buffer of a power of two and its descriptor, so 2,304 bytes for
+/// an Ethernet packet (`__alloc_skb`, net/core/skbuff.c).
+const fn segment_memory(payload: u64) -> u64 {
+    (payload.saturating_add(BESIDE_PAYLOAD_BYTES)).next_power_of_two() + DESCRIPTOR_BYTES
+}
 
 /// A buffer that grows, of the connection or of a subflow.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +98,8 @@ pub(crate) struct MemoryWindow {
     most: u64,
     /// Payload bytes of a full segment.
     mss: u64,
+    /// Bytes of memory of a full segment.
+    segment_memory: u64,
     /// Parts of [`WHOLE`] of the connection's memory that are payload.
     ratio: u64,
     /// What had been read when the present round trip began, and when that was; the first one began long
@@ -116,6 +126,7 @@ impl MemoryWindow {
             buffer,
             most: buffers.most_rcvbuf,
             mss,
+            segment_memory: segment_memory(mss),
             ratio: FIRST_RATIO,
             read: 0,
             at: None,
@@ -143,7 +154,7 @@ impl MemoryWindow {
         }
         let ratio = if arrivals.full { full_ratio } else { FIRST_RATIO };
         // The segment itself takes memory while it is looked at.
-        let memory = arrivals.buffer.memory.saturating_sub(SEGMENT_MEMORY_BYTES);
+        let memory = arrivals.buffer.memory.saturating_sub(self.segment_memory);
         let room = (memory * ratio / WHOLE).saturating_sub(arrivals.limit);
         let grows = room > 0 && len >= LEAST_GROWING_BYTES;
         if grows {
@@ -191,13 +202,13 @@ impl MemoryWindow {
     }
 
     fn full_ratio(&self) -> u64 {
-        (self.mss * WHOLE / SEGMENT_MEMORY_BYTES).clamp(1, WHOLE)
+        (self.mss * WHOLE / self.segment_memory).clamp(1, WHOLE)
     }
 
     /// The window in bytes of payload, counted from the next byte expected, while `held` bytes of
     /// payload take memory: data out of order takes some of the window as well.
     pub(crate) fn window(&self, held: u64) -> u64 {
-        let memory = held.saturating_mul(SEGMENT_MEMORY_BYTES) / self.mss.max(1);
+        let memory = held.saturating_mul(self.segment_memory) / self.mss.max(1);
         self.buffer.memory.saturating_sub(memory) * self.ratio / WHOLE
     }
 }
@@ -241,7 +252,7 @@ mod tests {
         let mut window = window();
         window.on_read(at(10), 0, 1);
         let (all, less) = (window.window(0), window.window(10 * MSS));
-        assert_eq!((all - less) / 1_000, 10 * SEGMENT_MEMORY_BYTES * 157 / 256 / 1_000);
+        assert_eq!((all - less) / 1_000, 10 * 2_304 * 157 / 256 / 1_000);
         assert_eq!(window.window(u64::MAX), 0);
     }
 
@@ -289,6 +300,20 @@ mod tests {
         // The buffer less the segment at hand, as `ss -i` shows it (rcv_ssthresh).
         assert!(of(&window).abs_diff(78_971) < 2);
         assert!(!window.on_segment(SubflowId(0), MSS, 1, Span::from_millis(50)));
+    }
+
+    /// Segments of jumbo frames take more memory than their payload, too.
+    #[test]
+    fn a_window_is_never_more_than_the_memory() {
+        assert_eq!([536, 1_420, 1_428, 8_960].map(segment_memory), [1_280, 2_304, 2_304, 16_640]);
+        let fixed = KernelBuffers { most_rcvbuf: BUFFERS.first_rcvbuf, ..BUFFERS };
+        for mss in [536, 1_420, 8_920, 65_000] {
+            let mut window = MemoryWindow::new(fixed, mss);
+            window.on_segment(SubflowId(0), mss, 1, Span::from_millis(50));
+            window.on_read(at(10), mss, 1);
+            let held = mss;
+            assert!(held + window.window(held) <= BUFFERS.first_rcvbuf, "{mss}");
+        }
     }
 
     #[test]
