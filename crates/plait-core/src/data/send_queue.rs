@@ -295,6 +295,9 @@ impl SendQueue {
 
     /// Nothing has been sent: the connection begins again.
     pub(crate) fn restart(&mut self) {
+        if let Some(memory) = self.memory() {
+            (0..SubflowId::MAX).for_each(|id| memory.reset(SubflowId(id as u8)));
+        }
         self.nxt = self.una;
         self.sent.clear();
         self.forget_repeats();
