@@ -111,6 +111,11 @@ impl Fallback {
 }
 
 impl Connection {
+    /// Whether the peer has acknowledged data without a DSS since its last DSS. It may have fallen back.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.fallback.bare > 0
+    }
+
     /// Data to the peer has no mappings any more.
     pub(super) fn sends_plain(&self) -> bool {
         self.mode == Mode::Plain || self.fallback.sending != Sending::Mapped

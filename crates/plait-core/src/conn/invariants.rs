@@ -1,6 +1,7 @@
 //! What must hold after every event (`--check` and every test that drives a connection).
 
 use super::Connection;
+use crate::config::KernelBuffers;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
@@ -8,7 +9,7 @@ use crate::tcp::timer::Timer;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use plait_base::SubflowSet;
+use plait_base::{SubflowId, SubflowSet};
 use plait_sched::QueueView;
 
 impl Connection {
@@ -50,7 +51,9 @@ impl Connection {
     /// 3.3.6): it was sent there, or is queued.
     fn silent_data_is_queued(&self) -> Option<String> {
         let live = self.live();
-        if self.plain() || live.is_empty() {
+        // By the kernel's rule it stays there until the timer of the data level expires.
+        let stays = self.spec.config.kernel_rules.keep_data;
+        if self.plain() || live.is_empty() || stays {
             return None;
         }
         let silent = self.subflows.iter().filter(|s| s.standing.pf && s.standing.joined);
@@ -167,10 +170,17 @@ impl Connection {
             let (nxt, end) = (self.queue.nxt(), self.window.end());
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }
-        if self.queue.occupied() > self.spec.config.sndbuf {
+        let config = &self.spec.config;
+        // Linux sizes a buffer for each subflow, in memory.
+        let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
+        if self.queue.occupied() > config.kernel_buffers.map_or(config.sndbuf, kernels) {
             return Some(format!("{} bytes in the send buffer", self.queue.occupied()));
         }
         let held = self.recv.readable() + self.recv.out_of_order();
-        (held > self.spec.config.rcvbuf).then(|| format!("{held} bytes in the receive buffer"))
+        // Linux takes a segment while the buffer is not full, so the last one may exceed it
+        // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
+        let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.mtu);
+        let most = config.kernel_buffers.map_or(config.rcvbuf, kernels);
+        (held > most).then(|| format!("{held} bytes in the receive buffer"))
     }
 }

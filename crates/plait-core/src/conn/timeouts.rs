@@ -367,7 +367,9 @@ impl Connection {
         if self.sends_plain() {
             return;
         }
-        if self.spec.config.kernel_rules.data_timer && !self.queue.is_drained() {
+        // A peer that has fallen back takes the same bytes on the same subflow for new ones.
+        let again = self.spec.config.kernel_rules.data_timer && !self.is_in_doubt();
+        if again && !self.queue.is_drained() {
             return self.send_again_when_idle(ctx);
         }
         self.timers.backoff += 1;
