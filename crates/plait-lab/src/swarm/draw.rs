@@ -94,6 +94,7 @@ pub fn draw(seed: u64) -> Case {
         let all = [Start::On, Start::On, Start::Linux, Start::Linux3];
         case.settings.hystart = pick(&mut part("hystart"), &all);
     }
+    case.settings.kernel = one_in(&mut part("kernel"), 8);
     let mut works = part("send cost");
     if one_in(&mut works, 6) {
         case.settings.send_cost_ns = log_within(&mut works, 500, 100_000);

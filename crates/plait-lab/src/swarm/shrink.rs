@@ -203,6 +203,7 @@ const SETTING_CHANGES: &[fn(&mut Settings)] = &[
     |it| it.prr = Settings::default().prr,
     |it| it.send_cost_ns = 0,
     |it| it.wire = false,
+    |it| it.kernel = false,
 ];
 
 const PATH_CHANGES: &[fn(&mut PathCase)] = &[

@@ -100,6 +100,8 @@ pub struct Settings {
     pub send_cost_ns: u64,
     /// Every segment is encoded and parsed.
     pub wire: bool,
+    /// Buffers and rules of a stock Linux 6.18; the receive buffers are set, as by SO_RCVBUF.
+    pub kernel: bool,
 }
 
 /// One end and what it does.
@@ -298,6 +300,7 @@ impl Default for Settings {
             prr: Recovery::default(),
             send_cost_ns: 0,
             wire: false,
+            kernel: false,
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::swarm::party::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{
-    Config, ConnectionSpec, JoinTiming, Pacing, PathConfig, Prr, ReduceFrom, RtoMode,
+    Config, ConnectionSpec, JoinTiming, KernelBuffers, KernelRules, Pacing, PathConfig, Prr,
+    ReduceFrom, RtoMode,
 };
 use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
 use plait_sim::{ConnectionSetup, Middlebox, PairSetup, PathSetup, Setup, SharedLink};
@@ -76,7 +77,14 @@ impl Case {
 
     fn config(&self, end: &EndCase) -> Config {
         let settings = &self.settings;
+        // The kernel doubles what SO_RCVBUF asks for.
+        let set = 2 * end.rcvbuf_bytes;
+        let kernel =
+            KernelBuffers { first_rcvbuf: set, most_rcvbuf: set, ..KernelBuffers::LINUX_6_18 };
+        let rules = if settings.kernel { KernelRules::LINUX_6_18 } else { KernelRules::default() };
         Config {
+            kernel_buffers: settings.kernel.then_some(kernel),
+            kernel_rules: rules,
             multipath: end.multipath,
             mtu: end.mtu_bytes,
             rcvbuf: end.rcvbuf_bytes,
