@@ -33,6 +33,6 @@ plait_base::planted_bugs! {
     LostWakeUp,
     /// A retransmission does not count as in flight.
     FlightForgets,
-    /// A connection stays whole while its subflows only wait, and any number of them may.
+    /// A connection stays whole while its subflows only wait.
     WaitsInFull,
 }
