@@ -16,7 +16,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Whether an address is one of them. Those of the other family are not.
+    /// Whether the prefix contains an address. It contains none of the other family.
     #[must_use]
     pub fn contains(&self, other: IpAddr) -> bool {
         // All bits are shifted out where none counts.
@@ -96,16 +96,16 @@ impl Match {
     }
 }
 
-/// What connections are made from that a rule is for.
+/// A rule, and the settings of its connections.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// Whom it is for.
     pub of: Match,
-    /// What they get.
+    /// Their settings.
     pub spec: ConnectionSpec,
 }
 
-/// All rules, in order, and what connections get that none is for.
+/// All rules in order, and the settings of connections without a rule.
 #[derive(Default, Debug)]
 pub(crate) struct Choices {
     rules: Vec<(Match, Arc<ConnectionSpec>)>,
@@ -128,14 +128,14 @@ impl Choices {
         self.rules.iter().position(|(of, _)| of.holds(port, from))
     }
 
-    /// What a connection of a client is made from; `None` where nobody listens.
+    /// The settings for a connection of a client; `None` if the port is closed.
     pub(crate) fn spec(&self, port: u16, from: IpAddr) -> Option<&Arc<ConnectionSpec>> {
         let listening = self.ports.iter().find(|(number, _)| *number == port);
         let (_, of_port) = listening?;
         Some(self.place(port, from).map_or(of_port, |place| &self.rules[place].1))
     }
 
-    /// From now on nobody listens.
+    /// Closes all ports.
     pub(crate) fn stop(&mut self) {
         self.rules.clear();
         self.ports.clear();

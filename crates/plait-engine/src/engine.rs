@@ -18,14 +18,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is relayed to a service.
+/// The service that connections are relayed to.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
     /// Its address.
     pub to: SocketAddr,
-    /// It is told who the client is, by the PROXY protocol.
+    /// The service gets the address of the client, by the PROXY protocol.
     pub proxy_header: bool,
-    /// Where clients connect to, as the header tells it; the port is that of each connection.
+    /// The address that clients connect to, for the header. The port is that of each connection.
     pub listen: SocketAddr,
     /// It is on this host, whose kernel has both ends of its connections.
     pub near: bool,
@@ -42,12 +42,12 @@ const UNHEARD: &str = "nothing has come of the peer, and it has answered none of
 pub struct Engine<W: World> {
     /// The endpoint and the world.
     pub stack: Stack<W>,
-    /// What has happened since the driver last emptied it.
+    /// Events since the driver last emptied it.
     pub happenings: Vec<Happening>,
-    /// What the connections that peers open are relayed to.
+    /// The service for connections that peers open.
     service: Option<Service>,
     relays: BTreeMap<ConnId, Relay<W::Stream>>,
-    /// Relays that are due: those with more to move, and those with news.
+    /// Relays that are due: they have more to move, or news.
     due: Vec<ConnId>,
     /// Relays with more to move at once.
     again: Vec<ConnId>,
@@ -57,7 +57,7 @@ pub struct Engine<W: World> {
     tally: Tally,
     dials: Dials,
     guard: Guard,
-    /// Bytes that sockets have given, and what connections that came count for.
+    /// Bytes read from sockets, and the allowance for each new connection.
     taken: u64,
     /// How long programs that have ended their side are left alone.
     orphaned: Duration,
@@ -125,7 +125,7 @@ impl<W: World> Engine<W> {
         self.orphaned = orphaned;
     }
 
-    /// Whether no connection is relayed, and those that were have taken leave.
+    /// Whether no connection is relayed, and all former ones have ended.
     pub fn is_over(&self) -> bool {
         self.relays.is_empty() && self.stack.endpoint.is_over()
     }
@@ -184,7 +184,7 @@ impl<W: World> Engine<W> {
         Ok(())
     }
 
-    /// Looks at what connections hold, where that may have changed, and has them go by it.
+    /// Looks at the memory of connections if it may have changed, and sets their limits.
     fn weigh(&mut self, now: Time) {
         let taken_in = self.taken + self.stack.counters.bytes_in;
         if self.guard.is_due(now, taken_in) {
@@ -195,7 +195,7 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Turns connections away, or no longer, and tells of it.
+    /// Starts or stops to refuse connections, and reports it.
     fn keep_limits(&mut self) {
         let now = self.stack.world.now();
         self.weigh(now);
@@ -210,13 +210,13 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// What connections hold now, with what waits between them and sockets. It looks at every connection.
+    /// Memory of connections now, with the data between them and sockets. It looks at every connection.
     pub fn holdings(&self) -> Holdings {
         let holdings = self.stack.endpoint.holdings();
         Holdings { bytes: holdings.bytes + self.between(), ..holdings }
     }
 
-    /// How many numbers of paths were looked at so far, to take back those that no conversation uses.
+    /// How many numbers of paths were looked at so far, to take back the unused ones.
     pub fn looks(&self) -> u64 {
         self.stack.names.looks()
     }
@@ -226,17 +226,17 @@ impl<W: World> Engine<W> {
         self.stack.names.len()
     }
 
-    /// Connections that were refused so far, by what was short.
+    /// Connections that were refused so far, by shortage.
     pub fn refused(&self) -> &BTreeMap<Shortage, u64> {
         &self.guard.refused
     }
 
-    /// Bytes of memory of what waits between connections and sockets.
+    /// Bytes of memory of the data between connections and sockets.
     fn between(&self) -> u64 {
         self.relays.values().map(Relay::holds).sum()
     }
 
-    /// What there is no more of.
+    /// The present shortage, if there is one.
     pub fn shortage(&self) -> Option<Shortage> {
         self.guard.shortage(self.relays.len())
     }
@@ -259,7 +259,7 @@ impl<W: World> Engine<W> {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
         if stack.names.has_exits() {
-            // What leaves through a raw socket is cut by nobody.
+            // A raw socket does not cut superpackets.
             spec.config.superpacket = 0;
         }
         let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
@@ -282,7 +282,7 @@ impl<W: World> Engine<W> {
         self.guard.refuse(shortage, 1);
     }
 
-    /// Ends those connections that should be there by now.
+    /// Ends dialled connections that are not established in time.
     fn give_up(&mut self) {
         while let Some((at, conn)) = self.dials.pending.front().copied()
             && at <= self.stack.world.now()
@@ -295,7 +295,7 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Ends every relay with its connection, and tells the peers.
+    /// Ends every relay with its connection, by a reset.
     ///
     /// # Errors
     /// The device is gone.
@@ -348,7 +348,7 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// What tells the service who the client is.
+    /// The PROXY header with the address of the client.
     fn introduction(&self, conn: ConnId, from: IpAddr, service: Service) -> Vec<u8> {
         let ports = self.stack.endpoint.ports(conn);
         let (_, ours, theirs) = ports.and_then(|it| it.first().copied()).unwrap_or_default();
@@ -412,7 +412,7 @@ impl<W: World> Engine<W> {
         Ok(())
     }
 
-    /// Lets a relay move what it can.
+    /// Lets a relay move as much as it can.
     fn relay(&mut self, conn: ConnId) {
         let now = self.stack.world.now();
         // Each of many may move a good deal.

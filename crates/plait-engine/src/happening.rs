@@ -4,7 +4,7 @@ use plait_core::{FallbackCause, Overflows, SubflowStats};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// What happens, for logs: `Display` gives a line of `key=value`.
+/// An event for logs. `Display` gives a line of `key=value`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Happening {
     /// A client has connected.
@@ -24,12 +24,12 @@ pub enum Happening {
     Device {
         /// Its name.
         device: String,
-        /// What had routes there.
+        /// Addresses with routes to the device.
         routed: Vec<IpAddr>,
         /// It is up.
         up: bool,
     },
-    /// A connection that was dialled has not come about; its end is told too.
+    /// A dialled connection was not established. An event for its end follows.
     Unreached {
         /// The connection.
         conn: ConnId,
@@ -38,11 +38,11 @@ pub enum Happening {
         /// The other end has refused it; otherwise it has not answered.
         refused: bool,
     },
-    /// Connections were refused, since this was last told of.
+    /// Connections were refused since the last such event.
     TurnedAway {
         /// How many.
         count: u64,
-        /// What is short, if it still is.
+        /// The shortage, if it still exists.
         shortage: Option<Shortage>,
     },
     /// Tables of the endpoint were full, or segments malformed, since this was last reported.
@@ -59,7 +59,7 @@ pub enum Happening {
         unacked: u64,
         /// Time from its first packet to its end.
         age: Span,
-        /// What each of its paths has carried, the path on which it began first.
+        /// Traffic of each path. The path of the first subflow comes first.
         paths: Vec<PathTraffic>,
         /// Multipath TCP was spoken to the end.
         multipath: bool,

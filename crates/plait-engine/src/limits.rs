@@ -1,4 +1,4 @@
-//! What connections may take together, so that no number of clients exhausts the host.
+//! Limits of all connections together, so that no number of clients exhausts the host.
 
 use crate::planted::{Planted, planted};
 use plait_base::{Span, Time};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// How often memory that is short is looked at, so that it is known when it no longer is.
 const OFTEN: Span = Span::from_millis(100);
-/// How often it is told that connections are turned away.
+/// Least time between two reports of refused connections.
 const WHILE: Span = Span::from_secs(10);
 /// A connection may hold one of so many parts of what is left for each of those that hold much, of which
 /// there are counted so many at least.
@@ -22,10 +22,10 @@ const RESERVE_PARTS: u64 = 16;
 /// buffers take.
 const LEAST: u64 = 16 * 1024;
 const AMPLE: u64 = 16 << 20;
-/// What a new connection counts for until the next look.
+/// Memory that a new connection counts for until the next look.
 const NEWCOMER: u64 = 8_192;
 
-/// What connections may take together.
+/// Limits of all connections together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections that are relayed at a time: further ones are refused.
@@ -58,12 +58,12 @@ impl Limits {
     }
 }
 
-/// What is used up.
+/// A shortage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Shortage {
     /// There are as many connections as there may be.
     Connections,
-    /// What they hold has come near to what they may.
+    /// Connections hold almost all memory of the limit.
     Memory,
     /// Every number that a client's address can have is in use.
     Addresses,
@@ -88,29 +88,29 @@ impl Shortage {
 #[derive(Default, Debug)]
 pub(crate) struct Guard {
     pub(crate) limits: Limits,
-    /// When what is held was last looked at, and what had been taken in until then.
+    /// The time of the last look at the memory, and the bytes received until then.
     looked: Time,
     before: u64,
-    /// What each connection may hold, while memory is short.
+    /// The share of each connection while memory is short.
     share: Option<Ration>,
     /// Nothing is left to be given away.
     filled: bool,
-    /// Connections that were turned away, and how many of them the endpoint has told of.
+    /// Refused connections, and how many of them the endpoint has reported.
     pub(crate) refused: BTreeMap<Shortage, u64>,
     by_endpoint: u64,
     /// Packets that the names have refused, as far as they were counted, and whether some came of late.
     by_names: u64,
     short_of_addresses: bool,
-    /// How many nobody was told of, and when somebody last was.
+    /// Refusals since the last report, and the time of that report.
     untold: u64,
     told: Option<Time>,
-    /// What the endpoint's tables had refused when that was last reported, and when it was.
+    /// Overflows of the endpoint's tables at the last report, and the time of that report.
     overflows: Overflows,
     overflow_told: Option<Time>,
 }
 
 impl Guard {
-    /// What there is no more of.
+    /// The present shortage, if there is one.
     pub(crate) fn shortage(&self, relays: usize) -> Option<Shortage> {
         match relays >= self.limits.connections {
             true => Some(Shortage::Connections),
@@ -118,7 +118,7 @@ impl Guard {
         }
     }
 
-    /// What is to be told of as short: also addresses, of which clients that are known need none.
+    /// The shortage to report. Addresses count here as well, although known clients need none.
     pub(crate) fn told_shortage(&self, relays: usize) -> Option<Shortage> {
         self.shortage(relays).or(self.short_of_addresses.then_some(Shortage::Addresses))
     }
@@ -167,12 +167,12 @@ impl Guard {
         self.share.map_or(most, |it| most.min(it.share as usize / 4))
     }
 
-    /// What a connection counts for that has just come.
+    /// Memory that a new connection counts for.
     pub(crate) const fn newcomer() -> u64 {
         NEWCOMER
     }
 
-    /// Has the endpoint turn connections away while something is short, and counts those that it has.
+    /// Makes the endpoint refuse connections during a shortage, and counts them.
     pub(crate) fn stand(&mut self, endpoint: &mut Endpoint, relays: usize) {
         let so_far = endpoint.turned_away();
         let shortage = self.shortage(relays);
@@ -190,7 +190,7 @@ impl Guard {
         self.untold += count;
     }
 
-    /// Returns what the endpoint's tables have refused since the last report, at most once in ten seconds.
+    /// Returns the overflows of the endpoint's tables since the last report, at most once in ten seconds.
     pub(crate) fn overflowed(&mut self, now: Time, so_far: Overflows) -> Option<Overflows> {
         let due = self.overflow_told.is_none_or(|told| now >= told + WHILE);
         if so_far == self.overflows || !due {
@@ -210,7 +210,7 @@ impl Guard {
         refused.min(overflowed)
     }
 
-    /// How many were turned away since this last told of any, now and then.
+    /// Returns the refusals since the last report, at most once in ten seconds.
     pub(crate) fn tell(&mut self, now: Time) -> Option<u64> {
         let due = self.told.is_none_or(|told| now >= told + WHILE);
         if self.untold == 0 || !due {

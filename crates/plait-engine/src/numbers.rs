@@ -13,7 +13,7 @@ const MOST_PER_REST: usize = 65_536;
 /// A table of so many numbers keeps its memory.
 const FEW: usize = 64;
 
-/// Numbers, and what they stand for. Finding one takes the logarithm of their count. A number that no
+/// Numbers and their meanings. Finding one takes the logarithm of their count. A number that no
 /// conversation uses is found by a hand that goes round the table, a few steps for each newcomer.
 #[derive(Debug)]
 pub(crate) struct Numbers<K> {
@@ -48,7 +48,7 @@ impl<K: Copy + Ord> Numbers<K> {
         self.by_key.get(&key).copied()
     }
 
-    /// What a number stands for.
+    /// The meaning of a number.
     pub(crate) fn key(&self, number: PathId) -> Option<K> {
         self.by_number.get(number.index()).copied().flatten()
     }
@@ -94,14 +94,14 @@ impl<K: Copy + Ord> Numbers<K> {
         None
     }
 
-    /// Looks at every number of a full table: what a planted bug does for each packet.
+    /// Looks at every number of a full table. A planted bug does this for each packet.
     pub(crate) fn walk_full(&mut self, in_use: impl Fn(PathId) -> bool) {
         if self.by_key.len() >= self.most {
             self.look_at(self.by_number.len(), in_use);
         }
     }
 
-    /// Makes room for `newcomers`: looks at a few numbers, and takes back those that are not in use.
+    /// Makes room for `newcomers`: looks at a few numbers, and takes back the unused ones.
     /// Numbers that were asked for and are not in use yet may be among them.
     pub(crate) fn make_room(&mut self, newcomers: usize, in_use: impl Fn(PathId) -> bool) {
         self.look_at(newcomers.saturating_mul(LOOKS_PER_NEWCOMER), in_use);

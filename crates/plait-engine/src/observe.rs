@@ -8,11 +8,11 @@ use std::net::IpAddr;
 pub struct Sight<'a> {
     /// The path's number. A server gives it to another client's address when it runs out of numbers.
     pub path: PathId,
-    /// The client's address on the path: what the path stands for.
+    /// The client's address on the path.
     pub client: IpAddr,
     /// It leaves this host.
     pub outbound: bool,
-    /// What it says.
+    /// The parsed segment.
     pub segment: &'a Segment,
     /// From the IP header on.
     pub bytes: &'a [u8],
@@ -37,14 +37,14 @@ pub trait Observe: Send {
     fn on_lull(&mut self);
 }
 
-/// How long what was told may wait for readers.
+/// How long events may wait before they are shown to readers.
 const LAG: Span = Span::from_millis(100);
 
 /// Who hears, and the list by which events come.
 pub(crate) struct Observed {
     observer: Option<Box<dyn Observe>>,
     events: Vec<(ConnId, Event)>,
-    /// When what was told is to be shown to readers.
+    /// When the waiting events are due to be shown to readers.
     due: Time,
 }
 
@@ -65,7 +65,7 @@ impl Observed {
         self.observer.is_some()
     }
 
-    /// Tells what the endpoint has recorded.
+    /// Passes the recorded events of the endpoint on.
     pub(crate) fn tell(&mut self, now: Time, endpoint: &mut plait_core::Endpoint) {
         let Some(observer) = &mut self.observer else { return };
         if endpoint.has_events() {
@@ -87,7 +87,7 @@ impl Observed {
         self.due
     }
 
-    /// Has what was told shown to readers, where it is time.
+    /// Shows the waiting events to readers if they are due.
     pub(crate) fn show(&mut self, now: Time) {
         if now >= self.due
             && let Some(observer) = &mut self.observer

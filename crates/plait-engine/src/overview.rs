@@ -1,4 +1,4 @@
-//! How a server stands: counters and connections, for metrics and for whoever watches.
+//! The state of a server: counters and connections, for metrics and reports.
 
 use crate::limits::{Limits, Shortage};
 use crate::stack::StackCounters;
@@ -16,21 +16,21 @@ pub struct Overview {
     pub age: Span,
     /// Packets.
     pub counters: StackCounters,
-    /// What subflows have carried.
+    /// Traffic of subflows.
     pub totals: Totals,
-    /// What was learnt of how long packets may be.
+    /// Known limits of packet sizes.
     pub sizes: Sizes,
     /// Connections that have come and gone.
     pub tally: Tally,
-    /// Those that are relayed now.
+    /// Connections that are relayed now.
     pub connections: Vec<ConnectionView>,
-    /// Those that are not relayed yet or no more, and what all of them hold.
+    /// Connections that are not relayed yet or no more, and the memory of all.
     pub holdings: Holdings,
-    /// What the endpoint refused or answered without state, because a table was full.
+    /// Segments that the endpoint refused or answered without state, because a table was full.
     pub overflows: Overflows,
-    /// Bytes of memory that connections hold, with what waits between them and sockets.
+    /// Bytes of memory of connections, with the data between them and sockets.
     pub memory: u64,
-    /// What they may take together.
+    /// Limits of all connections together.
     pub limits: Limits,
     /// Paths that have a number: clients' addresses, those that were used of late included.
     pub paths: usize,
@@ -41,17 +41,17 @@ pub struct Overview {
 pub struct Tally {
     /// Connections that clients have opened.
     pub accepted: BTreeMap<Opened, u64>,
-    /// Those that did not end in order.
+    /// Connections that did not end in order.
     pub failed: u64,
-    /// Those of them whose peer was given up.
+    /// Connections that ended because the peer was given up.
     pub timed_out: BTreeMap<TimedOut, u64>,
-    /// Those that were refused, as something was short.
+    /// Refused connections, by shortage.
     pub refused: BTreeMap<Shortage, u64>,
-    /// Those that fell back to plain TCP, by cause.
+    /// Connections that fell back to plain TCP, by cause.
     pub fallbacks: BTreeMap<FallbackCause, u64>,
 }
 
-/// What connections are counted by.
+/// The key by which connections are counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Opened {
     /// The port that was dialled.

@@ -1,4 +1,4 @@
-//! The header of the PROXY protocol, version 2: it tells a service who its client is.
+//! The header of the PROXY protocol, version 2: it gives a service the address of the client.
 //!
 //! <https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt>, section 2.2.
 

@@ -18,7 +18,7 @@ const TURNS: usize = 4;
 /// `net.ipv4.tcp_fin_timeout`).
 pub(crate) const ORPHANED: Duration = Duration::from_secs(60);
 
-/// What was moved.
+/// Bytes that were moved.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Moved {
     /// From the connection to the socket.
@@ -49,7 +49,7 @@ impl Rest {
         self.taken = 0;
     }
 
-    /// What is used up gives its memory back: idle connections are many.
+    /// Gives memory back once it is empty: idle connections are many.
     fn take(&mut self, count: usize) {
         self.taken += count;
         if self.is_empty() {
@@ -58,7 +58,7 @@ impl Rest {
     }
 }
 
-/// What a socket is told once its connection is there, and where none comes about.
+/// Text for a socket once its connection is established, and if it is not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Greeting {
     /// It is there.
@@ -98,16 +98,16 @@ pub(crate) struct Relay<S> {
     pub(crate) taken: u64,
     /// Bytes for the socket that are ours and not the peer's, and have not been moved yet.
     introduction: u64,
-    /// What the socket is told once the connection is there, or is not: until then it is left alone.
+    /// Text for the socket once the connection is established or has failed. Until then the socket waits.
     greeting: Option<Box<Greeting>>,
     /// The connection was there.
     pub(crate) established: bool,
     /// When it began.
     pub(crate) since: Time,
     pub(crate) peer: Peer,
-    /// Both ends of the socket are closed, which a poller would tell again and again.
+    /// Both ends of the socket are closed. A poller would report that again and again.
     hung_up: bool,
-    /// The program behind the socket has ended its side, and nobody is there any more for the other one.
+    /// The program behind the socket has ended its side, and has gone.
     gone: bool,
     /// How long a program that has ended its side is left alone before it is asked after.
     orphaned: Duration,
@@ -164,7 +164,7 @@ impl<S: Stream> Relay<S> {
         Relay { orphaned, ..self }
     }
 
-    /// Memory of what was taken from one side and not by the other.
+    /// Memory of data that one side has given and the other has not taken.
     pub(crate) fn holds(&self) -> u64 {
         (self.to_socket.bytes.capacity() + self.to_peer.bytes.capacity()) as u64
     }
@@ -190,13 +190,13 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// Before all else the socket is told this.
+    /// Writes this to the socket before all data.
     pub(crate) fn begin_with(&mut self, bytes: &[u8]) {
         self.to_socket.keep(bytes);
         self.introduction = bytes.len() as u64;
     }
 
-    /// Once the connection is there, the socket is told so before all else.
+    /// Writes this to the socket before all data, once the connection is established.
     pub(crate) fn greet(&mut self, greeting: Greeting) {
         self.greeting = Some(Box::new(greeting));
     }
@@ -217,11 +217,11 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// Tells the socket that there is no connection, if it waits for one.
+    /// Writes to the socket that there is no connection, if it waits for one.
     pub(crate) fn refuse(&mut self, refused: bool) {
         if let Some(greeting) = self.greeting.take() {
             let words = if refused { &greeting.refused } else { &greeting.silent };
-            // They are short, and nothing else was written: they fit, or nobody reads.
+            // The text is short, and nothing else was written: it fits, or the program does not read.
             let _ = self.socket.write(words);
         }
     }
@@ -247,13 +247,13 @@ impl<S: Stream> Relay<S> {
             }
             self.gone = true;
         }
-        // Nobody asked, and it has not failed.
+        // It is not ready, and has not failed.
         self.hung_up = self.watched == Some((false, false)) && !planted(Planted::HungUpWakes);
         self.connecting = false;
         Ok(())
     }
 
-    /// Moves what can be moved.
+    /// Moves as much data as possible.
     pub(crate) fn turn(
         &mut self,
         now: Time,
@@ -324,13 +324,13 @@ impl<S: Stream> Relay<S> {
         Ok(true)
     }
 
-    /// Tells the socket that the peer's data has ended, once it has.
+    /// Ends the writing side of the socket once the peer's data has ended.
     fn end_socket(&mut self, endpoint: &Endpoint) -> io::Result<()> {
         let ended = [ConnectionState::PeerDone, ConnectionState::Closed];
         if !self.told_socket && ended.contains(&endpoint.state(self.conn)) {
             self.told_socket = true;
             match self.socket.end() {
-                // It has gone already; what it had for us is read all the same.
+                // The program has gone. Its data is read all the same.
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
                 other => return other,
             }
@@ -408,10 +408,10 @@ mod tests {
     /// A service in memory.
     #[derive(Default)]
     struct Scripted {
-        /// What it gives; then it has ended, if it does.
+        /// Data that it gives.
         gives: Vec<u8>,
         ends: bool,
-        /// What it was given, and how much more it takes.
+        /// Data that it got, and how much more it takes.
         taken: Vec<u8>,
         room: usize,
         told_end: bool,

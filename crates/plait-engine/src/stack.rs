@@ -25,7 +25,7 @@ const LARGEST: usize = 0x1_0000;
 /// Least MTU of a link that carries IPv6 (RFC 8200 section 5).
 const LEAST_V6: u32 = 1_280;
 
-/// What the stack has seen.
+/// Counters of a stack.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct StackCounters {
     /// Packets read, and their bytes.
@@ -36,7 +36,7 @@ pub struct StackCounters {
     pub packets_out: u64,
     /// Bytes of IP.
     pub bytes_out: u64,
-    /// Those of them that are in packets which the device cuts (superpackets).
+    /// Bytes in packets that the device cuts (superpackets).
     pub bytes_cut: u64,
     /// Bytes of the longest packet written.
     pub longest_out: u64,
@@ -102,12 +102,12 @@ impl<W: World> Stack<W> {
         }
     }
 
-    /// What the clock shows.
+    /// The time now.
     pub fn now(&self) -> Time {
         self.world.now()
     }
 
-    /// What the stack has seen so far.
+    /// The counters so far.
     pub fn counters(&self) -> StackCounters {
         self.counters
     }
@@ -117,7 +117,7 @@ impl<W: World> Stack<W> {
         self.resets.clear();
     }
 
-    /// Tells somebody of every packet and event from now on.
+    /// Reports every packet and event to `observer` from now on.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
         self.observed.start(observer, self.world.epoch_ns());
         self.endpoint.record_events(Detail::Everything);
@@ -197,7 +197,7 @@ impl<W: World> Stack<W> {
         Some(())
     }
 
-    /// A client who begins a connection gets what the rules say.
+    /// Applies the rules to a client that begins a connection.
     fn choose(&mut self, from: IpAddr) {
         let Segment { flags, dst_port, .. } = self.segment;
         if flags.has(Flags::SYN)
@@ -242,7 +242,7 @@ impl<W: World> Stack<W> {
         self.outgoing.clear();
         let out = &mut self.outgoing;
         let checksum = if offloaded { TcpChecksum::PseudoHeader } else { TcpChecksum::Full };
-        // Of what is lent to the device, only the headers are written here.
+        // A payload that is lent to the device is not written here.
         let lent = segment.payload.bytes().filter(|_| exit.is_none()).unwrap_or_default();
         let encoded = match lent.is_empty() {
             false => codec::encode_headers(&headers, segment, checksum, out),

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A stream of bytes to a program and from it. Reading and writing do not wait: what has to wait fails
 /// with [`io::ErrorKind::WouldBlock`].
 pub trait Stream: Read + Write {
-    /// Tells the program that it gets no more.
+    /// Ends the data to the program.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotConnected`] if the program has gone.

@@ -10,7 +10,7 @@ const DATA_VALID: u8 = 2;
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Virtio {
     flags: u8,

@@ -5,19 +5,19 @@ use plait_base::{ConnId, Time};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// What a stream is waited for: to be read from, and to be written to. `None` is not to wait for it.
+/// Readiness that the engine waits for: to read, and to write. `None` if it does not wait.
 pub type Interest = Option<(bool, bool)>;
 
-/// A way by which packets of one path leave, beside the device: its place among those of the world.
+/// A second way out for the packets of one path, beside the device: its place in the list of the world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exit(pub usize);
 
-/// What is ready, and is handed to [`Engine::turn`](crate::Engine::turn).
+/// A ready source of events, for [`Engine::turn`](crate::Engine::turn).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ready {
     /// Packets can be received.
     Packets,
-    /// The stream of this connection has what it is waited for, or has failed.
+    /// The stream of this connection is ready, or has failed.
     Stream(ConnId),
 }
 
@@ -28,7 +28,7 @@ pub struct Outgoing<'a> {
     pub headers: &'a [u8],
     /// The payload that is lent to the device: it follows the headers.
     pub payload: &'a [u8],
-    /// What is left to the device, where it [offloads](World::offloads).
+    /// The work of the device, if it [offloads](World::offloads).
     pub virtio: Virtio,
     /// Where it leaves, if not by the device.
     pub exit: Option<Exit>,
@@ -41,10 +41,10 @@ pub trait World {
     /// A stream to a program.
     type Stream: Stream;
 
-    /// What the clock shows. It never goes back.
+    /// The time now. It never goes back.
     fn now(&self) -> Time;
 
-    /// What the wall clock showed at [`Time::ZERO`], in nanoseconds since 1970.
+    /// The wall clock at [`Time::ZERO`], in nanoseconds since 1970.
     fn epoch_ns(&self) -> u64;
 
     /// Writes the next packet that has arrived into `buffer`. Returns how many bytes it has and what
