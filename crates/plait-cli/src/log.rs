@@ -19,7 +19,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// From now on a thread writes the lines of [`line`]. Call it after signals are taken over and privileges are
+/// From now on a thread writes the lines of [`line()`]. Call it after signals are taken over and privileges are
 /// given up: both concern the threads that are there.
 ///
 /// # Errors

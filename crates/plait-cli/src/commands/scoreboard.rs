@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// A link of your own, as in `plait compare`; two or more take the place of --links
     #[arg(long, value_name = "NAME:KEY=VALUE,...", conflicts_with = "links")]
     path: Vec<String>,
-    /// A load for your links, as in `plait compare`; repeat it for more [default: download:4MB,
-    /// bulk:10s and stream:30kB@50ms,for=20s]
+    /// A load for your links, as in `plait compare`; repeat it for more. Without it:
+    /// download:4MB, bulk:10s and stream:30kB@50ms,for=20s
     #[arg(long, value_name = "WORKLOAD", requires = "path")]
     workload: Vec<String>,
     /// The schedulers [default: all, and variants with decorators and parameters]
