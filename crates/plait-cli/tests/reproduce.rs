@@ -327,3 +327,52 @@ fn what_is_not_there_is_refused_with_what_is() {
         assert!(parts.iter().all(|part| errors.contains(part)), "{words:?}\n{errors}");
     }
 }
+
+/// `--again` judges the claims that hold with further seeds: a line that counts them, a column in
+/// Markdown and CSV, and in JSON the verdicts of each claim.
+#[test]
+fn claims_that_hold_are_judged_again_with_further_seeds() {
+    let root = directory("again").join("my");
+    fs::create_dir_all(&root).unwrap();
+    let path = |name: &str, rtt: &str| {
+        format!("[[path]]\nname = \"{name}\"\nrtt = \"{rtt}\"\nrate = \"10mbit\"\nloss = \"1%\"\n")
+    };
+    let claim = |id: &str, holds: &str| {
+        format!("[[claim]]\nid = \"{id}\"\nkind = \"hard\"\nsays = \"s\"\nholds = \"{holds}\"\n")
+    };
+    let text = "title = \"Mine\"\nworkload = \"download:100kB\"\nruns = 10\n".to_owned()
+        + &path("one", "20ms")
+        + &path("two", "40ms")
+        + "[row]\na = { scheduler = \"minrtt\" }\n"
+        + &claim("my-h1", "a.completion_ms > 20")
+        + &claim("my-h2", "a.completion_ms < 20");
+    fs::write(root.join("my-1.toml"), text).unwrap();
+    let root = root.parent().unwrap().to_str().unwrap();
+    let line =
+        ["reproduce", "my", "--no-cache", "--experiments", root, "--seed", "5", "--again", "3"];
+    let with = |more: &[&'static str]| -> Vec<&str> { line.iter().chain(more).copied().collect() };
+    // The second claim fails, so that the exit code is 1.
+    let document = json(&with(&["--json"]), 1);
+    let seeds: Vec<u64> = document["again"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["seed"].as_u64().unwrap())
+        .collect();
+    assert_eq!(seeds, [6, 7, 8]);
+    assert_eq!(document["again"][0]["claims"], 1);
+    assert_eq!(document["again"][2]["holds"], 1);
+    assert_eq!(document["claims"][0]["again"], serde_json::json!(["holds", "holds", "holds"]));
+    assert_eq!(document["claims"][1]["again"], Value::Null);
+    assert!(document["command"].as_str().unwrap().ends_with("--seed 5 --again 3"));
+    let text = |words: &[&str]| String::from_utf8(plait(words).stdout).unwrap();
+    let sentence = "Claims that hold and depend on chance: 1. These hold again: 1 with seed 6, \
+        1 with seed 7, 1 with seed 8.";
+    let plain = text(&line);
+    assert!(plain.contains(sentence) && plain.contains("Again: holds 3"), "{plain}");
+    let page = text(&with(&["--format", "markdown"]));
+    assert!(page.contains("| again |") && page.contains("| holds 3 |"), "{page}");
+    let table = text(&with(&["--format", "csv"]));
+    assert!(table.lines().next().unwrap().ends_with(",why,again"), "{table}");
+    assert!(table.contains(",holds 3\n"), "{table}");
+}

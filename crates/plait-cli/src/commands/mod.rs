@@ -1,6 +1,7 @@
 //! One module a command: its arguments, and what it does with them.
 
 mod address;
+pub(crate) mod again;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;

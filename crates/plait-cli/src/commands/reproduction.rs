@@ -1,6 +1,7 @@
 //! What `plait experiment run` and `plait reproduce` share: where runs are kept, the progress, the
 //! document, and what is written into the directory of `--output`.
 
+use super::again::{Repeated, repeated};
 use super::sensitivity::{Sensitivity, sensitivities};
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
@@ -9,8 +10,8 @@ use crate::progress::{self, Tally};
 use plait_lab::ScenarioError;
 use plait_lab::Simulator;
 use plait_lab::experiment::{
-    Ablated, Experiment, Judged, Looks, Misses, Open, PAPERS, Progress, Proven, Results, Settled,
-    Standing, Store, Unrun, Unsettled, ablate, settle,
+    Ablated, Again, Experiment, Judged, Looks, Misses, Open, PAPERS, Progress, Proven, Results,
+    Settled, Standing, Store, Unrun, Unsettled, ablate, again, settle,
 };
 use plait_lab::scenario::MOST_JOBS;
 use schemars::JsonSchema;
@@ -26,6 +27,8 @@ const MOST_TIMES: u64 = 1_024;
 const FULL_TIMES: u64 = 8;
 /// The same in a quick run.
 const QUICK_TIMES: u64 = 1;
+/// Most further seeds that may be asked for.
+const MOST_SEEDS: u64 = 1_000;
 
 /// Version, commit and build of this program: runs of another are not taken for its own.
 fn program() -> String {
@@ -50,6 +53,9 @@ pub(crate) struct Making {
     /// [default: 8; with --quick 1]
     #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
     more: Option<u64>,
+    /// Judge the claims that hold again with each of so many further seeds, those after --seed
+    #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
+    again: Option<u64>,
     /// How many at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
@@ -100,7 +106,7 @@ impl Making {
     ) -> Result<Made, Failure> {
         let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let looks = Looks { seed: self.seed, quick, most, misses };
+        let looks = Looks { seed: self.seed, quick, claims_only: false, most, misses };
         // A mistake in a file is told before anything is written.
         let mut runs = 0;
         for experiment in experiments {
@@ -127,13 +133,17 @@ impl Making {
         };
         let settled = settle(experiments, &looks, &Simulator, &store, &progress);
         let settled = settled.map_err(failure)?;
+        let further = u32::try_from(self.again.unwrap_or(0)).unwrap_or(u32::MAX);
+        let repeated = &settled.judged;
+        let repeated = again(experiments, repeated, &looks, further, &Simulator, &store, &progress);
         let ablated = match open {
             Some(open) => ablate(experiments, open, &looks, &Simulator, &store, &progress),
             None => Ok(Vec::new()),
         };
         tally.clear();
-        let (ablated, seed) = (ablated.map_err(failure)?, self.seed);
-        Ok(Made { settled, ablated, seed, interrupted: cancelled.load(Ordering::Relaxed) })
+        let (repeated, ablated) = (repeated.map_err(failure)?, ablated.map_err(failure)?);
+        let (seed, interrupted) = (self.seed, cancelled.load(Ordering::Relaxed));
+        Ok(Made { settled, repeated, ablated, seed, interrupted })
     }
 
     /// The flags that make the same runs again.
@@ -144,6 +154,9 @@ impl Making {
         }
         if let Some(more) = self.more {
             line += &format!(" --more {more}");
+        }
+        if let Some(again) = self.again {
+            line += &format!(" --again {again}");
         }
         line
     }
@@ -166,6 +179,7 @@ impl Making {
 /// Runs and their verdicts.
 pub(crate) struct Made {
     pub(crate) settled: Settled,
+    repeated: Vec<Again>,
     ablated: Vec<Ablated>,
     seed: u64,
     pub(crate) interrupted: bool,
@@ -198,6 +212,9 @@ pub(crate) struct Document {
     pub(crate) claims: Vec<Verdict>,
     /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
     pub(crate) tally: BTreeMap<String, u32>,
+    /// How the claims that hold stand with each further seed; empty without `--again`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) again: Vec<Repeated>,
     /// Each claim over the values of what its paper leaves open; empty without `--ablate`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ablation: Vec<Sensitivity>,
@@ -257,6 +274,10 @@ pub(crate) struct Verdict {
     /// Networks that it rests on, if they are a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) networks: Option<usize>,
+    /// Its verdicts with the further seeds of `--again`, in their order; only a claim that holds and
+    /// has something random in it has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) again: Vec<String>,
 }
 
 /// A paper, or a group of experiments that somebody calls alike.
@@ -322,6 +343,7 @@ impl From<&Judged> for Verdict {
             share: judged.share,
             runs: Some(judged.runs),
             networks: judged.networks,
+            again: Vec::new(),
         }
     }
 }
@@ -344,6 +366,7 @@ pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verd
         share: None,
         runs: None,
         networks: None,
+        again: Vec::new(),
     };
     proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
@@ -363,6 +386,7 @@ pub(crate) fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict>
         share: None,
         runs: None,
         networks: None,
+        again: Vec::new(),
     };
     list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
@@ -378,6 +402,11 @@ impl Document {
     ) -> Document {
         let mut claims = others;
         claims.extend(made.settled.judged.iter().map(Verdict::from));
+        for judged in made.repeated.iter().flat_map(|it| &it.judged) {
+            if let Some(claim) = claims.iter_mut().find(|it| it.id == judged.claim.id) {
+                claim.again.push(judged.standing.name().to_owned());
+            }
+        }
         let mut tally = BTreeMap::new();
         for claim in &claims {
             *tally.entry(claim.standing.clone()).or_insert(0) += 1;
@@ -391,6 +420,7 @@ impl Document {
             confidence: made.settled.confidence,
             runs: made.settled.runs,
             experiments: made.settled.results.iter().map(told).collect(),
+            again: made.repeated.iter().map(Repeated::from).collect(),
             ablation: sensitivities(&made.settled.judged, &made.ablated),
             claims,
             tally,
@@ -431,6 +461,7 @@ impl Document {
                 exact + broken
             ));
         }
+        lines.extend(repeated(&self.again));
         lines.iter().map(|line| format!("{line}.\n")).collect()
     }
 

@@ -145,6 +145,9 @@ fn claims(list: &[&Verdict], console: Console) -> String {
     out.push('\n');
     for claim in list {
         let mut ours = claim.got.clone();
+        if !claim.again.is_empty() {
+            ours.push_str(&format!(". Again: {}", again(claim)));
+        }
         if !claim.why.is_empty() {
             ours.push_str(&format!(". Why not: {}", claim.why));
         }
@@ -209,11 +212,15 @@ pub(crate) fn markdown(document: &Document) -> String {
     ));
     for Paper { tag, title, place } in papers(document) {
         out.push_str(&format!("## {}\n", heading(&title, &place)));
-        let titles = ["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
-        let columns = titles.map(|title| Column::new(title, Align::Left));
-        let mut table = Table::new(columns.into());
+        let mut titles =
+            vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
+        if !document.again.is_empty() {
+            titles.push("again");
+        }
+        let columns = titles.iter().map(|title| Column::new(title, Align::Left)).collect();
+        let mut table = Table::new(columns);
         for claim in document.claims.iter().filter(|it| it.paper_tag() == tag) {
-            table.row(Emphasis::None, row(claim));
+            table.row(Emphasis::None, row(claim).into_iter().take(titles.len()).collect());
         }
         out.push_str(&table.to_markdown());
         out.push('\n');
@@ -238,7 +245,8 @@ fn kinds(document: &Document) -> Table {
 
 /// Every claim, one a line.
 pub(crate) fn csv(document: &Document) -> String {
-    let header = ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why"];
+    let header =
+        ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why", "again"];
     let rows: Vec<Vec<String>> = document.claims.iter().map(row).collect();
     table::csv(&header, &rows)
 }
@@ -252,5 +260,13 @@ fn row(claim: &Verdict) -> Vec<String> {
         (None, Some(runs)) => runs.to_string(),
         _ => String::new(),
     };
-    vec![id, experiment, kind, paper, got, standing, made, why]
+    vec![id, experiment, kind, paper, got, standing, made, why, again(claim)]
+}
+
+/// The verdicts with further seeds, each with how often it came: `holds 4, undecided 1`.
+fn again(claim: &Verdict) -> String {
+    let mut words: Vec<&String> = claim.again.iter().collect();
+    words.sort();
+    let counts = words.chunk_by(|one, other| one == other);
+    counts.map(|it| format!("{} {}", it[0], it.len())).collect::<Vec<_>>().join(", ")
 }

@@ -4,6 +4,7 @@
 //! [`Experiment::from_toml`] reads a file (its form is in `docs/experiments.md`), [`Plan`] makes its
 //! cells, [`run`] runs those that are not in the [`Store`], [`judge`] compares the claims.
 
+mod again;
 mod array;
 mod axis;
 mod check;
@@ -28,6 +29,7 @@ mod statement;
 mod store;
 mod verdict;
 
+pub use again::{Again, again};
 pub use axis::{Axis, Point};
 pub use embedded::{EMBEDDED, Proof, Proven, ProvenClaim, Unrun, UnrunClaim, experiments};
 pub use eval::Shown;

@@ -21,6 +21,8 @@ pub struct Looks<'a> {
     pub seed: u64,
     /// Whether the core claims alone are judged, on the points of a quick run.
     pub quick: bool,
+    /// Whether points that no claim looks at are left out.
+    pub claims_only: bool,
     /// Most times the runs that a file asks for.
     pub most: u32,
     /// Claims that are known to fail.
@@ -82,7 +84,8 @@ impl Looks<'_> {
         let mut larger = chosen.enlarged(self.seed, times)?;
         larger.claims.retain(|claim| wanted(&claim.id));
         // An experiment without claims keeps every point, and makes the runs of its `[quick]`.
-        let claims_only = self.quick && !experiment.claims.is_empty() || times > 1;
+        let claims_only =
+            self.claims_only || self.quick && !experiment.claims.is_empty() || times > 1;
         Plan::of(&larger, claims_only)
     }
 }

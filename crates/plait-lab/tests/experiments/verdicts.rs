@@ -3,7 +3,7 @@
 use plait_app::measure::Measures;
 use plait_base::Stream;
 use plait_lab::experiment::{
-    Experiment, Looks, Misses, Progress, Settled, Standing, Store, settle,
+    Experiment, Judged, Looks, Misses, Progress, Settled, Standing, Store, again, settle,
 };
 use plait_lab::{Cell, RunOutcome, Subject, World};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ const FIVE: &str = "[{ is = \"1\", rate = \"20mbit\" }, { is = \"2\", rate = \"2
 
 fn settled(experiment: &Experiment, world: &impl World, seed: u64, most: u32) -> Settled {
     let misses = Misses::default();
-    let looks = Looks { seed, quick: false, most, misses: &misses };
+    let looks = Looks { seed, quick: false, claims_only: false, most, misses: &misses };
     let progress = Progress {
         told: &|_, _, _| (),
         cancelled: &AtomicBool::new(false),
@@ -222,7 +222,7 @@ fn an_interrupted_run_has_no_verdict() {
         let cancelled = AtomicBool::new(false);
         let world = Stops(AtomicUsize::new(0), &cancelled);
         let misses = Misses::default();
-        let looks = Looks { seed: 1, quick: false, most: 8, misses: &misses };
+        let looks = Looks { seed: 1, quick: false, claims_only: false, most: 8, misses: &misses };
         let one = std::num::NonZero::new(1);
         let progress = Progress { told: &|_, _, _| (), cancelled: &cancelled, jobs: one };
         let experiment = file(10, FIVE, holds);
@@ -230,4 +230,53 @@ fn an_interrupted_run_has_no_verdict() {
         let settled = settle(&[experiment], &looks, &world, &store, &progress).unwrap();
         assert_eq!(settled.judged[0].standing, Standing::Unknown, "{holds}");
     }
+}
+
+/// What holds is judged again with the seeds that follow, on the points that it looks at and no
+/// others; what does not hold, and what has nothing random in it, is left out.
+#[test]
+fn what_holds_is_judged_again_with_further_seeds() {
+    let text = "title = \"Known\"\nworkload = \"download:1MB\"\nruns = 10\n\
+        [[path]]\nname = \"one\"\nrtt = \"20ms\"\nrate = \"{rate}mbit\"\nloss = \"1%\"\n\
+        [[path]]\nname = \"two\"\nrtt = \"40ms\"\nrate = \"10mbit\"\n\
+        [sweep]\nrate = [20, 21]\n[row]\na = { scheduler = \"minrtt\" }\nb = { scheduler = \"ecf\" }\n";
+    let claim = |id: &str, kind: &str, holds: &str| {
+        let head = format!("[[claim]]\nid = \"{id}\"\nkind = \"{kind}\"\nsays = \"s\"\n");
+        format!("{head}holds = \"{holds}\"\n")
+    };
+    let text = text.to_owned()
+        + &claim("x-h1", "hard", "a.completion_ms[rate=20] < 150")
+        + &claim("x-h2", "hard", "a.completion_ms > 150")
+        + &claim("x-u1", "exact", "b.completion_ms > 0");
+    let experiment = Experiment::from_toml("x.toml", &text).unwrap();
+    let first = settled(&experiment, &NOISE, 7, 1);
+    let names = |judged: &[Judged]| -> Vec<(String, Standing)> {
+        judged.iter().map(|it| (it.claim.id.clone(), it.standing.clone())).collect()
+    };
+    let held = ("x-h1".to_owned(), Standing::Holds);
+    assert!(names(&first.judged).contains(&held) && first.judged.len() == 3);
+    let seeds = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    struct Noted<'a>(&'a std::sync::Mutex<std::collections::BTreeSet<u64>>);
+    impl World for Noted<'_> {
+        fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+            assert!(self.0.lock().unwrap().insert(seed), "{seed} twice");
+            NOISE.run(cell, seed)
+        }
+    }
+    let misses = Misses::default();
+    let looks = Looks { seed: 7, quick: false, claims_only: false, most: 1, misses: &misses };
+    let progress = Progress {
+        told: &|_, _, _| (),
+        cancelled: &AtomicBool::new(false),
+        jobs: std::num::NonZero::new(1),
+    };
+    let store = Store::in_memory("1");
+    let all = [experiment];
+    let found = again(&all, &first.judged, &looks, 3, &Noted(&seeds), &store, &progress).unwrap();
+    assert_eq!(found.iter().map(|it| it.seed).collect::<Vec<_>>(), [8, 9, 10]);
+    for it in &found {
+        assert_eq!((names(&it.judged), it.runs), (vec![held.clone()], 10));
+    }
+    let seeds = seeds.into_inner().unwrap();
+    assert!(seeds.len() == 30 && [8, 9, 10].iter().all(|seed| seeds.contains(seed)));
 }
