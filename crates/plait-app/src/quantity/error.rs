@@ -1,0 +1,107 @@
+//! What is wrong with a quantity, and how it should be written.
+
+use super::Kind;
+use core::fmt;
+use plait_base::Rate;
+
+/// What is wrong with a quantity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Problem {
+    /// There is nothing.
+    Empty,
+    /// It does not start with a number.
+    NoNumber,
+    /// The number is below zero.
+    Negative,
+    /// The number has no unit.
+    NoUnit,
+    /// The unit is not one of the kind's.
+    UnknownUnit {
+        /// As given.
+        unit: String,
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// The unit of a rate may count bytes: `MB/s` does, and `M` may.
+    BitsOrBytes {
+        /// The unit, as given.
+        unit: String,
+        /// Whether it can mean nothing but bytes.
+        bytes: bool,
+        /// What to write for bits and for bytes.
+        write: [Rate; 2],
+    },
+    /// It is finer than the smallest unit.
+    TooFine,
+    /// It does not fit.
+    TooLarge,
+}
+
+/// The error of a quantity: what was given, what was expected, what is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QuantityError {
+    /// The text, shortened to 40 characters.
+    pub given: String,
+    /// What it should have been.
+    pub kind: Kind,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (given, noun, example) = (&self.given, self.kind.noun(), self.kind.example());
+        match &self.problem {
+            Problem::Empty => return write!(f, "{noun} is missing, such as `{example}`"),
+            Problem::NoNumber => {
+                return write!(f, "`{given}` is not {noun}: expected one such as `{example}`");
+            }
+            Problem::Negative => {
+                return write!(f, "`{given}` is below zero: expected {noun} such as `{example}`");
+            }
+            Problem::BitsOrBytes { bytes: true, write: [bits, bytes], .. } => {
+                return write!(
+                    f,
+                    "`{given}` counts bytes: write `{bytes}`, or `{bits}` if bits are meant"
+                );
+            }
+            Problem::BitsOrBytes { unit, write: [bits, bytes], .. } => {
+                return write!(
+                    f,
+                    "`{given}`: the unit `{unit}` may mean bits or bytes: write `{bits}` or `{bytes}`"
+                );
+            }
+            Problem::TooFine => {
+                return write!(f, "`{given}` is finer than {}", smallest(self.kind));
+            }
+            Problem::TooLarge => return write!(f, "`{given}` is too large for {noun}"),
+            Problem::NoUnit => write!(f, "`{given}` has no unit: {noun} needs one of ")?,
+            Problem::UnknownUnit { unit, nearest } => {
+                write!(f, "`{given}`: unknown unit `{unit}`")?;
+                match nearest {
+                    Some(nearest) => write!(f, ", did you mean `{nearest}`?")?,
+                    None => f.write_str(";")?,
+                }
+                write!(f, " {noun} takes ")?;
+            }
+        }
+        for (position, unit) in self.kind.units().enumerate() {
+            write!(f, "{}{unit}", if position == 0 { "" } else { ", " })?;
+        }
+        if self.kind.takes_infinity() { f.write_str(" (or `inf`)") } else { Ok(()) }
+    }
+}
+
+impl core::error::Error for QuantityError {}
+
+const fn smallest(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Size | Kind::Bytes => "1 byte",
+        Kind::Time => "1 ns",
+        Kind::Rate => "1 bit/s",
+        Kind::Percent => "one part in a billion",
+        Kind::Packets => "1 packet",
+        Kind::Segments => "1 segment",
+        Kind::Limit => "1 ns, 1 byte or 1 packet",
+    }
+}
