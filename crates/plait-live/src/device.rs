@@ -12,12 +12,12 @@ pub struct Device {
     tun: SyncDevice,
     name: String,
     index: u32,
-    /// Packets come and go with a virtio header.
+    /// Whether packets have a virtio header, in both directions.
     offload: bool,
     short_queue: Option<io::Error>,
 }
 
-/// Sets how many packets may wait for this process.
+/// Sets the length of the queue of packets for this process.
 fn set_queue(index: u32, packets: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -32,21 +32,21 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// Packets that wait for this process at most. The kernel drops what finds the queue full, so it
-    /// holds more than a receive window of full packets.
+    /// Length of the queue of packets for this process. The kernel drops packets when the queue is full, so
+    /// it holds more than a receive window of full packets.
     pub const QUEUE: u32 = 8_192;
 
     /// A device in the namespace of the calling thread, with a largest packet of `mtu` bytes. A
     /// `%d` in its name becomes the next free number.
     ///
     /// # Errors
-    /// Where there is no TUN driver, the process may not make devices, or the name is taken.
+    /// If there is no TUN driver, if the process may not make devices, or if the name is taken.
     pub fn open(name: &str, mtu: u16) -> io::Result<Device> {
         Device::build(name, mtu, false)
     }
 
-    /// The same, where with `offload` the kernel cuts superpackets and adds up checksums, both ways:
-    /// it cuts what is written, and what is read may be longer than the MTU.
+    /// The same. With `offload` the kernel segments superpackets and computes checksums in both directions:
+    /// it segments written packets, and a read packet may be longer than the MTU.
     ///
     /// # Errors
     /// As for [`Device::open`].
@@ -61,28 +61,28 @@ impl Device {
         Ok(Device { tun, name, index, offload, short_queue })
     }
 
-    /// Why the queue for this process is shorter than [`Device::QUEUE`], if so: bursts are lost then.
+    /// Returns why the queue is shorter than [`Device::QUEUE`], if it is. Bursts are lost then.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.short_queue.as_ref()
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its number, for routes.
+    /// Returns its interface index, for routes.
     #[must_use]
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// The next packet that the kernel sends, and how long it is; `None` where there is none.
+    /// Reads the next packet that the kernel sends and returns its length. Returns `None` if there is none.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self.tun.recv(buffer) {
             Ok(len) => Ok(Some(len)),
@@ -91,7 +91,7 @@ impl Device {
         }
     }
 
-    /// The same error, which says so where the device has gone: a file descriptor in bad state.
+    /// Returns the error, in words if the device is gone (a file descriptor in bad state).
     fn gone(&self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(EBADFD) => {
@@ -102,7 +102,7 @@ impl Device {
         }
     }
 
-    /// The next packet and what its virtio header says, which is nothing without offload.
+    /// Reads the next packet and its virtio header. Without offload the header is empty.
     pub(crate) fn try_recv_offloaded(
         &self,
         buffer: &mut [u8],
@@ -119,13 +119,13 @@ impl Device {
         }
     }
 
-    /// Whether packets are written with a virtio header.
+    /// Returns whether packets are written with a virtio header.
     pub(crate) fn offloads(&self) -> bool {
         self.offload
     }
 
-    /// Gives a packet to the kernel, its headers and its payload, with what is left to do to it. The
-    /// inner error is that of [`Device::try_send`].
+    /// Gives a packet (headers and payload) to the kernel, with the offload work that is left. The inner
+    /// error is that of [`Device::try_send`].
     pub(crate) fn try_send_offloaded(
         &self,
         virtio: Virtio,
@@ -137,10 +137,11 @@ impl Device {
         self.taken(rustix::io::writev(&self.tun, &parts).map_err(io::Error::from))
     }
 
-    /// Gives a packet to the kernel. The inner error is why it did not take it: it is lost, as on a wire.
+    /// Gives a packet to the kernel. The inner error says why the kernel did not take it. The packet is lost
+    /// then, as on a wire.
     ///
     /// # Errors
-    /// Where the device is gone ([`io::ErrorKind::NetworkDown`]).
+    /// If the device is gone ([`io::ErrorKind::NetworkDown`]).
     pub fn try_send(&self, packet: &[u8]) -> io::Result<io::Result<()>> {
         if self.offload {
             return self.try_send_offloaded(Virtio::default(), packet, &[]);
@@ -148,8 +149,8 @@ impl Device {
         self.taken(self.tun.send(packet))
     }
 
-    /// Gives a packet to a kernel that has nothing left to do to it, its headers and its payload. The
-    /// inner error is that of [`Device::try_send`].
+    /// Gives a complete packet (headers and payload) to the kernel. The inner error is that of
+    /// [`Device::try_send`].
     pub(crate) fn try_send_parts(
         &self,
         headers: &[u8],

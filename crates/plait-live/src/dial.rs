@@ -19,8 +19,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// Time for the last segments of a connection whose data is acknowledged: its end, and the ends of its
-/// subflows.
+/// Time for the last segments of a connection after its data is acknowledged: its DATA_FIN and the FINs of
+/// its subflows.
 const LEAVE: Span = Span::from_secs(3);
 
 /// An address to dial from.
@@ -28,34 +28,34 @@ const LEAVE: Span = Span::from_secs(3);
 pub struct Origin {
     /// The address: one that no device of this host has.
     pub address: IpAddr,
-    /// The device by which packets from there leave, whatever the routes for the other end's address
-    /// say; `None` to follow them.
+    /// The device that packets from this address leave by, whatever the routing table says. `None` follows
+    /// the routing table.
     pub device: Option<String>,
 }
 
-/// What a client is made from.
+/// Configuration of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct DialSettings {
-    /// Where to dial from: connections begin at the first of the other end's family.
+    /// Own addresses. A connection begins at the first one that has the server's address family.
     pub from: Vec<Origin>,
     /// Name of the TUN device.
     pub device: String,
-    /// What connections are made from; paths are put in.
+    /// Settings of each connection. The client fills in the paths.
     pub spec: ConnectionSpec,
 }
 
-/// A connection that somebody wants.
+/// A requested connection.
 #[derive(Debug)]
 pub struct Dial {
-    /// The other end.
+    /// Address of the server.
     pub to: SocketAddr,
-    /// Gives what is to be sent and takes what comes.
+    /// Source of the data to send, and sink for the received data.
     pub socket: Socket,
-    /// What it is told first.
+    /// Text written to `socket` before any data.
     pub greeting: Greeting,
 }
 
-/// Asks a running client for connections, from any thread.
+/// Requests connections from a running client, from any thread.
 #[derive(Clone, Debug)]
 pub struct Dialler {
     dials: Sender<Dial>,
@@ -63,7 +63,7 @@ pub struct Dialler {
 }
 
 impl Dialler {
-    /// Asks for a connection. False where the client does not run any more.
+    /// Requests a connection. Returns `false` if the client no longer runs.
     #[must_use]
     pub fn dial(&self, dial: Dial) -> bool {
         self.dials.send(dial).is_ok() && (&*self.waker).write_all(&[ASK]).is_ok()
@@ -85,11 +85,10 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Makes the device, its routes, and what else packets leave by.
+    /// Makes the device, its routes, and the raw sockets that packets leave by.
     ///
     /// # Errors
-    /// Where the process may not make devices or raw sockets, or there is a route for one of the
-    /// addresses already.
+    /// If the process may not make devices or raw sockets, or if one of the addresses already has a route.
     pub fn open(settings: DialSettings) -> io::Result<Client> {
         let DialSettings { from, device, mut spec } = settings;
         let device = Device::build(&device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
@@ -114,11 +113,11 @@ impl Client {
         Ok(Client { driver, spec, dialler, dials })
     }
 
-    /// Connects to `to`, and relays the connection to `socket`, which gives what is to be sent and
-    /// takes what comes, after what it is to be told first.
+    /// Connects to `to` and relays the connection to `socket`. `greeting` is written to `socket` before any
+    /// data.
     ///
     /// # Errors
-    /// Where the socket cannot be waited for, or there is no own address of that family.
+    /// If the poller cannot watch the socket, or if the client has no address of that family.
     pub fn connect(
         &mut self,
         to: SocketAddr,
@@ -131,44 +130,44 @@ impl Client {
         self.driver.engine.connect(spec, to, Program(socket), greeting)
     }
 
-    /// Once [`Client::serve`] is stopped, connections have so long to end.
+    /// Sets the time that connections have to end after [`Client::serve`] is stopped.
     pub fn drain_for(&mut self, time: Span) {
         self.driver.drain = time;
     }
 
-    /// Why fewer packets than usual may wait for this process, if so.
+    /// Returns why the queue of the device is shorter than usual, if it is.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.driver.engine.stack.world.device.short_queue()
     }
 
-    /// Name of the device.
+    /// Returns the name of the device.
     #[must_use]
     pub fn device(&self) -> &str {
         self.driver.engine.stack.world.device.name()
     }
 
-    /// From now on connections take no more than this together; further ones are not dialled.
+    /// Limits the memory of all connections together. Beyond the limit, no further connection is dialled.
     pub fn limit(&mut self, limits: Limits) {
         self.driver.engine.limit(limits);
     }
 
-    /// From now on connections that are not there after `patience` are given up; without, TCP decides.
+    /// Gives up connections that are not established after `patience`. With `None`, TCP's own limits apply.
     pub fn give_up_after(&mut self, patience: Span) {
         self.driver.engine.give_up_after(patience);
     }
 
-    /// Something that asks for connections of [`Client::serve`].
+    /// Returns a handle that requests connections from [`Client::serve`].
     #[must_use]
     pub fn dialler(&self) -> Dialler {
         self.dialler.clone()
     }
 
-    /// Makes the connections that are asked for until it is stopped; then makes no more, and ends when
-    /// the last one has ended, it is stopped again or some seconds are over. `tell` hears what happens.
+    /// Makes the requested connections until it is stopped. Then it makes no more, and returns when the last
+    /// one has ended, when it is stopped again, or when the time to drain is over. `tell` gets each event.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     pub fn serve(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
         while !self.driver.stopped {
             self.driver.turn(Time::NEVER)?;
@@ -193,30 +192,30 @@ impl Client {
         self.driver.end_in_order(&mut tell)
     }
 
-    /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
-    /// nobody observes records nothing.
+    /// Passes every packet and every event to `observer` from now on. Without an observer the endpoint
+    /// records nothing, which is faster.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
         self.driver.engine.stack.observe(observer);
     }
 
-    /// Something that is written to, to end [`Client::run`] and its connections at once.
+    /// Returns a pipe. A byte written to it ends [`Client::run`] and its connections at once.
     ///
     /// # Errors
-    /// Where the process has no file descriptor left.
+    /// If the process has no file descriptor left.
     pub fn stopper(&self) -> io::Result<UnixStream> {
         self.driver.stopper()
     }
 
-    /// What the stack has seen so far.
+    /// Returns the counters of the stack.
     #[must_use]
     pub fn counters(&self) -> StackCounters {
         self.driver.engine.stack.counters()
     }
 
-    /// Runs until all connections are over, or it is stopped. `tell` hears what happens.
+    /// Runs until all connections are over or it is stopped. `tell` gets each event.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
         let driver = &mut self.driver;
         while !driver.stopped && !driver.engine.is_idle() {

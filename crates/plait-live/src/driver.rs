@@ -1,4 +1,4 @@
-//! The loop around an engine: it waits for the kernel, for whoever stops it, and for questions.
+//! The loop around an engine: it waits for the kernel, for a request to stop, and for requests for its state.
 
 use crate::asker::{ASK, Questions, STOP};
 use crate::links::LinkWatch;
@@ -12,10 +12,10 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// What the poller knows beside the device and streams.
+/// Tokens of the poller beside those of the device and of streams.
 const WAKER: u64 = u64::MAX - 1;
 const LINKS: u64 = u64::MAX - 2;
-/// How long connections have to end once a server is stopped, unless it is told otherwise.
+/// Time that connections have to end after a server is stopped, unless it is changed.
 pub(crate) const DRAIN: Span = Span::from_secs(5);
 /// Longest wait.
 const LONGEST: Span = Span::from_secs(60);
@@ -24,15 +24,15 @@ const LONGEST: Span = Span::from_secs(60);
 pub(crate) struct Driver {
     pub(crate) engine: Engine<Kernel>,
     links: LinkWatch,
-    /// What has routes to the device.
+    /// Addresses with a route to the device.
     pub(crate) routed: Vec<IpAddr>,
     ready: Vec<Ready>,
-    /// What of it is the engine's.
+    /// The events of `ready` that concern the engine.
     handed: Vec<engine::Ready>,
     stopper: (UnixStream, UnixStream),
     pub(crate) stopped: bool,
     pub(crate) questions: Questions,
-    /// How long connections have to end once this is stopped.
+    /// Time that connections have to end after a stop.
     pub(crate) drain: Span,
 }
 
@@ -61,7 +61,7 @@ impl Driver {
         })
     }
 
-    /// Something that [`STOP`] is written to, to set `stopped`.
+    /// Returns a pipe. A byte written to it wakes the poller with [`STOP`] and sets `stopped`.
     pub(crate) fn stopper(&self) -> io::Result<UnixStream> {
         self.stopper.1.try_clone()
     }
@@ -70,7 +70,7 @@ impl Driver {
         self.engine.stack.now()
     }
 
-    /// Waits until something is to be done, at most until `deadline`, and does it.
+    /// Waits for an event or a timer, at most until `deadline`, and handles it.
     pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
         let until = self.engine.next().min(deadline);
         let Kernel { poller, clock, .. } = &self.engine.stack.world;
@@ -87,8 +87,8 @@ impl Driver {
         self.engine.turn(&self.handed)
     }
 
-    /// Goes on until nothing is relayed any more, it is stopped once more or the time to drain is over;
-    /// what is left is ended then.
+    /// Continues until no connection is relayed, until it is stopped again, or until the time to drain is
+    /// over. Then it resets the connections that are left.
     pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&Happening)) -> io::Result<()> {
         self.stopped = false;
         let until = self.now() + self.drain;
@@ -102,12 +102,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Tells what has happened.
+    /// Passes each event of the engine on.
     pub(crate) fn tell(&mut self, tell: &mut dyn FnMut(&Happening)) {
         self.engine.happenings.drain(..).for_each(|happening| tell(&happening));
     }
 
-    /// Answers those who ask how the server stands.
+    /// Answers requests for the state of the server.
     pub(crate) fn answer(&self) {
         self.questions.answer(|| self.engine.overview());
     }
@@ -121,7 +121,7 @@ impl Driver {
         }
     }
 
-    /// Somebody asks for an end or has a question.
+    /// Handles a request to stop or for the state.
     fn on_woken(&mut self) -> io::Result<()> {
         let mut bytes = [ASK; 64];
         let count = self.stopper.0.read(&mut bytes)?;
@@ -130,7 +130,7 @@ impl Driver {
     }
 }
 
-/// How long the kernel of this host keeps what is left of a program that is gone and has ended its side.
+/// Returns how long the kernel of this host keeps the closed sockets of a program that has exited.
 fn orphaned() -> Option<Duration> {
     let told = fs::read_to_string("/proc/sys/net/ipv4/tcp_fin_timeout").ok();
     let seconds: Option<u64> = told.and_then(|text| text.trim().parse().ok());
@@ -146,7 +146,7 @@ mod tests {
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
 
-    /// What a wait of at most `ms` tells.
+    /// Waits for at most `ms` and returns the events.
     fn told(poller: &Poller, ms: u64) -> Vec<Ready> {
         let (clock, mut ready) = (Clock::start(), Vec::new());
         let longest = Span::from_millis(ms);
@@ -154,7 +154,7 @@ mod tests {
         ready
     }
 
-    /// Thousands of idle connections are not to wake the loop: their sockets can always be written to.
+    /// Idle sockets are always writable. Thousands of them must not wake the loop.
     #[test]
     fn an_idle_socket_wakes_nobody() {
         let service = TcpListener::bind(("127.0.0.1", 0)).unwrap();

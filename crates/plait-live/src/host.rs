@@ -9,8 +9,8 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-/// An endpoint over a TUN device for a program that is itself what speaks: it reads and writes the
-/// connections, where [`Server`](crate::Server) relays them to sockets.
+/// An endpoint over a TUN device for a program that reads and writes its connections itself.
+/// [`Server`](crate::Server) relays connections to sockets instead.
 pub struct Host {
     stack: Stack<Kernel>,
     ready: Vec<Ready>,
@@ -26,7 +26,7 @@ impl Host {
     /// Makes the device, routes the address of `listen` into it, and accepts connections there.
     ///
     /// # Errors
-    /// Where the process may not make devices, or there is a route for the address already.
+    /// If the process may not make devices, or if the address already has a route.
     pub fn listen(listen: SocketAddr, device: &str, mut spec: ConnectionSpec) -> io::Result<Host> {
         let device = Device::build(device, spec.config.mtu as u16, spec.config.superpacket > 0)?;
         add_route(&device, listen.ip())?;
@@ -36,28 +36,28 @@ impl Host {
         Ok(Host { stack, ready: Vec::new() })
     }
 
-    /// The endpoint, for its users.
+    /// Returns the endpoint.
     pub fn endpoint(&mut self) -> &mut Endpoint {
         &mut self.stack.endpoint
     }
 
-    /// What the clock of the endpoint shows.
+    /// Returns the time of the endpoint's clock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.stack.now()
     }
 
-    /// What the device has seen.
+    /// Returns the counters of the device.
     #[must_use]
     pub fn counters(&self) -> StackCounters {
         self.stack.counters()
     }
 
-    /// Sends what is to be sent, waits for packets or a timer, at most for `longest`, and takes in
-    /// what came. Then it is the users' turn ([`Endpoint::poll_news`]).
+    /// Sends pending segments, waits at most `longest` for packets or a timer, and processes the packets.
+    /// After it, read the events from [`Endpoint::poll_news`].
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     pub fn turn(&mut self, longest: Span) -> io::Result<()> {
         while self.stack.send()? {}
         let next = self.stack.next();

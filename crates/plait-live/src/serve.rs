@@ -17,38 +17,38 @@ use std::sync::Arc;
 pub struct ServiceAddress {
     /// The address as clients know it.
     pub address: IpAddr,
-    /// The address behind the TUN device: the same one, or its stand-in if the host has the address
-    /// itself and translates between the two.
+    /// The address behind the TUN device. It differs from `address` if the host itself has that address and
+    /// translates between the two.
     pub local: IpAddr,
-    /// Clients of other addresses are told of it (ADD_ADDR).
+    /// Whether it is advertised to clients of other addresses (ADD_ADDR).
     pub announced: bool,
 }
 
 impl From<IpAddr> for ServiceAddress {
-    /// An address of the server alone, which clients are told of.
+    /// Returns an advertised address that no device of the host has.
     fn from(address: IpAddr) -> ServiceAddress {
         ServiceAddress { address, local: address, announced: true }
     }
 }
 
-/// What a server is made from.
+/// Configuration of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
-    /// Where clients connect to: an address that no device of this host has.
+    /// The address that clients connect to. No device of this host may have it.
     pub listen: SocketAddr,
     /// Further addresses of it.
     pub further: Vec<ServiceAddress>,
-    /// The TCP service behind it.
+    /// The TCP service that connections are relayed to.
     pub to: SocketAddr,
     /// Name of the TUN device.
     pub device: String,
-    /// The service is told of each client's address, by the PROXY protocol, version 2.
+    /// Whether the service gets the address of each client (PROXY protocol, version 2).
     pub proxy_header: bool,
-    /// What connections are made from; further addresses are put in.
+    /// Settings of each connection. The server fills in the further addresses.
     pub spec: ConnectionSpec,
-    /// Further ports of the same addresses, and what connections to them are made from.
+    /// Further ports of the same addresses, each with the settings of its connections.
     pub ports: Vec<(u16, ConnectionSpec)>,
-    /// What connections are made from otherwise, by their clients: the first that is for one counts.
+    /// Other settings for some clients. The first entry that matches a client counts.
     pub choices: Vec<Choice>,
 }
 
@@ -65,14 +65,14 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// How long connections have to end once the server is stopped, unless [`Server::drain_for`] says
-    /// otherwise.
+    /// Time that connections have to end after the server is stopped, unless [`Server::drain_for`] changes
+    /// it.
     pub const DRAIN: Span = DRAIN;
 
     /// Makes the device and its routes, and listens.
     ///
     /// # Errors
-    /// Where the process may not make devices, or there is a route for the address already.
+    /// If the process may not make devices, or if the address already has a route.
     pub fn open(settings: ServeSettings) -> io::Result<Server> {
         let ServeSettings { listen, further, to, device, proxy_header, spec, ports, choices } =
             settings;
@@ -105,59 +105,59 @@ impl Server {
         Ok(Server { driver, ports })
     }
 
-    /// Tells `observer` of every packet and of every event from now on. It costs: an endpoint that
-    /// nobody observes records nothing.
+    /// Passes every packet and every event to `observer` from now on. Without an observer the endpoint
+    /// records nothing, which is faster.
     pub fn observe(&mut self, observer: Box<dyn Observe>) {
         self.driver.engine.stack.observe(observer);
     }
 
-    /// Once the server is stopped, connections have so long to end.
+    /// Sets the time that connections have to end after the server is stopped.
     pub fn drain_for(&mut self, time: Span) {
         self.driver.drain = time;
     }
 
-    /// Why fewer packets than usual may wait for this process, if so.
+    /// Returns why the queue of the device is shorter than usual, if it is.
     #[must_use]
     pub fn short_queue(&self) -> Option<&io::Error> {
         self.driver.engine.stack.world.device.short_queue()
     }
 
-    /// From now on connections take no more than this together.
+    /// Limits the memory of all connections together.
     pub fn limit(&mut self, limits: Limits) {
         self.driver.engine.limit(limits);
     }
 
-    /// Something that is written to, to end [`Server::run`].
+    /// Returns a pipe. A byte written to it ends [`Server::run`].
     ///
     /// # Errors
-    /// Where the process has no file descriptor left.
+    /// If the process has no file descriptor left.
     pub fn stopper(&self) -> io::Result<UnixStream> {
         self.driver.stopper()
     }
 
-    /// Something that tells how [`Server::run`] stands.
+    /// Returns a handle that asks [`Server::run`] for its state.
     #[must_use]
     pub fn asker(&self) -> Asker {
         self.driver.questions.asker()
     }
 
-    /// Name of the device.
+    /// Returns the name of the device.
     #[must_use]
     pub fn device(&self) -> &str {
         self.driver.engine.stack.world.device.name()
     }
 
-    /// What the stack has seen so far.
+    /// Returns the counters of the stack.
     #[must_use]
     pub fn counters(&self) -> StackCounters {
         self.driver.engine.stack.counters()
     }
 
-    /// Serves until it is stopped; then takes no more connections, and ends when the last one has
-    /// ended, it is stopped again or the time to drain is over. `tell` hears what happens.
+    /// Serves until it is stopped. Then it accepts no more connections, and returns when the last one has
+    /// ended, when it is stopped again, or when the time to drain is over. `tell` gets each event.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
         let driver = &mut self.driver;
         while !driver.stopped {
@@ -170,7 +170,7 @@ impl Server {
     }
 }
 
-/// What settings have to be towards stock kernels at addresses like this one.
+/// Sets the values in `spec` that stock kernels require at addresses of this family.
 pub(crate) fn fit_to_kernels(spec: &mut ConnectionSpec, address: IpAddr) {
     // The core counts with the IP header of IPv4, which is 20 bytes shorter than that of IPv6.
     if address.is_ipv6() {
