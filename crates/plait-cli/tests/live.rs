@@ -873,7 +873,8 @@ fn untaken() -> Result<(), Failed> {
     }
     drop(slow);
     let (_, log) = server.end()?;
-    let why = "problem=\"the peer has taken nothing of what waits for it for the user timeout\"";
+    let why =
+        "problem=\"the peer neither acknowledged data nor opened its window for the user timeout\"";
     assert_eq!(log.iter().filter(|it| it.ends_with(why)).count(), 2, "{log:#?}");
     Ok(())
 }
@@ -924,8 +925,7 @@ fn vanished() -> Result<(), Failed> {
     assert_eq!((server.told(timed_out), server.told("plait_connections_failed_total")), (2, 2));
     drop(clients);
     let (_, log) = server.end()?;
-    let why =
-        "problem=\"nothing has come of the peer, and it has answered none of the keep-alives\"";
+    let why = "problem=\"the peer answered no keep-alive\"";
     assert_eq!(log.iter().filter(|it| it.ends_with(why)).count(), 2, "{log:#?}");
     Ok(())
 }

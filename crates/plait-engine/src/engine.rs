@@ -1,5 +1,5 @@
-//! What one process does: packets, timers and relays, a turn at a time. It never waits: its driver calls
-//! [`Engine::turn`] when something is ready, or when the time of [`Engine::next`] has come.
+//! The work of one process: packets, timers and relays, a turn at a time. It never waits: its driver calls
+//! [`Engine::turn`] when an event is ready, or when the time of [`Engine::next`] has come.
 
 use crate::choice::{Choice, Choices};
 use crate::crowd::Buffers;
@@ -23,19 +23,20 @@ use std::time::Duration;
 pub struct Service {
     /// Its address.
     pub to: SocketAddr,
-    /// The service gets the address of the client, by the PROXY protocol.
+    /// Whether the service gets the address of the client (PROXY protocol).
     pub proxy_header: bool,
     /// The address that clients connect to, for the header. The port is that of each connection.
     pub listen: SocketAddr,
-    /// It is on this host, whose kernel has both ends of its connections.
+    /// Whether it is on this host, so that one kernel has both ends of its connections.
     pub near: bool,
 }
 
-/// Why a connection has not come about of which nothing was heard.
+/// Reason in the log if the peer of a new connection never answered.
 const SILENT: &str = "no answer: is a server there, and do its answers come back?";
-/// Why one was ended that did not come on.
-const UNTAKEN: &str = "the peer has taken nothing of what waits for it for the user timeout";
-const UNHEARD: &str = "nothing has come of the peer, and it has answered none of the keep-alives";
+/// Reasons in the log if a connection timed out.
+const UNTAKEN: &str =
+    "the peer neither acknowledged data nor opened its window for the user timeout";
+const UNHEARD: &str = "the peer answered no keep-alive";
 
 /// One process between clients and programs.
 #[expect(missing_debug_implementations, reason = "worlds and observers have none")]
@@ -44,36 +45,37 @@ pub struct Engine<W: World> {
     pub stack: Stack<W>,
     /// Events since the driver last emptied it.
     pub happenings: Vec<Happening>,
-    /// The service for connections that peers open.
+    /// The service to which connections of clients are relayed.
     service: Option<Service>,
     relays: BTreeMap<ConnId, Relay<W::Stream>>,
-    /// Relays that are due: they have more to move, or news.
+    /// Relays with an event, or with more data to move.
     due: Vec<ConnId>,
-    /// Relays with more to move at once.
+    /// Relays with more data to move at once.
     again: Vec<ConnId>,
-    /// There may be more to send at once.
+    /// Whether there may be more to send at once.
     unsent: bool,
     piece: Box<[u8]>,
     tally: Tally,
     dials: Dials,
     guard: Guard,
-    /// Bytes read from sockets, and the allowance for each new connection.
+    /// Bytes read from sockets, plus the allowance for each new connection.
     taken: u64,
-    /// How long programs that have ended their side are left alone.
+    /// How long a program may keep its end of a relay half closed before a keep-alive checks that it still
+    /// runs.
     orphaned: Duration,
 }
 
-/// Connections that were dialled and are given up where they are not there in time.
+/// Dialled connections that are given up if they are not established in time.
 #[derive(Default)]
 struct Dials {
     /// How long each may take.
     patience: Option<Span>,
-    /// When each is given up, in the order of time.
+    /// The deadline of each, in order.
     pending: VecDeque<(Time, ConnId)>,
 }
 
 impl<W: World> Engine<W> {
-    /// An engine that relays the connections of clients to `service`, if there is one.
+    /// Returns an engine that relays the connections of clients to `service`, if there is one.
     pub fn new(stack: Stack<W>, service: Option<Service>) -> Engine<W> {
         Engine {
             stack,
@@ -92,8 +94,8 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Listens on these ports, each with what connections to it are made from. `choices` are for some
-    /// clients, and the first that is for one counts.
+    /// Listens on these ports, each with the settings of its connections. `choices` are other settings for
+    /// some clients. The first entry that matches a client counts.
     pub fn listen(&mut self, ports: &[(u16, Arc<ConnectionSpec>)], choices: Vec<Choice>) {
         for (port, spec) in ports {
             self.stack.endpoint.listen(*port, Arc::clone(spec));
@@ -101,7 +103,7 @@ impl<W: World> Engine<W> {
         self.stack.choices = Choices::new(choices, ports);
     }
 
-    /// Takes no more connections to these ports.
+    /// Stops accepting connections on these ports.
     pub fn stop_listening(&mut self, ports: &[u16]) {
         self.stack.choices.stop();
         for port in ports {
@@ -109,33 +111,33 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// From now on connections take no more than this together.
+    /// Limits the memory of all connections together.
     pub fn limit(&mut self, limits: Limits) {
         self.guard.limits = limits;
     }
 
-    /// From now on dialled connections that are not there after `patience` are given up.
+    /// Gives up dialled connections that are not established after `patience`.
     pub fn give_up_after(&mut self, patience: Span) {
         self.dials.patience = Some(patience);
     }
 
-    /// From now on programs that have ended their side are left alone for so long, as the kernel of the
-    /// host keeps what is left of them.
+    /// Sets how long a program may keep its end half closed before a keep-alive checks that it still runs. It
+    /// should be the time for which the kernel keeps the sockets of a program that has exited.
     pub fn ask_after(&mut self, orphaned: Duration) {
         self.orphaned = orphaned;
     }
 
-    /// Whether no connection is relayed, and all former ones have ended.
+    /// Returns whether no connection is relayed and all former ones have ended.
     pub fn is_over(&self) -> bool {
         self.relays.is_empty() && self.stack.endpoint.is_over()
     }
 
-    /// Whether no connection is relayed.
+    /// Returns whether no connection is relayed.
     pub fn is_idle(&self) -> bool {
         self.relays.is_empty()
     }
 
-    /// When [`Engine::turn`] is to be called though nothing is ready: [`Time::ZERO`] for at once.
+    /// Returns when to call [`Engine::turn`] if no event comes before: [`Time::ZERO`] for at once.
     pub fn next(&self) -> Time {
         if !self.again.is_empty() || self.unsent {
             return Time::ZERO;
@@ -145,10 +147,10 @@ impl<W: World> Engine<W> {
         self.stack.next().min(impatient).min(report)
     }
 
-    /// Does what is to be done now, some of it, beginning with what is ready.
+    /// Handles the ready events and part of the pending work.
     ///
     /// # Errors
-    /// The device is gone.
+    /// If the device is gone.
     pub fn turn(&mut self, ready: &[Ready]) -> io::Result<()> {
         self.stack.expire();
         let mut due = std::mem::take(&mut self.due);
@@ -210,28 +212,29 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Memory of connections now, with the data between them and sockets. It looks at every connection.
+    /// Returns the bytes of memory that connections hold, with the data between them and sockets. It looks at
+    /// every connection.
     pub fn holdings(&self) -> Holdings {
         let holdings = self.stack.endpoint.holdings();
         Holdings { bytes: holdings.bytes + self.between(), ..holdings }
     }
 
-    /// How many numbers of paths were looked at so far, to take back the unused ones.
+    /// Returns how many numbers of paths were examined so far to reclaim unused ones.
     pub fn looks(&self) -> u64 {
         self.stack.names.looks()
     }
 
-    /// How many addresses of clients have a number.
+    /// Returns how many addresses of clients have a number.
     pub fn paths(&self) -> usize {
         self.stack.names.len()
     }
 
-    /// Connections that were refused so far, by shortage.
+    /// Returns the number of refused connections, by shortage.
     pub fn refused(&self) -> &BTreeMap<Shortage, u64> {
         &self.guard.refused
     }
 
-    /// Bytes of memory of the data between connections and sockets.
+    /// Returns the bytes of data between connections and sockets.
     fn between(&self) -> u64 {
         self.relays.values().map(Relay::holds).sum()
     }
@@ -241,11 +244,11 @@ impl<W: World> Engine<W> {
         self.guard.shortage(self.relays.len())
     }
 
-    /// Dials `to`, and relays the connection to `stream`, which gives what is to be sent and takes what
-    /// comes, after what it is to be told first. Paths are put into `spec`.
+    /// Dials `to` and relays the connection to `stream`. `greeting` is written to `stream` before any data.
+    /// The engine fills the paths into `spec`.
     ///
     /// # Errors
-    /// The stream cannot be waited for, or there is no own address of that family.
+    /// If the world cannot watch the stream, or if there is no own address of that family.
     pub fn connect(
         &mut self,
         mut spec: ConnectionSpec,
@@ -277,7 +280,7 @@ impl<W: World> Engine<W> {
         Ok(conn)
     }
 
-    /// A connection was refused because of a shortage.
+    /// Counts a connection refused because of a shortage.
     pub fn refuse(&mut self, shortage: Shortage) {
         self.guard.refuse(shortage, 1);
     }
@@ -295,10 +298,10 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Ends every relay with its connection, by a reset.
+    /// Resets every connection and ends its relay.
     ///
     /// # Errors
-    /// The device is gone.
+    /// If the device is gone.
     pub fn abort(&mut self, why: &str) -> io::Result<()> {
         for conn in self.relays.keys().copied().collect::<Vec<_>>() {
             self.end(conn, Some(why.to_owned()));
@@ -307,7 +310,7 @@ impl<W: World> Engine<W> {
         Ok(())
     }
 
-    /// A client has connected: so do we, to the service.
+    /// Connects to the service for a client that has connected.
     fn accept(&mut self, conn: ConnId) {
         self.taken += Guard::newcomer();
         if let Some(shortage) = self.shortage() {
@@ -348,7 +351,7 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// The PROXY header with the address of the client.
+    /// Returns the PROXY header with the address of the client.
     fn introduction(&self, conn: ConnId, from: IpAddr, service: Service) -> Vec<u8> {
         let ports = self.stack.endpoint.ports(conn);
         let (_, ours, theirs) = ports.and_then(|it| it.first().copied()).unwrap_or_default();
@@ -356,7 +359,7 @@ impl<W: World> Engine<W> {
         proxy_header::encode(SocketAddr::new(from, theirs), to)
     }
 
-    /// The socket of a connection has failed.
+    /// Ends the connection of a socket that has failed.
     fn end_by_socket(&mut self, conn: ConnId, error: &io::Error) {
         let connecting = self.relays.get(&conn).is_some_and(Relay::is_connecting);
         let problem = match self.service {
@@ -366,7 +369,7 @@ impl<W: World> Engine<W> {
         self.end(conn, Some(problem));
     }
 
-    /// How the process stands.
+    /// Returns the state of the process.
     pub fn overview(&self) -> Overview {
         let now = self.stack.world.now();
         let mut tally = self.tally.clone();
@@ -403,7 +406,7 @@ impl<W: World> Engine<W> {
         self.stack.endpoint.stats(conn).is_some_and(|stats| stats.multipath)
     }
 
-    /// Relays a connection from now on.
+    /// Begins to relay a connection.
     fn add(&mut self, relay: Relay<W::Stream>) -> io::Result<()> {
         let mut relay = relay.asking_after(self.orphaned);
         watch(&mut self.stack.world, &mut relay)?;
@@ -412,7 +415,7 @@ impl<W: World> Engine<W> {
         Ok(())
     }
 
-    /// Lets a relay move as much as it can.
+    /// Moves as much data of a relay as possible.
     fn relay(&mut self, conn: ConnId) {
         let now = self.stack.world.now();
         // Each of many may move a good deal.
@@ -430,7 +433,7 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// The relay of a connection is over; with a problem, so is the connection at once.
+    /// Ends the relay of a connection. If there was a problem, it resets the connection as well.
     fn end(&mut self, conn: ConnId, problem: Option<String>) {
         let now = self.stack.world.now();
         let mut relay = self.relays.remove(&conn);
@@ -491,8 +494,8 @@ impl<W: World> Engine<W> {
     }
 }
 
-/// Has the world watch for what a relay waits for. It compares with what is watched for, not with what
-/// the relay waited for before its turn: that a socket has connected is found out before.
+/// Makes the world watch the events that a relay waits for. It compares with the events that are watched, not
+/// with those before the relay's turn, because a socket may have connected in between.
 fn watch<W: World>(world: &mut W, relay: &mut Relay<W::Stream>) -> io::Result<()> {
     let wanted = relay.interest();
     if wanted != relay.watched {
@@ -502,7 +505,7 @@ fn watch<W: World>(world: &mut W, relay: &mut Relay<W::Stream>) -> io::Result<()
     Ok(())
 }
 
-/// Why the service was not reached.
+/// Returns why the service was not reached.
 fn unreached(service: Service, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the service {}: {error}", service.to))
 }

@@ -5,53 +5,52 @@ use plait_base::{Span, Time};
 use plait_core::{Endpoint, Overflows, Ration};
 use std::collections::BTreeMap;
 
-/// How often memory that is short is looked at, so that it is known when it no longer is.
-const OFTEN: Span = Span::from_millis(100);
+/// Interval between two looks at the memory while it is short, so that the end of a shortage is noticed.
+const LOOK_INTERVAL: Span = Span::from_millis(100);
 /// Least time between two reports of refused connections.
-const WHILE: Span = Span::from_secs(10);
-/// A connection may hold one of so many parts of what is left for each of those that hold much, of which
-/// there are counted so many at least.
-const PARTS: u64 = 4;
-const FEW: u64 = 4;
-/// A connection whose peer takes nothing may hold one of so many parts, so that such connections leave
-/// three fifths of the memory even if there are thousands.
+const REPORT_INTERVAL: Span = Span::from_secs(10);
+/// Divisors of the memory left: each connection that holds much gets this part of its share, and at least so
+/// many such connections are assumed.
+const SHARE_PARTS: u64 = 4;
+const LEAST_SHARERS: u64 = 4;
+/// Divisor for a connection whose peer reads nothing. Even thousands of such connections leave three fifths
+/// of the memory.
 const IDLE_PARTS: u64 = 16;
-/// Further connections are refused when less than one of so many parts of the limit is left.
+/// Connections are refused while less than this part of the limit is left.
 const RESERVE_PARTS: u64 = 16;
-/// It may hold so much in any case, so that it gets on, and from so much on anything: more than its
-/// buffers take.
-const LEAST: u64 = 16 * 1024;
-const AMPLE: u64 = 16 << 20;
-/// Memory that a new connection counts for until the next look.
-const NEWCOMER: u64 = 8_192;
+/// Bytes that a connection may always hold, so that it makes progress, and bytes from which on it has no
+/// limit, because its buffers are smaller.
+const LEAST_BYTES: u64 = 16 * 1024;
+const UNLIMITED_BYTES: u64 = 16 << 20;
+/// Bytes that a new connection is counted with until the next look at the memory.
+const NEW_CONNECTION_BYTES: u64 = 8_192;
 
 /// Limits of all connections together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections that are relayed at a time: further ones are refused.
+    /// Connections relayed at a time. Further ones are refused.
     pub connections: usize,
-    /// Bytes of memory for data and what goes with it ([`plait_core::Holdings::bytes`], and what waits
-    /// between sockets and connections). Three quarters of it are given away, after the dynamic
-    /// thresholds of Choudhury and Hahne (IEEE/ACM Transactions on Networking 6(2), 1998). What is left of
-    /// them is divided by the number of connections that hold much. A connection may hold a quarter of
-    /// that share of received data, a sixteenth of it of data to be sent, 16 KiB of each in any case, and
-    /// to be sent also what its peer takes. When less than a sixteenth of the limit is left, further
-    /// connections are refused.
+    /// Bytes of memory for data ([`plait_core::Holdings::bytes`], and data between sockets and connections).
+    /// Connections may use three quarters of it, by the dynamic thresholds of Choudhury and Hahne (IEEE/ACM
+    /// Transactions on Networking 6(2), 1998): the unused part is divided by the number of connections that
+    /// hold much. A connection may hold a quarter of that share of received data and a sixteenth of data to
+    /// send, at least 16 KiB of each. It may also hold the data that its peer takes. When less than a
+    /// sixteenth of the limit is left, further connections are refused.
     pub memory: u64,
 }
 
 impl Default for Limits {
-    /// None.
+    /// Returns limits that refuse nothing.
     fn default() -> Limits {
         Limits { connections: usize::MAX, memory: u64::MAX }
     }
 }
 
 impl Limits {
-    /// Memory for each connection at least: what it may hold in any case, both directions and what
-    /// they lie in, is a quarter of it.
+    /// Least memory of a connection in bytes. The data that it may always hold, in both directions and with
+    /// its bookkeeping, is a quarter of it.
     pub const LEAST_EACH: u64 = 256 * 1024;
-    /// Connections for which this memory suffices.
+    /// Returns the number of connections for which this memory suffices.
     #[must_use]
     pub fn fit(memory: u64) -> usize {
         usize::try_from(memory / Limits::LEAST_EACH).unwrap_or(usize::MAX).max(1)
@@ -61,11 +60,11 @@ impl Limits {
 /// A shortage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Shortage {
-    /// There are as many connections as there may be.
+    /// The limit of connections is reached.
     Connections,
     /// Connections hold almost all memory of the limit.
     Memory,
-    /// Every number that a client's address can have is in use.
+    /// All numbers for addresses of clients are in use.
     Addresses,
 }
 
@@ -73,7 +72,7 @@ impl Shortage {
     /// Every kind.
     pub const ALL: [Shortage; 3] = [Shortage::Connections, Shortage::Memory, Shortage::Addresses];
 
-    /// Its name in logs and metrics.
+    /// Returns its name in logs and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,12 +92,13 @@ pub(crate) struct Guard {
     before: u64,
     /// The share of each connection while memory is short.
     share: Option<Ration>,
-    /// Nothing is left to be given away.
+    /// Whether no memory is left for new connections.
     filled: bool,
     /// Refused connections, and how many of them the endpoint has reported.
     pub(crate) refused: BTreeMap<Shortage, u64>,
     by_endpoint: u64,
-    /// Packets that the names have refused, as far as they were counted, and whether some came of late.
+    /// Packets refused for want of a number at the last count, and whether the count has grown since the one
+    /// before.
     by_names: u64,
     short_of_addresses: bool,
     /// Refusals since the last report, and the time of that report.
@@ -110,7 +110,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// The present shortage, if there is one.
+    /// Returns the present shortage, if there is one.
     pub(crate) fn shortage(&self, relays: usize) -> Option<Shortage> {
         match relays >= self.limits.connections {
             true => Some(Shortage::Connections),
@@ -118,12 +118,13 @@ impl Guard {
         }
     }
 
-    /// The shortage to report. Addresses count here as well, although known clients need none.
+    /// Returns the shortage to report. A shortage of numbers for addresses counts too, although known clients
+    /// need none.
     pub(crate) fn told_shortage(&self, relays: usize) -> Option<Shortage> {
         self.shortage(relays).or(self.short_of_addresses.then_some(Shortage::Addresses))
     }
 
-    /// So many packets of new clients were refused so far because all numbers were in use.
+    /// Takes the number of packets of new clients refused so far because all numbers were in use.
     pub(crate) fn note_unnumbered(&mut self, so_far: u64) {
         let more = so_far - std::mem::replace(&mut self.by_names, so_far);
         if more > 0 {
@@ -132,14 +133,15 @@ impl Guard {
         }
     }
 
-    /// Whether what is held is to be looked at, where so many bytes have been taken in so far: it may
-    /// have grown by a 64th of the limit, or memory is short and may be so no longer.
+    /// Returns whether the memory should be measured, after this many bytes received in total. It should if
+    /// it may have grown by a 64th of the limit, or if it was short at the last look.
     pub(crate) fn is_due(&self, now: Time, taken_in: u64) -> bool {
         taken_in - self.before >= self.limits.memory / 64
-            || self.share.is_some() && now >= self.looked + OFTEN
+            || self.share.is_some() && now >= self.looked + LOOK_INTERVAL
     }
 
-    /// So much is held, and so many connections hold much of it; gives what each may hold from now on.
+    /// Takes the bytes held and the number of connections that hold much. Returns the limits of each
+    /// connection from now on.
     pub(crate) fn look(
         &mut self,
         now: Time,
@@ -149,27 +151,30 @@ impl Guard {
     ) -> Option<Ration> {
         (self.looked, self.before) = (now, taken_in);
         let left = (self.limits.memory / 4 * 3).saturating_sub(held);
-        let each = left / FEW.max(laden as u64);
-        let (share, mut unsent) = (each / PARTS, each / IDLE_PARTS);
+        let each = left / LEAST_SHARERS.max(laden as u64);
+        let (share, mut unsent) = (each / SHARE_PARTS, each / IDLE_PARTS);
         self.filled = left < self.limits.memory / RESERVE_PARTS;
         if planted(Planted::UnreadShares) {
             unsent = share;
-            self.filled = share < LEAST;
+            self.filled = share < LEAST_BYTES;
         }
-        let ration =
-            Ration { share: share.max(LEAST), unsent: unsent.max(LEAST), most: left / PARTS };
-        self.share = (unsent < AMPLE).then_some(ration);
+        let ration = Ration {
+            share: share.max(LEAST_BYTES),
+            unsent: unsent.max(LEAST_BYTES),
+            most: left / SHARE_PARTS,
+        };
+        self.share = (unsent < UNLIMITED_BYTES).then_some(ration);
         self.share
     }
 
-    /// Bytes that a relay moves at a time.
+    /// Returns the bytes that a relay moves at a time.
     pub(crate) fn piece(&self, most: usize) -> usize {
         self.share.map_or(most, |it| most.min(it.share as usize / 4))
     }
 
-    /// Memory that a new connection counts for.
+    /// Returns the bytes that a new connection is counted with.
     pub(crate) const fn newcomer() -> u64 {
-        NEWCOMER
+        NEW_CONNECTION_BYTES
     }
 
     /// Makes the endpoint refuse connections during a shortage, and counts them.
@@ -184,7 +189,7 @@ impl Guard {
         endpoint.turn_away(shortage.is_some());
     }
 
-    /// So many connections were turned away.
+    /// Counts connections that the engine itself refused.
     pub(crate) fn refuse(&mut self, shortage: Shortage, count: u64) {
         *self.refused.entry(shortage).or_default() += count;
         self.untold += count;
@@ -192,7 +197,7 @@ impl Guard {
 
     /// Returns the overflows of the endpoint's tables since the last report, at most once in ten seconds.
     pub(crate) fn overflowed(&mut self, now: Time, so_far: Overflows) -> Option<Overflows> {
-        let due = self.overflow_told.is_none_or(|told| now >= told + WHILE);
+        let due = self.overflow_told.is_none_or(|told| now >= told + REPORT_INTERVAL);
         if so_far == self.overflows || !due {
             return None;
         }
@@ -203,7 +208,7 @@ impl Guard {
     /// Returns when the next report of refusals or overflows is due: [`Time::NEVER`] if there is nothing
     /// to report.
     pub(crate) fn report_due(&self, so_far: Overflows) -> Time {
-        let due = |told: Option<Time>| told.map_or(Time::ZERO, |told| told + WHILE);
+        let due = |told: Option<Time>| told.map_or(Time::ZERO, |told| told + REPORT_INTERVAL);
         let refused = if self.untold > 0 { due(self.told) } else { Time::NEVER };
         let overflowed = so_far != self.overflows;
         let overflowed = if overflowed { due(self.overflow_told) } else { Time::NEVER };
@@ -212,7 +217,7 @@ impl Guard {
 
     /// Returns the refusals since the last report, at most once in ten seconds.
     pub(crate) fn tell(&mut self, now: Time) -> Option<u64> {
-        let due = self.told.is_none_or(|told| now >= told + WHILE);
+        let due = self.told.is_none_or(|told| now >= told + REPORT_INTERVAL);
         if self.untold == 0 || !due {
             return None;
         }
@@ -230,8 +235,8 @@ mod tests {
         Guard { limits: Limits { connections, memory }, ..Guard::default() }
     }
 
-    /// What each may hold in KiB, received and to be sent, and whether there is a shortage, when so many
-    /// MiB of 1 GiB are held.
+    /// Returns the limits of each connection in KiB (received data, data to send), and whether there is a
+    /// shortage, if this many MiB of 1 GiB are held.
     #[test]
     fn a_connection_may_hold_a_part_of_what_is_left() {
         let mut guard = guard(1_000, 1 << 30);
@@ -253,8 +258,8 @@ mod tests {
         assert_eq!(guard.shortage(1_000), Some(Shortage::Connections));
     }
 
-    /// Clients that read nothing come one after the other, and each takes what it may: there is room
-    /// for those that come after, and for one that reads.
+    /// Clients that read nothing connect one after the other, and each takes its limit. There must be room
+    /// for later clients, and for one that reads.
     #[test]
     fn thousands_that_do_not_read_leave_room() {
         let mut guard = guard(10_000, 512 << 20);
@@ -275,7 +280,7 @@ mod tests {
     #[test]
     fn it_is_looked_at_where_it_may_have_changed() {
         let mut guard = guard(1_000, 64 << 20);
-        let later = Time::ZERO + OFTEN;
+        let later = Time::ZERO + LOOK_INTERVAL;
         assert!(!guard.is_due(later, (1 << 20) - 1));
         assert!(guard.is_due(Time::ZERO, 1 << 20));
         guard.look(Time::ZERO, 1 << 20, 40 << 20, 4);

@@ -6,45 +6,44 @@ use std::net::IpAddr;
 /// A packet as it leaves or arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight<'a> {
-    /// The path's number. A server gives it to another client's address when it runs out of numbers.
+    /// The number of the path. A server reuses the numbers of idle addresses.
     pub path: PathId,
     /// The client's address on the path.
     pub client: IpAddr,
-    /// It leaves this host.
+    /// Whether it leaves this host.
     pub outbound: bool,
     /// The parsed segment.
     pub segment: &'a Segment,
-    /// From the IP header on.
+    /// The packet from the IP header on.
     pub bytes: &'a [u8],
 }
 
-/// Hears of every packet and of every event of the endpoint, as they happen, for captures.
+/// Gets every packet and every event of the endpoint as they happen, for captures.
 pub trait Observe: Send {
-    /// From now on; `epoch_ns` is what the host's clock shows at [`Time::ZERO`], in nanoseconds since
-    /// 1970.
+    /// Begins. `epoch_ns` is the host's clock at [`Time::ZERO`], in nanoseconds since 1970.
     fn on_start(&mut self, epoch_ns: u64);
 
-    /// The endpoint tells something of a connection. What explains a packet comes before it.
+    /// Takes an event of a connection. An event that explains a packet comes before that packet.
     fn on_core(&mut self, now: Time, conn: ConnId, event: &Event);
 
-    /// A packet leaves, and the kernel has taken it, or one has arrived.
+    /// Takes a packet that has arrived, or that leaves and was taken by the kernel.
     fn on_packet(&mut self, now: Time, sight: &Sight<'_>);
 
-    /// The user is done with a connection; of what it has left to send, and its peer's end, is still told.
+    /// The user is done with a connection. Events of its remaining data and of the peer's end may follow.
     fn on_ended(&mut self, conn: ConnId);
 
-    /// Something was told a while ago, a tenth of a second at most: readers want to see it.
+    /// Shows earlier events to readers. It is called at most a tenth of a second after an event.
     fn on_lull(&mut self);
 }
 
-/// How long events may wait before they are shown to readers.
+/// Longest time before events are shown to readers.
 const LAG: Span = Span::from_millis(100);
 
-/// Who hears, and the list by which events come.
+/// The observer, and the list that carries events to it.
 pub(crate) struct Observed {
     observer: Option<Box<dyn Observe>>,
     events: Vec<(ConnId, Event)>,
-    /// When the waiting events are due to be shown to readers.
+    /// When the pending events must be shown to readers.
     due: Time,
 }
 
@@ -60,12 +59,12 @@ impl Observed {
         self.observer = Some(observer);
     }
 
-    /// Whether anybody hears.
+    /// Returns whether there is an observer.
     pub(crate) fn is_on(&self) -> bool {
         self.observer.is_some()
     }
 
-    /// Passes the recorded events of the endpoint on.
+    /// Passes the recorded events of the endpoint to the observer.
     pub(crate) fn tell(&mut self, now: Time, endpoint: &mut plait_core::Endpoint) {
         let Some(observer) = &mut self.observer else { return };
         if endpoint.has_events() {
@@ -82,12 +81,12 @@ impl Observed {
         }
     }
 
-    /// When [`Observed::show`] is to be called.
+    /// Returns when to call [`Observed::show`].
     pub(crate) fn due(&self) -> Time {
         self.due
     }
 
-    /// Shows the waiting events to readers if they are due.
+    /// Shows the pending events to readers if they are due.
     pub(crate) fn show(&mut self, now: Time) {
         if now >= self.due
             && let Some(observer) = &mut self.observer

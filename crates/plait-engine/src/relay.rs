@@ -10,15 +10,15 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Bytes that are moved at a time. No superpacket is made of two pieces.
+/// Bytes moved at a time. A superpacket never spans two pieces.
 pub const PIECE: usize = 256 * 1024;
-/// Pieces that one direction of a relay moves before others have a turn.
+/// Pieces that one direction of a relay moves before other relays have their turn.
 const TURNS: usize = 4;
-/// How long a kernel waits for the end of who talks to a program that is gone (Linux:
+/// How long a kernel waits for the peer's FIN if its own program has exited (Linux:
 /// `net.ipv4.tcp_fin_timeout`).
 pub(crate) const ORPHANED: Duration = Duration::from_secs(60);
 
-/// Bytes that were moved.
+/// Bytes moved so far.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Moved {
     /// From the connection to the socket.
@@ -27,7 +27,7 @@ pub(crate) struct Moved {
     pub(crate) to_peer: u64,
 }
 
-/// Bytes that were taken from one side and not by the other.
+/// Bytes read from one side that the other side has not taken yet.
 #[derive(Default, Debug)]
 struct Rest {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ impl Rest {
         self.taken = 0;
     }
 
-    /// Gives memory back once it is empty: idle connections are many.
+    /// Frees the memory once it is empty, because most connections are idle.
     fn take(&mut self, count: usize) {
         self.taken += count;
         if self.is_empty() {
@@ -58,16 +58,16 @@ impl Rest {
     }
 }
 
-/// Text for a socket once its connection is established, and if it is not.
+/// Texts for a socket: one if its connection is established, others if it fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Greeting {
-    /// It is there.
+    /// The connection is established.
     pub connected: Vec<u8>,
     /// The other end refuses.
     pub refused: Vec<u8>,
-    /// It does not answer, or there is no way there.
+    /// The other end does not answer, or there is no route to it.
     pub silent: Vec<u8>,
-    /// There are as many connections as there may be.
+    /// The limit of connections is reached.
     pub full: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ pub struct Greeting {
 pub(crate) enum Course {
     /// It waits for one of its sides.
     Waits,
-    /// There is more to move at once.
+    /// There is more data to move at once.
     Again,
     /// Both directions have ended and the peer has acknowledged everything, or one side has failed.
     Over,
@@ -86,46 +86,46 @@ pub(crate) enum Course {
 pub(crate) struct Relay<S> {
     pub(crate) conn: ConnId,
     pub(crate) socket: S,
-    /// The socket is not connected yet.
+    /// Whether the socket is not connected yet.
     connecting: bool,
     to_socket: Rest,
     to_peer: Rest,
-    /// The socket has no more data for us, or we none for it.
+    /// Whether the socket has ended its data, and whether we have ended ours towards it.
     socket_ended: bool,
     told_socket: bool,
     pub(crate) moved: Moved,
-    /// Bytes that the socket has given.
+    /// Bytes read from the socket.
     pub(crate) taken: u64,
-    /// Bytes for the socket that are ours and not the peer's, and have not been moved yet.
+    /// Bytes of the introduction that the socket has not taken yet. They are not data of the peer.
     introduction: u64,
     /// Text for the socket once the connection is established or has failed. Until then the socket waits.
     greeting: Option<Box<Greeting>>,
-    /// The connection was there.
+    /// Whether the connection was established.
     pub(crate) established: bool,
     /// When it began.
     pub(crate) since: Time,
     pub(crate) peer: Peer,
-    /// Both ends of the socket are closed. A poller would report that again and again.
+    /// Whether both ends of the socket are closed. A poller would report that again and again.
     hung_up: bool,
-    /// The program behind the socket has ended its side, and has gone.
+    /// Whether the program behind the socket has ended its side and then exited.
     gone: bool,
-    /// How long a program that has ended its side is left alone before it is asked after.
+    /// How long a program may keep its end half closed before a keep-alive checks that it still runs.
     orphaned: Duration,
-    /// What the poller knows of it: [`Relay::interest`] when it was last told.
+    /// The events that the poller watches for it: the last [`Relay::interest`] given to it.
     pub(crate) watched: Option<(bool, bool)>,
 }
 
-/// Who is at the other end.
+/// The peer of a relayed connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Peer {
-    /// One who has connected, from this address.
+    /// A client, and the address that it connected from.
     Client(Option<IpAddr>),
-    /// One who was dialled.
+    /// A server that we dialled.
     Server(SocketAddr),
 }
 
 impl<S: Stream> Relay<S> {
-    /// Of a socket that does not block, and may be `connecting`.
+    /// Returns a relay of a non-blocking socket, which may be `connecting`.
     pub(crate) fn new(conn: ConnId, socket: S, connecting: bool) -> Relay<S> {
         Relay {
             conn,
@@ -149,32 +149,32 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// The same, opened by a peer.
+    /// The same, for a connection opened by a client.
     pub(crate) fn opened(self, since: Time, from: Option<IpAddr>) -> Relay<S> {
         Relay { since, peer: Peer::Client(from), established: true, ..self }
     }
 
-    /// The same, dialled by us.
+    /// The same, for a connection dialled by us.
     pub(crate) fn dialled(self, since: Time, to: SocketAddr) -> Relay<S> {
         Relay { since, peer: Peer::Server(to), ..self }
     }
 
-    /// The same, whose program is asked after so long after it has ended its side.
+    /// The same, with the time after which a half-closed program is checked.
     pub(crate) fn asking_after(self, orphaned: Duration) -> Relay<S> {
         Relay { orphaned, ..self }
     }
 
-    /// Memory of data that one side has given and the other has not taken.
+    /// Returns the bytes of memory of data that one side gave and the other has not taken.
     pub(crate) fn holds(&self) -> u64 {
         (self.to_socket.bytes.capacity() + self.to_peer.bytes.capacity()) as u64
     }
 
-    /// Whether the socket is not there yet.
+    /// Returns whether the socket is not connected yet.
     pub(crate) fn is_connecting(&self) -> bool {
         self.connecting
     }
 
-    /// The address that the peer came from.
+    /// Returns the address that the client connected from.
     pub(crate) fn from(&self) -> Option<IpAddr> {
         match self.peer {
             Peer::Client(from) => from,
@@ -182,7 +182,7 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// Where it was dialled to, while it is not there.
+    /// Returns the dialled address while the connection is not established.
     pub(crate) fn sought(&self) -> Option<SocketAddr> {
         match self.peer {
             Peer::Server(to) if !self.established => Some(to),
@@ -201,8 +201,8 @@ impl<S: Stream> Relay<S> {
         self.greeting = Some(Box::new(greeting));
     }
 
-    /// Tells the socket how the connection stands, once that is known. True where it is to be waited
-    /// for.
+    /// Writes the greeting to the socket once the outcome of the connection is known. Returns `true` if it is
+    /// not known yet.
     fn greeted(&mut self, state: ConnectionState) -> bool {
         match (state, self.greeting.take()) {
             (_, None) => false,
@@ -226,8 +226,8 @@ impl<S: Stream> Relay<S> {
         }
     }
 
-    /// What the socket is to be waited for: to be read from, to be written to; `None` where nothing
-    /// that it does is of interest now.
+    /// Returns which events of the socket to watch: (readable, writable). Returns `None` if no event matters
+    /// now.
     pub(crate) fn interest(&self) -> Option<(bool, bool)> {
         let wanted = if self.connecting {
             (false, true)
@@ -239,7 +239,7 @@ impl<S: Stream> Relay<S> {
         (!self.hung_up || wanted != (false, false)).then_some(wanted)
     }
 
-    /// The socket is ready, or has failed.
+    /// Handles an event of the socket: it is ready, or it has failed.
     pub(crate) fn on_socket_ready(&mut self) -> io::Result<()> {
         if let Some(error) = self.socket.failure()? {
             if !self.socket_ended {
@@ -293,7 +293,7 @@ impl<S: Stream> Relay<S> {
         })
     }
 
-    /// True where there is more to move.
+    /// Returns whether there is more data to move.
     fn feed_socket(
         &mut self,
         now: Time,
@@ -338,16 +338,17 @@ impl<S: Stream> Relay<S> {
         Ok(())
     }
 
-    /// The program behind the socket has ended its side. It may read on (a half close), or be gone: then
-    /// its kernel waits for the other side as long as it does for orphans, and answers no keep-alive
-    /// from then on but by a RST. Without one nobody would ever tell, where the peer does not end.
+    /// Starts keep-alives after the program has ended its side. The program may still read (a half close), or
+    /// it may have exited. In that case its kernel keeps the socket for the time of an orphan and then
+    /// answers a keep-alive by a RST. Without keep-alives the relay of a peer that never ends would stay for
+    /// ever.
     fn ask_after(&self) {
         if !self.told_socket && !planted(Planted::Unasked) {
             self.socket.ask_after(self.orphaned);
         }
     }
 
-    /// True where there is more to move.
+    /// Returns whether there is more data to move.
     fn feed_peer(
         &mut self,
         now: Time,
@@ -385,7 +386,7 @@ impl<S: Stream> Relay<S> {
     }
 }
 
-/// How many bytes were moved; `None` where that has to wait.
+/// Returns how many bytes were moved, or `None` if the socket is not ready.
 fn soon(moved: io::Result<usize>) -> io::Result<Option<usize>> {
     match moved {
         Ok(count) => Ok(Some(count)),
@@ -408,10 +409,10 @@ mod tests {
     /// A service in memory.
     #[derive(Default)]
     struct Scripted {
-        /// Data that it gives.
+        /// Data that it sends.
         gives: Vec<u8>,
         ends: bool,
-        /// Data that it got, and how much more it takes.
+        /// Data that it received, and how much more it takes.
         taken: Vec<u8>,
         room: usize,
         told_end: bool,

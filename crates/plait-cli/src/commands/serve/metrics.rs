@@ -161,7 +161,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
     out.family(name, "counter", "Connections that did not end in order.");
     out.sample(name, &[], overview.tally.failed);
     let name = "plait_connections_timed_out_total";
-    let help = "Those whose client took nothing for the user timeout, or answered no keep-alive.";
+    let help = "Connections ended by the user timeout or by unanswered keep-alives.";
     out.family(name, "counter", help);
     for (by, timeout) in [(TimedOut::User, "user"), (TimedOut::KeepAlive, "keep-alive")] {
         let count = overview.tally.timed_out.get(&by).copied().unwrap_or_default();
