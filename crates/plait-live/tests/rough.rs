@@ -114,7 +114,7 @@ fn download(
     assert!(happenings.iter().all(clean), "{happenings:?}");
     let (now, here) = (Instant::now(), report.clock.now());
     let ago = |at: &Time| Duration::from_nanos(here.since(*at).as_nanos());
-    let late = report.late.iter().map(|at| now - ago(at)).collect();
+    let late = report.late.iter().map(|late| now - ago(&late.at)).collect();
     Ok(Download { arrivals, timed: report.lateness.allows_timing(), late })
 }
 

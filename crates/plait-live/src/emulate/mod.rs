@@ -13,7 +13,7 @@ use crate::poller::{Poller, Ready};
 use crate::{Clock, Device};
 pub use lateness::Lateness;
 use plait_base::{Span, Time};
-use plait_link::{LinkConfig, LinkCounters};
+use plait_link::{Link, LinkConfig, LinkCounters};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,19 +46,42 @@ pub struct Path {
     pub strip: Strip,
 }
 
-/// Something that happens to a path in both directions, for as long as it is on.
+/// A direction of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Server to client.
+    Down,
+    /// Client to server.
+    Up,
+}
+
+/// Something that happens to a path in one or both directions, for as long as it is on.
 #[derive(Clone, Default, Debug)]
-pub struct Switch(Arc<AtomicBool>);
+pub struct Switch(Arc<[AtomicBool; 2]>);
 
 impl Switch {
-    /// From now on it does, or does no more.
+    /// Turns it on or off in both directions.
     pub fn set(&self, on: bool) {
-        self.0.store(on, Ordering::Relaxed);
+        self.0.iter().for_each(|it| it.store(on, Ordering::Relaxed));
     }
 
-    fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// Turns it on or off in one direction.
+    pub fn set_one(&self, direction: Direction, on: bool) {
+        self.0[direction as usize].store(on, Ordering::Relaxed);
     }
+
+    fn is_on(&self, direction: Direction) -> bool {
+        self.0[direction as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// The emulator was late: it handed on a packet, or ran again, later than it had to.
+#[derive(Clone, Copy, Debug)]
+pub struct Late {
+    /// When it did.
+    pub at: Time,
+    /// By how much it was late.
+    pub by: Span,
 }
 
 /// The switches of a path.
@@ -66,6 +89,8 @@ impl Switch {
 struct Switches {
     /// Nothing gets through.
     cut: Switch,
+    /// Segments with FIN are lost.
+    fins: Switch,
     /// [`Strip::AfterSyn`].
     strip: Switch,
 }
@@ -75,10 +100,9 @@ struct Switches {
 pub struct Report {
     /// How late packets were handed on.
     pub lateness: Lateness,
-    /// When packets were handed on that were later than [`Lateness::LIMIT`], or none could be, the first
-    /// 10,000 times.
-    pub late: Vec<Time>,
-    /// By which clock.
+    /// The times at which it was later than [`Lateness::LIMIT`], the first 10,000 of them.
+    pub late: Vec<Late>,
+    /// The clock of these times.
     pub clock: Clock,
     /// By path: down, then up.
     pub links: Vec<[LinkCounters; 2]>,
@@ -115,10 +139,17 @@ impl Emulator {
         Ok(Emulator { stop, switches, thread: Some(thread) })
     }
 
-    /// The switch that cuts the path with this number; `None` where there is no such path.
+    /// The switch that cuts the path with this number; `None` if there is no such path.
     #[must_use]
     pub fn cut(&self, path: usize) -> Option<Switch> {
         self.switches.get(path).map(|it| it.cut.clone())
+    }
+
+    /// The switch that loses the segments with FIN of the path with this number; `None` if there is no
+    /// such path.
+    #[must_use]
+    pub fn fins(&self, path: usize) -> Option<Switch> {
+        self.switches.get(path).map(|it| it.fins.clone())
     }
 
     /// The switch of a middlebox that takes MPTCP options off what passes it on a path, SYNs and
@@ -159,7 +190,7 @@ struct Relay {
     /// Two for each path: down, then up.
     ways: Vec<Way>,
     lateness: Lateness,
-    late: Vec<Time>,
+    late: Vec<Late>,
     /// When it last looked at its devices.
     looked: Option<Time>,
     ready: Vec<Ready>,
@@ -171,12 +202,13 @@ impl Relay {
         let poller = Poller::open()?;
         let mut ways = Vec::new();
         for (path, switches) in paths.iter().zip(switches) {
-            for (device, config, name) in
-                [(&path.server, &path.down, "down"), (&path.client, &path.up, "up")]
-            {
+            for (device, config, direction, name) in [
+                (&path.server, &path.down, Direction::Down, "down"),
+                (&path.client, &path.up, Direction::Up, "up"),
+            ] {
                 poller.add(device, ways.len() as u64, true, false)?;
-                let name = [path.name.as_str(), name];
-                ways.push(Way::new(config, seed, &name, switches.clone(), path.strip));
+                let link = Link::new(config, seed, &[path.name.as_str(), name]);
+                ways.push(Way::new(link, direction, switches.clone(), path.strip));
             }
         }
         Ok(Relay {
@@ -209,10 +241,10 @@ impl Relay {
     fn on_awake(&mut self, due: Time) {
         let now = self.clock.now();
         let due = self.looked.map_or(due, |looked| due.min(looked + LOOKS));
-        let late = now.since(due);
-        self.lateness.note_pause(late);
-        if late > Lateness::LIMIT && self.late.len() < MOST_LATE {
-            self.late.push(now);
+        let by = now.since(due);
+        self.lateness.note_pause(by);
+        if by > Lateness::LIMIT && self.late.len() < MOST_LATE {
+            self.late.push(Late { at: now, by });
         }
         self.looked = Some(now);
     }
@@ -236,9 +268,10 @@ impl Relay {
             way.dequeue(self.clock.now());
             while let Some((due, packet)) = way.take_arrival(self.clock.now()) {
                 let now = self.clock.now();
-                self.lateness.note(now.since(due));
-                if now.since(due) > Lateness::LIMIT && self.late.len() < MOST_LATE {
-                    self.late.push(now);
+                let by = now.since(due);
+                self.lateness.note(by);
+                if by > Lateness::LIMIT && self.late.len() < MOST_LATE {
+                    self.late.push(Late { at: now, by });
                 }
                 let _ = to.try_send(&packet)?;
                 way.recycle(packet);

@@ -3,6 +3,7 @@
 
 /// The kind of MPTCP options.
 const MPTCP: u8 = 30;
+const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
@@ -71,6 +72,11 @@ impl Strip {
             at += len;
         }
     }
+}
+
+/// Whether a packet is a segment with FIN.
+pub(super) fn has_fin(packet: &[u8]) -> bool {
+    tcp_at(packet).is_some_and(|tcp| packet[tcp + 13] & FIN != 0)
 }
 
 /// Whether an option announces an address with its proof: ADD_ADDR that is no echo.

@@ -1,8 +1,9 @@
 //! One direction of an emulated path.
 
-use super::{Strip, Switches};
+use super::strip::has_fin;
+use super::{Direction, Strip, Switches};
 use plait_base::Time;
-use plait_link::{Fate, Link, LinkConfig, LinkCounters};
+use plait_link::{Fate, Link, LinkCounters};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Buffers that are kept for packets to come.
@@ -10,6 +11,7 @@ const SPARES: usize = 256;
 
 pub(super) struct Way {
     link: Link,
+    direction: Direction,
     switches: Switches,
     strip: Strip,
     /// Packets in a managed queue.
@@ -21,15 +23,10 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn new(
-        config: &LinkConfig,
-        seed: u64,
-        name: &[&str],
-        switches: Switches,
-        strip: Strip,
-    ) -> Way {
+    pub(super) fn new(link: Link, direction: Direction, switches: Switches, strip: Strip) -> Way {
         Way {
-            link: Link::new(config, seed, name),
+            link,
+            direction,
             switches,
             strip,
             waiting: VecDeque::new(),
@@ -41,14 +38,16 @@ impl Way {
 
     /// A packet enters the link.
     pub(super) fn offer(&mut self, now: Time, bytes: &[u8]) {
-        if self.switches.cut.is_on() {
+        let switches = &self.switches;
+        let lost = switches.fins.is_on(self.direction) && has_fin(bytes);
+        if lost || switches.cut.is_on(self.direction) {
             return;
         }
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.clear();
         packet.extend_from_slice(bytes);
         self.strip.apply(&mut packet);
-        if self.switches.strip.is_on() {
+        if self.switches.strip.is_on(self.direction) {
             Strip::AfterSyn.apply(&mut packet);
         }
         match self.link.offer(now, packet.len() as u32) {
@@ -103,7 +102,7 @@ impl Way {
         loop {
             let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
             let ((at, _), packet) = first.remove_entry();
-            if !self.switches.cut.is_on() {
+            if !self.switches.cut.is_on(self.direction) {
                 return Some((at, packet));
             }
             self.recycle(packet);
