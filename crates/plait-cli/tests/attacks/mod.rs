@@ -3,24 +3,25 @@
 //! `PLAIT_SOAK=1` runs them as long as the reliability goals state them.
 #![allow(unreachable_pub)]
 
+mod addresses;
+mod deserted;
+
 use crate::net::kernel::Speaks;
-use crate::net::timely::agreed;
 use crate::net::{self, Bed, Family, Line};
 use crate::{Watched, at_once, memory};
 use libtest_mimic::{Failed, Trial};
 use plait_live::Device;
 use plait_wire::{Flags, Payload, Segment, codec};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 pub fn trials() -> Vec<Trial> {
     let soak = std::env::var_os("PLAIT_SOAK").is_some();
     let mut trials = Vec::new();
-    let crowd = if soak { ALL_ADDRESSES } else { SOME_ADDRESSES };
-    trials.push(Trial::test("many_addresses_leave_a_download_its_rate", move || addresses(crowd)));
+    trials.push(addresses::trial(soak));
     let floods = if soak { &LONG_FLOODS[..] } else { &SHORT_FLOODS[..] };
     for flood in floods.iter().copied() {
         let name = format!("a_flood_of_syns_shuts_nobody_out/{}ms", flood.rtt_ms);
@@ -29,7 +30,7 @@ pub fn trials() -> Vec<Trial> {
     let churn = if soak { MANY_CONNECTIONS } else { FEW_CONNECTIONS };
     trials.push(Trial::test("short_connections_leave_no_memory_behind", move || churned(churn)));
     if soak {
-        trials.push(Trial::test("a_subflow_whose_client_is_gone_ends", deserted));
+        trials.extend(deserted::trials());
     }
     trials
 }
@@ -96,115 +97,6 @@ impl Strangers {
             Segment { src_port, seq: number, flags: Flags::SYN, ..Segment::default() },
         );
     }
-}
-
-/// A paced download beside packets from many addresses.
-#[derive(Clone, Copy)]
-struct Addresses {
-    mbit: u64,
-    count: u32,
-    per_second: u32,
-}
-
-const SOME_ADDRESSES: Addresses = Addresses { mbit: 20, count: 4_500, per_second: 1_500 };
-/// R1 of the reliability goals.
-const ALL_ADDRESSES: Addresses = Addresses { mbit: 80, count: 66_500, per_second: 3_500 };
-
-/// The share of its rate that a download keeps, and how long a new client waits at most.
-#[derive(Debug)]
-struct Kept {
-    share: f64,
-    longest: Duration,
-}
-
-/// R1: a download keeps 95 % of its rate, and new clients are served within a second.
-fn addresses(crowd: Addresses) -> Result<(), Failed> {
-    let worse = |kept: &Kept| {
-        let worse = kept.share < 0.95 || kept.longest > Duration::from_secs(1);
-        worse.then(|| format!("{kept:?}"))
-    };
-    agreed("a download beside many addresses", || beside_addresses(crowd), worse).map(drop)
-}
-
-fn beside_addresses(crowd: Addresses) -> Result<Option<Kept>, Failed> {
-    let Addresses { mbit, count, per_second } = crowd;
-    let bed = Bed::build(Family::V4, &[Line::new(mbit * 5 / 4, 20, mbit * 5_000)])?;
-    let server = Watched::start(&bed, at_once(&bed.server)?, &[])?;
-    let strangers = Strangers::behind(&bed)?;
-    let (over, bytes) = (AtomicBool::new(false), AtomicU64::new(0));
-    let kept = thread::scope(|scope| {
-        let reading = download(&server, scope, mbit, &over, &bytes);
-        // Its window grows first, and it makes up for that time.
-        thread::sleep(Duration::from_secs(3));
-        let crowded = scope.spawn(|| strangers.pace(count, per_second, &over, Strangers::knock));
-        let mut longest = Duration::ZERO;
-        let beside = rate(&bytes, Duration::from_secs(u64::from(count / per_second)), || {
-            longest = longest.max(served_within(&server).unwrap_or(Duration::MAX));
-            thread::sleep(Duration::from_millis(200));
-        });
-        crowded.join().unwrap();
-        over.store(true, Relaxed);
-        reading.join().unwrap()?;
-        io::Result::Ok(Kept { share: beside / (mbit * 125_000) as f64, longest })
-    })?;
-    let told = |series| server.told(series);
-    eprintln!(
-        "{kept:?}; {} client addresses have a number, {} half-open connections",
-        told("plait_client_addresses"),
-        told("plait_connections_half_open")
-    );
-    assert_eq!(told("plait_connections_refused_total{shortage=\"addresses\"}"), 0);
-    server.end()?;
-    let report = bed.emulator.stop()?;
-    eprintln!("{}", report.lateness);
-    Ok(report.lateness.allows_timing().then_some(kept))
-}
-
-/// A download of `mbit`, until `over`, in pieces that are asked for as time goes by; counts the bytes.
-fn download<'scope>(
-    server: &'scope Watched<'_>,
-    scope: &'scope thread::Scope<'scope, '_>,
-    mbit: u64,
-    over: &'scope AtomicBool,
-    bytes: &'scope AtomicU64,
-) -> ScopedJoinHandle<'scope, io::Result<()>> {
-    scope.spawn(move || {
-        let piece = (mbit * 125_000 * PIECE.as_millis() as u64 / 1_000) as usize;
-        let request = format!("get {piece}\n");
-        let (mut stream, mut buffer) = (server.ask(Speaks::Mptcp, piece)?, vec![0; piece]);
-        let start = Instant::now();
-        for number in 1_u32.. {
-            let due = start + PIECE * number;
-            thread::sleep(due.saturating_duration_since(Instant::now()));
-            stream.write_all(request.as_bytes())?;
-            stream.read_exact(&mut buffer)?;
-            bytes.fetch_add(piece as u64, Relaxed);
-            if over.load(Relaxed) {
-                break;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// A download asks for what its rate gives in this time; the answer to the request before has come by then.
-const PIECE: Duration = Duration::from_millis(50);
-
-/// Bytes a second over a time, in which `meanwhile` is called again and again.
-fn rate(bytes: &AtomicU64, time: Duration, mut meanwhile: impl FnMut()) -> f64 {
-    let (start, before) = (Instant::now(), bytes.load(Relaxed));
-    while start.elapsed() < time {
-        meanwhile();
-        thread::sleep(TICK);
-    }
-    (bytes.load(Relaxed) - before) as f64 / start.elapsed().as_secs_f64()
-}
-
-/// How long a new client waits for an answer.
-fn served_within(server: &Watched<'_>) -> io::Result<Duration> {
-    let start = Instant::now();
-    server.ask(Speaks::Tcp, 1_000)?.read_exact(&mut [0; 1_000])?;
-    Ok(start.elapsed())
 }
 
 /// Clients with a long round-trip time beside a flood of SYNs.
@@ -328,41 +220,4 @@ fn short(server: &Watched<'_>, number: usize) -> io::Result<()> {
     let mut bytes = Vec::new();
     server.ask_last(speaks, 1_000)?.read_to_end(&mut bytes)?;
     if bytes.len() == 1_000 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-}
-
-/// How long a server retransmits a FIN that nobody acknowledges: eight times, as Linux does
-/// (`tcp_orphan_retries`), which is 102 s from a retransmission timeout of 200 ms.
-const LAST_FIN: Duration = Duration::from_secs(110);
-/// How often a server takes back numbers of addresses.
-const REST: Duration = Duration::from_secs(5);
-
-/// R3: the first path falls silent before both ends close, so that a subflow's FIN stays without an answer,
-/// and its address goes. It ends, and leaves neither a record nor a number.
-fn deserted() -> Result<(), Failed> {
-    let lines = [Line::new(20, 10, 60_000), Line::new(20, 20, 60_000)];
-    let bed = Bed::build(Family::V4, &lines)?;
-    let server = Watched::start(&bed, at_once(&bed.server)?, &[])?;
-    let mut client = server.ask_last(Speaks::Over(2), 10_000)?;
-    client.read_exact(&mut [0; 10_000])?;
-    // What was copied to the first path is acknowledged there.
-    thread::sleep(Duration::from_millis(500));
-    bed.emulator.cut(0).unwrap().set(true);
-    drop(client);
-    bed.client.within(|| net::run("ip addr flush dev c0"))?;
-    let cut = Instant::now();
-    let count = |series: &str| server.told(&format!("plait_connections_{series}"));
-    let kept = || count("closing") + count("time_wait") + server.told("plait_client_addresses");
-    let mut seen = Vec::new();
-    while kept() > 0 && cut.elapsed() < 2 * LAST_FIN {
-        let now = (count("closing"), count("time_wait"), server.told("plait_client_addresses"));
-        if seen.last().is_none_or(|(_, last)| *last != now) {
-            seen.push((cut.elapsed(), now));
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    eprintln!("{:.1?}: {seen:.1?}", cut.elapsed());
-    assert!(kept() == 0 && cut.elapsed() < LAST_FIN + REST, "{:?}", cut.elapsed());
-    server.end()?;
-    bed.emulator.stop()?;
-    Ok(())
 }
