@@ -7,6 +7,7 @@ mod cookies;
 mod directory;
 mod holdings;
 mod ingress;
+mod ordered;
 mod records;
 mod remnants;
 mod rest;

@@ -4,11 +4,13 @@
 
 use super::Endpoint;
 use super::cookies::Client;
+use super::ordered::{FEW, Ordered};
 use crate::conn::{TIME_WAIT, Transmit};
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
 use plait_base::{PathId, ServerAddress, Span, Time};
 use plait_wire::{DataAck, Dss, Flags, Options, Payload, Segment, Timestamps};
 
@@ -104,11 +106,12 @@ impl Remnant {
     }
 }
 
-/// All remnants of an endpoint.
+/// All remnants of an endpoint, in two arrays whose memory goes back as they empty.
 #[derive(Default, Debug)]
 pub(super) struct Remnants {
-    by_address: BTreeMap<Address, Remnant>,
-    by_end: BTreeSet<(Time, Address)>,
+    by_address: Ordered<Address, Remnant>,
+    /// The end of each wait, the first one on top. Below it are some of remnants that have gone.
+    by_end: BinaryHeap<Reverse<(Time, Address)>>,
     /// How many are in FIN-WAIT-2.
     half_closed: usize,
 }
@@ -118,34 +121,56 @@ impl Remnants {
     pub(super) fn add(&mut self, address: Address, remnant: Remnant) -> bool {
         self.remove(address);
         let full = self.by_address.len() >= MAX_REMNANTS;
-        if let Some((_, oldest)) = self.by_end.first().copied().filter(|_| full) {
+        if let Some(Reverse((_, oldest))) = self.by_end.peek().copied().filter(|_| full) {
             self.remove(oldest);
         }
         self.half_closed += usize::from(remnant.half_closed);
-        self.by_end.insert((remnant.until, address));
+        self.by_end.push(Reverse((remnant.until, address)));
         self.by_address.insert(address, remnant);
         full
     }
 
     fn remove(&mut self, address: Address) -> Option<Remnant> {
-        let remnant = self.by_address.remove(&address)?;
-        self.by_end.remove(&(remnant.until, address));
+        let remnant = self.by_address.remove(address)?;
         self.half_closed -= usize::from(remnant.half_closed);
+        while let Some(Reverse(first)) = self.by_end.peek()
+            && !self.is_awaited(first)
+        {
+            self.by_end.pop();
+        }
+        if self.by_end.len() > 2 * self.by_address.len() + FEW {
+            let mut ends = core::mem::take(&mut self.by_end).into_vec();
+            ends.retain(|Reverse(end)| self.is_awaited(end));
+            ends.sort_unstable();
+            ends.dedup();
+            self.by_end = ends.into();
+        }
+        let (len, capacity) = (self.by_end.len(), self.by_end.capacity());
+        if capacity > FEW && capacity / 4 > len {
+            self.by_end.shrink_to(2 * len);
+        }
         Some(remnant)
     }
 
+    /// Whether this is the end of the wait of a remnant.
+    fn is_awaited(&self, (until, address): &(Time, Address)) -> bool {
+        self.by_address.get(*address).is_some_and(|remnant| remnant.until == *until)
+    }
+
     pub(super) fn contains(&self, address: Address) -> bool {
-        self.by_address.contains_key(&address)
+        self.by_address.get(address).is_some()
     }
 
     /// When the next wait ends.
     pub(super) fn next(&self) -> Time {
-        self.by_end.first().map_or(Time::NEVER, |(until, _)| *until)
+        self.by_end.peek().map_or(Time::NEVER, |Reverse((until, _))| *until)
     }
 
     /// Forgets those whose wait has ended.
     pub(super) fn expire(&mut self, now: Time) {
-        while let Some((_, address)) = self.by_end.first().copied().filter(|it| it.0 <= now) {
+        while let Some(Reverse((until, address))) = self.by_end.peek().copied()
+            && until <= now
+        {
             self.remove(address);
         }
     }
@@ -159,14 +184,13 @@ impl Remnants {
 
     /// One on a path.
     pub(super) fn on(&self, path: PathId) -> Option<Address> {
-        let first = Address::default().on_path(path);
-        let (address, _) = self.by_address.range(first..).next()?;
-        (address.path() == path).then_some(*address)
+        let address = self.by_address.first_from(Address::default().on_path(path))?;
+        (address.path() == path).then_some(address)
     }
 
     /// The number of the server's address of each.
     pub(super) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
-        self.by_address.keys().map(|address| address.server())
+        self.by_address.iter().map(|(address, _)| address.server())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -193,7 +217,7 @@ impl Endpoint {
         address: Address,
         segment: &Segment,
     ) -> bool {
-        let Some(remnant) = self.remnants.by_address.get_mut(&address) else { return false };
+        let Some(remnant) = self.remnants.by_address.get_mut(address) else { return false };
         if segment.flags.has(Flags::RST) {
             // RFC 5961 section 3.2: only the exact sequence number resets.
             if segment.seq == remnant.ack {
@@ -261,6 +285,29 @@ mod tests {
         all.expire(at(MAX_REMNANTS));
         assert_eq!((all.len(), all.half_closed(), all.by_end.len()), (0, 0, 0));
         assert_eq!(all.next(), Time::NEVER);
+        assert!(all.by_end.capacity() <= FEW);
         assert!(size_of::<(Address, Remnant)>() <= 72);
+    }
+
+    /// A client that opens the same connection again and again, each time with a new wait: ends of
+    /// waits that nobody awaits do not pile up.
+    #[test]
+    fn replaced_remnants_leave_no_ends() {
+        let at = |second: u64| Time::ZERO + Span::from_secs(second);
+        let clock = StampClock::new(0);
+        let remnant = |until| Remnant::new(&Segment::default(), clock, false, at(until));
+        let mut all = Remnants::default();
+        for port in 0..10 {
+            let address = Address::new(PathId(1), ServerAddress(0), 0, port);
+            all.add(address, remnant(100_000 + u64::from(port)));
+        }
+        for second in 0..10_000 {
+            let address = Address::new(PathId(0), ServerAddress(0), 0, 1);
+            all.add(address, remnant(200_000 - second));
+            assert_eq!(all.next(), at(100_000));
+        }
+        assert!(all.by_end.len() <= 2 * 11 + FEW, "{}", all.by_end.len());
+        all.leave(PathId(1));
+        assert_eq!((all.len(), all.next()), (1, at(200_000 - 9_999)));
     }
 }
