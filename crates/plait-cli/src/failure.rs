@@ -85,13 +85,40 @@ impl fmt::Display for Failure {
             Failure::Claim(text)
             | Failure::Usage(text)
             | Failure::Privilege(text)
-            | Failure::Peer(text) => f.write_str(text),
+            | Failure::Peer(text) => f.write_str(&printable(text)),
             Failure::Interrupted => f.write_str("interrupted"),
             Failure::Internal(text) => {
-                write!(f, "internal error, please report it: {text}")
+                write!(f, "internal error, please report it: {}", printable(text))
             }
         }
     }
+}
+
+/// Characters of a line that are printed. A longer line quotes input of any length, and is cut in the
+/// middle.
+const LONGEST_LINE: usize = 4_000;
+/// Characters that are left at both ends of such a line.
+const ENDS: usize = 500;
+
+/// The text for a terminal: control characters of quoted input are escaped, and long lines are cut.
+fn printable(text: &str) -> String {
+    let line = |line: &str| -> String {
+        let length = line.chars().count();
+        let omitted = if length > LONGEST_LINE { ENDS..length - ENDS } else { 0..0 };
+        let mut shown = String::new();
+        for (at, c) in line.chars().enumerate() {
+            if at == omitted.start && !omitted.is_empty() {
+                shown.push_str(&format!(" [... {} characters ...] ", omitted.len()));
+            }
+            match c {
+                _ if omitted.contains(&at) => {}
+                _ if c.is_control() && c != '\t' => shown.extend(c.escape_default()),
+                _ => shown.push(c),
+            }
+        }
+        shown
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// "unknown THING `GIVEN`", the nearest name if one is near, and what is allowed.
@@ -112,6 +139,20 @@ pub(crate) fn unknown<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quoted_input_is_cut_and_escaped() {
+        let usual = "--path: `a:rtt=1`: `1` has no unit\n  allowed: ms, s";
+        assert_eq!(Failure::Usage(usual.to_owned()).to_string(), usual);
+        let escaped = Failure::Usage("unknown `\u{1b}[31m\u{7}ä`".to_owned()).to_string();
+        assert_eq!(escaped, "unknown `\\u{1b}[31m\\u{7}ä`");
+        let long =
+            format!("FILE:1:1: unknown `{}`; did you mean `a`?\n  allowed: a", "x".repeat(9_000));
+        let cut = Failure::Usage(long.clone()).to_string();
+        assert_eq!(cut.lines().count(), 2);
+        assert!(cut.contains(" [... 8039 characters ...] "), "{cut}");
+        assert!(cut.starts_with("FILE:1:1: unknown `xxx") && cut.ends_with("`a`?\n  allowed: a"));
+    }
 
     #[test]
     fn an_unknown_name_brings_the_nearest_and_all() {
