@@ -1,6 +1,8 @@
 //! What an operator of `plait serve` relies on: its privileges, its own addresses, its end and its log.
 #![allow(unreachable_pub)]
 
+mod dropped;
+
 use crate::net::kernel::{self, Service, Speaks};
 use crate::net::{self, Bed, Family, Line};
 use crate::{PLAIT, Running, Watched, at_once, file, serve};
@@ -25,6 +27,7 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("a_watchdog_hears_of_a_live_server", watchdog),
         Trial::test("the_log_counts_what_clients_have_acknowledged", logged),
         Trial::test("a_log_that_nobody_reads_stops_no_server", unread_log),
+        Trial::test("lines_that_nobody_reads_are_dropped_and_counted", dropped::dropped),
         Trial::test("own_addresses_reset_old_clients_after_a_crash", crashed_public),
     ];
     for family in [Family::V4, Family::V6] {
