@@ -223,8 +223,9 @@ fn finish(
 
 /// Gives the drawn paths what was measured of them.
 fn tell_paths(timeline: &mut Timeline, measures: &plait_app::Measures) {
+    let sent: u64 = timeline.counters.iter().map(|path| path.sent_bytes).sum();
     for (counters, path) in timeline.counters.iter_mut().zip(&measures.paths) {
-        counters.share = path.path_share.unwrap_or(0.0);
+        counters.share = counters.sent_bytes as f64 / sent.max(1) as f64;
         counters.rtt_ms = match (path.rtt_min_ms, path.rtt_ms, path.rtt_max_ms) {
             (Some(min), Some(mean), Some(max)) => Some((min, mean, max)),
             _ => None,

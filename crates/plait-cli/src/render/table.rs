@@ -118,6 +118,15 @@ impl Table {
         kept
     }
 
+    /// The titles of the columns that [`Table::to_text`] gives up at this width, drawings aside.
+    pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {
+        let kept = self.fitting(width);
+        let gone = |at: &usize| kept.iter().all(|(index, ..)| index != at);
+        let columns =
+            self.columns.iter().enumerate().filter(|(at, column)| gone(at) && !column.drawing);
+        columns.map(|(_, column)| column.title.as_str()).collect()
+    }
+
     /// Aligned text, at most `width` columns where giving up dispensable columns gets there.
     pub(crate) fn to_text(&self, width: usize, colour: bool) -> String {
         let columns = self.fitting(width);

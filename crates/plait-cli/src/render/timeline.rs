@@ -75,7 +75,7 @@ pub(crate) struct PathCounters {
     pub(crate) sent_bytes: u64,
     /// Data segments sent.
     pub(crate) segments: u64,
-    /// Share of the connection's data that went this way first.
+    /// Share of all payload bytes sent: copies and retransmissions count.
     pub(crate) share: f64,
     /// Of the bytes sent, those that the subflow had sent before.
     pub(crate) retransmitted_bytes: u64,

@@ -15,6 +15,9 @@ const EXACT_MARGIN: f64 = 0.005;
 /// that is worth a sentence.
 const TAIL_FACTOR: f64 = 1.2;
 
+/// The factor from which on a difference of two tails is reported although chance may have made it.
+const LARGE_TAIL_FACTOR: f64 = 2.0;
+
 /// The fewest runs that have a 95th percentile.
 const FEWEST_TAIL_RUNS: usize = 20;
 
@@ -207,8 +210,9 @@ impl<'a> Bench<'a> {
     }
 
     /// What the medians do not show: the row with the shortest tail against the scheduler with the best
-    /// median, and the scheduler with the shortest tail against the best path alone. Of messages the
-    /// longest speaks if the 99th percentile does not.
+    /// median and against the one of the first group with the longest tail, and the scheduler with the
+    /// shortest tail against the best path alone. Of messages the longest speaks if the 99th percentile
+    /// does not.
     fn tails(&self, rows: &[Row], best_path: Option<usize>) -> Vec<TailDifference> {
         let ranked = self.ranked(rows);
         let tails: &[Tail] = match self.of_messages(rows, &ranked) {
@@ -226,7 +230,15 @@ impl<'a> Bench<'a> {
                 let tails = list.iter().filter_map(|row| Some((value(*row)?, *row)));
                 tails.min_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
             };
-            for (row, other) in [(shortest(&ranked), first), (shortest(&schedulers), best_path)] {
+            let tied = schedulers.iter().filter(|row| rows[**row].group == Some(1));
+            let tails = tied.filter_map(|row| Some((value(*row)?, *row)));
+            let longest = tails.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1);
+            let pairs = [
+                (shortest(&ranked), first),
+                (shortest(&ranked), longest),
+                (shortest(&schedulers), best_path),
+            ];
+            for (row, other) in pairs {
                 let (Some(row), Some(other)) = (row, other) else { continue };
                 let other_name = label(rows, other);
                 if found.iter().all(|said| said.other != other_name) {
@@ -237,15 +249,16 @@ impl<'a> Bench<'a> {
         found
     }
 
-    /// The difference of a tail between two rows, if it is notable and beyond chance.
+    /// The difference of a tail between two rows, if it is notable and beyond chance, or large.
     fn tail(&self, rows: &[Row], tail: &Tail, row: usize, other: usize) -> Option<TailDifference> {
         let value = tail.value(&rows[row], self.primary)?;
         let other_value = tail.value(&rows[other], self.primary)?;
         let times = other_value / value;
         let medians = central(&rows[other], self.primary)? / central(&rows[row], self.primary)?;
-        let notable = times.is_finite() && times > TAIL_FACTOR && times > TAIL_FACTOR * medians;
-        let told = notable && self.tail_told_apart(row, other, tail);
-        told.then(|| TailDifference {
+        let beyond = |factor: f64| times.is_finite() && times > factor && times > factor * medians;
+        let told_apart = beyond(TAIL_FACTOR) && self.tail_told_apart(row, other, tail);
+        let runs = self.runs_with_long_tail(row, other, tail);
+        (told_apart || beyond(LARGE_TAIL_FACTOR) && runs > 0).then(|| TailDifference {
             row: label(rows, row),
             other: label(rows, other),
             percentile: tail.percentile,
@@ -253,7 +266,20 @@ impl<'a> Bench<'a> {
             value,
             other_value,
             times,
+            told_apart,
+            runs,
         })
+    }
+
+    /// In how many runs the tail of `other` is at least [`LARGE_TAIL_FACTOR`] times that of `row`.
+    fn runs_with_long_tail(&self, row: usize, other: usize, tail: &Tail) -> u32 {
+        let values = |row| match tail.of_run {
+            Some(of_run) => self.values(row, &|run| run.message_delay_ms.as_ref().map(of_run)),
+            None => self.values(row, &|run| self.value(run)),
+        };
+        let (ours, theirs) = (values(row), values(other));
+        let long = ours.iter().zip(&theirs).filter(|(a, b)| **b >= LARGE_TAIL_FACTOR * **a);
+        u32::try_from(long.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether the rows have many messages in a run, so that their tail is one of messages.

@@ -34,6 +34,10 @@ pub const MARGIN: f64 = 0.01;
 /// Resamples behind the percentiles of |t|.
 const RESAMPLES: usize = 10_000;
 
+/// Least standard error of a resample, as a part of that of all runs. A resample of few runs may hardly
+/// vary; its |t| would have no bound, and with ten runs no difference would be certain.
+const LEAST_ERROR: f64 = 1.0 / 3.0;
+
 /// Runs from which on the extreme fifths are trimmed.
 const FEWEST_TRIMMED_RUNS: usize = 10;
 
@@ -148,8 +152,7 @@ impl Sample {
     /// |t| of a resample.
     fn student(&self, counts: &[u32]) -> f64 {
         let (mean, error) = self.trimmed(|run| counts[run]);
-        // A resample without spread says nothing of the spread.
-        if error > 0.0 { (mean - self.mean).abs() / error } else { 0.0 }
+        (mean - self.mean).abs() / error.max(LEAST_ERROR * self.error)
     }
 
     /// The verdict, from |t| of the resamples and the error rate.
@@ -302,6 +305,35 @@ mod tests {
             false_alarms += u32::from(found.iter().flatten().any(|it| it.told_apart));
         }
         assert!(false_alarms <= 2, "{false_alarms} of {TRIALS}");
+    }
+
+    /// Ten runs leave six after trimming, and a resample of them may hardly vary.
+    #[test]
+    fn ten_runs_tell_a_large_difference_apart_and_have_bounded_intervals() {
+        let mut stream = Stream::new(6, &["ten"]);
+        let (mut false_alarms, mut held, mut told) = (0, 0, 0);
+        for trial in 0..100 {
+            let mut row = |scale: f64, scatter: f64, timeout: f64| -> Vec<f64> {
+                let mut value = || {
+                    let hit = if stream.below(5) < 2 { timeout } else { 1.0 };
+                    scale * hit * libm::exp(scatter * normal(&mut stream))
+                };
+                (0..10).map(|_| value()).collect()
+            };
+            let (short, long) = (row(100.0, 0.001, 1.0), row(155.0, 0.001, 1.0));
+            told += u32::from(against(&short, &[&long], trial, "ten")[0].unwrap().told_apart);
+            // Four runs of ten are ten times as long, in all rows alike.
+            let rows: Vec<Vec<f64>> = (0..13).map(|_| row(100.0, 0.02, 10.0)).collect();
+            let all: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+            let found = against(&rows[0], &all[1..], trial, "ten");
+            let found: Vec<Paired> = found.into_iter().flatten().collect();
+            false_alarms += u32::from(found.iter().any(|it| it.told_apart));
+            held += found.iter().filter(|it| it.ci95[0] <= 1.0 && 1.0 <= it.ci95[1]).count();
+            let widest = found.iter().map(|it| it.ci95[1]).fold(0.0, f64::max);
+            assert!(widest < 1e5, "{widest}");
+        }
+        assert_eq!(told, 100);
+        assert!(false_alarms <= 4 && held >= 1_080, "{false_alarms} of 100, {held} of 1200");
     }
 
     #[test]

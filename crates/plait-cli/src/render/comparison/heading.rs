@@ -1,7 +1,7 @@
 //! What is above the table: the question, and the paths.
 
 use super::tables::of_messages;
-use super::{one_of_many, primary};
+use super::{made, primary, undecided};
 use crate::render::{percent, wrap};
 use plait_lab::{PathReport, Report};
 
@@ -9,10 +9,11 @@ use plait_lab::{PathReport, Report};
 pub(super) fn title(report: &Report) -> String {
     let (words, unit, more) = primary(report);
     let better = if more { "more" } else { "less" };
-    let runs = match report.runs {
-        1 if one_of_many(report) => "1 run".to_owned(),
-        1 => "1 run (nothing is random)".to_owned(),
-        runs => format!("{runs} runs"),
+    let runs = match (made(report), report.runs) {
+        (_, 1) if undecided(report) => "1 run".to_owned(),
+        (_, 1) => "1 run (nothing is random)".to_owned(),
+        (made, runs) if made < runs => format!("{made} of {runs} runs"),
+        (_, runs) => format!("{runs} runs"),
     };
     let cut = if report.interrupted { ", interrupted" } else { "" };
     let seed = report.seed;

@@ -26,8 +26,9 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
     };
     if let Some(report) = document.single() {
         let head = heading(report, width);
-        let table = table(report).to_text(width, colour);
-        let legend = paragraph(&legend(report));
+        let table = table(report);
+        let legend = paragraph(&legend(report, &table.left_out(width)));
+        let table = table.to_text(width, colour);
         let verdict = paragraph(&verdict(report));
         let limits: String = limits(report).iter().map(|line| paragraph(line)).collect();
         let why = why(report, width);
@@ -46,20 +47,33 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
     format!("{head}\n\n{map}{}\n{legend}\n\n{limits}{again}\n", tables.join("\n"))
 }
 
-/// What the columns of the table are.
-fn legend(report: &Report) -> String {
+/// The meaning of the columns of the table, and those that the width leaves out.
+fn legend(report: &Report, left_out: &[&str]) -> String {
     if report.rows.iter().all(|row| row.paired_vs_best.is_none()) {
         return String::new();
     }
-    let interval = match report.runs {
+    let interval = match made(report) {
         1 => "",
         _ => " with its 95 % interval",
     };
-    format!(
-        "First column: schedulers of one group are not told apart. Behind best: typical difference in a run \
-         to the best scheduler{interval}. {}: bytes sent on each path. Extra: copies over payload.",
-        names_of_paths(report)
-    )
+    let paths = names_of_paths(report);
+    let mut text = format!(
+        "First column: schedulers of one group are not told apart (at most 1 %, or within chance). Behind best: \
+         typical difference in a run to the best scheduler{interval}."
+    );
+    let named = |name: &str| left_out.contains(&name);
+    if !named(&paths) {
+        text += &format!(" {paths}: bytes sent on each path.");
+    }
+    if !named("extra") {
+        text += " Extra: copies over payload.";
+    }
+    let missed = left_out.iter().filter(|it| [&paths, "extra", "worst ms"].contains(*it));
+    let missed: Vec<&str> = missed.copied().collect();
+    if !missed.is_empty() {
+        text += &format!(" Too narrow for: {}.", missed.join(", "));
+    }
+    text
 }
 
 /// The lines about buffers of a sweep, each once.
@@ -83,11 +97,22 @@ fn names_of_paths(report: &Report) -> String {
     report.paths.iter().map(|path| path.name.as_str()).collect::<Vec<_>>().join("/")
 }
 
-/// Whether more than one run would differ.
-fn one_of_many(report: &Report) -> bool {
-    report.host_jitter_us.is_some()
+/// Runs that every row has: fewer than were asked for if the comparison was interrupted.
+fn made(report: &Report) -> u32 {
+    let runs = report.rows.iter().filter_map(|row| {
+        let summary = row.measures.get(&report.primary_measure)?;
+        Some(summary.n.saturating_add(row.incomplete))
+    });
+    runs.min().unwrap_or(report.runs)
+}
+
+/// Whether there is one run of many that would differ, so that no rows can be told apart.
+fn undecided(report: &Report) -> bool {
+    let random = report.host_jitter_us.is_some()
+        || report.runs > 1
         || report.rows.iter().any(|row| row.paired_vs_best.is_some_and(|it| it.ci95.is_none()))
-            && report.command.contains("--runs 1 ")
+            && report.command.contains("--runs 1 ");
+    made(report) == 1 && random
 }
 
 /// How far a row is behind the best in a typical run, in per cent with its interval.
@@ -97,6 +122,8 @@ fn behind(report: &Report, row: &Row) -> Option<String> {
     // Of a measure that is better if higher, a ratio of 0.9 is 10 % behind.
     let percent = |ratio: f64| if more { (1.0 - ratio) * 100.0 } else { (ratio - 1.0) * 100.0 };
     let number = |value: f64| match value.abs() {
+        // An interval of few runs may have an end without meaning.
+        v if v >= 9_999.5 => ">9999".to_owned(),
         v if v >= 99.5 => format!("{value:.0}"),
         v if v < 0.05 => "0".to_owned(),
         _ => format!("{value:.1}"),

@@ -1,6 +1,8 @@
 //! The tables: a row for each scheduler, a line for each point of a sweep, or a map of a grid.
 
-use super::{EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio};
+use super::{
+    EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio, undecided,
+};
 use crate::render::{Align, Column, Emphasis, Table, bar, figure, percent};
 use plait_lab::stats::Summary;
 use plait_lab::{Document, Report, Row};
@@ -167,7 +169,7 @@ pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
     };
     let cell = |report: &Report, row: usize| {
         let Some(row) = report.rows.get(row) else { return "-".to_owned() };
-        let mark = if row.group == Some(1) { "*" } else { "" };
+        let mark = if row.group == Some(1) && !undecided(report) { "*" } else { "" };
         match central(report, row) {
             Some(value) => format!("{mark}{}", figure(value)),
             None => "-".to_owned(),

@@ -1,7 +1,7 @@
 //! The sentences below the table.
 
 use super::tables::slower;
-use super::{central, is_tcp, label, ordered, primary, ratio};
+use super::{central, is_tcp, label, made, ordered, primary, ratio, undecided};
 use crate::render::{figure, percent};
 use plait_lab::{Report, Row, TailDifference};
 
@@ -72,9 +72,9 @@ fn first(report: &Report) -> Vec<String> {
         schedulers.iter().copied().filter(|row| row.group == leader.group).collect();
     let names: Vec<String> = leading.iter().map(|row| label(report, row)).collect();
     let several = names.len() > 1;
-    let tied = match (several, report.runs) {
+    let tied = match (several, made(report)) {
         (false, _) => String::new(),
-        (true, 1) => " (not told apart)".to_owned(),
+        (true, 1) => " (one run tells nothing apart)".to_owned(),
         (true, runs) => format!(" (not told apart in {runs} runs)"),
     };
     let names = list(&names);
@@ -139,10 +139,11 @@ fn slower_than_path(report: &Report) -> Option<String> {
             format!("{} ({})", label(report, row), ratio(typical))
         })
         .collect();
-    Some(match (slower.is_empty(), report.runs == 1 && report.host_jitter_us.is_some()) {
-        (true, _) => "None is measurably slower than the best path alone.".to_owned(),
-        (false, _) => format!("Slower than the best path alone: {}.", list(&slower)),
-    })
+    match slower.is_empty() {
+        true if undecided(report) => None,
+        true => Some("None is measurably slower than the best path alone.".to_owned()),
+        false => Some(format!("Slower than the best path alone: {}.", list(&slower))),
+    }
 }
 
 /// `At p99 of the messages, ecf+copy is 12x better than tcp:wifi (41.00 against 2009 ms).`
@@ -175,8 +176,13 @@ fn tail_sentence(report: &Report, tail: &TailDifference) -> String {
     } else {
         "The".to_owned()
     };
+    let in_runs = match (tail.told_apart, tail.runs) {
+        (true, _) => String::new(),
+        (false, 1) => format!(", because of 1 run of {}", made(report)),
+        (false, runs) => format!(", because of {runs} runs of {}", made(report)),
+    };
     format!(
-        "{begin} {what} is {times} shorter with {} than with {} ({} against {} {unit}).",
+        "{begin} {what} is {times} shorter with {} than with {} ({} against {} {unit}{in_runs}).",
         tail.row,
         tail.other,
         figure(tail.value),
@@ -211,8 +217,7 @@ fn runs(report: &Report) -> Option<String> {
             }
         });
     }
-    let random = report.rows.iter().any(|row| row.paired_vs_best.is_some_and(|it| !it.told_apart));
-    let one = report.runs == 1 && report.rows.len() > 1 && super::one_of_many(report) && random;
+    let one = report.runs == 1 && report.rows.len() > 1 && undecided(report);
     one.then(|| "One run tells no rows apart: use --runs 30.".to_owned())
 }
 
