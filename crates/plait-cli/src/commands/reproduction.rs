@@ -49,7 +49,7 @@ pub(crate) struct Making {
     /// Seed of the first run of each cell, and of networks that are drawn at random
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// Make up to so many times the runs of the file while a claim is undecided (the runs double)
+    /// Make up to so many times the runs of the file while a hard claim is undecided (the runs double)
     /// [default: 8; with --quick 1]
     #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
     more: Option<u64>,

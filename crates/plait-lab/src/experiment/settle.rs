@@ -1,5 +1,5 @@
-//! Runs as many as a verdict needs: a claim that is undecided gets twice the runs, again and again,
-//! up to a limit.
+//! Runs as many as a verdict needs: an exact or hard claim that is undecided gets twice the runs, again
+//! and again, up to a limit. A soft claim keeps the runs of its file, because no exit code depends on it.
 //!
 //! Each look at the runs is a chance to stop at a fluke. So the doubt that a verdict may have is
 //! divided among the looks that are allowed: with at most four looks each has a confidence of
@@ -9,7 +9,7 @@ use super::judgement::CONFIDENCE;
 use super::misses::Misses;
 use super::run::{Progress, run};
 use super::store::Store;
-use super::{Experiment, Judged, Plan, Results, Standing, judge};
+use super::{Experiment, Judged, Kind, Plan, Results, Standing, judge};
 use crate::compare::World;
 use crate::error::ScenarioError;
 use std::sync::atomic::Ordering;
@@ -119,7 +119,10 @@ pub fn settle<W: World>(
     };
     for look in 1..looks.count() {
         let open = |id: &str| {
-            let undecided = |it: &Judged| it.claim.id == id && it.standing == Standing::Undecided;
+            let undecided = |it: &Judged| {
+                let counts = it.claim.kind != Kind::Soft;
+                it.claim.id == id && counts && it.standing == Standing::Undecided
+            };
             settled.judged.iter().any(undecided)
         };
         let more: Result<Vec<Plan>, ScenarioError> = experiments

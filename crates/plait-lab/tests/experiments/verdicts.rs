@@ -3,7 +3,7 @@
 use plait_app::measure::Measures;
 use plait_base::Stream;
 use plait_lab::experiment::{
-    Experiment, Judged, Looks, Misses, Progress, Settled, Standing, Store, again, settle,
+    Experiment, Judged, Kind, Looks, Misses, Progress, Settled, Standing, Store, again, settle,
 };
 use plait_lab::{Cell, RunOutcome, Subject, World};
 use std::collections::BTreeMap;
@@ -279,4 +279,19 @@ fn what_holds_is_judged_again_with_further_seeds() {
     }
     let seeds = seeds.into_inner().unwrap();
     assert!(seeds.len() == 30 && [8, 9, 10].iter().all(|seed| seeds.contains(seed)));
+}
+
+/// The true value is the bound, so no number of runs decides: a hard claim gets all that it may have.
+#[test]
+fn an_undecided_soft_claim_gets_no_further_runs() {
+    let hard = file(10, ONE, "a.completion_ms < 100");
+    let mut soft = hard.clone();
+    soft.claims[0].kind = Kind::Soft;
+    let runs = |experiment| {
+        let settled = settled(experiment, &NOISE, 3, 4);
+        assert_eq!(settled.judged[0].standing, Standing::Undecided);
+        settled.runs
+    };
+    // Both rows at first, then the row that the claim looks at.
+    assert_eq!((runs(&soft), runs(&hard)), (20, 20 + 20 + 40));
 }
