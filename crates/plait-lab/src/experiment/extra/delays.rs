@@ -73,9 +73,65 @@ impl Objects {
     }
 }
 
+/// The delays of messages that are due once every path has carried data.
+#[derive(Default)]
+pub(super) struct Messages {
+    settled: bool,
+    /// Messages on their way: the end of each, when it was due, and whether it counts.
+    due: VecDeque<(u64, Time, bool)>,
+    longest: Option<Span>,
+}
+
+impl Messages {
+    /// Every path has carried data.
+    pub(super) fn settle(&mut self) {
+        self.settled = true;
+    }
+
+    pub(super) fn on_app(&mut self, now: Time, event: &AppEvent) {
+        match event {
+            AppEvent::MessageDue { data, due, .. } => {
+                self.due.push_back((data.end, *due, self.settled));
+            }
+            AppEvent::Read { data } => {
+                while let Some((_, due, counts)) = self.due.pop_front_if(|it| it.0 <= data.end) {
+                    if counts {
+                        self.longest = self.longest.max(Some(now.since(due)));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn longest_ms(&self) -> Option<f64> {
+        self.longest.map(Span::as_millis_f64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_count_once_every_path_has_carried_data() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut messages = Messages::default();
+        let due = |start, end, ms| AppEvent::MessageDue {
+            data: ByteRange::new(start, end),
+            due: at(ms),
+            id: 0,
+        };
+        let read = |start, end| AppEvent::Read { data: ByteRange::new(start, end) };
+        messages.on_app(at(0), &due(0, 10, 0));
+        messages.settle();
+        messages.on_app(at(100), &due(10, 20, 95));
+        messages.on_app(at(500), &read(0, 15));
+        assert_eq!(messages.longest_ms(), None, "the first one was due too early");
+        messages.on_app(at(505), &due(20, 30, 505));
+        messages.on_app(at(510), &read(15, 30));
+        assert_eq!(messages.longest_ms(), Some(415.0));
+    }
 
     #[test]
     fn objects_of_several_connections_are_kept_apart() {

@@ -4,7 +4,7 @@
 mod delays;
 mod series;
 
-use self::delays::{Delivery, Objects};
+use self::delays::{Delivery, Messages, Objects};
 use self::series::{Fetches, Gaps};
 use plait_app::measure::Histogram;
 use plait_app::{AppEvent, Host};
@@ -32,6 +32,10 @@ pub(super) const OF_RUNS: &[(&str, &str)] = &[
     ("ooo_delay_p80_ms", "80th percentile of ooo_delay_ms over the segments"),
     ("object_time_p90_ms", "90th percentile of object_time_ms over the objects"),
     ("object_time_p99_ms", "99th percentile of object_time_ms over the objects"),
+    (
+        "message_delay_settled_max_ms",
+        "largest message_delay_ms over the messages that are due after data arrived on every path",
+    ),
 ];
 /// Of each path at the sender.
 pub(super) const OF_PATHS: &[(&str, &str)] = &[
@@ -75,6 +79,7 @@ pub(super) fn is_extra(name: &str) -> bool {
 pub(super) fn workloads(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "object_time_p90_ms" | "object_time_p99_ms" => Some(&["web"]),
+        "message_delay_settled_max_ms" => Some(&["stream", "blocks"]),
         "fetch_mbps" => Some(&["video"]),
         _ => None,
     }
@@ -97,6 +102,7 @@ pub(super) struct Collector {
     delivery: Delivery,
     out_of_order: Histogram,
     objects: Objects,
+    messages: Messages,
     gaps: Gaps,
     fetches: Fetches,
 }
@@ -108,6 +114,7 @@ struct OfPath {
     free: u128,
     rtt: Histogram,
     sent: u64,
+    arrived: u64,
     dropped: u64,
 }
 
@@ -124,6 +131,7 @@ impl Collector {
             delivery: Delivery::new(config.sndbuf),
             out_of_order: Histogram::default(),
             objects: Objects::default(),
+            messages: Messages::default(),
             gaps: Gaps::default(),
             fetches: Fetches::new(OF_TIMES[2].1),
         }
@@ -138,7 +146,8 @@ impl Collector {
         let jumps = (self.covered > 0).then(|| self.jumped as f64 / self.covered as f64);
         let [p90, p99] = [90, 99].map(|percent| self.objects.percentile(percent));
         let [p40, p80] = [40, 80].map(|percent| self.out_of_order.percentile_ms(percent));
-        let of_run = [jumps, self.delivery.mean_ms(), p40, p80, p90, p99];
+        let settled = self.messages.longest_ms();
+        let of_run = [jumps, self.delivery.mean_ms(), p40, p80, p90, p99, settled];
         for ((name, _), value) in OF_RUNS.iter().zip(of_run) {
             values.extend(value.map(|value| ((*name).to_owned(), value)));
         }
@@ -223,6 +232,9 @@ impl Watch for Collector {
         if who.host != self.sender {
             self.fetches.on_app(now, event);
         }
+        if who.host != self.sender || matches!(event, AppEvent::MessageDue { .. }) {
+            self.messages.on_app(now, event);
+        }
     }
 
     fn on_segment(&mut self, _: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
@@ -234,7 +246,12 @@ impl Watch for Collector {
             match hop {
                 Hop::Sent => path.sent += 1,
                 Hop::Dropped(_) => path.dropped += 1,
-                Hop::Delivered => {}
+                Hop::Delivered => {
+                    path.arrived += 1;
+                    if path.arrived == 1 && self.paths.iter().all(|path| path.arrived > 0) {
+                        self.messages.settle();
+                    }
+                }
             }
         }
     }
