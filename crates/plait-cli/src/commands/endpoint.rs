@@ -27,20 +27,20 @@ pub(crate) struct EndpointFlags {
     #[arg(long, value_name = "CC", default_value = "cubic")]
     cc: String,
     /// Name of the TUN device; a `%d` in it becomes the next free number
-    #[arg(long, value_name = "NAME", default_value = "plait%d", value_parser = device_name)]
+    #[arg(long, hide_short_help = true, value_name = "NAME", default_value = "plait%d", value_parser = device_name)]
     pub(crate) device: String,
     /// Let the kernel cut superpackets (TSO) and compute checksums
-    #[arg(long, value_name = "on|off", default_value = "on")]
+    #[arg(long, hide_short_help = true, value_name = "on|off", default_value = "on")]
     offload: Offload,
     /// Write every packet to this file (pcapng), with the reasons of the scheduler as comments
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Write the packets and decisions of this end to this file, in the sequential form of qlog
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     qlog: Option<PathBuf>,
     /// Run as this user once everything is set (needs CAP_SETUID and CAP_SETGID). The group is that of
     /// the user unless one is given
-    #[arg(long, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
+    #[arg(long, hide_short_help = true, value_name = "NAME|UID[:GROUP]", value_parser = Identity::find)]
     user: Option<Identity>,
     /// Print what would be set, and set nothing
     #[arg(long)]

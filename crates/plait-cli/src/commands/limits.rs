@@ -21,14 +21,14 @@ pub(crate) struct LimitFlags {
     memory: Option<u64>,
     /// End a connection if data waits and its peer neither acknowledges any nor opens its window for
     /// this time. `off`: never, as long as the peer answers
-    #[arg(long, value_name = "TIME|off", default_value = "15min", value_parser = patience)]
+    #[arg(long, hide_short_help = true, value_name = "TIME|off", default_value = "15min", value_parser = patience)]
     user_timeout: Patience,
     /// Probe a peer that has sent nothing for this time (TCP keep-alive), and end the connection after
     /// nine unanswered probes. They are 75s apart, or this time if it is less. `off`: never
-    #[arg(long, value_name = "TIME|off", default_value = "off", value_parser = patience)]
+    #[arg(long, hide_short_help = true, value_name = "TIME|off", default_value = "off", value_parser = patience)]
     keep_alive: Patience,
     /// Time that connections have to end after TERM or Ctrl-C; a second signal ends them at once
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = drain)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", default_value = "5s", value_parser = drain)]
     pub(crate) drain: Span,
 }
 
@@ -111,7 +111,7 @@ impl LimitFlags {
 #[derive(clap::Args, Debug)]
 pub(crate) struct DialFlags {
     /// Give up if nobody has answered after this many seconds [default: as TCP does, about two minutes]
-    #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = whole(1, 86_400), hide_short_help = true)]
     connect_timeout: Option<u64>,
 }
 

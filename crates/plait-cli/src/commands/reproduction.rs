@@ -41,10 +41,10 @@ fn program() -> String {
 #[derive(clap::Args, Debug)]
 pub(crate) struct Making {
     /// Keep the runs in this directory, so that none is made twice [default: the user's cache]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, hide_short_help = true, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// Keep nothing, and make every run
-    #[arg(long, conflicts_with = "cache")]
+    #[arg(long, hide_short_help = true, conflicts_with = "cache")]
     no_cache: bool,
     /// Seed of the first run of each cell, and of networks that are drawn at random
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
@@ -57,10 +57,10 @@ pub(crate) struct Making {
     #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
     again: Option<u64>,
     /// How many at a time [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
     /// Write every run (CSV and JSON lines), the claims and a manifest into this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, hide_short_help = true, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     /// How many at a time [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
     jobs: Option<u64>,
     #[command(flatten)]
     output: Output,

@@ -64,9 +64,9 @@ pub(crate) struct Args {
     /// goes to --output
     #[arg(long, requires = "output")]
     json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     dial: DialFlags,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Connections and device")]
     endpoint: EndpointFlags,
 }
 

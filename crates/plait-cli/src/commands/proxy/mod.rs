@@ -45,11 +45,11 @@ pub(crate) struct Args {
     /// for further paths; connections begin on the first of their family
     #[arg(long, value_name = "ADDR[@DEVICE]|DEVICE", required = true)]
     via: Vec<String>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     dial: DialFlags,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     limits: LimitFlags,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Connections and device")]
     endpoint: EndpointFlags,
 }
 

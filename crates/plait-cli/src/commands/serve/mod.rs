@@ -53,27 +53,27 @@ pub(crate) struct Args {
     public: Vec<SocketAddr>,
     /// A further address, which clients are told of (ADD_ADDR): one that no device has, or one of this
     /// host, by rules of nftables; may be repeated
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    #[arg(long, hide_short_help = true, value_name = "ADDR", value_parser = address)]
     advertise: Vec<IpAddr>,
     /// A further port to listen on, with a scheduler of its own; may be repeated
-    #[arg(long, value_name = "PORT=SCHEDULER")]
+    #[arg(long, hide_short_help = true, value_name = "PORT=SCHEDULER")]
     port: Vec<String>,
     /// Choose the scheduler by client (docs/live.md): lines of `SCHEDULER [port=PORT]
     /// [from=ADDR[/BITS]]`; the first one that matches counts
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Tell the service each client's address, by the PROXY protocol
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, hide_short_help = true, value_name = "VERSION")]
     proxy_protocol: Option<ProxyProtocol>,
     /// Serve metrics for Prometheus at http://ADDR:PORT/metrics
-    #[arg(long, value_name = "ADDR:PORT", value_parser = address_and_port)]
+    #[arg(long, hide_short_help = true, value_name = "ADDR:PORT", value_parser = address_and_port)]
     metrics: Option<SocketAddr>,
     /// Show connections and their paths on stdout, each second
     #[arg(long)]
     top: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     limits: LimitFlags,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Connections and device")]
     endpoint: EndpointFlags,
 }
 
