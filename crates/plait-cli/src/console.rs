@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::log;
+use crate::render::fold;
 use anstream::{AutoStream, ColorChoice};
 use std::fmt::Display;
 use std::fs;
@@ -58,6 +59,16 @@ impl Console {
 pub(crate) fn remark(text: &dyn Display) {
     if !log::line(text) {
         let _ = writeln!(io::stderr(), "{text}");
+    }
+}
+
+/// The failure that ends the command, on stderr, broken to the width of the terminal.
+pub(crate) fn complain(failure: &Failure) {
+    let text = format!("plait: {failure}");
+    let terminal = io::stderr().is_terminal().then(terminal_size::terminal_size).flatten();
+    match terminal {
+        Some((width, _)) => remark(&fold(&text, usize::from(width.0).max(40)).trim_end()),
+        None => remark(&text),
     }
 }
 

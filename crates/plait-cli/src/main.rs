@@ -46,10 +46,10 @@ struct Cli {
     #[command(subcommand)]
     command: Task,
     /// Say nothing on stderr but errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 900)]
     quiet: bool,
     /// Say more on stderr; repeat for more still
-    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, display_order = 901, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
 }
 
@@ -133,7 +133,7 @@ fn main() -> ExitCode {
     let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            console::remark(&format_args!("plait: {failure}"));
+            console::complain(&failure);
             ExitCode::from(&failure)
         }
     };

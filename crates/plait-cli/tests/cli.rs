@@ -316,9 +316,31 @@ fn no_report_is_wider_than_80_columns() {
         vec!["list", "schedulers"],
         vec!["list", "paths"],
         vec!["experiment", "list"],
+        vec!["list", "schedulers", "ecf"],
+        vec!["list", "schedulers", "stms-a"],
+        vec!["list", "cc", "wvegas"],
+        vec!["list", "workloads", "video"],
+        vec!["list", "measures", "goodput_mbps"],
+        vec!["scoreboard", "--links", "A", "--schedulers", "minrtt,ecf,ecf+copy"],
+        vec!["reproduce", "ton/fig8", "--quick"],
+        [&one("compare", "bulk:1s")[..], &["--runs", "2", "--compete", "reno@wifi*2"]].concat(),
+        [
+            &one("compare", "download:64kB")[..],
+            &[
+                "--runs",
+                "1",
+                "--schedulers",
+                "minrtt,ecf,blest",
+                "--vary",
+                "wifi.rtt=10ms..90ms:9",
+                "--vary",
+                "wifi.rate=1mbit..12mbit:12",
+            ],
+        ]
+        .concat(),
+        vec!["explain", "-h"],
         vec!["compare", "-h"],
         vec!["run", "-h"],
-        vec!["explain", "-h"],
         vec!["list", "-h"],
         vec!["reproduce", "-h"],
         vec!["compare", "--help"],
@@ -327,6 +349,17 @@ fn no_report_is_wider_than_80_columns() {
         for line in report.lines().filter(|line| line.trim().contains(' ')) {
             assert!(line.chars().count() <= 80, "{args:?}: {line}");
         }
+    }
+}
+
+/// Every command shows at most one screen for `-h`.
+#[test]
+fn every_short_help_fits_a_screen() {
+    for command in COMMANDS {
+        let words: Vec<&str> = command.split_whitespace().chain(["-h"]).collect();
+        let short = stdout(&plait(&words));
+        let lines = short.lines().count();
+        assert!(lines <= 42, "{command}: {lines} lines\n{short}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
+use crate::render::wrap;
 use plait_live::{Capabilities, Rules};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -123,7 +124,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     checks.retain(|check| check.roles.iter().any(|role| roles.contains(role)));
     let fine = checks.iter().all(|check| check.state != State::Missing);
     let document = Document { schema: "plait.doctor/1", fine, checks };
-    let text = if args.json { json(&document)? } else { told(&document) };
+    let text = if args.json { json(&document)? } else { told(&document, console) };
     deliver(&text, args.output.as_deref())?;
     if fine {
         return Ok(());
@@ -134,7 +135,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     Err(Failure::Privilege(format!("missing: {}", names.join(", "))))
 }
 
-fn told(document: &Document) -> String {
+/// The column in which the words about a check begin.
+const FOUND_COLUMN: usize = 22;
+
+fn told(document: &Document, console: Console) -> String {
     let mut text = String::new();
     for check in &document.checks {
         let word = match check.state {
@@ -143,7 +147,9 @@ fn told(document: &Document) -> String {
             State::Unknown => "unknown",
             State::Optional => "optional",
         };
-        let _ = writeln!(text, "{word:<8} {:<12} {}", check.name, check.found);
+        let line = wrap(&check.found, console.width.saturating_sub(FOUND_COLUMN));
+        let found = line.join(&format!("\n{:FOUND_COLUMN$}", ""));
+        let _ = writeln!(text, "{word:<8} {:<12} {found}", check.name);
         for command in &check.mend {
             let _ = writeln!(text, "{:21} mend: {command}", "");
         }

@@ -172,8 +172,8 @@ fn views(decision: &Judged) -> Table {
         Column::new("", Align::Left),
         Column::new("subflow", Align::Left),
         right("srtt ms"),
-        right("cwnd"),
-        right("in flight"),
+        right("cwnd").dispensable(1),
+        right("in flight").dispensable(2),
         right("free"),
         right("would arrive"),
     ]);

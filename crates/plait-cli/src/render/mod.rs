@@ -11,7 +11,7 @@ mod timeline;
 
 pub(crate) use bars::{bar, chart};
 pub(crate) use explain::explained;
-pub(crate) use table::{Align, Column, Emphasis, Table, csv, wrap};
+pub(crate) use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
 pub(crate) use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
 /// `Run again: COMMAND`, broken before flags so that no line is wider than `width` if its words allow.

@@ -11,7 +11,7 @@ use plait_lab::experiment::{Experiment, Results, figure};
 const CHANGED: &str = include_str!("../../../../experiments/changed.md");
 
 /// Room of the names and standings before the running text.
-const NAMES: usize = 30;
+const NAMES: usize = 32;
 
 /// The experiments of a paper, one a line.
 pub(crate) fn list(experiments: &[&Experiment], width: usize) -> String {

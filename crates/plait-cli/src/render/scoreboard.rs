@@ -8,7 +8,7 @@ const COLUMNS: usize = 6;
 
 /// The board as text.
 pub(crate) fn text(board: &Board, width: usize, colour: bool) -> String {
-    let mut text = format!("{}\n\n", title(board));
+    let mut text = format!("{}\n\n", wrap(&title(board), width).join("\n"));
     text += &standings(board).to_text(width, colour);
     text += "\n";
     text += &cells(board, COLUMNS).to_text(width, colour);

@@ -212,6 +212,47 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// The same lines, those wider than `width` broken at spaces. What follows a break begins below the text
+/// behind a label, or a step to the right.
+pub(crate) fn fold(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut rest = line.to_owned();
+        let margin = " ".repeat(hanging(line).min(width / 2));
+        while let Some(cut) = break_of(&rest, width) {
+            out.push_str(rest[..cut].trim_end());
+            out.push('\n');
+            rest = format!("{margin}{}", rest[cut..].trim_start());
+        }
+        out.push_str(&rest);
+        out.push('\n');
+    }
+    out
+}
+
+/// Where the text behind a label such as `    apply    once in I` begins, or two columns right of the start.
+fn hanging(line: &str) -> usize {
+    /// Labels are shorter than this.
+    const LONGEST_LABEL: usize = 24;
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    let body = line.trim_start();
+    let described = body.find("  ").filter(|at| *at < LONGEST_LABEL).map(|at| {
+        let spaces = body[at..].chars().take_while(|c| *c == ' ').count();
+        indent + body[..at].chars().count() + spaces
+    });
+    described.unwrap_or(indent + 2)
+}
+
+/// The byte at which a line wider than `width` is broken; none if it is narrow enough or one word without options.
+fn break_of(line: &str, width: usize) -> Option<usize> {
+    let end = line.char_indices().nth(width).map(|(at, _)| at)?;
+    let indent = line.len() - line.trim_start().len();
+    let before = line[..=end].rfind(' ').filter(|at| *at > indent);
+    // An option of a form such as `video:NAME[,buffer=TIME]`.
+    let option = || line[..=end].rfind("[,").filter(|at| *at > indent);
+    before.or_else(option).or_else(|| line[end..].find(' ').map(|at| end + at))
+}
+
 /// Rows as CSV (RFC 4180, lines end with LF).
 pub(crate) fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
     let field = |text: &str| -> String {

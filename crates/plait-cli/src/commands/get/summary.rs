@@ -100,7 +100,7 @@ impl Ended {
     pub(super) fn lines(&self, from: &[Origin]) -> Vec<String> {
         let line = |path: &Path| {
             let mut line = format!(
-                "{}: sent {}, received {}, {:.1} % of all bytes, {:.2} Mbit/s",
+                "{}: sent {}, received {}, {:.1} %, {:.2} Mbit/s",
                 path.name,
                 render::bytes(path.sent_bytes),
                 render::bytes(path.received_bytes),
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(
             ended.lines(&[origin(1, Some("wlan0")), origin(2, None)]),
             [
-                "wlan0: sent 1.00 kB, received 3.00 MB, 75.0 % of all bytes, 12.00 Mbit/s, RTT 20.3 ms",
-                "10.0.0.2: sent 0 B, received 1.00 MB, 25.0 % of all bytes, 4.00 Mbit/s",
+                "wlan0: sent 1.00 kB, received 3.00 MB, 75.0 %, 12.00 Mbit/s, RTT 20.3 ms",
+                "10.0.0.2: sent 0 B, received 1.00 MB, 25.0 %, 4.00 Mbit/s",
             ]
         );
     }

@@ -8,7 +8,7 @@ mod tests;
 use crate::console::{Console, deliver, json};
 use crate::failure::{Failure, unknown};
 use crate::output::{Output, TableFormat};
-use crate::render::{Align, Column, Emphasis, Table, csv, wrap};
+use crate::render::{Align, Column, Emphasis, Table, csv, fold, wrap};
 use clap::ValueEnum;
 use measured::Measurement;
 use plait_app::measure::Better;
@@ -201,7 +201,10 @@ fn report(args: &Args, document: &Document, console: Console) -> Result<(), Fail
         (_, Some(TableFormat::Markdown), Some(_)) => {
             document.entries.iter().map(page::markdown).collect()
         }
-        (_, None, Some(_)) => document.entries.iter().map(page::text).collect(),
+        (_, None, Some(_)) => {
+            let pages: String = document.entries.iter().map(page::text).collect();
+            fold(&pages, args.output.reader(console).width)
+        }
         (_, None, None) => {
             let console = args.output.reader(console);
             table(document).to_text(console.width, console.colour)

@@ -195,9 +195,9 @@ impl Form for Text {
 
     fn measured(&mut self, table: &Table, again: &[String]) {
         self.0.push_str("Measured (medians; cubic, seed 1)\n");
-        lines(&mut self.0, "  ", table.to_text(TEXT_WIDTH, false).lines());
+        lines(&mut self.0, "", table.to_text(TEXT_WIDTH, false).lines());
         self.gap();
-        lines(&mut self.0, "  ", again);
+        lines(&mut self.0, "", again);
     }
 
     fn params(&mut self, params: &[Setting]) {
@@ -303,7 +303,7 @@ fn measured(list: &[Measurement]) -> Table {
     let name = list.first().map_or("", |first| first.scheduler.as_str());
     let mut columns: Vec<Column> =
         ["paths", "workload", "measure"].map(|title| Column::new(title, Align::Left)).into();
-    let names = [name, "minrtt", "best path alone"];
+    let names = [name, "minrtt", "best path"];
     let own = name != "minrtt";
     let kept = names.iter().enumerate().filter(|(at, _)| *at != 1 || own);
     columns.extend(kept.map(|(_, title)| Column::new(title, Align::Right)));
@@ -314,7 +314,7 @@ fn measured(list: &[Measurement]) -> Table {
         if own {
             cells.push(format!("{:.1}", it.minrtt));
         }
-        cells.push(format!("{:.1} ({})", it.best_path_alone, it.best_path));
+        cells.push(format!("{:.1} {}", it.best_path_alone, it.best_path));
         table.row(Emphasis::None, cells);
     }
     table

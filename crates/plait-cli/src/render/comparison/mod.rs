@@ -36,10 +36,13 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
     }
     let Some(first) = document.points.first() else { return String::new() };
     let head = wrap(&title(first), width).join("\n");
-    let map = map(document).map_or(String::new(), |table| {
-        let legend = "The first row of each point; +2: two more are tied with it.";
-        format!("{}{}\n", table.to_text(width, colour), paragraph(legend))
-    });
+    let maps = map(document, width);
+    let legend = match maps.is_empty() {
+        true => String::new(),
+        false => paragraph("The first row of each point; +2: two more are tied with it.") + "\n",
+    };
+    let maps: Vec<String> = maps.iter().map(|table| table.to_text(width, colour)).collect();
+    let map = maps.join("\n") + &legend;
     let tables: Vec<String> =
         sweep_tables(document, width).iter().map(|it| it.to_text(width, colour)).collect();
     let limits: String = shared_limits(document).iter().map(|line| paragraph(line)).collect();
@@ -171,7 +174,10 @@ pub(crate) fn markdown(document: &Document) -> String {
         );
     }
     let Some(first) = document.points.first() else { return String::new() };
-    let map = map(document).map_or(String::new(), |table| format!("{}\n", table.to_markdown()));
+    let map: String = map(document, usize::MAX / 2)
+        .iter()
+        .map(|table| format!("{}\n", table.to_markdown()))
+        .collect();
     let tables: Vec<String> =
         sweep_tables(document, usize::MAX / 2).iter().map(super::Table::to_markdown).collect();
     format!("{}\n\n{map}{}\n    {}\n", title(first), tables.join("\n"), document.command)

@@ -68,7 +68,8 @@ fn columns(report: &Report) -> Vec<Column> {
     columns.push(right("behind best, %"));
     columns.push(Column::new("vs best path", Align::Left));
     columns.extend(report.compete.iter().map(|flows| {
-        right(&format!("{flows}{}", if flows.contains('*') { ", each" } else { "" }))
+        let title = format!("{flows}{}", if flows.contains('*') { ", each" } else { "" });
+        right(&title).dispensable(3)
     }));
     columns.extend([
         right(&names_of_paths(report)).dispensable(1),
@@ -210,24 +211,38 @@ pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
 }
 
 /// The first row of each point of a grid: a line for each value of the first setting, a column for each
-/// of the second. `None` for fewer than two settings.
-pub(super) fn map(document: &Document) -> Option<Table> {
-    let [down, across] = document.varied.as_slice() else { return None };
-    let mut columns = vec![Column::new(&format!("{} \\ {}", down.name, across.name), Align::Right)];
-    columns.extend(across.values.iter().map(|value| Column::new(value, Align::Left)));
-    let mut table = Table::new(columns);
-    for value in &down.values {
-        let mut cells = vec![value.clone()];
-        cells.extend(across.values.iter().map(|other| {
-            let at = |report: &&Report| {
-                report.vary.get(&down.name) == Some(value)
-                    && report.vary.get(&across.name) == Some(other)
+/// of the second, in as many tables as the width needs. None for fewer than two settings.
+pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
+    let [down, across] = document.varied.as_slice() else { return Vec::new() };
+    let corner = format!("{} \\ {}", down.name, across.name);
+    let columns: Vec<(&String, Vec<String>)> = across
+        .values
+        .iter()
+        .map(|other| {
+            let cell = |value: &String| {
+                let at = |report: &&Report| {
+                    report.vary.get(&down.name) == Some(value)
+                        && report.vary.get(&across.name) == Some(other)
+                };
+                document.points.iter().find(at).map_or("-".to_owned(), winner)
             };
-            document.points.iter().find(at).map_or("-".to_owned(), winner)
-        }));
-        table.row(Emphasis::None, cells);
-    }
-    Some(table)
+            (other, down.values.iter().map(cell).collect())
+        })
+        .collect();
+    let cells = columns.iter().flat_map(|(title, cells)| cells.iter().chain([*title]));
+    let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;
+    let each = (width.saturating_sub(corner.chars().count()) / widest).max(1);
+    let part = |columns: &[(&String, Vec<String>)]| {
+        let titles = columns.iter().map(|(title, _)| Column::new(title, Align::Left));
+        let corner = Column::new(&corner, Align::Right);
+        let mut table = Table::new(std::iter::once(corner).chain(titles).collect());
+        for (at, value) in down.values.iter().enumerate() {
+            let cells = columns.iter().map(|(_, cells)| cells[at].clone());
+            table.row(Emphasis::None, std::iter::once(value.clone()).chain(cells).collect());
+        }
+        table
+    };
+    columns.chunks(each).map(part).collect()
 }
 
 /// The first scheduler of a report with the number of those that are tied with it, as in `ecf +2`; or
