@@ -7,7 +7,7 @@
 //! ```
 
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::{Draft, Given, Path, SETTINGS, Scenario};
+use crate::scenario::{Draft, Given, Path, SETTINGS, Scenario, canonical, nearest_key};
 use plait_app::quantity::{self, Bytes, Percent};
 use plait_base::{Chance, Rate, Span};
 use std::fmt;
@@ -260,9 +260,10 @@ fn target(name: &str, given: &Given, paths: &[Path]) -> Result<Target, ScenarioE
         let names = paths.iter().map(|known| known.name.as_str());
         return Err(ScenarioError::unknown(&given.place, "path", path, names));
     };
-    let Some(key) = KEYS.iter().find(|known| **known == key) else {
+    let Some(key) = KEYS.iter().find(|known| **known == canonical(key)) else {
         let names = KEYS.iter().copied();
-        return Err(ScenarioError::unknown(&given.place, "key for a sweep", key, names));
+        let error = ScenarioError::unknown(&given.place, "key for a sweep", key, names.clone());
+        return Err(nearest_key(error, names));
     };
     Ok(Target::Path(index, key))
 }

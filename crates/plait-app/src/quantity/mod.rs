@@ -72,6 +72,25 @@ const RATES: [Unit; 4] = [
     ("gbit", 1_000_000_000, Base::BitPerSecond),
 ];
 const PERCENT: [Unit; 1] = [("%", 10_000_000, Base::PartPerBillion)];
+/// Words that other tools and people have for a unit.
+const WORDS: [(&str, &str); 16] = [
+    ("sec", "s"),
+    ("secs", "s"),
+    ("second", "s"),
+    ("seconds", "s"),
+    ("msec", "ms"),
+    ("msecs", "ms"),
+    ("usec", "us"),
+    ("m", "min"),
+    ("mins", "min"),
+    ("minute", "min"),
+    ("minutes", "min"),
+    ("p", "pkt"),
+    ("packet", "pkt"),
+    ("packets", "pkt"),
+    ("segment", "seg"),
+    ("segments", "seg"),
+];
 const PACKETS: [Unit; 1] = [("pkt", 1, Base::Packet)];
 
 impl Kind {
@@ -205,13 +224,19 @@ fn rate_unit(unit: &str) -> Option<RateUnit> {
     };
     let shouted = unit.strip_suffix("PS").is_some();
     let word = if shouted { word[..word.len() - 2].to_owned() } else { word };
-    let factor = match word.chars().next() {
+    let factor: u64 = match word.chars().next() {
         Some('k' | 'K') => 1_000,
         Some('m' | 'M') => 1_000_000,
         Some('g' | 'G') => 1_000_000_000,
         _ => 1,
     };
     let rest = if factor > 1 { &word[1..] } else { word.as_str() };
+    // `MiB` counts bytes in powers of 1024.
+    let binary = match factor {
+        1 => None,
+        _ => rest.strip_prefix('i').map(|rest| (rest, 1 << (10 * (factor.ilog10() / 3)))),
+    };
+    let (rest, factor) = binary.unwrap_or((rest, factor));
     match rest {
         "" if factor > 1 => Some(RateUnit::Bytes(factor, false)),
         "b" if in_seconds => Some(RateUnit::Bits(factor)),
@@ -330,7 +355,9 @@ fn read(text: &str, kind: Kind) -> Result<(u64, Base), QuantityError> {
         let meant = unit.trim().replace(['\u{b5}', '\u{3bc}'], "u");
         let first = |unit: &str| unit.chars().next().map(|c| c.to_ascii_lowercase());
         let known = kind.units().filter(|known| first(known) == first(&meant));
-        let nearest = nearest(&meant, known);
+        let word = WORDS.iter().find(|(word, _)| *word == meant.to_ascii_lowercase());
+        let word = word.map(|(_, unit)| *unit).filter(|unit| kind.units().any(|it| it == *unit));
+        let nearest = word.or_else(|| nearest(&meant, known));
         return fail(Problem::UnknownUnit { unit: shortened(unit), nearest });
     };
     match scaled(whole, fraction, worth) {
@@ -444,6 +471,9 @@ mod tests {
         assert_eq!(bytes("15seg").unwrap_err().problem, unknown("seg", None));
         assert_eq!(time("5\u{b5}s").unwrap_err().problem, unknown("\u{b5}s", Some("us")));
         assert_eq!(time("1h").unwrap_err().problem, unknown("h", None));
+        assert_eq!(time("10sec").unwrap_err().problem, unknown("sec", Some("s")));
+        assert_eq!(time("1m").unwrap_err().problem, unknown("m", Some("min")));
+        assert_eq!(limit("100packets").unwrap_err().problem, unknown("packets", Some("pkt")));
         assert_eq!(bytes(".5kB").unwrap_err().problem, Problem::NoNumber);
         assert_eq!(bytes("1.2.3kB").unwrap_err().problem, Problem::NoNumber);
     }
@@ -488,7 +518,11 @@ mod tests {
             message("1.5kB/s"),
             "`1.5kB/s` counts bytes: write `12kbit`, or `1.5kbit` if bits are meant"
         );
-        for text in ["20ps", "20/s", "20MiB/s", "20s", "20kk", "20PS"] {
+        assert_eq!(
+            message("1MiB/s"),
+            "`1MiB/s` counts bytes: write `8.388608mbit`, or `1.048576mbit` if bits are meant"
+        );
+        for text in ["20ps", "20/s", "20iB/s", "20s", "20kk", "20PS"] {
             assert!(
                 matches!(rate(text).unwrap_err().problem, Problem::UnknownUnit { .. }),
                 "{text}"

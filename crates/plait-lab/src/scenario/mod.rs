@@ -29,6 +29,7 @@ pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
+pub(crate) use path_parse::{canonical, nearest_key};
 pub use profile::{PROFILES, Profile, Wander};
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
 

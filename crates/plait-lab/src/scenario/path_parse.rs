@@ -86,7 +86,7 @@ const NEAR_KEYS: [(&str, &str); 14] = [
 const DELAY_KEYS: [&str; 5] = ["delay", "lat", "latency", "owd", "ping"];
 
 /// The key that a key of another tool stands for; any other as it is.
-pub(super) fn canonical(key: &str) -> &str {
+pub(crate) fn canonical(key: &str) -> &str {
     SAME_KEYS.iter().find(|known| known.0 == key).map_or(key, |known| known.1)
 }
 
@@ -97,14 +97,21 @@ pub(super) fn unknown_key<'a>(
     key: &str,
     keys: impl Iterator<Item = &'a str> + Clone,
 ) -> ScenarioError {
-    let spelled = key.replace('-', "_").to_ascii_lowercase();
-    let mut error = ScenarioError::unknown(place, &format!("key of a {what}"), key, keys.clone());
+    nearest_key(ScenarioError::unknown(place, &format!("key of a {what}"), key, keys.clone()), keys)
+}
+
+/// The error of an unknown key, with the key that a user of other tools means.
+pub(crate) fn nearest_key<'a>(
+    mut error: ScenarioError,
+    keys: impl Iterator<Item = &'a str> + Clone,
+) -> ScenarioError {
+    let spelled = error.given.replace('-', "_").to_ascii_lowercase();
     if DELAY_KEYS.contains(&spelled.as_str()) {
         error.nearest = None;
         return error
             .allow("rtt=TIME for both ways together, or owd_down=TIME and owd_up=TIME for each");
     }
-    let near = NEAR_KEYS.iter().find(|near| near.0 == spelled).map(|near| near.1);
+    let near = NEAR_KEYS.iter().chain(&SAME_KEYS).find(|near| near.0 == spelled).map(|near| near.1);
     let near = near.filter(|near| keys.clone().any(|key| key == *near));
     error.nearest = near.or_else(|| nearest(&spelled, keys)).map(str::to_owned);
     error
@@ -345,7 +352,22 @@ fn speed(
 
 /// `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
 fn steps(given: &Given) -> Result<Speed> {
-    let given = &Given::new(&given.place, &quantity::per_second_without_slash(&given.text));
+    let plain = Given::new(&given.place, &quantity::per_second_without_slash(&given.text));
+    plain_steps(&plain).map_err(|mut error| {
+        // The error quotes the words of the user.
+        for second in ["/s", "/sec", "/second"] {
+            let written = error.given.replace("ps", second);
+            if written != error.given && given.text.contains(&written) {
+                error.problem = error.problem.replace(&error.given, &written);
+                error.given = written;
+            }
+        }
+        error
+    })
+}
+
+/// The same without a slash that is no step.
+fn plain_steps(given: &Given) -> Result<Speed> {
     if given.text.contains('~') {
         let rate = |text: &str| positive_rate(given, text);
         return Redraw::parse(given, rate, |text| bounded(given, text)).map(Speed::Redraw);
