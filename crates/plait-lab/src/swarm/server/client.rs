@@ -44,14 +44,17 @@ pub(super) struct Visited {
     pub(super) established: bool,
     /// The server has accepted it.
     pub(super) accepted: bool,
-    /// It may have failed: see [`Client::excuse`].
+    /// It may have failed: see [`Client::lose`], [`Client::drain`] and [`Client::lose_address`].
     pub(super) excused: bool,
+    /// The server lost it in a crash.
+    lost: bool,
 }
 
 impl Visited {
-    /// It was established, and the client waited for more in vain. A refused connection ends at once.
+    /// It was established, and the client waited for more in vain. A refused connection ends at once, and so does
+    /// one that the server lost in a crash, unless the server has no number for its address since.
     pub(super) fn waits_established(&self) -> bool {
-        self.established && self.outcome == Outcome::GaveUp
+        self.established && !self.lost && self.outcome == Outcome::GaveUp
     }
 }
 
@@ -84,6 +87,7 @@ pub(super) struct Client {
     ports: Vec<u16>,
     accepted: Vec<u16>,
     excused: bool,
+    lost: bool,
     /// The server takes no more connections.
     drained: bool,
     began: Time,
@@ -145,6 +149,7 @@ impl Client {
             ports: Vec::new(),
             accepted: Vec::new(),
             excused: false,
+            lost: false,
             drained: false,
             began: Time::ZERO,
             patience: Time::NEVER,
@@ -212,7 +217,7 @@ impl Client {
         self.salt = self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number);
         (self.sent, self.received, self.finished) = (0, 0, false);
         (self.established, self.began) = (false, now);
-        self.excused = self.drained;
+        (self.excused, self.lost) = (self.drained, false);
         self.ports.clear();
         self.accepted.clear();
         self.conn = Some(self.endpoint.connect(now, PORT, Arc::clone(&self.spec)));
@@ -236,9 +241,10 @@ impl Client {
         self.ports.extend(ports.iter().map(|(_, own, _)| *own));
     }
 
-    /// Its connection may fail: the server has crashed, or has closed its port before it accepted the connection.
-    pub(super) fn excuse(&mut self) {
-        self.excused = true;
+    /// The server has crashed, and has lost its connection.
+    pub(super) fn lose(&mut self) {
+        (self.excused, self.lost) = (true, true);
+        self.accepted.clear();
     }
 
     /// The server accepts no more connections.
@@ -388,8 +394,9 @@ impl Client {
         self.endpoint.release(now, conn);
         self.conn = None;
         let accepted = self.is_accepted();
-        let Client { began, established, excused, .. } = *self;
-        self.visited.push(Visited { outcome, began, ended: now, established, accepted, excused });
+        let Client { began, established, excused, lost, .. } = *self;
+        let ended = now;
+        self.visited.push(Visited { outcome, began, ended, established, accepted, excused, lost });
         self.late = now >= self.patience;
         if !self.is_done() {
             self.begin(now);

@@ -449,7 +449,7 @@ impl<'a> Run<'a> {
             Blow::Crash { .. } if begins => {
                 let engine = self.engine.take();
                 self.refused_before += engine.map_or(0, |it| it.refused().values().sum::<u64>());
-                self.clients.iter_mut().for_each(Client::excuse);
+                self.clients.iter_mut().for_each(Client::lose);
                 self.told_away = 0;
                 self.most_paths = 0;
             }
