@@ -161,6 +161,14 @@ fn a_window_without_a_measured_rtt_grows() {
     assert!(after[2] <= Span::from_secs(30), "{after:?}");
 }
 
+/// Four connections of 3.9 MB, each with two copies on two paths of a link of 4.3 Mbit/s, need more than a minute.
+#[test]
+fn a_crowded_link_has_the_time_that_it_needs() {
+    let case = draw(4_404_000_024_001);
+    assert!(case.grace() > Span::from_secs(100), "{}", case.grace());
+    assert_eq!(run_case(&case).violation, None);
+}
+
 /// Jitter of 3 ms passed for a queue, and wVegas halved its window again and again. With an RTT of 377 ms and
 /// segments of 524 bytes, 1.5 MB take half a minute all the same.
 #[test]
