@@ -292,7 +292,10 @@ impl PlainVegas {
                 self.q[nth] = None;
             }
         }
-        if doubled[0] && (doubled[1] || self.mean) {
+        // What the least sample tells of the queue: less than a segment is none.
+        let queued = w * (least - self.base) / least;
+        self.on_edge |= (queued - 1.0).abs() < 1e-7;
+        if doubled[0] && (self.mean || doubled[1] && queued >= 1.0) {
             next *= self.base / (2.0 * rtt);
             self.q = [None, None];
         }

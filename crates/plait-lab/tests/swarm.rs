@@ -114,12 +114,27 @@ fn a_lost_fin_leaves_nobody_waiting() {
 /// (1724, 10840, 12913, 20981), queues that were none (7977, 8127), room that plain TCP need not leave in
 /// segments (10489, 1000203), what was learnt of a path before (3011860), plans for windows that had come
 /// down (1006145, 4004006, 4009233), a timeout that stayed doubled though data arrived (4020162), short
-/// segments that were not seen to be full (4032020).
+/// segments that were not seen to be full (4032020), a timeout that stayed too short (55012518), a plan for a slow
+/// path because the host's queue held the fast one back (532321231312).
 #[test]
 fn seeds_that_took_long_are_over_soon() {
     for seed in [
-        1_724, 10_840, 12_913, 20_981, 7_977, 8_127, 10_489, 1_000_203, 3_011_860, 1_006_145,
-        4_004_006, 4_009_233, 4_020_162, 4_032_020,
+        1_724,
+        10_840,
+        12_913,
+        20_981,
+        7_977,
+        8_127,
+        10_489,
+        1_000_203,
+        3_011_860,
+        1_006_145,
+        4_004_006,
+        4_009_233,
+        4_020_162,
+        4_032_020,
+        55_012_518,
+        532_321_231_312,
     ] {
         let case = draw(seed);
         let verdict = run_case(&case);
@@ -144,6 +159,25 @@ fn a_window_without_a_measured_rtt_grows() {
         .collect();
     after.sort();
     assert!(after[2] <= Span::from_secs(30), "{after:?}");
+}
+
+/// Four connections of 3.9 MB, each with two copies on two paths of a link of 4.3 Mbit/s, need more than a minute.
+#[test]
+fn a_crowded_link_has_the_time_that_it_needs() {
+    let case = draw(4_404_000_024_001);
+    assert!(case.grace() > Span::from_secs(100), "{}", case.grace());
+    assert_eq!(run_case(&case).violation, None);
+}
+
+/// Jitter of 3 ms passed for a queue, and wVegas halved its window again and again. With an RTT of 377 ms and
+/// segments of 524 bytes, 1.5 MB take half a minute all the same.
+#[test]
+fn jitter_is_no_queue() {
+    let case = draw(55_008_368);
+    let verdict = run_case(&case);
+    assert_eq!(verdict.violation, None);
+    let after = verdict.ended.since(case.heals());
+    assert!(after <= Span::from_secs(30), "{after}");
 }
 
 #[test]

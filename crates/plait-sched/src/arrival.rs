@@ -82,7 +82,7 @@ impl Arrival {
     }
 }
 
-/// The first of what is assigned to a subflow whose window has come down to a few segments, for
+/// The first of what is assigned to a subflow whose window is full, for
 /// one that would have it across sooner: with room, or, while a timeout is being repaired there,
 /// with nothing assigned but what lies beyond it, which then goes after it. `from` tells of whom it
 /// may be taken.
@@ -94,13 +94,15 @@ pub(crate) fn take_back(
 ) -> Option<Decision> {
     for owner in view.subflows.iter().filter(|it| is_stuck(it) && from(it)) {
         let Some(first) = first_assigned(view, owner.id) else { continue };
-        let (there, silenced) = (arrival(owner), owner.ca == CaState::Loss);
+        let (there, silenced) = (arrival(owner), owner.ca == CaState::Loss && is_small(owner));
         let candidates = view.candidates();
         let here = |it: &SubflowView| {
             let beyond = || first_assigned(view, it.id).is_some_and(|own| first.end <= own.start);
             match it.queued {
                 0 if it.usable(ahead::mss(it), view.tsq) => Some(arrival(it)),
-                1.. if silenced && !is_stuck(it) && beyond() => Some(Arrival::first_on(it)),
+                1.. if silenced && !(is_stuck(it) && is_small(it)) && beyond() => {
+                    Some(Arrival::first_on(it))
+                }
                 _ => None,
             }
         };
@@ -132,9 +134,33 @@ fn first_assigned(view: &View<'_>, holder: SubflowId) -> Option<ByteRange> {
 /// The most segments of a small window: what the kernel's opportunistic retransmission takes for one.
 const SMALL: u64 = 4;
 
-/// Whether what is assigned waits for a small window that is full. One that has room sends what it
-/// has: were that taken too, two of them could pass it to and fro for ever.
+/// Whether what is assigned waits for a full window. A subflow that has room sends what it has: if that were
+/// taken too, two subflows could pass it to and fro for ever.
 fn is_stuck(subflow: &SubflowView) -> bool {
-    let (window, mss) = (subflow.cwnd.min(subflow.cap), ahead::mss(subflow));
-    subflow.queued > 0 && window <= SMALL * mss && window < subflow.inflight.saturating_add(mss)
+    let window = subflow.cwnd.min(subflow.cap);
+    subflow.queued > 0 && window < subflow.inflight.saturating_add(ahead::mss(subflow))
+}
+
+/// Whether the window has a few segments at most.
+pub(crate) fn is_small(subflow: &SubflowView) -> bool {
+    subflow.cwnd.min(subflow.cap) <= SMALL * ahead::mss(subflow)
+}
+
+/// Whether `owner` takes more than twice as long for what is assigned to it as each other subflow takes for
+/// its own and the slowest round trip. As long as windows stay as they are, no plan is so uneven.
+pub(crate) fn is_overdue(view: &View<'_>, owner: &SubflowView) -> bool {
+    let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
+    let others = view.subflows.iter().filter(|it| it.id != owner.id).map(drain);
+    let even = others.max().unwrap_or_default().saturating_add(slowest.as_nanos());
+    drain(owner) > even.saturating_mul(2)
+}
+
+/// How long, in ns, a subflow takes to send what is assigned to it, a window in each round trip.
+fn drain(subflow: &SubflowView) -> u64 {
+    if subflow.queued == 0 {
+        return 0;
+    }
+    let window = exact::bytes(subflow.cwnd.min(subflow.cap)).max(1);
+    let nanos = exact::bytes(subflow.queued) * exact::nanos(subflow.srtt_or_max()) / window;
+    u64::try_from(nanos).unwrap_or(u64::MAX)
 }

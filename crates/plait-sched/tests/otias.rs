@@ -111,3 +111,31 @@ fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
         }
     }
 }
+
+/// With small queues, a queue that takes longer than twice what the others take, and two of the slowest round
+/// trips, is handed on from any full window: the other subflow was held back when it was assigned.
+#[test]
+fn a_queue_of_many_windows_is_handed_on() {
+    let ms = Span::from_millis;
+    for (spec, tsq, windows, passes) in [
+        ("otias", true, 2, false),
+        ("otias", true, 3, true),
+        ("otias", false, 3, false),
+        ("otias:back=off", true, 3, false),
+        ("linux", true, 3, false),
+    ] {
+        let paths = vec![subflow(0, ms(300), 20 * MSS), subflow(1, ms(10), 20 * MSS)];
+        let mut model = Model::new(paths, 0);
+        model.tsq = tsq;
+        let queued = windows * 20 * MSS;
+        model.queue.assign(ByteRange::new(0, queued), SubflowId(0));
+        model.subflow_mut(SubflowId(0)).queued = queued;
+        model.subflow_mut(SubflowId(0)).inflight = 20 * MSS;
+        let (mut scheduler, mut out) = (build(spec), Outcome::default());
+        let decision = model.ask(&mut *scheduler, &mut out);
+        assert_eq!(matches!(decision, Decision::Assign { .. }), passes, "{spec}: {decision:?}");
+        if passes {
+            assert_eq!(out.plan, [(ByteRange::new(0, 20 * MSS), SubflowId(1))]);
+        }
+    }
+}

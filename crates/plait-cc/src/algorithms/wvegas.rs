@@ -33,7 +33,8 @@ begins at 2, and again after a recovery or a timeout. A round trip of two sample
 as reno's. A loss halves, as in reno. The drain needs a queue: where rtt is base, the kernel's \
 comparison of 0 with 0 would halve the window each round trip. And the least sample of the round trip must \
 have doubled in the same way: in the mean, which is all that the kernel looks at (drain=mean), an \
-acknowledgement that its receiver has delayed by 40 ms passes for a queue.\n\
+acknowledgement that its receiver has delayed by 40 ms passes for a queue. And the least sample must tell of \
+a segment in the queue: jitter of 3 ms doubles a delay of 1 ms again and again.\n\
 \n\
 Good at: short queues, and leaving the path whose delay grows before it drops anything.\n\
 Bad at: sharing a drop-tail queue with reno or cubic, which fill it; delays that change for other \
@@ -71,7 +72,7 @@ drain=off they fill it, and two of one connection take the share of one (fairnes
 pub const TOTAL_ALPHA: f64 = 10.0;
 /// Least alpha of a subflow, and the first.
 pub const LEAST_ALPHA: f64 = 2.0;
-/// Segments in the queue that end slow start.
+/// Segments in the queue that end slow start. Fewer are no queue to drain.
 pub const GAMMA: f64 = 1.0;
 /// Least window in segments.
 const LEAST_WINDOW: f64 = 2.0;
@@ -203,7 +204,8 @@ impl Wvegas {
             }
             let next = next(window, self.diff, self.alpha);
             let least = round.least.value().unwrap_or(rtt);
-            if self.must_drain(rtt.minus(base), least.minus(base)) {
+            let queued = diff(window, base, least);
+            if self.must_drain(rtt.minus(base), least.minus(base), queued) {
                 next * ratio / 2.0
             } else {
                 next
@@ -213,12 +215,13 @@ impl Wvegas {
     }
 
     /// Whether the queue has grown to twice what it was at least, by the mean of a round trip and by its
-    /// least sample; the memory then starts over. A queue that is empty has nothing to drain.
-    fn must_drain(&mut self, mean: Span, least: Span) -> bool {
+    /// least sample, which tells of `queued` segments; the memory then starts over. A queue that is empty has
+    /// nothing to drain.
+    fn must_drain(&mut self, mean: Span, least: Span, queued: f64) -> bool {
         let by_mean = has_doubled(&mut self.least_queueing, mean);
         let by_least = has_doubled(&mut self.least_of_least, least);
         let drain = match self.drain {
-            Drain::Both => by_mean && by_least,
+            Drain::Both => by_mean && by_least && queued >= GAMMA,
             Drain::Mean => by_mean,
             Drain::Off => false,
         };

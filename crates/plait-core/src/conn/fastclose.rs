@@ -53,6 +53,9 @@ impl Connection {
         subflow.tx.abandon();
         subflow.timers.clear_all();
         subflow.owes = Owes::only(Debt::FastClose);
+        // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
+        // retransmissions would hold the connection for eight.
+        subflow.rtt.clear_backoff();
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
     }
 

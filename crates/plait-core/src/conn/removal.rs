@@ -4,6 +4,7 @@ use super::joins::Target;
 use super::{Connection, Context, Mode};
 use crate::seldom::Seldom;
 use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::state::State;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -91,11 +92,13 @@ impl Connection {
         self.start_joins(ctx);
     }
 
-    /// Whether the first subflow is on `path` and the peer may not have our key yet.
+    /// Whether the first subflow is on `path` and the peer may not have our key yet. A connection of plain
+    /// TCP can only begin anew before its SYN is answered.
     fn dials_on(&self, path: PathId) -> bool {
         let first = &self.subflows[0];
         let unknown = !self.joins.peer_dss_seen && self.queue.una() == 0;
-        unknown && !self.plain() && !first.shake.join && first.address.path() == path
+        let early = !self.plain() || first.state == State::SynSent;
+        unknown && early && !first.shake.join && first.address.path() == path
     }
 
     /// One of this server's announced addresses is gone. False where it was not announced.

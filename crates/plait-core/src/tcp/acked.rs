@@ -66,6 +66,8 @@ impl Subflow {
             let rtt = now.since(sent_at);
             self.rtt.sample(now, rtt);
             acked.rtt = Some(rtt);
+        } else if told_late && outcome.advanced > 0 && matches!(self.phase, Phase::Loss { .. }) {
+            self.learn_from_late(now, &outcome, echo);
         }
         // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
         // rule), or the edge has moved.
@@ -115,6 +117,18 @@ impl Subflow {
         }
         if outcome.delivered > 0 {
             self.arm_tail_probe(now);
+        }
+    }
+
+    /// Measures the RTT where the timestamp shows that the original arrived after its timeout, so that the
+    /// timeout grows (RFC 4015 adapts it likewise). A subflow with one segment in flight would get no other sample, and
+    /// each of its timeouts would expire too soon. Controllers get no sample.
+    #[cold]
+    fn learn_from_late(&mut self, now: Time, outcome: &AckOutcome, echo: Option<u32>) {
+        let Some((echo, newest)) = echo.zip(outcome.newest) else { return };
+        if before(echo, self.clock.at(newest.sent_at)) {
+            let millis = self.clock.at(now).wrapping_sub(echo);
+            self.rtt.sample(now, Span::from_millis(millis.into()));
         }
     }
 

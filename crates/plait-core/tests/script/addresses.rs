@@ -284,6 +284,20 @@ fn an_address_goes_away_before_the_answer() {
     assert!(s.out.iter().all(|(_, seg, _)| seg.path == 1));
 }
 
+/// The same under plain TCP, as long as no SYN is answered. After that the connection is lost with the address.
+#[test]
+fn plain_tcp_dials_elsewhere_without_its_address() {
+    let mut s = Script::client(spec(plain(), 2, None));
+    s.expect(want(0, SYN).plain());
+    s.endpoint.lose_address(s.now, PathId(0));
+    s.drain();
+    s.expect(want(1, SYN).plain());
+    s.after(20);
+    s.send(Seg { path: 1, ..s.syn_ack(0) });
+    s.endpoint.lose_address(s.now, PathId(1));
+    assert_eq!(s.state(), ConnectionState::Failed);
+}
+
 /// R46: a server takes back an address that it announced: its subflows are closed, nothing new is
 /// opened there.
 #[test]

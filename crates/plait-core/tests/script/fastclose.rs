@@ -61,6 +61,25 @@ fn an_abort_without_an_answer_ends() {
     assert!(s.endpoint.is_over());
 }
 
+/// R55: the timeouts of data that a vanished peer never acknowledged do not lengthen those of the abort.
+#[test]
+fn an_abort_starts_from_the_first_timeout() {
+    let mut s = Script::open_server(multipath(), 1);
+    s.write(1_000);
+    s.after(20_000);
+    s.lose_all();
+    s.abort();
+    let option = told(s.key);
+    let start = s.now.as_nanos() as f64 / 1e6;
+    s.expect(want(0, ACK).mptcp(&option).at(start));
+    s.after(60_000);
+    for wait in [220.0, 660.0, 1_540.0] {
+        s.expect(want(0, ACK).mptcp(&option).at(start + wait));
+    }
+    s.expect(want(0, RST).mptcp(&option).at(start + 3_300.0));
+    assert!(s.endpoint.is_over());
+}
+
 /// R55: data that crosses an abort is neither delivered nor acknowledged; an old RST does not end
 /// the wait.
 #[test]

@@ -216,3 +216,20 @@ fn reinjections_are_withdrawn() {
     s.send(s.tx(1));
     assert_eq!(resent(&s, 1), 0, "{}", s.log);
 }
+
+/// R67: an acknowledgement that arrives after the timeout of its segment lengthens the timeout, with undo or
+/// without. A subflow with one segment in flight has no other sample.
+#[test]
+fn a_timeout_that_was_too_short_grows() {
+    for undo in [true, false] {
+        let mut s = Script::open_server(Config { undo, ..multipath() }, 1);
+        s.write(u64::from(FULL));
+        s.lose_all();
+        let rto = stats(&s).rto;
+        time_out(&mut s);
+        s.after(100);
+        s.lose_all();
+        echoing(&mut s, 1, 20);
+        assert!(stats(&s).rto > rto, "{rto} {}", stats(&s).rto);
+    }
+}

@@ -1,6 +1,6 @@
 //! The swarm: random networks and faults against the invariants (`spec`: protocol, sections 4 and
 //! 5). A seed draws a [`Case`] of a network and a [`ServerCase`] (`server/`); a run of a network is checked after every event; then the faults heal and
-//! everything must be over within [`GRACE`]. A case that fails is made smaller.
+//! everything must be over within [`Case::grace`]. A case that fails is made smaller.
 
 mod case;
 mod draw;

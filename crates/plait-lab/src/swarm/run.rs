@@ -4,7 +4,7 @@ use super::case::{Case, End};
 use super::fault::{Kind, Traces};
 use super::party::Party;
 use plait_app::AppEvent;
-use plait_base::{PathId, Time};
+use plait_base::{PathId, Span, Time};
 use plait_core::{ConnectionStats, Detail, Event};
 use plait_sim::{Direction, Hop, Outcome, Watch, Who};
 use plait_wire::{Flags, Segment};
@@ -237,7 +237,7 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
         meddled: outcome.meddled.clone(),
         held_back: held_back.map(|held| held.load(Ordering::Relaxed)),
     };
-    let mut violation = violation(&outcome, quick);
+    let mut violation = violation(&outcome, quick, case.grace());
     let failed = violation.as_ref().is_some_and(|it| it.broken == Broken::Failed);
     let given_up = failed && may_be_given_up(case, &outcome);
     if given_up {
@@ -283,7 +283,7 @@ fn broken(broken: Broken, what: String, quick: &Quick) -> Verdict {
     }
 }
 
-fn violation(outcome: &Outcome, quick: &Quick) -> Option<Violation> {
+fn violation(outcome: &Outcome, quick: &Quick, grace: Span) -> Option<Violation> {
     let (broken, what) = if let Some(text) = &outcome.violation {
         // The time at its front stands in a member of its own.
         let what = text.split_once(": ").map_or(text.as_str(), |(_, what)| what);
@@ -291,7 +291,7 @@ fn violation(outcome: &Outcome, quick: &Quick) -> Option<Violation> {
     } else if !outcome.complete() {
         (Broken::Failed, format!("the connection failed: {}", standing(outcome)))
     } else if !outcome.over {
-        let grace = super::GRACE.as_secs_f64();
+        let grace = grace.as_secs_f64();
         let ends = 2 * outcome.pairs.iter().map(Vec::len).sum::<usize>();
         let all = quick.complete >= ends;
         let (broken, which) =

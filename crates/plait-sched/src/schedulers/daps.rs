@@ -154,16 +154,6 @@ struct Walked {
     below: u64,
 }
 
-/// How long, in ns, a subflow takes to send what is assigned to it, a window in each round trip.
-fn drain(subflow: &SubflowView) -> u64 {
-    if subflow.queued == 0 {
-        return 0;
-    }
-    let window = exact::bytes(subflow.cwnd.min(subflow.cap)).max(1);
-    let nanos = exact::bytes(subflow.queued) * exact::nanos(subflow.srtt_or_max()) / window;
-    u64::try_from(nanos).unwrap_or(u64::MAX)
-}
-
 impl Daps {
     fn new(params: &Params) -> Daps {
         Daps {
@@ -200,16 +190,10 @@ impl Daps {
 
     /// All is assigned that may be: takes from a window that is not the one it was planned for.
     fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
-        if !self.takes_back {
-            return None;
-        }
         let overdue = |owner: &SubflowView| {
-            let slowest = view.subflows.iter().filter_map(|it| it.srtt).max().unwrap_or_default();
-            let others = view.subflows.iter().filter(|it| it.id != owner.id).map(drain);
-            let even = others.max().unwrap_or_default().saturating_add(slowest.as_nanos());
-            drain(owner) > even.saturating_mul(2)
+            arrival::is_small(owner) && arrival::is_overdue(view, owner)
         };
-        arrival::take_back(view, overdue, Arrival::next_on, out)
+        self.takes_back.then(|| arrival::take_back(view, overdue, Arrival::next_on, out)).flatten()
     }
 
     /// Makes a plan for the candidates that have an RTT sample.

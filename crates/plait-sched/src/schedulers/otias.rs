@@ -32,9 +32,12 @@ own, which is sent in order as its window opens, and is not looked at again.
     choose  argmin T  over the live subflows that small queues (TSQ) do not hold back
 
 Counts are in segments. Only what the send window takes is assigned. What is assigned is taken back
-when a subflow comes, fails or recovers, and where a window has come down to four segments or less
-(`back`): then what another subflow has room for goes there, the first first, as long as T of the
-next segment is less there. With `back=off` a queue of hundreds of segments may be left to a window of one. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
+when a subflow comes, fails or recovers. With `back` it is also taken back from a full window of four
+segments or less. Small queues (TSQ) may hold the better subflow back for microseconds, while all that was
+written is assigned to another one. So with small queues it is also taken back from any full window whose
+queue takes more than twice as long as the queue of each other subflow and the slowest round trip. What is
+taken back goes where there is room, the first first, as long as T of the next segment is less there. With
+`back=off` a queue of hundreds of segments may be left to a window of one. With `wait=paper` the wait is (queued - can) / cwnd, not rounded: the
 paper of 2014 says no more than that.
 
 Numbers  arrival_ms of each subflow: T.
@@ -76,8 +79,11 @@ impl Scheduler for Otias {
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        let late = |owner: &SubflowView| {
+            arrival::is_small(owner) || view.tsq && arrival::is_overdue(view, owner)
+        };
         if self.takes_back
-            && let Some(decision) = arrival::take_back(view, |_| true, |it| self.arrival(it), out)
+            && let Some(decision) = arrival::take_back(view, late, |it| self.arrival(it), out)
         {
             return decision;
         }

@@ -11,7 +11,8 @@ use plait_base::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All must be over this long after the faults have healed.
+/// All must be over this long after the faults have healed, or longer if the links need it: see
+/// [`Case::grace`].
 pub const GRACE: Span = Span::from_secs(60);
 
 /// Everything that one run is made from. Members that have their usual value need not be written.
@@ -347,9 +348,63 @@ impl Case {
         }
     }
 
+    /// All must be over this long after the faults have healed: 60 s, or one and a half times what the bytes of
+    /// all connections take and 30 s.
+    #[must_use]
+    pub fn grace(&self) -> Span {
+        let takes = self.takes();
+        GRACE.max(takes + takes.over(2) + GRACE.over(2))
+    }
+
+    /// How long all connections take to send their bytes one way, on the better of the shared link and the best
+    /// path of their own, if nothing else went there. `redundant` sends a copy on each subflow.
+    fn takes(&self) -> Span {
+        let sent = self.client.send_bytes.max(self.server.send_bytes);
+        let all = sent * u64::from(self.pairs) * u64::from(self.connections);
+        let redundant = self.scheduler.starts_with("redundant");
+        let addresses = 1 + u64::from(self.settings.second_address);
+        let copies = if redundant { addresses * u64::from(self.settings.subflows) } else { 1 };
+        let span = |copies: u64, kbps: u64| {
+            Span::from_micros(all.saturating_mul(8_000 * copies) / kbps.max(1))
+        };
+        let used = || self.paths.iter().filter(|path| !path.backup);
+        let sharing = used().filter(|path| path.shared).count() as u64;
+        let beside = if redundant { sharing } else { 1 };
+        let shared = (sharing > 0).then(|| span(copies * beside, self.shared_kbps));
+        let own = used().filter(|path| !path.shared).map(|path| span(copies, path.rate_kbps));
+        own.chain(shared).min().unwrap_or_default()
+    }
+
     /// When every fault has healed.
     #[must_use]
     pub fn heals(&self) -> Time {
         Time::ZERO + Span::from_millis(self.heals_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_grows_with_what_the_links_have_to_carry() {
+        let path = |rate_kbps, shared| PathCase { rate_kbps, shared, ..PathCase::default() };
+        let mut case = Case {
+            paths: vec![path(50_000, true), path(50_000, true)],
+            shared_kbps: 4_000,
+            pairs: 2,
+            connections: 2,
+            ..Case::default()
+        };
+        case.client.send_bytes = 4_000_000;
+        // 16 MB take 32 s.
+        assert_eq!(case.grace(), Span::from_secs(78));
+        case.scheduler = "redundant+rp".to_owned();
+        assert_eq!(case.grace(), Span::from_secs(126));
+        // A path of its own carries them in 16 s.
+        case.paths.push(path(8_000, false));
+        assert_eq!(case.grace(), GRACE);
+        case.paths[2].backup = true;
+        assert_eq!(case.grace(), Span::from_secs(126));
     }
 }

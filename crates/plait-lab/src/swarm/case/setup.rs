@@ -48,7 +48,7 @@ impl Case {
             paths,
             shared: shared.into_iter().collect(),
             pairs: vec![PairSetup { connections, background: false }; self.pairs as usize],
-            until: heals + super::GRACE,
+            until: heals + self.grace(),
             check: true,
             wire: self.settings.wire,
             linger: true,

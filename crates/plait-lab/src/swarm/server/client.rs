@@ -38,16 +38,31 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visited {
     pub(super) outcome: Outcome,
-    began: Time,
+    pub(super) began: Time,
     ended: Time,
     /// It was there.
     pub(super) established: bool,
+    /// The server has accepted it.
+    pub(super) accepted: bool,
+    /// It may have failed: see [`Client::lose`], [`Client::drain`] and [`Client::lose_address`].
+    pub(super) excused: bool,
+    /// The server lost it in a crash.
+    lost: bool,
+}
+
+impl Visited {
+    /// It was established, and the client waited for more in vain. A refused connection ends at once, and so does
+    /// one that the server lost in a crash, unless the server has no number for its address since.
+    pub(super) fn waits_established(&self) -> bool {
+        self.established && !self.lost && self.outcome == Outcome::GaveUp
+    }
 }
 
 impl fmt::Display for Visited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Visited { outcome, began, ended, established } = self;
-        write!(f, "{outcome:?}, began {began:?}, ended {ended:?}, established {established}")
+        let Visited { outcome, began, ended, established, accepted, .. } = self;
+        write!(f, "{outcome:?}, began {began:?}, ended {ended:?}, established {established}, ")?;
+        write!(f, "accepted {accepted}")
     }
 }
 
@@ -67,6 +82,14 @@ pub(super) struct Client {
     received: u64,
     finished: bool,
     established: bool,
+    /// Ports of its subflows, and those that the server has accepted a connection from. A client that begins
+    /// anew on another path has other ports.
+    ports: Vec<u16>,
+    accepted: Vec<u16>,
+    excused: bool,
+    lost: bool,
+    /// The server takes no more connections.
+    drained: bool,
     began: Time,
     /// It waits for nothing longer than until then.
     pub(super) patience: Time,
@@ -123,6 +146,11 @@ impl Client {
             received: 0,
             finished: false,
             established: false,
+            ports: Vec::new(),
+            accepted: Vec::new(),
+            excused: false,
+            lost: false,
+            drained: false,
             began: Time::ZERO,
             patience: Time::NEVER,
             allowance: Span::ZERO,
@@ -151,6 +179,22 @@ impl Client {
         }
     }
 
+    /// Connections that were to be served and were not, without an excuse.
+    pub(super) fn unserved(&self) -> impl Iterator<Item = &Visited> {
+        let stays = self.group.visit == Visit::Stay;
+        self.visited.iter().filter(move |it| match it.outcome {
+            Outcome::Failed => !it.excused,
+            Outcome::GaveUp => !stays,
+            Outcome::Complete | Outcome::Left => false,
+        })
+    }
+
+    /// How many of the connections that began at this time or later were served.
+    pub(super) fn complete_since(&self, since: Time) -> u64 {
+        let complete = |it: &&Visited| it.outcome == Outcome::Complete && it.began >= since;
+        self.visited.iter().filter(complete).count() as u64
+    }
+
     /// How it stands, for a report.
     pub(super) fn state(&self) -> String {
         let state = self.conn.map(|conn| self.endpoint.state(conn));
@@ -173,7 +217,54 @@ impl Client {
         self.salt = self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number);
         (self.sent, self.received, self.finished) = (0, 0, false);
         (self.established, self.began) = (false, now);
+        (self.excused, self.lost) = (self.drained, false);
+        self.ports.clear();
+        self.accepted.clear();
         self.conn = Some(self.endpoint.connect(now, PORT, Arc::clone(&self.spec)));
+    }
+
+    /// The server has accepted a connection that this client dialled from `port`; if that is not known any more,
+    /// it was the present one.
+    pub(super) fn accept(&mut self, port: Option<u16>) {
+        self.accepted.extend(port.or(self.ports.first().copied()));
+    }
+
+    /// Whether the server has accepted the present attempt.
+    fn is_accepted(&self) -> bool {
+        self.ports.iter().any(|port| self.accepted.contains(port))
+    }
+
+    /// Notes the ports of the present attempt.
+    fn note_ports(&mut self, conn: ConnId) {
+        let Some(ports) = self.endpoint.ports(conn).filter(|it| !it.is_empty()) else { return };
+        self.ports.clear();
+        self.ports.extend(ports.iter().map(|(_, own, _)| *own));
+    }
+
+    /// The server has crashed, and has lost its connection.
+    pub(super) fn lose(&mut self) {
+        (self.excused, self.lost) = (true, true);
+        self.accepted.clear();
+    }
+
+    /// The server accepts no more connections.
+    pub(super) fn drain(&mut self) {
+        self.drained = true;
+        self.excused |= !self.is_accepted();
+    }
+
+    /// Loses its second address. Plain TCP does not outlive the address that it uses.
+    pub(super) fn lose_address(&mut self, now: Time) {
+        self.endpoint.lose_address(now, PathId(1));
+        let stats = self.conn.and_then(|conn| self.endpoint.stats(conn));
+        self.excused |= stats.is_some_and(|it| {
+            it.state == ConnectionState::Failed && !it.multipath && self.established
+        });
+    }
+
+    /// Has its second address again.
+    pub(super) fn regain_address(&mut self, now: Time) {
+        self.endpoint.regain_address(now, PathId(1));
     }
 
     /// Takes a packet in.
@@ -217,6 +308,7 @@ impl Client {
     /// Writes and reads what can be written and read.
     fn go_on(&mut self, now: Time) {
         let Some(conn) = self.conn else { return };
+        self.note_ports(conn);
         self.write(now, conn);
         self.read(now, conn);
         let state = self.endpoint.state(conn);
@@ -301,8 +393,10 @@ impl Client {
     fn leave(&mut self, now: Time, conn: ConnId, outcome: Outcome) {
         self.endpoint.release(now, conn);
         self.conn = None;
-        let (began, established) = (self.began, self.established);
-        self.visited.push(Visited { outcome, began, ended: now, established });
+        let accepted = self.is_accepted();
+        let Client { began, established, excused, lost, .. } = *self;
+        let ended = now;
+        self.visited.push(Visited { outcome, began, ended, established, accepted, excused, lost });
         self.late = now >= self.patience;
         if !self.is_done() {
             self.begin(now);

@@ -29,6 +29,9 @@ const SLOW_BYTES: u64 = 4_000;
 const SLOW_EVERY: Span = Span::from_millis(5);
 /// How often a program that has ended its side is asked after.
 const ASKED_EVERY: Span = Span::from_secs(10);
+/// A service that accepts late does so within this time.
+const LATE_MS: u64 = 2_000;
+pub(super) const LATE: Span = Span::from_millis(LATE_MS);
 /// Bytes of a request.
 pub(super) const REQUEST: usize = 24;
 
@@ -88,13 +91,6 @@ pub(super) enum Manner {
     Deaf,
     /// In small pieces with pauses.
     Slow,
-}
-
-impl Manner {
-    /// Whether a connection cannot be complete.
-    pub(super) const fn spoils(self) -> bool {
-        matches!(self, Manner::Closes(_) | Manner::Resets(_) | Manner::Deaf)
-    }
 }
 
 /// What the request says.
@@ -200,6 +196,16 @@ impl Pipe {
         self.ended && self.server_ended && self.asked.is_some_and(served)
     }
 
+    /// Whether the program did not do what the request says: it refused, it read nothing, or it has left.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.refused || self.gone || self.manner == Manner::Deaf
+    }
+
+    /// Whether the server has let go of the stream, and the program has read all that it will.
+    fn is_over(&self) -> bool {
+        self.dropped && self.inbox.is_empty()
+    }
+
     /// The program's turn.
     fn turn(&mut self, host: &Host) {
         let now = host.now.get();
@@ -221,7 +227,7 @@ impl Pipe {
                 self.failure = Some(io::ErrorKind::TimedOut);
             }
         }
-        if self.gone || self.dropped {
+        if self.gone || self.is_over() {
             self.wakes = self.asks_at;
             return;
         }
@@ -299,7 +305,9 @@ impl Pipe {
     /// Writes as much as there is room for, and ends after the last byte.
     fn give(&mut self, host: &Host, now: Time) {
         let slow = self.manner == Manner::Slow;
-        if let Some(Asked { gets, sends, .. }) = self.asked {
+        if let Some(Asked { gets, sends, .. }) = self.asked
+            && !self.dropped
+        {
             let pressed = host.unread.get() >= host.limit.get();
             let capacity = if pressed { PRESSED_BYTES } else { self.capacity };
             let room = capacity.saturating_sub(self.written - self.taken);
@@ -349,7 +357,7 @@ pub(super) fn serve(host: &Host, pipes: &[Rc<RefCell<Pipe>>], wakes: &mut Vec<(T
             host.wrong.set(Some(wrong));
         }
         host.stirred.borrow_mut().insert(place);
-        if pipe.wakes < Time::NEVER && !pipe.dropped {
+        if pipe.wakes < Time::NEVER && !pipe.is_over() {
             wakes.push((pipe.wakes.max(host.now.get()), place));
         }
     }
@@ -377,7 +385,11 @@ impl Drop for Program {
         let unread = pipe.written - pipe.taken;
         self.host.unread.set(self.host.unread.get() - unread);
         pipe.written = pipe.taken;
-        pipe.inbox = VecDeque::new();
+        // A kernel resets a stream that is closed with unread data. Otherwise the program still gets what was
+        // written to it.
+        if unread > 0 || !pipe.server_ended {
+            pipe.inbox = VecDeque::new();
+        }
     }
 }
 
@@ -470,7 +482,7 @@ pub(super) fn manner(stream: &mut Randomness, case: &super::ServiceCase) -> (Man
         .position(|share| is(*share));
     match kind {
         Some(0) => (Manner::Fair, true, Span::from_micros(100)),
-        Some(1) => (Manner::Fair, false, Span::from_millis(stream.below(2_000))),
+        Some(1) => (Manner::Fair, false, Span::from_millis(stream.below(LATE_MS))),
         Some(2) => (Manner::Closes(after(stream)), false, Span::ZERO),
         Some(3) => (Manner::Resets(after(stream)), false, Span::ZERO),
         Some(4) => (Manner::Deaf, false, Span::ZERO),

@@ -2,8 +2,7 @@
 
 use super::{Event, PATIENCE, RARE_SAMPLE, Run, SAMPLE};
 use crate::swarm::run::Broken;
-use crate::swarm::server::Visit;
-use crate::swarm::server::client::{Client, Outcome, Visited};
+use crate::swarm::server::client::{Client, Outcome};
 use crate::swarm::server::service::Pipe;
 use plait_base::Span;
 use plait_core::Holdings;
@@ -95,45 +94,63 @@ impl Run<'_> {
         self.judge_rest();
     }
 
-    /// Clients were served, or there is a reason.
+    /// Clients were served, or there is a reason: what the service did to their streams, a crash or the end
+    /// of listening at the time, the loss of an address, or a refusal that was counted.
     fn judge_clients(&mut self) {
-        let visits =
-            || self.clients.iter().flat_map(|it| it.visited.iter().map(move |seen| (it, seen)));
-        let spoilt = *self.spoilt.borrow();
-        let refused: u64 = self.engine.as_ref().map_or(0, |it| it.refused().values().sum());
-        // A client for whose address there is no number gets no answer.
-        let vain = |client: &Client, it: &Visited| {
-            let waits = client.group.visit != Visit::Stay && it.outcome == Outcome::GaveUp;
-            waits && (it.established || refused == 0)
-        };
-        let waited = visits().filter(|(client, it)| vain(client, it)).count() as u64;
-        let failed = visits().filter(|(_, it)| it.outcome == Outcome::Failed).count() as u64;
-        let first = visits().find(|(client, it)| vain(client, it));
-        if waited > spoilt
-            && let Some((client, seen)) = first
-        {
-            let what = format!("{waited} clients waited in vain: {}: {seen}", client.state());
-            return self.broke(Broken::Stuck, what);
+        let mut spoilt = vec![0; self.clients.len()];
+        let mut served = vec![0; self.clients.len()];
+        for (place, (pipe, owner)) in self.pipes.borrow().iter().zip(&self.owners).enumerate() {
+            let Some(owner) = *owner else { continue };
+            let pipe = pipe.borrow();
+            spoilt[owner] += u64::from(pipe.is_spoilt());
+            served[owner] += u64::from(place >= self.lives_from && pipe.is_complete());
         }
-        let complete = visits().filter(|(_, it)| it.outcome == Outcome::Complete).count();
-        let served = self.pipes.borrow().iter().filter(|it| it.borrow().is_complete()).count();
-        if self.lives == 1 && complete as u64 > served as u64 + spoilt {
-            let what =
-                format!("{complete} clients were served, and {served} by the service's count");
-            return self.broke(Broken::Invariant, what);
+        // Connections that neither the service nor a blow accounts for, if the server did not accept them.
+        let mut turned_away = 0;
+        let mut first = None;
+        let mut broken = None;
+        for (at, client) in self.clients.iter().enumerate() {
+            let (mut own, mut accepted) = (0, 0);
+            for seen in client.unserved() {
+                own += 1;
+                let refusable = !seen.accepted && !seen.waits_established();
+                accepted += u64::from(!refusable);
+                let worse = !refusable && accepted > spoilt[at];
+                if worse && broken.is_none() {
+                    broken = Some((at, *seen));
+                }
+                first = first.or(Some((at, *seen)));
+            }
+            turned_away += own - accepted.max(own.min(spoilt[at]));
+            let complete = client.complete_since(self.lives_since);
+            let known = served[at] + spoilt[at];
+            if complete > known {
+                let what = format!(
+                    "client {at} was served {complete} times, and {known} by the service's count"
+                );
+                return self.broke(Broken::Invariant, what);
+            }
         }
-        let excused = refused > 0 || self.draining || self.lives > 1;
-        let first = visits().find(|(_, it)| it.outcome == Outcome::Failed);
-        if failed > spoilt
-            && !excused
-            && let Some((client, seen)) = first
-        {
+        let refused = self.refused();
+        if turned_away > refused {
+            broken = broken.or(first);
+        }
+        if let Some((at, seen)) = broken {
+            let state = self.clients[at].state();
             let what = format!(
-                "{failed} connections failed, and {spoilt} may have: {}: {seen}",
-                client.state()
+                "no reason was counted for a connection: {refused} were refused, the service spoilt {} of \
+                 the client's: {state}: {seen}",
+                spoilt[at]
             );
-            self.broke(Broken::Failed, what);
+            let waited = seen.outcome == Outcome::GaveUp;
+            self.broke(if waited { Broken::Stuck } else { Broken::Failed }, what);
         }
+    }
+
+    /// Connections that were refused, in all lives.
+    fn refused(&self) -> u64 {
+        let now = self.engine.as_ref().map_or(0, |it| it.refused().values().sum());
+        self.refused_before + now
     }
 
     /// Nothing is left, and what was refused was told.

@@ -31,8 +31,13 @@ const USER_TIMEOUT: Span = Span::from_secs(30);
 pub(super) const ORPHANED: Duration = Duration::from_secs(10);
 /// So much longer than others stay those clients that do not end.
 const STAY: Span = Span::from_secs(60);
-/// Transfers end this long after everything has healed, beside four times what their bytes take.
+/// Transfers end this long after everything has healed, beside four times what their bytes take, and beside
+/// [`waits`].
 const PATIENCE: Span = Span::from_secs(25);
+/// Bytes of the first flight of a connection: ten segments. Each further round trip doubles it.
+const FIRST_FLIGHT: u64 = 14_000;
+/// Round trips of a connection beside those of its data: the handshake, the request, and both ends.
+const ROUND_TRIPS: u64 = 4;
 /// How often the server is looked at, and how often once nothing more happens to it.
 const SAMPLE: Span = Span::from_millis(100);
 const RARE_SAMPLE: Span = Span::from_secs(5);
@@ -63,8 +68,13 @@ pub(super) struct Run<'a> {
     counted: u64,
     host: Rc<Host>,
     pipes: Rc<RefCell<Vec<Rc<RefCell<Pipe>>>>>,
-    /// Connections that the service treats so that they cannot be complete.
-    spoilt: Rc<RefCell<u64>>,
+    /// Whose each stream is: the place of its client, if one of the clients has it.
+    owners: Vec<Option<usize>>,
+    /// When this life of the server began, and how many streams there were by then.
+    lives_since: Time,
+    lives_from: usize,
+    /// Connections that were refused in earlier lives.
+    refused_before: u64,
     engine: Option<Engine<Virtual>>,
     lives: u32,
     draining: bool,
@@ -124,6 +134,16 @@ pub(super) fn failed(what: String) -> Verdict {
     }
 }
 
+/// What the clients of a group wait for, one connection after the other, on an idle link: round trips, and a
+/// service that accepts late.
+fn waits(case: &ServerCase, group: &Group) -> Span {
+    let doublings = u64::from((group.bytes / FIRST_FLIGHT + 1).ilog2());
+    let round_trip = Span::from_micros(case.rtt_us + case.spread_us);
+    let late = if case.service.late > 0 { service::LATE } else { Span::ZERO };
+    let each = round_trip.times(ROUND_TRIPS + doublings) + late;
+    each.times(u64::from(group.times))
+}
+
 impl<'a> Run<'a> {
     fn new(case: &'a ServerCase, keep: usize) -> Result<Run<'a>, String> {
         let rate = RateSource::Fixed(Rate::from_bps(case.rate_kbps * 1_000));
@@ -138,6 +158,8 @@ impl<'a> Run<'a> {
             .sum();
         let heals = case.heals();
         let takes = Span::from_micros(bytes.saturating_mul(4 * 8_000) / case.rate_kbps);
+        let clients = case.guests.iter().filter(|it| it.visit.is_client());
+        let waits = clients.map(|it| waits(case, it)).max().unwrap_or_default();
         let mut run = Run {
             case,
             now: Time::ZERO,
@@ -145,7 +167,10 @@ impl<'a> Run<'a> {
             counted: 0,
             host: Rc::new(Host::default()),
             pipes: Rc::default(),
-            spoilt: Rc::default(),
+            owners: Vec::new(),
+            lives_since: Time::ZERO,
+            lives_from: 0,
+            refused_before: 0,
             engine: None,
             lives: 0,
             draining: false,
@@ -157,7 +182,7 @@ impl<'a> Run<'a> {
             up: link("up"),
             random: Randomness::new(case.seed, &["server swarm", "network"]),
             heals,
-            patience: heals + PATIENCE + takes,
+            patience: heals + PATIENCE + takes + waits,
             ready: Vec::new(),
             wakes: Vec::new(),
             out: Vec::new(),
@@ -215,11 +240,11 @@ impl<'a> Run<'a> {
         self.lives += 1;
         let random = |name| Randomness::new(case.seed, &["server swarm", &life, name]);
         let (shares, introduced) = (case.service, case.proxy_header);
-        let (mut manners, spoilt) = (random("service"), Rc::clone(&self.spoilt));
+        (self.lives_since, self.lives_from) = (self.now, self.pipes.borrow().len());
+        let mut manners = random("service");
         let host = Rc::clone(&self.host);
         let reception = Box::new(move |buffers| {
             let (manner, refused, after) = service::manner(&mut manners, &shares);
-            *spoilt.borrow_mut() += u64::from(refused || manner.spoils());
             Ok(Pipe::new(manner, host.now.get() + after, refused, introduced, buffers))
         });
         let world = Virtual::new(Rc::clone(&self.host), Rc::clone(&self.pipes), reception);
@@ -341,6 +366,9 @@ impl<'a> Run<'a> {
             let stays = if group.visit == Visit::Stay { STAY } else { Span::ZERO };
             client.patience = self.patience + stays;
             client.allowance = self.patience.since(self.heals) + stays;
+            if self.draining {
+                client.drain();
+            }
             client.begin(self.now);
             self.clients.push(client);
             return self.turn_client(place);
@@ -419,7 +447,9 @@ impl<'a> Run<'a> {
     fn blow(&mut self, at: usize, begins: bool) {
         match self.case.blows[at] {
             Blow::Crash { .. } if begins => {
-                self.engine = None;
+                let engine = self.engine.take();
+                self.refused_before += engine.map_or(0, |it| it.refused().values().sum::<u64>());
+                self.clients.iter_mut().for_each(Client::lose);
                 self.told_away = 0;
                 self.most_paths = 0;
             }
@@ -439,10 +469,9 @@ impl<'a> Run<'a> {
                 for at in 0..self.clients.len() {
                     let client = &mut self.clients[at];
                     if client.addresses.len() > 1 {
-                        let path = plait_base::PathId(1);
                         match begins {
-                            true => client.endpoint.lose_address(self.now, path),
-                            false => client.endpoint.regain_address(self.now, path),
+                            true => client.lose_address(self.now),
+                            false => client.regain_address(self.now),
                         }
                         self.turn_client(at);
                     }
@@ -450,6 +479,7 @@ impl<'a> Run<'a> {
             }
             Blow::Drain { .. } => {
                 self.draining = true;
+                self.clients.iter_mut().for_each(Client::drain);
                 if let Some(engine) = &mut self.engine {
                     engine.stop_listening(&[PORT]);
                 }

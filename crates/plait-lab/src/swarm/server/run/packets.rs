@@ -2,7 +2,7 @@
 
 use super::{Event, Guest, Run, Trail};
 use crate::swarm::run::{Broken, segment_line};
-use plait_base::{Span, Time};
+use plait_base::{ConnId, Span, Time};
 use plait_engine::Happening;
 use plait_link::Fate;
 use plait_wire::Segment;
@@ -92,9 +92,21 @@ impl Run<'_> {
         }
     }
 
+    /// The server has accepted a connection: the next stream is its.
+    fn on_accepted(&mut self, conn: ConnId, from: Option<IpAddr>) {
+        let guest = from.and_then(|from| self.guests.get(&from));
+        let Some(Guest::Client(at)) = guest.copied() else { return self.owners.push(None) };
+        self.owners.push(Some(at));
+        let engine = self.engine.as_ref();
+        let ports = engine.and_then(|it| it.stack.endpoint.ports(conn)).unwrap_or_default();
+        self.clients[at].accept(ports.first().map(|(.., theirs)| *theirs));
+    }
+
     pub(super) fn hear(&mut self, happening: &Happening) {
-        if let Happening::TurnedAway { count, .. } = happening {
-            self.told_away += count;
+        match happening {
+            Happening::TurnedAway { count, .. } => self.told_away += count,
+            Happening::Accepted { conn, from, .. } => self.on_accepted(*conn, *from),
+            _ => {}
         }
         if self.trail.keep > 0 {
             self.tell(&happening.to_string());
