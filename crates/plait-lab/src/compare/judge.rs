@@ -230,7 +230,8 @@ impl<'a> Bench<'a> {
                 let tails = list.iter().filter_map(|row| Some((value(*row)?, *row)));
                 tails.min_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1)
             };
-            let tied = schedulers.iter().filter(|row| rows[**row].group == Some(1));
+            // Of equal tails that of the better row counts.
+            let tied = schedulers.iter().rev().filter(|row| rows[**row].group == Some(1));
             let tails = tied.filter_map(|row| Some((value(*row)?, *row)));
             let longest = tails.max_by(|a, b| a.0.total_cmp(&b.0)).map(|it| it.1);
             let pairs = [

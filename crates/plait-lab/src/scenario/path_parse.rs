@@ -356,10 +356,10 @@ fn steps(given: &Given) -> Result<Speed> {
     plain_steps(&plain).map_err(|mut error| {
         // The error quotes the words of the user.
         for second in ["/s", "/sec", "/second"] {
-            let written = error.given.replace("ps", second);
-            if written != error.given && given.text.contains(&written) {
-                error.problem = error.problem.replace(&error.given, &written);
-                error.given = written;
+            let as_given = |text: &str| text.replace("ps`", &format!("{second}`"));
+            if given.text.contains(&error.given.replace("ps", second)) {
+                error.given = error.given.replace("ps", second);
+                error.problem = as_given(&error.problem);
             }
         }
         error

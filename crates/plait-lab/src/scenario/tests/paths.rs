@@ -127,7 +127,7 @@ fn a_refusal_says_what_is_wrong() {
         ("a:rtt=1ms,rate=25", "no unit"),
         ("a:rtt=1ms,rate=25mbti", "did you mean `mbit`?"),
         ("a:rtt=1ms,rate=20M", "write `20mbit` or `160mbit`"),
-        ("a:rtt=1ms,rate=20MB/s", "`20MBps` counts bytes: write `160mbit`"),
+        ("a:rtt=1ms,rate=20MB/s", "`20MB/s` counts bytes: write `160mbit`"),
         ("a:delay=1ms,rate=1mbit", "rtt=TIME for both ways together, or owd_down=TIME and"),
         ("a:latency=1ms,rate=1mbit", "owd_down=TIME and owd_up=TIME for each"),
         ("a:rtt=1ms,speed=1mbit", "did you mean `rate`?"),
