@@ -24,8 +24,8 @@ const EXAMPLES: &str = "Examples:
 /// Every scheduler gets a row, and plain TCP on each path always stands beside them. A number
 /// carries its unit: 25mbit, 64KiB, 15seg, 40ms, 1%.
 ///
-/// Exit codes: 0 where any run has finished (the table says of each row which have not, and why), 1
-/// where an --expect does not hold, 2 for arguments that cannot be taken, 4 where no run has finished.
+/// Exit codes: 0 if a run has finished (the table names the runs that have not, and the cause), 1 if an
+/// --expect does not hold, 2 for wrong arguments, 4 if no run has finished.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -2,6 +2,8 @@
 
 use crate::console::{deliver, json};
 use crate::failure::Failure;
+use crate::render::{Align, Column, Emphasis, Table};
+use clap::ValueEnum;
 
 const EXAMPLES: &str = "Examples:
   plait schema compare
@@ -12,9 +14,9 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The command
+    /// The command; without one, all of them are listed
     #[arg(value_enum)]
-    command: Reporting,
+    command: Option<Reporting>,
 }
 
 /// The commands that write JSON.
@@ -59,7 +61,8 @@ enum Reporting {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let schema = match args.command {
+    let Some(command) = args.command else { return deliver(&listed(), None) };
+    let schema = match command {
         Reporting::Compare => return deliver(&json(&plait_lab::schema("compare"))?, None),
         Reporting::ExperimentFile => {
             return deliver(&json(&plait_lab::experiment::file_schema())?, None);
@@ -86,6 +89,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::SwarmReplay => written::<plait_lab::swarm::Replay>(),
     };
     deliver(&json(&schema)?, None)
+}
+
+/// Every name that has a schema, with what it is the schema of.
+fn listed() -> String {
+    let mut table = Table::new(vec![
+        Column::new("name", Align::Left),
+        Column::new("schema of", Align::Left).prose(),
+    ]);
+    for it in Reporting::value_variants().iter().filter_map(Reporting::to_possible_value) {
+        let of = it.get_help().map(ToString::to_string).unwrap_or_default();
+        table.row(Emphasis::None, vec![it.get_name().to_owned(), of]);
+    }
+    table.to_text(80, false)
 }
 
 /// The schema of what is written: a field that is always there is required, even where it may be

@@ -238,7 +238,10 @@ fn effect(best: &Alternative, whole: &Explanation) -> String {
     let values = whole.primary_value.zip(best.primary_value);
     values.map_or(String::new(), |(run, other)| {
         let measure = whole.primary_measure.replace('_', " ");
-        format!("; {measure} {} in place of {}", figure(other), figure(run))
+        match (figure(other), figure(run)) {
+            (other, run) if other == run => format!("; {measure} {run} either way"),
+            (other, run) => format!("; {measure} {other} in place of {run}"),
+        }
     })
 }
 

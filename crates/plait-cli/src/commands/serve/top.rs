@@ -76,8 +76,9 @@ fn frame(before: &Overview, now: &Overview, width: usize, most: usize) -> String
     let lines = lines(before, now);
     let multipath = now.connections.iter().filter(|it| it.stats.multipath).count();
     let mut text = format!(
-        "{} connections, {multipath} Multipath TCP; {} failed, {} fell back; Mbit/s, ms, kB\n",
+        "{} {}, {multipath} Multipath TCP; {} failed, {} fell back; Mbit/s, ms, kB\n",
         now.connections.len(),
+        if now.connections.len() == 1 { "connection" } else { "connections" },
         now.tally.failed,
         now.tally.fallbacks.values().sum::<u64>(),
     );

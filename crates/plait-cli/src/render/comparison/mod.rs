@@ -74,7 +74,7 @@ fn legend(report: &Report, left_out: &[&str]) -> String {
     let missed = left_out.iter().filter(|it| [&paths, "extra", "worst ms"].contains(*it));
     let missed: Vec<&str> = missed.copied().collect();
     if !missed.is_empty() {
-        text += &format!(" Too narrow for: {}.", missed.join(", "));
+        text += &format!(" Not enough columns for: {}.", missed.join(", "));
     }
     text
 }
