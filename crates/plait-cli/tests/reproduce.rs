@@ -376,3 +376,21 @@ fn claims_that_hold_are_judged_again_with_further_seeds() {
     assert!(table.lines().next().unwrap().ends_with(",why,again"), "{table}");
     assert!(table.contains(",holds 3\n"), "{table}");
 }
+
+/// A quick run of a figure without core claims says so, and its page does.
+#[test]
+fn a_figure_without_core_claims_is_named_in_a_quick_run() {
+    let page = directory("no-core-claims");
+    let words = ["reproduce", "ecf/fig9", "--quick", "--no-cache"];
+    let output = plait(&[&words[..], &["--html", page.to_str().unwrap()]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("ecf-fig9 has "), "{text}");
+    assert!(text.contains("leave --quick out to run it"), "{text}");
+    assert!(text.contains("no core claims"), "{text}");
+    let own = fs::read_to_string(page.join("ecf-fig9.html")).unwrap();
+    assert!(own.contains("leave --quick out to run it"), "{own}");
+    let index = fs::read_to_string(page.join("index.html")).unwrap();
+    assert!(index.contains("ecf-fig9.html") && index.contains("no core claims"), "{index}");
+    let document = json(&[&words[..], &["--json"]].concat(), 0);
+    assert_eq!(document["left_out"][0]["id"], "ecf-fig9");
+}

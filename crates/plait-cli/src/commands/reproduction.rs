@@ -143,7 +143,11 @@ impl Making {
         tally.clear();
         let (repeated, ablated) = (repeated.map_err(failure)?, ablated.map_err(failure)?);
         let (seed, interrupted) = (self.seed, cancelled.load(Ordering::Relaxed));
-        Ok(Made { settled, repeated, ablated, seed, interrupted })
+        let run =
+            |it: &Experiment| settled.results.iter().any(|one| one.plan.experiment.id == it.id);
+        let left_out =
+            experiments.iter().filter(|it| quick && !run(it)).map(LeftOut::from).collect();
+        Ok(Made { settled, repeated, ablated, left_out, seed, interrupted })
     }
 
     /// The flags that make the same runs again.
@@ -181,6 +185,7 @@ pub(crate) struct Made {
     pub(crate) settled: Settled,
     repeated: Vec<Again>,
     ablated: Vec<Ablated>,
+    left_out: Vec<LeftOut>,
     seed: u64,
     pub(crate) interrupted: bool,
 }
@@ -208,6 +213,9 @@ pub(crate) struct Document {
     pub(crate) runs: usize,
     /// The experiments, in order.
     pub(crate) experiments: Vec<Told>,
+    /// The experiments that `--quick` leaves out, because none of their claims is a core claim.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<LeftOut>,
     /// The claims, in the order of the experiments.
     pub(crate) claims: Vec<Verdict>,
     /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
@@ -238,6 +246,34 @@ pub(crate) struct Told {
     pub(crate) seed: u64,
     /// Runs that did not finish, or in which something was wrong.
     failed: usize,
+}
+
+/// An experiment that a quick run leaves out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct LeftOut {
+    /// Its name.
+    pub(crate) id: String,
+    /// What it shows.
+    pub(crate) title: String,
+    /// How many claims it has, none of them a core claim.
+    pub(crate) claims: usize,
+}
+
+impl LeftOut {
+    /// Why it was not run, and what runs it.
+    pub(crate) fn sentence(&self) -> String {
+        let claims = match self.claims {
+            1 => "1 claim, but no core claim".to_owned(),
+            count => format!("{count} claims, but no core claims"),
+        };
+        format!("{} has {claims}: leave --quick out to run it.", self.id)
+    }
+}
+
+impl From<&Experiment> for LeftOut {
+    fn from(it: &Experiment) -> LeftOut {
+        LeftOut { id: it.id.clone(), title: it.title.clone(), claims: it.claims.len() }
+    }
 }
 
 /// A claim and what became of it.
@@ -294,7 +330,8 @@ pub(crate) struct Paper {
 pub(crate) fn papers(document: &Document) -> Vec<Paper> {
     let mut tags: Vec<&str> = Vec::new();
     let experiments = document.experiments.iter().map(|it| tag(&it.id));
-    for tag in experiments.chain(document.claims.iter().map(Verdict::paper_tag)) {
+    let left_out = document.left_out.iter().map(|it| tag(&it.id));
+    for tag in experiments.chain(left_out).chain(document.claims.iter().map(Verdict::paper_tag)) {
         if !tags.contains(&tag) {
             tags.push(tag);
         }
@@ -421,6 +458,7 @@ impl Document {
             runs: made.settled.runs,
             experiments: made.settled.results.iter().map(told).collect(),
             again: made.repeated.iter().map(Repeated::from).collect(),
+            left_out: made.left_out.clone(),
             ablation: sensitivities(&made.settled.judged, &made.ablated),
             claims,
             tally,

@@ -2,7 +2,7 @@
 
 use super::table::{self, wrap};
 use super::{Align, Column, Emphasis, Table};
-use crate::commands::reproduction::{Document, Paper, Verdict, papers};
+use crate::commands::reproduction::{Document, LeftOut, Paper, Verdict, papers};
 use crate::console::Console;
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{Experiment, Results, figure};
@@ -48,7 +48,21 @@ pub(crate) fn text(results: &[Results], document: &Document, console: Console) -
         }
     }
     out.push_str(&ablation(document, |table| table.to_text(console.width, false)));
+    out.push_str(&left_out(document, console.width));
     out + &closing(document)
+}
+
+/// The experiments that a quick run leaves out.
+fn left_out(document: &Document, width: usize) -> String {
+    let text = match document.left_out.as_slice() {
+        [] => return String::new(),
+        [one] => one.sentence(),
+        several => {
+            let names: Vec<&str> = several.iter().map(|it| it.id.as_str()).collect();
+            format!("No core claims: {}. Leave --quick out to run them.", names.join(", "))
+        }
+    };
+    format!("{}\n", wrap(&text, width).join("\n"))
 }
 
 /// Each claim over the values of what its paper leaves open.
@@ -91,6 +105,7 @@ pub(crate) fn experiment(results: &[Results], document: &Document, console: Cons
         out.push_str(&claims(&all, console));
         out.push('\n');
     }
+    out.push_str(&left_out(document, console.width));
     out + &closing(document)
 }
 
@@ -192,7 +207,11 @@ fn painted(text: &str, style: Style, colour: bool) -> String {
 fn closing(document: &Document) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
-    let tally = if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") };
+    let tally = match (parts.is_empty(), document.left_out.is_empty()) {
+        (false, _) => parts.join(", "),
+        (true, true) => "no claims".to_owned(),
+        (true, false) => "no core claims".to_owned(),
+    };
     format!("{}{tally}\nRun again: {}\n", document.headline(), document.command)
 }
 
@@ -226,6 +245,7 @@ pub(crate) fn markdown(document: &Document) -> String {
         out.push('\n');
     }
     out.push_str(&ablation(document, Table::to_markdown));
+    out.push_str(&left_out(document, usize::MAX / 2));
     out + &closing(document)
 }
 
