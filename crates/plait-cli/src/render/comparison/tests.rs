@@ -3,7 +3,7 @@ use plait_lab::stats::Summary;
 use plait_lab::{BufferLimit, Difference, Messages, PathReport, RunRecord, TailDifference, Varied};
 
 fn difference(ratio: f64, told_apart: bool) -> Difference {
-    Difference { ratio, ci95: Some([ratio - 0.004, ratio + 0.005]), told_apart }
+    Difference { ratio, ci95: Some([ratio - 0.004, ratio + 0.005]), told_apart, differing_runs: None }
 }
 
 fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_bytes: f64) -> Row {
