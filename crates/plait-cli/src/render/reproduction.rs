@@ -2,7 +2,7 @@
 
 use super::table::{self, wrap};
 use super::{Align, Column, Emphasis, Table};
-use crate::commands::reproduction::{Document, LeftOut, Paper, Verdict, papers};
+use crate::commands::reproduction::{Document, Paper, Verdict, papers};
 use crate::console::Console;
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{Experiment, Results, figure};

@@ -1,7 +1,8 @@
 //! The tables: a row for each scheduler, a line for each point of a sweep, or a map of a grid.
 
 use super::{
-    EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio, undecided,
+    EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio,
+    typical_speedup, undecided,
 };
 use crate::render::{Align, Column, Emphasis, Table, bar, figure, percent};
 use plait_lab::stats::Summary;
@@ -21,7 +22,7 @@ pub(super) fn table(report: &Report) -> Table {
             cells.push(row.cc.clone());
         }
         cells.extend(numbers(report, row, longest));
-        let emphasis = match row.speedup_vs_best_path {
+        let emphasis = match typical_speedup(report, row) {
             _ if row.group == Some(1) => Emphasis::Best,
             _ if is_tcp(row) => Emphasis::Reference,
             Some(ratio) if ratio < 1.0 - EXACT && slower(report, row) => Emphasis::Bad,
@@ -113,7 +114,7 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
         None if row.group == Some(1) => "best".to_owned(),
         None => dash(),
     });
-    cells.push(match (row.incomplete, row.speedup_vs_best_path) {
+    cells.push(match (row.incomplete, typical_speedup(report, row)) {
         (0, _) if is_best_path(report, row) => "best path".to_owned(),
         (0, speedup) => speedup.map_or_else(dash, ratio),
         (1, _) => "1 run failed".to_owned(),
