@@ -62,6 +62,9 @@ fn legend(report: &Report, left_out: &[&str]) -> String {
         "First column: schedulers of one group are not told apart (at most 1 %, or within chance). Behind best: \
          typical difference in a run to the best scheduler{interval}."
     );
+    if tables::of_messages(report) {
+        text += " It compares the median message delay of each run.";
+    }
     let named = |name: &str| left_out.contains(&name);
     if !named(&paths) {
         text += &format!(" {paths}: bytes sent on each path.");

@@ -360,3 +360,40 @@ fn a_sweep_tells_its_precision() {
     let said = text(&sweep, 400, false);
     assert!(said.contains("Every point has the precision of +-2.0 %, after 30 runs."), "{said}");
 }
+
+#[test]
+fn csv_has_each_number_once() {
+    let mut twice = report();
+    let summary = twice.rows[4].measures["completion_ms"];
+    twice.rows[4].measures.insert("reinjected_share".to_owned(), summary);
+    let csv = csv(&document(twice));
+    let of_ecf = csv.lines().filter(|it| it.starts_with("ecf,cubic,reinjected_share,"));
+    assert_eq!(of_ecf.count(), 1, "{csv}");
+}
+
+/// Plain TCP that is ahead is first at a point; if it is not told apart, it is tied first.
+#[test]
+fn a_sweep_marks_plain_tcp_that_is_first() {
+    let point = |ratio: f64, told_apart: bool| {
+        let mut report = report();
+        report.rows.retain(|row| ["ecf", "tcp:wifi"].contains(&row.scheduler.as_str()));
+        report.rows[0].paired_vs_best_path = Some(difference(ratio, told_apart));
+        let median = 600.0 * ratio;
+        report.rows[0].measures.get_mut("completion_ms").unwrap().median = median;
+        report.vary = [("lte.rtt".to_owned(), format!("{ratio}"))].into();
+        report
+    };
+    let ratios = [(0.5, true), (1.1, true), (1.04, false)];
+    let values = ratios.iter().map(|it| it.0.to_string()).collect();
+    let varied = vec![Varied { name: "lte.rtt".to_owned(), values }];
+    let mut sweep = Document { varied, ..document(report()) };
+    sweep.points = ratios.map(|(ratio, told_apart)| point(ratio, told_apart)).to_vec();
+    let text = text(&sweep, 100, false);
+    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
+    let wanted =
+        [["0.5", "*300.0", "600.0"], ["1.1", "660.0", "*600.0"], ["1.04", "*624.0", "*600.0"]];
+    for line in wanted {
+        assert!(lines.iter().any(|it| it == &line), "{line:?} in {text}");
+    }
+}
