@@ -277,10 +277,7 @@ impl View<'_> {
     fn axis_name(&self, words: bool) -> String {
         let Some(axis) = self.picture.x else { return String::new() };
         let axis = &self.results.plan.experiment.axes[axis];
-        match words {
-            true => labels::axis(&axis.name, std::iter::empty()),
-            false => labels::axis(&axis.name, axis.points.iter().map(|it| it.text.as_str())),
-        }
+        labels::axis(axis, !words)
     }
 
     fn look(&self, name: &str) -> Look {
@@ -496,10 +493,15 @@ impl View<'_> {
         for (at, (row, grid)) in rows.iter().zip(&grids).enumerate().filter(|it| !it.1.1.is_empty())
         {
             let title = format!("{}: {}", self.title, names.rows[*row].name);
+            let measure = self.unit();
+            let title = match title.contains(&measure) {
+                true => title,
+                false => format!("{title}, {measure}"),
+            };
             let side = |count: usize| Scale::of(-0.5, count as f64 - 0.5);
             let scales = (side(columns.len()), side(lines.len()));
-            let upward = self.picture.y.map(|axis| names.axes[axis].name.as_str());
-            let upward = labels::axis(upward.unwrap_or(""), std::iter::empty());
+            let upward = self.picture.y.map(|axis| labels::axis(&names.axes[axis], false));
+            let upward = upward.unwrap_or_default();
             let mut plot =
                 Plot::new((&title, self.size), scales, &[], &upward, Side::Words(&lines));
             for (x, y, value) in grid {
@@ -515,11 +517,6 @@ impl View<'_> {
                     format!("{} Values are relative to {}.", self.note(), names.rows[other].name)
                 }
                 None => self.note(),
-            };
-            let measure = self.unit();
-            let title = match title.contains(&measure) {
-                true => title,
-                false => format!("{title}, {measure}"),
             };
             drawn.push(Drawn { name, title, note, svg: plot.finish() });
         }
