@@ -99,8 +99,8 @@ pub(crate) fn render(
         let page = page(&heading, &entry, &body, document);
         write("--html", &directory.join(format!("{name}.html")), &page)?;
     }
-    let body = index::body(directory)?;
-    write("--html", &directory.join("index.html"), &page("The papers again", "", &body, document))
+    let (title, body) = index::body(directory)?;
+    write("--html", &directory.join("index.html"), &page(title, "", &body, document))
 }
 
 /// How many claims stand how.
