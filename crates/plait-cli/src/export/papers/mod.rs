@@ -234,7 +234,9 @@ mod tests {
             "stroke=\"#d55e00\" stroke-dasharray=\"5 3\"",
             "fill=\"#0072b2\"",
             "text-anchor=\"middle\"",
-            "width=\"200\" height=\"100\"",
+            "width=\"200\" height=\"117\"",
+            "viewBox=\"0 -17 200 117\"",
+            "y=\"-4\" fill=\"#1b2027\">Two &lt;links&gt;</text>",
             "fill-opacity=\"0.75\" fill=\"#00806a\"",
         ] {
             assert!(svg.contains(part), "{part}: {svg}");
@@ -249,7 +251,7 @@ mod tests {
     fn a_pdf_carries_its_font_and_every_letter() {
         let pdf = pdf::render(&standalone::svg(DRAWING)).unwrap();
         let has = |part: &[u8]| pdf.windows(part.len()).any(|window| window == part);
-        assert!(pdf.starts_with(b"%PDF-") && has(b"/FontFile2") && has(b"[0 0 200 100]"));
+        assert!(pdf.starts_with(b"%PDF-") && has(b"/FontFile2") && has(b"[0 0 200 117]"));
         // The table of characters has the sign for "at least", and what stands for no glyph.
         assert!(has(b"<2265>") && has(b"<003F>") && !has(b"<4E00>"));
         assert!(pdf::render("<svg").is_err());
