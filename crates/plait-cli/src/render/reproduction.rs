@@ -122,8 +122,43 @@ fn heading(title: &str, place: &str) -> String {
 
 /// Medians by row at each point.
 fn cells(results: &Results, console: Console) -> String {
+    let Some((title, table)) = medians(results) else { return String::new() };
+    format!("{title}\n{}", table.to_text(console.width, false))
+}
+
+/// An experiment in Markdown: its cells, then its claims.
+pub(crate) fn experiment_markdown(results: &[Results], document: &Document) -> String {
+    let mut out = String::new();
+    for one in results {
+        let experiment = &one.plan.experiment;
+        out.push_str(&format!("## {}: {}\n\n", experiment.id, experiment.title));
+        if let Some((title, table)) = medians(one) {
+            out.push_str(&format!("{title}\n\n{}\n", table.to_markdown()));
+        }
+    }
+    if !document.claims.is_empty() {
+        let all: Vec<&Verdict> = document.claims.iter().collect();
+        out.push_str(&format!("{}\n", claims_table(&all, document).to_markdown()));
+    }
+    out.push_str(&left_out(document, usize::MAX / 2));
+    out + &closing(document)
+}
+
+/// Every measure of every cell, one a line.
+pub(crate) fn csv_of_cells(results: &[Results], document: &Document) -> String {
+    let axes = results.iter().flat_map(|it| &it.plan.experiment.axes);
+    let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
+    let mut header = vec!["experiment", "row"];
+    header.extend(axes.iter().map(String::as_str));
+    header.extend(["measure", "mean", "median", "min", "max", "n"]);
+    let rows: Vec<Vec<String>> = document.cells.iter().flat_map(|it| it.csv(&axes)).collect();
+    table::csv(&header, &rows)
+}
+
+/// What the numbers of an experiment are, and the medians by row at each point.
+fn medians(results: &Results) -> Option<(String, Table)> {
     let experiment = &results.plan.experiment;
-    let Some(first) = results.plan.cells.first() else { return String::new() };
+    let first = results.plan.cells.first()?;
     let measure = first.cell.scenario.workload.primary();
     let mut columns: Vec<Column> =
         experiment.axes.iter().map(|axis| Column::new(&axis.name, Align::Left)).collect();
@@ -146,7 +181,7 @@ fn cells(results: &Results, console: Console) -> String {
     }
     let runs = results.runs.iter().map(Vec::len).max().unwrap_or(0);
     let runs = if runs == 1 { "one run".to_owned() } else { format!("median of {runs} runs") };
-    format!("{measure}, {runs} in each cell\n{}", table.to_text(console.width, false))
+    Some((format!("{measure}, {runs} in each cell"), table))
 }
 
 /// Name, kind and standing; beside them the paper's words and, below, what came out.
@@ -219,8 +254,11 @@ fn closing(document: &Document) -> String {
 pub(crate) fn markdown(document: &Document) -> String {
     let mut out: String =
         document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
-    out.push_str(CHANGED);
-    out.push('\n');
+    // What changed concerns the papers' experiments alone.
+    if document.of_papers() {
+        out.push_str(CHANGED);
+        out.push('\n');
+    }
     out.push_str(&kinds(document).to_markdown());
     out.push_str(&format!(
         "\n{} experiments, {} runs, seed {}, plait {}.\n\n",
@@ -231,22 +269,28 @@ pub(crate) fn markdown(document: &Document) -> String {
     ));
     for Paper { tag, title, place } in papers(document) {
         out.push_str(&format!("## {}\n", heading(&title, &place)));
-        let mut titles =
-            vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
-        if !document.again.is_empty() {
-            titles.push("again");
-        }
-        let columns = titles.iter().map(|title| Column::new(title, Align::Left)).collect();
-        let mut table = Table::new(columns);
-        for claim in document.claims.iter().filter(|it| it.paper_tag() == tag) {
-            table.row(Emphasis::None, row(claim).into_iter().take(titles.len()).collect());
-        }
-        out.push_str(&table.to_markdown());
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
+        out.push_str(&claims_table(&of, document).to_markdown());
         out.push('\n');
     }
     out.push_str(&ablation(document, Table::to_markdown));
     out.push_str(&left_out(document, usize::MAX / 2));
     out + &closing(document)
+}
+
+/// Claims, one a line.
+fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
+    let mut titles =
+        vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
+    if !document.again.is_empty() {
+        titles.push("again");
+    }
+    let columns = titles.iter().map(|title| Column::new(title, Align::Left)).collect();
+    let mut table = Table::new(columns);
+    for claim in claims {
+        table.row(Emphasis::None, row(claim).into_iter().take(titles.len()).collect());
+    }
+    table
 }
 
 /// A line for each kind of claim, a column for each standing.
