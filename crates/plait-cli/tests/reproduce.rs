@@ -376,3 +376,63 @@ fn claims_that_hold_are_judged_again_with_further_seeds() {
     assert!(table.lines().next().unwrap().ends_with(",why,again"), "{table}");
     assert!(table.contains(",holds 3\n"), "{table}");
 }
+
+/// A quick run of a figure without core claims says so, and its page does.
+#[test]
+fn a_figure_without_core_claims_is_named_in_a_quick_run() {
+    let page = directory("no-core-claims");
+    let words = ["reproduce", "ecf/fig9", "--quick", "--no-cache"];
+    let output = plait(&[&words[..], &["--html", page.to_str().unwrap()]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("ecf-fig9 has "), "{text}");
+    assert!(text.contains("leave --quick out to run it"), "{text}");
+    assert!(text.contains("no core claims"), "{text}");
+    let own = fs::read_to_string(page.join("ecf-fig9.html")).unwrap();
+    assert!(own.contains("leave --quick out to run it"), "{own}");
+    let index = fs::read_to_string(page.join("index.html")).unwrap();
+    assert!(index.contains("ecf-fig9.html") && index.contains("no core claims"), "{index}");
+    let document = json(&[&words[..], &["--json"]].concat(), 0);
+    assert_eq!(document["left_out"][0]["id"], "ecf-fig9");
+}
+
+/// The values of an experiment are in every format.
+#[test]
+fn cells_have_their_values_in_every_format() {
+    let root = directory("cell-values");
+    let text = "title = \"Mine\"\nworkload = \"download:100kB\"\nruns = 2\n\
+                path = [\"a:rtt={rtt},rate=20mbit\", \"b:rtt=50ms,rate=8mbit\"]\n\
+                schedulers = [\"minrtt\"]\n[sweep]\nrtt = [\"10ms\", \"20ms\"]\n";
+    fs::create_dir_all(root.join("mine")).unwrap();
+    let file = root.join("mine/mine-1.toml");
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let run = ["experiment", "run", file, "--no-cache"];
+    let document = json(&[&run[..], &["--json"]].concat(), 0);
+    let cells = document["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    assert_eq!((&cells[1]["row"], &cells[1]["point"]["rtt"]), (&"minrtt".into(), &"20ms".into()));
+    let completion = &cells[1]["measures"]["completion_ms"];
+    assert!(completion["n"] == 2 && completion["median"].as_f64().unwrap() > 20.0, "{completion}");
+    let written = |words: &[&str]| {
+        let output = plait(&[&run[..], words].concat());
+        assert!(output.status.success(), "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let csv = written(&["--format", "csv"]);
+    assert!(csv.starts_with("experiment,row,rtt,measure,mean,median,min,max,n\n"), "{csv}");
+    assert!(csv.contains("\nmine-1,minrtt,20ms,completion_ms,"), "{csv}");
+    let markdown = written(&["--format", "markdown"]);
+    assert!(markdown.contains("## mine-1: Mine") && markdown.contains("| 20ms |"), "{markdown}");
+    // One's own experiments are not spoken of as the papers' are.
+    let page = directory("cell-values-page");
+    let of = ["reproduce", "mine", "--no-cache", "--experiments", root.to_str().unwrap()];
+    let output = plait(&[&of[..], &["--format", "markdown"]].concat());
+    let markdown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && !markdown.contains("frozen"), "{markdown}");
+    let document = json(&[&of[..], &["--json", "--html", page.to_str().unwrap()]].concat(), 0);
+    assert_eq!(document["cells"].as_array().unwrap().len(), 2);
+    let index = fs::read_to_string(page.join("index.html")).unwrap();
+    assert!(!index.contains("The papers again") && index.contains("<h1>Experiments"), "{index}");
+    let schema = json(&["schema", "reproduce"], 0).to_string();
+    assert!(schema.contains("\"cells\"") && schema.contains("Runs that have it"), "{schema}");
+}

@@ -9,12 +9,13 @@
 //!             | ROW "." ("speedup_vs_best_path" | "aggregation_benefit" | "reinjected_share"
 //!             | "retransmitted_share")
 //!             | ROW ".path_share." PATH
+//!             | ROW ".message_delay_ms." ("p50" | "p99" | "worst")     over the messages of all runs
 //! ROW         = SCHEDULER [ "/" CC ]                     the controller where there are several
 //! ```
 
 use crate::error::{Fault, Place, ScenarioError};
 use crate::relation::Relation;
-use crate::report::{Report, Row};
+use crate::report::{Messages, Report, Row};
 use crate::stats::STATISTICS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,13 @@ const GRAMMAR: &str = "ROW.MEASURE.STATISTIC OP ROW.MEASURE.STATISTIC or a numbe
 /// Numbers of a row that are no measure and have no statistics.
 const ROW_NUMBERS: &[&str] =
     &["speedup_vs_best_path", "aggregation_benefit", "reinjected_share", "retransmitted_share"];
+/// The measure whose values are pooled over runs.
+const OF_MESSAGES: &str = "message_delay_ms";
+/// A statistic of pooled messages: its name, as the table of a comparison has it, and its value.
+type Pooled = (&'static str, fn(&Messages) -> f64);
+/// Statistics of the messages of all runs together.
+const POOLED: [Pooled; 3] =
+    [("p50", |it| it.median_ms), ("p99", |it| it.p99_ms), ("worst", |it| it.max_ms)];
 /// Numbers of a path in a row, as help shows them.
 const PATH_NUMBERS: [&str; 2] = ["path_share.PATH", "rtt_ms.PATH"];
 
@@ -82,6 +90,8 @@ enum Number {
     Share(String),
     /// Mean RTT of the path of this name.
     Rtt(String),
+    /// A statistic of [`POOLED`].
+    Messages(&'static str),
     Plain(&'static str),
 }
 
@@ -234,6 +244,10 @@ impl Number {
             Number::Measure { name, statistic } => row.measures.get(name)?.statistic(statistic),
             Number::Share(path) => row.path_share.get(path).copied(),
             Number::Rtt(path) => row.rtt_ms.get(path).copied(),
+            Number::Messages(name) => {
+                let (_, of) = POOLED.iter().find(|known| known.0 == *name)?;
+                row.messages.as_ref().map(of)
+            }
             Number::Plain("aggregation_benefit") => row.aggregation_benefit,
             Number::Plain("reinjected_share") => row.reinjected_share,
             Number::Plain("retransmitted_share") => row.retransmitted_share,
@@ -288,6 +302,7 @@ fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioErr
     let parts: Vec<&str> = word.split('.').collect();
     let statistic = |name: &str| STATISTICS.iter().find(|known| **known == name).copied();
     let plain = |name: &str| ROW_NUMBERS.iter().find(|known| **known == name).copied();
+    let pooled = |name: &str| POOLED.iter().map(|it| it.0).find(|known| *known == name);
     let is_measure = |name: &str| names.measures.iter().any(|known| known == name);
     let (row, number) = match parts.as_slice() {
         [row @ .., last] if !row.is_empty() && plain(last).is_some() => {
@@ -304,9 +319,15 @@ fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioErr
         [row @ .., measure] if !row.is_empty() && is_measure(measure) => {
             (row, Number::Measure { name: (*measure).to_owned(), statistic: "median" })
         }
+        [row @ .., measure @ OF_MESSAGES, last]
+            if !row.is_empty() && is_measure(measure) && pooled(last).is_some() =>
+        {
+            (row, Number::Messages(pooled(last).unwrap_or_default()))
+        }
         [row @ .., measure, last] if !row.is_empty() && is_measure(measure) => {
             let Some(statistic) = statistic(last) else {
-                let known = STATISTICS.iter().copied();
+                let of_messages = POOLED.iter().map(|it| it.0).filter(|_| *measure == OF_MESSAGES);
+                let known = STATISTICS.iter().copied().chain(of_messages);
                 return Err(ScenarioError::unknown(place, "statistic", last, known));
             };
             (row, Number::Measure { name: (*measure).to_owned(), statistic })
@@ -421,6 +442,23 @@ mod tests {
         assert!(!holds("minrtt.completion_ms.max > 299 and minrtt.completion_ms.min != 100"));
         assert!(holds("minrtt.speedup_vs_best_path > 1.2 and minrtt.path_share.wifi >= 0.75"));
         assert!(holds("minrtt/cubic.reinjected_share == 0.5"));
+    }
+
+    /// A stream's table has percentiles of its messages, and an expectation can name them.
+    #[test]
+    fn the_columns_of_a_stream_can_be_expected() {
+        let mut report = report();
+        report.rows[0].messages =
+            Some(Messages { median_ms: 40.0, p95_ms: 50.0, p99_ms: 60.0, max_ms: 70.0, n: 9 });
+        let names = Names { measures: vec![OF_MESSAGES.to_owned()], ..names() };
+        let parse =
+            |text: &str| Expectation::parse(text, &Place::Argument("--expect".to_owned()), &names);
+        let text = "minrtt.message_delay_ms.p50 == 40 and minrtt.message_delay_ms.p99 == 60 and \
+                    minrtt.message_delay_ms.worst == 70";
+        assert!(parse(text).unwrap().evaluate(&report).holds);
+        let error = parse("minrtt.message_delay_ms.p98 < 1").unwrap_err();
+        assert!(error.allowed.contains("p99") && error.allowed.contains("worst"), "{error}");
+        assert!(super::tests::parse("minrtt.completion_ms.worst < 1").is_err());
     }
 
     #[test]

@@ -302,6 +302,10 @@ pub struct Difference {
     pub ci95: Option<[f64; 2]>,
     /// Whether the rows differ beyond chance, with all rows taken into account, and by more than 1 %.
     pub told_apart: bool,
+    /// Runs whose ratio differs from `ratio` if all others have the same one. Absent if the ratio varies
+    /// from run to run, or never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differing_runs: Option<u32>,
 }
 
 /// A setting that `--vary` varied.

@@ -3,6 +3,7 @@
 use super::reproduction::{Document, Making, refused};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
+use crate::output::TableFormat;
 use crate::render::{reproduction as render, wrap};
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
 use std::path::Path;
@@ -53,8 +54,11 @@ struct RunArgs {
     #[command(flatten)]
     making: Making,
     /// Write one JSON document (`plait schema experiment` tells its shape)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Write the tables in another format: CSV has every measure of every cell
+    #[arg(long, value_enum)]
+    format: Option<TableFormat>,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
@@ -143,9 +147,13 @@ fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
     command.push_str(&args.making.flags());
     let document = Document::of("plait.experiment/1", command, &made, args.quick, Vec::new());
     args.making.keep(&made, &document)?;
-    let text = match args.json {
-        true => json(&document)?,
-        false => render::experiment(&made.settled.results, &document, console),
+    let text = match (args.json, args.format) {
+        (true, _) => json(&document)?,
+        (_, Some(TableFormat::Csv)) => render::csv_of_cells(&made.settled.results, &document),
+        (_, Some(TableFormat::Markdown)) => {
+            render::experiment_markdown(&made.settled.results, &document)
+        }
+        (_, None) => render::experiment(&made.settled.results, &document, console),
     };
     deliver(&text, None)?;
     document.judge(&made)

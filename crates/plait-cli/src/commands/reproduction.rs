@@ -143,7 +143,11 @@ impl Making {
         tally.clear();
         let (repeated, ablated) = (repeated.map_err(failure)?, ablated.map_err(failure)?);
         let (seed, interrupted) = (self.seed, cancelled.load(Ordering::Relaxed));
-        Ok(Made { settled, repeated, ablated, seed, interrupted })
+        let run =
+            |it: &Experiment| settled.results.iter().any(|one| one.plan.experiment.id == it.id);
+        let left_out =
+            experiments.iter().filter(|it| quick && !run(it)).map(LeftOut::from).collect();
+        Ok(Made { settled, repeated, ablated, left_out, seed, interrupted })
     }
 
     /// The flags that make the same runs again.
@@ -172,7 +176,12 @@ impl Making {
             write("--output", &file("csv"), &results.csv())?;
             write("--output", &file("jsonl"), &results.json_lines())?;
         }
-        write("--output", &directory.join("manifest.json"), &json(document)?)
+        let mut manifest =
+            serde_json::to_value(document).map_err(|error| Failure::Internal(error.to_string()))?;
+        if let Some(fields) = manifest.as_object_mut() {
+            fields.remove("cells");
+        }
+        write("--output", &directory.join("manifest.json"), &json(&manifest)?)
     }
 }
 
@@ -181,6 +190,7 @@ pub(crate) struct Made {
     pub(crate) settled: Settled,
     repeated: Vec<Again>,
     ablated: Vec<Ablated>,
+    left_out: Vec<LeftOut>,
     seed: u64,
     pub(crate) interrupted: bool,
 }
@@ -208,6 +218,12 @@ pub(crate) struct Document {
     pub(crate) runs: usize,
     /// The experiments, in order.
     pub(crate) experiments: Vec<Told>,
+    /// The cells of the experiments with their values, in order: those of the runs that the files ask
+    /// for. Not in the manifest of `--output`, beside which every run stands.
+    pub(crate) cells: Vec<CellValues>,
+    /// The experiments that `--quick` leaves out, because none of their claims is a core claim.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<LeftOut>,
     /// The claims, in the order of the experiments.
     pub(crate) claims: Vec<Verdict>,
     /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
@@ -238,6 +254,120 @@ pub(crate) struct Told {
     pub(crate) seed: u64,
     /// Runs that did not finish, or in which something was wrong.
     failed: usize,
+}
+
+/// A row at a point of the sweep, over its runs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct CellValues {
+    /// Its experiment.
+    experiment: String,
+    /// Its row.
+    row: String,
+    /// Its point of each axis.
+    point: BTreeMap<String, String>,
+    /// Runs that were made.
+    runs: usize,
+    /// Runs that did not finish, or in which something was wrong; they are in no value.
+    failed: usize,
+    /// Each measure that a run has, over the runs that have it.
+    measures: BTreeMap<String, Values>,
+}
+
+/// A measure over the runs of a cell. The unit is at the end of its name.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub(crate) struct Values {
+    /// Mean.
+    mean: f64,
+    /// Median.
+    median: f64,
+    /// Least.
+    min: f64,
+    /// Greatest.
+    max: f64,
+    /// Runs that have it.
+    n: usize,
+}
+
+impl Values {
+    fn of(mut values: Vec<f64>) -> Option<Values> {
+        values.sort_by(f64::total_cmp);
+        Some(Values {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            median: plait_lab::stats::percentile(&values, 50.0)?,
+            min: *values.first()?,
+            max: *values.last()?,
+            n: values.len(),
+        })
+    }
+}
+
+/// The cells of an experiment.
+pub(crate) fn cells(results: &Results) -> Vec<CellValues> {
+    let experiment = &results.plan.experiment;
+    let cell = |(at, planned): (usize, &plait_lab::experiment::Planned)| {
+        let made = || results.runs[at].iter().flatten();
+        let mut names: Vec<&String> = made().flat_map(|run| run.values.keys()).collect();
+        names.sort();
+        names.dedup();
+        let point = experiment.axes.iter().zip(&planned.at);
+        let measures = names.into_iter();
+        CellValues {
+            experiment: experiment.id.clone(),
+            row: experiment.rows[planned.row].name.clone(),
+            point: point
+                .map(|(axis, point)| (axis.name.clone(), axis.points[*point].text.clone()))
+                .collect(),
+            runs: made().count(),
+            failed: made().filter(|run| run.failure.is_some()).count(),
+            measures: measures
+                .filter_map(|name| Some((name.clone(), Values::of(results.present(at, name))?)))
+                .collect(),
+        }
+    };
+    results.plan.cells.iter().enumerate().map(cell).collect()
+}
+
+impl CellValues {
+    /// A line of CSV for each measure: the experiment, the row, its points, the measure, its values.
+    pub(crate) fn csv(&self, axes: &[String]) -> Vec<Vec<String>> {
+        let line = |(name, it): (&String, &Values)| {
+            let mut line = vec![self.experiment.clone(), self.row.clone()];
+            line.extend(axes.iter().map(|axis| self.point.get(axis).cloned().unwrap_or_default()));
+            line.push(name.clone());
+            line.extend([it.mean, it.median, it.min, it.max].iter().map(f64::to_string));
+            line.push(it.n.to_string());
+            line
+        };
+        self.measures.iter().map(line).collect()
+    }
+}
+
+/// An experiment that a quick run leaves out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct LeftOut {
+    /// Its name.
+    pub(crate) id: String,
+    /// What it shows.
+    pub(crate) title: String,
+    /// How many claims it has, none of them a core claim.
+    pub(crate) claims: usize,
+}
+
+impl LeftOut {
+    /// Why it was not run, and what runs it.
+    pub(crate) fn sentence(&self) -> String {
+        let claims = match self.claims {
+            1 => "1 claim, but no core claim".to_owned(),
+            count => format!("{count} claims, but no core claims"),
+        };
+        format!("{} has {claims}: leave --quick out to run it.", self.id)
+    }
+}
+
+impl From<&Experiment> for LeftOut {
+    fn from(it: &Experiment) -> LeftOut {
+        LeftOut { id: it.id.clone(), title: it.title.clone(), claims: it.claims.len() }
+    }
 }
 
 /// A claim and what became of it.
@@ -294,7 +424,8 @@ pub(crate) struct Paper {
 pub(crate) fn papers(document: &Document) -> Vec<Paper> {
     let mut tags: Vec<&str> = Vec::new();
     let experiments = document.experiments.iter().map(|it| tag(&it.id));
-    for tag in experiments.chain(document.claims.iter().map(Verdict::paper_tag)) {
+    let left_out = document.left_out.iter().map(|it| tag(&it.id));
+    for tag in experiments.chain(left_out).chain(document.claims.iter().map(Verdict::paper_tag)) {
         if !tags.contains(&tag) {
             tags.push(tag);
         }
@@ -421,11 +552,19 @@ impl Document {
             runs: made.settled.runs,
             experiments: made.settled.results.iter().map(told).collect(),
             again: made.repeated.iter().map(Repeated::from).collect(),
+            cells: made.settled.results.iter().flat_map(cells).collect(),
+            left_out: made.left_out.clone(),
             ablation: sensitivities(&made.settled.judged, &made.ablated),
             claims,
             tally,
             interrupted: made.interrupted,
         }
+    }
+
+    /// Whether it has an experiment of a paper.
+    pub(crate) fn of_papers(&self) -> bool {
+        let mut run = self.experiments.iter().map(|it| tag(&it.id));
+        run.any(|tag| PAPERS.iter().any(|known| known.0 == tag))
     }
 
     /// How the claims of each kind stand, in a sentence each.

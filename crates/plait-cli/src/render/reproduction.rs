@@ -48,7 +48,21 @@ pub(crate) fn text(results: &[Results], document: &Document, console: Console) -
         }
     }
     out.push_str(&ablation(document, |table| table.to_text(console.width, false)));
+    out.push_str(&left_out(document, console.width));
     out + &closing(document)
+}
+
+/// The experiments that a quick run leaves out.
+fn left_out(document: &Document, width: usize) -> String {
+    let text = match document.left_out.as_slice() {
+        [] => return String::new(),
+        [one] => one.sentence(),
+        several => {
+            let names: Vec<&str> = several.iter().map(|it| it.id.as_str()).collect();
+            format!("No core claims: {}. Leave --quick out to run them.", names.join(", "))
+        }
+    };
+    format!("{}\n", wrap(&text, width).join("\n"))
 }
 
 /// Each claim over the values of what its paper leaves open.
@@ -91,6 +105,7 @@ pub(crate) fn experiment(results: &[Results], document: &Document, console: Cons
         out.push_str(&claims(&all, console));
         out.push('\n');
     }
+    out.push_str(&left_out(document, console.width));
     out + &closing(document)
 }
 
@@ -107,8 +122,43 @@ fn heading(title: &str, place: &str) -> String {
 
 /// Medians by row at each point.
 fn cells(results: &Results, console: Console) -> String {
+    let Some((title, table)) = medians(results) else { return String::new() };
+    format!("{title}\n{}", table.to_text(console.width, false))
+}
+
+/// An experiment in Markdown: its cells, then its claims.
+pub(crate) fn experiment_markdown(results: &[Results], document: &Document) -> String {
+    let mut out = String::new();
+    for one in results {
+        let experiment = &one.plan.experiment;
+        out.push_str(&format!("## {}: {}\n\n", experiment.id, experiment.title));
+        if let Some((title, table)) = medians(one) {
+            out.push_str(&format!("{title}\n\n{}\n", table.to_markdown()));
+        }
+    }
+    if !document.claims.is_empty() {
+        let all: Vec<&Verdict> = document.claims.iter().collect();
+        out.push_str(&format!("{}\n", claims_table(&all, document).to_markdown()));
+    }
+    out.push_str(&left_out(document, usize::MAX / 2));
+    out + &closing(document)
+}
+
+/// Every measure of every cell, one a line.
+pub(crate) fn csv_of_cells(results: &[Results], document: &Document) -> String {
+    let axes = results.iter().flat_map(|it| &it.plan.experiment.axes);
+    let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
+    let mut header = vec!["experiment", "row"];
+    header.extend(axes.iter().map(String::as_str));
+    header.extend(["measure", "mean", "median", "min", "max", "n"]);
+    let rows: Vec<Vec<String>> = document.cells.iter().flat_map(|it| it.csv(&axes)).collect();
+    table::csv(&header, &rows)
+}
+
+/// What the numbers of an experiment are, and the medians by row at each point.
+fn medians(results: &Results) -> Option<(String, Table)> {
     let experiment = &results.plan.experiment;
-    let Some(first) = results.plan.cells.first() else { return String::new() };
+    let first = results.plan.cells.first()?;
     let measure = first.cell.scenario.workload.primary();
     let mut columns: Vec<Column> =
         experiment.axes.iter().map(|axis| Column::new(&axis.name, Align::Left)).collect();
@@ -131,7 +181,7 @@ fn cells(results: &Results, console: Console) -> String {
     }
     let runs = results.runs.iter().map(Vec::len).max().unwrap_or(0);
     let runs = if runs == 1 { "one run".to_owned() } else { format!("median of {runs} runs") };
-    format!("{measure}, {runs} in each cell\n{}", table.to_text(console.width, false))
+    Some((format!("{measure}, {runs} in each cell"), table))
 }
 
 /// Name, kind and standing; beside them the paper's words and, below, what came out.
@@ -192,7 +242,11 @@ fn painted(text: &str, style: Style, colour: bool) -> String {
 fn closing(document: &Document) -> String {
     let parts: Vec<String> =
         document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
-    let tally = if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") };
+    let tally = match (parts.is_empty(), document.left_out.is_empty()) {
+        (false, _) => parts.join(", "),
+        (true, true) => "no claims".to_owned(),
+        (true, false) => "no core claims".to_owned(),
+    };
     format!("{}{tally}\nRun again: {}\n", document.headline(), document.command)
 }
 
@@ -200,8 +254,11 @@ fn closing(document: &Document) -> String {
 pub(crate) fn markdown(document: &Document) -> String {
     let mut out: String =
         document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
-    out.push_str(CHANGED);
-    out.push('\n');
+    // What changed concerns the papers' experiments alone.
+    if document.of_papers() {
+        out.push_str(CHANGED);
+        out.push('\n');
+    }
     out.push_str(&kinds(document).to_markdown());
     out.push_str(&format!(
         "\n{} experiments, {} runs, seed {}, plait {}.\n\n",
@@ -212,21 +269,28 @@ pub(crate) fn markdown(document: &Document) -> String {
     ));
     for Paper { tag, title, place } in papers(document) {
         out.push_str(&format!("## {}\n", heading(&title, &place)));
-        let mut titles =
-            vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
-        if !document.again.is_empty() {
-            titles.push("again");
-        }
-        let columns = titles.iter().map(|title| Column::new(title, Align::Left)).collect();
-        let mut table = Table::new(columns);
-        for claim in document.claims.iter().filter(|it| it.paper_tag() == tag) {
-            table.row(Emphasis::None, row(claim).into_iter().take(titles.len()).collect());
-        }
-        out.push_str(&table.to_markdown());
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
+        out.push_str(&claims_table(&of, document).to_markdown());
         out.push('\n');
     }
     out.push_str(&ablation(document, Table::to_markdown));
+    out.push_str(&left_out(document, usize::MAX / 2));
     out + &closing(document)
+}
+
+/// Claims, one a line.
+fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
+    let mut titles =
+        vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
+    if !document.again.is_empty() {
+        titles.push("again");
+    }
+    let columns = titles.iter().map(|title| Column::new(title, Align::Left)).collect();
+    let mut table = Table::new(columns);
+    for claim in claims {
+        table.row(Emphasis::None, row(claim).into_iter().take(titles.len()).collect());
+    }
+    table
 }
 
 /// A line for each kind of claim, a column for each standing.

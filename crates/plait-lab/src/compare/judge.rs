@@ -166,6 +166,7 @@ impl<'a> Bench<'a> {
                 true => (paired.ratio - 1.0).abs() > EXACT_MARGIN,
                 false => paired.told_apart,
             },
+            differing_runs: Some(paired.differing).filter(|runs| *runs > 0),
         }
     }
 

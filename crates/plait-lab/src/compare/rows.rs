@@ -175,6 +175,10 @@ fn precision(scenario: &Scenario, report: &Report) -> Option<Precision> {
         .iter()
         .filter(|row| row.incomplete == 0 && (!schedulers || !row.scheduler.starts_with("tcp:")));
     let half = |row: &Row| match row.paired_vs_best {
+        // The interval of a few runs that differ has one end at the ratio: the other one counts.
+        Some(found) if found.differing_runs.is_some() => {
+            found.ci95.map(|[low, high]| (found.ratio - low).max(high - found.ratio) / found.ratio)
+        }
         Some(found) => found.ci95.map(|[low, high]| (high - low) / 2.0 / found.ratio),
         None if report.rows.len() > 1 => Some(0.0),
         None => {

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub struct Axis {
     /// Its name: `{name}` in a text of the file stands for the point.
     pub name: String,
+    /// What figures call it, with its unit if its points have none; empty for its name.
+    pub label: String,
     /// Its points, in order.
     pub points: Vec<Point>,
     /// The design that its points were drawn from, if there is one.
@@ -86,7 +88,7 @@ impl Axis {
     /// An axis without a design.
     #[must_use]
     pub fn plain(name: &str, points: Vec<Point>) -> Axis {
-        Axis { name: name.to_owned(), points, design: None }
+        Axis { name: name.to_owned(), label: String::new(), points, design: None }
     }
 
     /// Whether its points are a sample of networks.
@@ -99,7 +101,7 @@ impl Axis {
     #[must_use]
     pub(crate) fn designed(name: &str, design: Design) -> Axis {
         let points = design.draws(1);
-        Axis { name: name.to_owned(), points, design: Some(design) }
+        Axis { name: name.to_owned(), label: String::new(), points, design: Some(design) }
     }
 
     /// Draws `times` as many networks, with another seed; the first ones stay for the same seed.

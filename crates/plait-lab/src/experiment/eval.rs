@@ -46,6 +46,8 @@ pub struct Shown {
     /// At how many places it was asked, and at how many it holds.
     pub places: (usize, usize),
     margin: f64,
+    /// The confidence with which it holds there; 0 if nothing is said of it.
+    pub(super) confidence: f64,
     /// The place of its atom among those of the statement.
     pub(super) atom: usize,
 }
@@ -108,11 +110,21 @@ pub(super) struct Evaluator<'a, C> {
 impl<C: Cells> Evaluator<'_, C> {
     /// The outcome of each relation of a statement: the point at which it is tightest.
     pub(super) fn judge(&self, statement: &Statement) -> Vec<Shown> {
+        self.judge_by(statement, &|_| 0.0)
+    }
+
+    /// The same, but each relation at the point at which it holds with the least confidence, which
+    /// `confidence` gives for each atom.
+    pub(super) fn judge_by(
+        &self,
+        statement: &Statement,
+        confidence: &dyn Fn(usize) -> f64,
+    ) -> Vec<Shown> {
         let mut shown: Vec<Option<Shown>> = Vec::new();
         let mut before = 0;
         for turn in self.findings(statement) {
             for (index, finding) in turn.into_iter().enumerate() {
-                let found = self.shown(&finding, before);
+                let found = self.shown(&finding, before, confidence);
                 before += finding.atoms.len();
                 if shown.len() <= index {
                     shown.push(None);
@@ -142,9 +154,14 @@ impl<C: Cells> Evaluator<'_, C> {
         self.turns(statement).iter().map(turn).collect()
     }
 
-    fn shown(&self, finding: &Finding<'_>, before: usize) -> Shown {
+    fn shown(
+        &self,
+        finding: &Finding<'_>,
+        before: usize,
+        confidence: &dyn Fn(usize) -> f64,
+    ) -> Shown {
         let atoms = &finding.atoms;
-        let order = |at: &usize| (atoms[*at].holds, atoms[*at].margin);
+        let order = |at: &usize| (confidence(before + *at), atoms[*at].holds, atoms[*at].margin);
         let worst = (0..atoms.len()).min_by(|a, b| {
             let order = order(a).partial_cmp(&order(b)).unwrap_or(core::cmp::Ordering::Equal);
             if finding.any { order.reverse() } else { order }
@@ -173,6 +190,7 @@ impl<C: Cells> Evaluator<'_, C> {
             holds,
             places,
             margin: atoms.get(flat).map_or(f64::NEG_INFINITY, |atom| atom.margin),
+            confidence: confidence(before + flat),
             atom: before + flat,
         }
     }
@@ -453,6 +471,7 @@ fn tighter(a: Shown, b: Shown) -> Shown {
     let places = (a.places.0 + b.places.0, a.places.1 + b.places.1);
     let holds = a.holds && b.holds;
     let first = match (a.holds, b.holds) {
+        _ if a.confidence != b.confidence => a.confidence < b.confidence,
         (true, false) => false,
         (false, true) => true,
         _ => a.margin <= b.margin,

@@ -68,35 +68,45 @@ pub(super) struct Opinion {
     pub(super) decision: Decision,
     /// Share of the resamples in which the statement holds; absent if nothing was resampled.
     pub(super) share: Option<f64>,
+    /// The relations: of an undecided claim each at the point with the least confidence.
+    pub(super) shown: Vec<Shown>,
     /// The 95 % interval of the left value of each relation.
     pub(super) intervals: Vec<Option<[f64; 2]>>,
 }
 
-/// Decides a claim at this confidence. `shown` are its relations over all runs.
+/// Decides a claim at this confidence. `shown` are its relations over all runs, each where it is tightest.
 pub(super) fn decide(
     results: &Results,
     names: Names<'_>,
     claim: &Claim,
-    shown: &[Shown],
+    shown: Vec<Shown>,
     confidence: f64,
 ) -> Opinion {
     let true_now = !shown.is_empty() && shown.iter().all(|it| it.holds);
-    let plain = |decision| Opinion { decision, share: None, intervals: Vec::new() };
     let decided = |holds| if holds { Decision::Holds } else { Decision::Fails };
     let evidence = Evidence::of(results, claim);
     // An exact claim is an identity: it is computed, not estimated.
     if claim.kind == Kind::Exact || !evidence.random {
-        return plain(decided(true_now));
+        let decision = decided(true_now);
+        return Opinion { decision, share: None, shown, intervals: Vec::new() };
     }
     let drawn = Resamples::draw(results, names, claim, &evidence);
-    let intervals = shown.iter().map(|it| drawn.interval(it)).collect();
     let decision = match (drawn.answer(true_now, confidence, &evidence), true_now) {
         // A refuted bound needs no number of runs; an estimate does.
         (Decision::Fails, false) if evidence.enough || drawn.certain => Decision::Fails,
         (Decision::Holds, true) if evidence.enough && evidence.kept(confidence) => Decision::Holds,
         _ => Decision::Undecided,
     };
-    Opinion { decision, share: Some(drawn.share), intervals }
+    let shown = match decision {
+        Decision::Undecided => {
+            let confidences = drawn.confidences();
+            let of = |atom: usize| confidences.get(atom).copied().unwrap_or(0.0);
+            Evaluator { names, cells: results }.judge_by(&claim.holds, &of)
+        }
+        Decision::Holds | Decision::Fails => shown,
+    };
+    let intervals = shown.iter().map(|it| drawn.interval(it)).collect();
+    Opinion { decision, share: Some(drawn.share), shown, intervals }
 }
 
 /// What a claim rests on.
@@ -257,6 +267,12 @@ impl Resamples {
         } else {
             Decision::Undecided
         }
+    }
+
+    /// The confidence with which each atom holds.
+    fn confidences(&self) -> Vec<f64> {
+        let atoms = self.groups.iter().flat_map(|it| &it.atoms);
+        atoms.map(|it| it.confidence(self.count)).collect()
     }
 
     fn interval(&self, shown: &Shown) -> Option<[f64; 2]> {

@@ -108,11 +108,26 @@ impl Results {
         self.runs.get(cell)?.iter().map(of).collect()
     }
 
-    /// The summary of a measure over the runs of a cell.
+    /// The measure of the runs of a cell that have it. A run that is missing, failed or lacks the
+    /// measure has no value.
+    #[must_use]
+    pub fn present(&self, cell: usize, measure: &str) -> Vec<f64> {
+        let runs = self.runs.get(cell).into_iter().flatten().flatten();
+        let counted = runs.filter(|run| run.failure.is_none());
+        counted.filter_map(|run| run.values.get(measure).copied()).collect()
+    }
+
+    /// How many runs of a cell were made.
+    #[must_use]
+    pub fn made(&self, cell: usize) -> usize {
+        self.runs.get(cell).map_or(0, |runs| runs.iter().flatten().count())
+    }
+
+    /// The summary of a measure over the runs of a cell that have it.
     #[must_use]
     pub fn summary(&self, cell: usize, measure: &str) -> Option<Summary> {
         let planned = self.plan.cells.get(cell)?;
-        let values = self.values(cell, measure)?;
+        let values = self.present(cell, measure);
         let purpose = format!("{}/{}/{measure}", planned.cell, planned.cell.cc);
         Summary::of(&values, planned.cell.scenario.seed, &purpose)
     }

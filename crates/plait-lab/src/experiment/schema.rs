@@ -53,6 +53,7 @@ pub fn schema() -> Value {
     for (name, help) in KEYS {
         let schema = match *name {
             "sweep" => json!({ "type": "object", "additionalProperties": points }),
+            "label" => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
             "row" => json!({ "type": "object", "additionalProperties": closed(row.clone(), &[]) }),
             "claim" => {
                 json!({ "type": "array", "items": closed(claim.clone(), &["id", "kind", "says", "holds"]) })

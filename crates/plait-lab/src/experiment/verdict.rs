@@ -52,7 +52,7 @@ pub struct Judged {
     pub claim: Claim,
     /// How it stands.
     pub standing: Standing,
-    /// Its relations, each where it is tightest.
+    /// Its relations, each where it is tightest; of an undecided claim where they are least certain.
     pub shown: Vec<Shown>,
     /// The 95 % interval of the left value of each, over the runs.
     pub intervals: Vec<Option<[f64; 2]>>,
@@ -77,8 +77,11 @@ impl Judged {
     pub fn got(&self) -> String {
         let count = self.shown.len();
         let mut order: Vec<usize> = (0..count).collect();
-        // What does not hold first.
-        order.sort_by_key(|at| self.shown[*at].holds);
+        // What is least certain first, then what does not hold.
+        order.sort_by(|a, b| {
+            let (a, b) = (&self.shown[*a], &self.shown[*b]);
+            a.confidence.total_cmp(&b.confidence).then(a.holds.cmp(&b.holds))
+        });
         let told: Vec<String> = order.iter().take(TOLD).map(|at| self.one(*at)).collect();
         let mut text = told.join("; ");
         if count > TOLD {
@@ -153,10 +156,10 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
             looked_at.iter().filter_map(|(row, at, _)| results.plan.position(*row, at)).collect();
         let missing = cells.iter().any(|cell| results.runs[*cell].iter().any(Option::is_none));
         let shown = evaluator.judge(&claim.holds);
-        let (standing, share, intervals) = if missing {
-            (Standing::Unknown, None, Vec::new())
+        let (standing, share, shown, intervals) = if missing {
+            (Standing::Unknown, None, shown, Vec::new())
         } else {
-            let opinion = decide(results, names, claim, &shown, confidence);
+            let opinion = decide(results, names, claim, shown, confidence);
             let standing = match (opinion.decision, misses.0.get(&claim.id)) {
                 (Decision::Holds, None) => Standing::Holds,
                 (Decision::Holds, Some(_)) => Standing::HoldsAgain,
@@ -164,7 +167,7 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
                 (Decision::Fails, Some(miss)) => Standing::Miss(miss.why.clone()),
                 (Decision::Undecided, _) => Standing::Undecided,
             };
-            (standing, opinion.share, opinion.intervals)
+            (standing, opinion.share, opinion.shown, opinion.intervals)
         };
         let samples = (0..experiment.axes.len()).filter(|axis| experiment.axes[*axis].is_sample());
         let networks = |axis: usize| {
@@ -184,4 +187,53 @@ pub fn judge(results: &Results, misses: &Misses, confidence: f64) -> Vec<Judged>
         }
     };
     experiment.claims.iter().map(judged).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Experiment, Plan, RunRecord};
+
+    /// Both relations are true of the means. At 20 ms the rows are close and hardly vary; at 40 ms
+    /// they are far apart and vary much, which is why the claim is undecided.
+    #[test]
+    fn an_undecided_claim_shows_the_cell_in_doubt() {
+        let text = r#"
+title = "Two rows"
+workload = "bulk:1s"
+runs = 10
+path = ["a:rtt={rtt},rate=20mbit,loss=1%", "b:rtt=20ms,rate=8mbit"]
+[sweep]
+rtt = ["20ms", "40ms"]
+[row]
+ours = { scheduler = "minrtt" }
+theirs = { scheduler = "ecf" }
+[[claim]]
+id = "x-1"
+kind = "hard"
+says = "less"
+holds = "ours.goodput_mbps.mean[rtt=20ms] <= 100 and ours.goodput_mbps.mean < theirs.goodput_mbps.mean"
+"#;
+        let plan = Plan::of(&Experiment::from_toml("x.toml", text).unwrap(), false).unwrap();
+        let cells = plan.cells.iter().map(|cell| {
+            let (middle, step) = match (cell.row, cell.at[0]) {
+                (0, 0) => (1.0, 0.001),
+                (1, 0) => (1.1, 0.001),
+                (0, _) => (40.0, 7.0),
+                _ => (50.0, -7.0),
+            };
+            let run = |run: usize| {
+                let value = middle + step * (run as f64 - 4.5);
+                let values = [("goodput_mbps".to_owned(), value)].into_iter().collect();
+                Some(RunRecord { failure: None, values })
+            };
+            (0..10).map(run).collect()
+        });
+        let results = Results { runs: cells.collect(), plan: plan.clone() };
+        let judged = &judge(&results, &Misses::default(), 0.95)[0];
+        assert_eq!(judged.standing, Standing::Undecided, "{}", judged.got());
+        let got = judged.got();
+        let first = got.split(';').next().unwrap();
+        assert!(first.starts_with("40 [") && first.contains("< 50 at rtt=40ms (2 of 2)"), "{got}");
+    }
 }

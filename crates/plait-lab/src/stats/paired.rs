@@ -10,6 +10,11 @@
 //! * Its **95 % interval** is m +- c se, with the standard error of Yuen (1974) from the winsorised
 //!   variance. c is the 95th percentile of |t| over 10,000 resamples of the runs (studentised
 //!   bootstrap), at least Student's t.
+//! * If all runs that are not trimmed have the same ratio, that error is 0, and says nothing of the runs
+//!   that differ. Then the interval reaches from the common ratio as far as the mean of ln(ratio) can
+//!   lie. On either side that is the mean deviation of the runs that differ (its upper bound by Student's
+//!   t, at most the largest one), times the greatest share of such runs that is likely (the upper bound of
+//!   Clopper and Pearson at 97.5 %).
 //! * Rows are **told apart** if that interval excludes 1, if the ratio is more than [`MARGIN`] from 1,
 //!   and if one of two tests rejects a difference by chance with half of [`NAMING_ERROR`] each: the
 //!   same t against its own resamples, or an exact sign test over the runs.
@@ -52,6 +57,8 @@ pub struct Paired {
     pub told_apart: bool,
     /// Whether all runs have the same value as those of the reference, to the bit.
     pub equal: bool,
+    /// Runs whose ratio differs from that of all runs that are not trimmed; 0 if the latter vary.
+    pub differing: u32,
 }
 
 /// Compares `rows` with `reference`: value `i` of each is that of run `i`.
@@ -98,6 +105,8 @@ struct Sample {
     mean: f64,
     /// Its standard error; 0 for one run, and if the runs that are not trimmed are alike.
     error: f64,
+    /// Runs that differ from the mean if the runs that are not trimmed are alike; otherwise 0.
+    differing: u32,
 }
 
 impl Sample {
@@ -109,8 +118,16 @@ impl Sample {
         let ratios = row.iter().zip(reference).map(|(ours, theirs)| libm::log(ours / theirs));
         let mut sorted: Vec<(f64, usize)> = ratios.zip(0..).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut sample = Sample { sorted, mean: 0.0, error: 0.0 };
+        let mut sample = Sample { sorted, mean: 0.0, error: 0.0, differing: 0 };
         (sample.mean, sample.error) = sample.trimmed(|_| 1);
+        let (runs, trim) = (sample.sorted.len(), trimmed_runs(sample.sorted.len()));
+        if sample.error == 0.0 && runs > 1 {
+            // Not the mean itself, which is rounded.
+            let common = sample.sorted[trim].0;
+            sample.mean = common;
+            let differing = sample.sorted.iter().filter(|it| it.0 != common).count();
+            sample.differing = u32::try_from(differing).unwrap_or(u32::MAX);
+        }
         Some(sample)
     }
 
@@ -168,19 +185,43 @@ impl Sample {
         let ratio = libm::exp(self.mean);
         if runs == 1 {
             let ci95 = [0.0, f64::INFINITY];
-            return Paired { ratio, ci95, told_apart: false, equal: self.mean == 0.0 };
+            let equal = self.mean == 0.0;
+            return Paired { ratio, ci95, told_apart: false, equal, differing: 0 };
         }
-        let wide = if self.error > 0.0 { half(0.05) } else { 0.0 };
+        let [low, high] = match self.error > 0.0 {
+            true => [self.mean - half(0.05), self.mean + half(0.05)],
+            false => self.reach(),
+        };
         let beyond = match self.error > 0.0 {
             true => self.mean.abs() > half(error / 2.0) || self.signs_tell(error / 2.0),
             false => alike || self.signs_tell(error / 2.0),
         };
         Paired {
             ratio,
-            ci95: [libm::exp(self.mean - wide), libm::exp(self.mean + wide)],
-            told_apart: beyond && self.mean.abs() > wide && (ratio - 1.0).abs() > MARGIN,
+            ci95: [libm::exp(low), libm::exp(high)],
+            told_apart: beyond && (low > 0.0 || high < 0.0) && (ratio - 1.0).abs() > MARGIN,
             equal: alike && self.mean == 0.0,
+            differing: self.differing,
         }
+    }
+
+    /// How far the mean may lie if a few runs differ and all others are alike.
+    fn reach(&self) -> [f64; 2] {
+        let side = |sign: f64| {
+            let deviations = self.sorted.iter().map(|it| sign * (it.0 - self.mean));
+            let differing: Vec<f64> = deviations.filter(|it| *it > 0.0).collect();
+            let few = differing.len();
+            let largest = differing.iter().copied().fold(0.0, f64::max);
+            if few < 2 {
+                return greatest_share(few, self.sorted.len()) * largest;
+            }
+            let mean = differing.iter().sum::<f64>() / few as f64;
+            let squares = differing.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
+            let error = libm::sqrt(squares / (few * (few - 1)) as f64);
+            let likely = (mean + critical(few - 1, 0.05) * error).min(largest);
+            greatest_share(few, self.sorted.len()) * likely
+        };
+        [self.mean - side(-1.0), self.mean + side(1.0)]
     }
 
     /// Whether one sign is so frequent that chance gives it with less than `error`. Runs without a
@@ -198,6 +239,29 @@ impl Sample {
         }
         all > 0 && 2.0 * tail < error
     }
+}
+
+/// The greatest share of all runs of which `few` of `runs` come with a probability of at least 2.5 %
+/// (Clopper and Pearson).
+fn greatest_share(few: usize, runs: usize) -> f64 {
+    if few == 0 || few >= runs {
+        return if few == 0 { 0.0 } else { 1.0 };
+    }
+    let at_most_few = |share: f64| {
+        let mut term = libm::pow(1.0 - share, runs as f64);
+        let mut tail = term;
+        for nth in 0..few {
+            term *= (runs - nth) as f64 / (nth + 1) as f64 * share / (1.0 - share);
+            tail += term;
+        }
+        tail
+    };
+    let (mut low, mut high) = (few as f64 / runs as f64, 1.0);
+    for _ in 0..50 {
+        let middle = (low + high) / 2.0;
+        if at_most_few(middle) > 0.025 { low = middle } else { high = middle }
+    }
+    (low + high) / 2.0
 }
 
 /// Runs that are trimmed at either end.
@@ -261,6 +325,35 @@ mod tests {
         assert!(two(&values, &values.map(|it| it * 1.05)).told_apart);
         assert!(!two(&values, &values.map(|it| it * 1.005)).told_apart);
         assert_eq!(against(&values, &[&[1.0], &[0.0, 1.0, 1.0]], 1, "x"), [None, None]);
+    }
+
+    /// Three runs of thirty differ by 15 %: the trimmed mean has no error, and is not certain all the same.
+    #[test]
+    fn a_few_runs_that_differ_give_the_interval_a_width() {
+        let row = |runs: usize, differing: usize, common: f64| -> Vec<f64> {
+            (0..runs).map(|run| if run < differing { 85.0 } else { common }).collect()
+        };
+        let found = two(&[100.0; 30], &row(30, 3, 100.0));
+        assert_eq!((found.ratio, found.differing, found.equal), (1.0, 3, false));
+        // 3 of 30: at most 26.53 % (printed tables of Clopper and Pearson). 0.2653 x ln 0.85 = -0.0431.
+        assert!((found.ci95[0] - 0.957_8).abs() < 1e-4 && found.ci95[1] == 1.0, "{found:?}");
+        assert!(!found.told_apart);
+        // As many runs more, and it is narrower, but as far as the mean at least.
+        let more = two(&[100.0; 300], &row(300, 30, 100.0));
+        assert!(found.ci95[0] < more.ci95[0] && more.ci95[0] < 0.985, "{more:?}");
+        // A common difference is told apart unless the others may make up for it.
+        assert!(two(&[100.0; 30], &row(30, 3, 110.0)).told_apart);
+        assert!(!two(&[100.0; 30], &row(30, 6, 102.0)).told_apart);
+        // One long run among many short ones does not count for all of them.
+        let mut mixed = row(300, 0, 100.0);
+        mixed.iter_mut().take(40).for_each(|it| *it = 101.0);
+        mixed[0] = 200.0;
+        let mixed = two(&[100.0; 300], &mixed);
+        assert!(mixed.ci95[0] == 1.0 && mixed.ci95[1] < 1.02, "{mixed:?}");
+        assert_eq!(
+            two(&[100.0; 30], &row(30, 0, 110.0)).ci95.map(|it| (it * 1e6).round()),
+            [1.1e6; 2]
+        );
     }
 
     #[test]

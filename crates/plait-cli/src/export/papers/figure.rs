@@ -7,6 +7,9 @@ use plait_app::aggregation_benefit;
 use plait_lab::experiment::{Picture, Results, figure};
 use plait_lab::stats::percentile;
 
+/// Cells with runs without a value that a note names at most.
+const MOST_CELLS_NAMED: usize = 4;
+
 /// A picture that is drawn.
 pub(crate) struct Drawn {
     /// What it is called as a file: `ton-fig8-1-2`.
@@ -123,7 +126,18 @@ impl View<'_> {
 
     fn measured(&self, row: usize, at: &[usize], measure: &str) -> Option<Vec<f64>> {
         let cell = self.results.plan.position(row, at)?;
-        self.results.values(cell, measure)
+        // Runs end at different times: their median would jump from second to second.
+        if self.picture.kind == "time" {
+            return self.results.values(cell, measure);
+        }
+        let values = self.results.present(cell, measure);
+        (!values.is_empty()).then_some(values)
+    }
+
+    /// Whether runs of a row were made at one of these places.
+    fn was_run(&self, row: usize, places: &[Vec<usize>]) -> bool {
+        let mut cells = places.iter().filter_map(|at| self.results.plan.position(row, at));
+        cells.any(|cell| self.results.made(cell) > 0)
     }
 
     fn words(&self, axis: Option<usize>) -> Vec<String> {
@@ -153,19 +167,35 @@ impl View<'_> {
     fn points_run(&self) -> Vec<usize> {
         let Some(axis) = self.picture.x else { return vec![0] };
         let was_run = |x: &usize| {
-            self.picture.rows.iter().any(|row| self.runs(*row, Some(*x), None).is_some())
+            let places = self.places(Some(*x), None);
+            self.picture.rows.iter().any(|row| self.was_run(*row, &places))
         };
         (0..self.results.plan.experiment.axes[axis].points.len()).filter(was_run).collect()
     }
 
-    /// What the marks mean, and which points are left out.
+    /// What the marks mean, which points are left out, and which cells have runs without a value.
     fn note(&self) -> String {
-        let several = self.results.runs.iter().any(|runs| runs.len() > 1);
-        let marks = match self.picture.kind.as_str() {
-            "line" if several => {
+        let mut sentences = vec![self.marks().to_owned()];
+        sentences.extend(self.points_left_out());
+        sentences.extend(self.runs_left_out());
+        sentences.join(" ")
+    }
+
+    /// The runs behind each mark of a picture over one axis.
+    fn samples(&self) -> Vec<Vec<f64>> {
+        let rows = self.table().into_iter().flat_map(|table| table.rows);
+        rows.flat_map(|(_, values)| values).flatten().collect()
+    }
+
+    fn marks(&self) -> &'static str {
+        let samples = if self.picture.kind == "heat" { Vec::new() } else { self.samples() };
+        let several = samples.iter().any(|runs| runs.len() > 1);
+        let span = samples.iter().any(|runs| spread(runs).is_some_and(|it| it[0] < it[2]));
+        match self.picture.kind.as_str() {
+            "line" if span => {
                 "Dots are medians; the lines through them span the 5th to the 95th percentile of the runs."
             }
-            "bars" if several => {
+            "bars" if span => {
                 "Bars are medians; the lines on them span the 5th to the 95th percentile of the runs."
             }
             "box" => {
@@ -177,22 +207,62 @@ impl View<'_> {
             }
             "cdf" => "The share of runs with at most this value.",
             "time" => "The median of the runs, by second.",
-            "heat" => "Medians; a darker cell has a larger value, and an empty cell was not run.",
+            "heat" => "Medians; a darker cell has a larger value, and an empty cell has none.",
+            "line" if several => "Dots are medians; all runs of a point have the same value.",
+            "bars" if several => "Bars are medians; all runs of a point have the same value.",
             _ => "One run at each point.",
-        };
-        let Some(axis) = self.picture.x.filter(|_| self.picture.kind != "heat") else {
-            return marks.to_owned();
-        };
+        }
+    }
+
+    /// How many points of the horizontal axis were run, if not all were.
+    fn points_left_out(&self) -> Option<String> {
+        let axis = self.picture.x.filter(|_| self.picture.kind != "heat")?;
         let axis = &self.results.plan.experiment.axes[axis];
         let (run, all) = (self.points_run().len(), axis.points.len());
-        if run == all {
-            return marks.to_owned();
+        let were = if run == 1 { "was" } else { "were" };
+        (run < all).then(|| format!("Of the {all} points of {}, {run} {were} run.", axis.name))
+    }
+
+    /// `minrtt at 40ms: 5 of 8 runs have a value.`
+    fn runs_left_out(&self) -> Option<String> {
+        // A picture over time has as many measures as seconds.
+        if self.picture.kind == "time" {
+            return None;
         }
-        format!(
-            "{marks} Of the {all} points of {}, {run} {} run.",
-            axis.name,
-            if run == 1 { "was" } else { "were" }
-        )
+        let experiment = &self.results.plan.experiment;
+        let points = |axis: Option<usize>| match axis {
+            Some(axis) => (0..experiment.axes[axis].points.len()).map(Some).collect(),
+            None => vec![None],
+        };
+        let (columns, lines) = (points(self.picture.x), points(self.picture.y));
+        let mut cells = Vec::new();
+        for row in &self.picture.rows {
+            for (x, y) in columns.iter().flat_map(|x| lines.iter().map(move |y| (*x, *y))) {
+                let places = self.places(x, y);
+                let positions = places.iter().filter_map(|at| self.results.plan.position(*row, at));
+                let (mut made, mut present) = (0, 0);
+                for cell in positions {
+                    made += self.results.made(cell);
+                    present += self.results.present(cell, &self.picture.measure).len();
+                }
+                if present < made {
+                    let point = [(self.picture.x, x), (self.picture.y, y)];
+                    let point = point.into_iter().filter_map(|(axis, point)| {
+                        Some(experiment.axes[axis?].points[point?].text.as_str())
+                    });
+                    let point: Vec<&str> = point.collect();
+                    let at = if point.is_empty() { "" } else { " at " };
+                    let (name, point) = (&experiment.rows[*row].name, point.join(", "));
+                    cells.push(format!("{name}{at}{point}: {present} of {made}"));
+                }
+            }
+        }
+        let more = cells.len().saturating_sub(MOST_CELLS_NAMED);
+        cells.truncate(MOST_CELLS_NAMED);
+        let (first, rest) = cells.split_first()?;
+        let rest: String = rest.iter().map(|cell| format!("; {cell}")).collect();
+        let more = if more > 0 { format!("; and {more} more such cells") } else { String::new() };
+        Some(format!("{first} runs have a value{rest}{more}."))
     }
 
     /// The name of the vertical axis, with its unit.
@@ -207,10 +277,7 @@ impl View<'_> {
     fn axis_name(&self, words: bool) -> String {
         let Some(axis) = self.picture.x else { return String::new() };
         let axis = &self.results.plan.experiment.axes[axis];
-        match words {
-            true => labels::axis(&axis.name, std::iter::empty()),
-            false => labels::axis(&axis.name, axis.points.iter().map(|it| it.text.as_str())),
-        }
+        labels::axis(axis, !words)
     }
 
     fn look(&self, name: &str) -> Look {
@@ -426,10 +493,15 @@ impl View<'_> {
         for (at, (row, grid)) in rows.iter().zip(&grids).enumerate().filter(|it| !it.1.1.is_empty())
         {
             let title = format!("{}: {}", self.title, names.rows[*row].name);
+            let measure = self.unit();
+            let title = match title.contains(&measure) {
+                true => title,
+                false => format!("{title}, {measure}"),
+            };
             let side = |count: usize| Scale::of(-0.5, count as f64 - 0.5);
             let scales = (side(columns.len()), side(lines.len()));
-            let upward = self.picture.y.map(|axis| names.axes[axis].name.as_str());
-            let upward = labels::axis(upward.unwrap_or(""), std::iter::empty());
+            let upward = self.picture.y.map(|axis| labels::axis(&names.axes[axis], false));
+            let upward = upward.unwrap_or_default();
             let mut plot =
                 Plot::new((&title, self.size), scales, &[], &upward, Side::Words(&lines));
             for (x, y, value) in grid {
@@ -445,11 +517,6 @@ impl View<'_> {
                     format!("{} Values are relative to {}.", self.note(), names.rows[other].name)
                 }
                 None => self.note(),
-            };
-            let measure = self.unit();
-            let title = match title.contains(&measure) {
-                true => title,
-                false => format!("{title}, {measure}"),
             };
             drawn.push(Drawn { name, title, note, svg: plot.finish() });
         }

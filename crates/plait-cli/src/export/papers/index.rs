@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// What a page says of itself, each the content of a `meta`.
 const PARTS: [&str; 3] = ["plait-title", "plait-place", "plait-claims"];
+/// Title of an index with papers in it.
+const OF_PAPERS: &str = "The papers again";
 /// Bytes of a page's start in which that stands.
 const HEAD: usize = 4_096;
 
@@ -21,9 +23,9 @@ pub(super) fn entry(title: &str, place: &str, claims: &str) -> String {
     lines
 }
 
-/// The table of the pages in the directory: papers in their order, each followed by its figures,
+/// The title of the index, and the table of the pages in the directory: papers in their order, each followed by its figures,
 /// then the experiments of others.
-pub(super) fn body(directory: &Path) -> Result<String, Failure> {
+pub(super) fn body(directory: &Path) -> Result<(&'static str, String), Failure> {
     let trouble = |error| Failure::unwritable("--html", directory, &error);
     let mut pages: Vec<(usize, String, [String; 3])> = Vec::new();
     for file in fs::read_dir(directory).map_err(trouble)? {
@@ -39,6 +41,7 @@ pub(super) fn body(directory: &Path) -> Result<String, Failure> {
     // `fig9` comes before `fig10`.
     let tag = |stem: &str| stem.split('-').next().unwrap_or_default().to_owned();
     pages.sort_by_cached_key(|(paper, stem, _)| (*paper, tag(stem), stem.len(), stem.clone()));
+    let of_papers = pages.iter().any(|page| page.0 < PAPERS.len());
     let mut rows = String::new();
     for (_, name, [title, place, claims]) in pages {
         let name = escaped(&name);
@@ -47,11 +50,16 @@ pub(super) fn body(directory: &Path) -> Result<String, Failure> {
             "<tr><th><a href=\"{name}.html\">{title}</a></th><td>{place}</td><td>{claims}</td></tr>"
         );
     }
-    Ok(format!(
-        "<header><h1>The papers again <span>what they say, what comes out</span></h1></header>\n\
-         <section><div class=\"scroll\"><table class=\"claims\"><thead><tr><th>paper</th><th></th>\
+    let (title, words, first) = match of_papers {
+        true => (OF_PAPERS, "what they say, what comes out", "paper"),
+        false => ("Experiments", "what comes out", "experiments"),
+    };
+    let body = format!(
+        "<header><h1>{title} <span>{words}</span></h1></header>\n\
+         <section><div class=\"scroll\"><table class=\"claims\"><thead><tr><th>{first}</th><th></th>\
          <th>claims</th></tr></thead><tbody>\n{rows}</tbody></table></div></section>\n"
-    ))
+    );
+    Ok((title, body))
 }
 
 /// What a page says of itself, still escaped. `None` where it is no page of ours.

@@ -1,6 +1,7 @@
 //! Words for axes: what a measure or an axis of a sweep is, with its unit.
 
 use plait_app::quantity;
+use plait_lab::experiment::Axis;
 
 /// Units at the end of a measure's name.
 const UNITS: [(&str, &str); 4] =
@@ -75,8 +76,18 @@ pub(super) fn measure(name: &str) -> String {
     }
 }
 
-/// `rtt (ms)`: the name of an axis, with the unit that its points have as numbers.
-pub(super) fn axis<'a>(name: &str, points: impl Iterator<Item = &'a str>) -> String {
+/// `RTT (ms)`: what an axis is called, with the unit that its points have as `numbers`. A label that
+/// ends in a unit has it already.
+pub(super) fn axis(axis: &Axis, numbers: bool) -> String {
+    if axis.label.ends_with(')') {
+        return axis.label.clone();
+    }
+    let name = if axis.label.is_empty() { &axis.name } else { &axis.label };
+    let points = axis.points.iter().filter(|_| numbers);
+    with_unit(name, points.map(|it| it.text.as_str()))
+}
+
+fn with_unit<'a>(name: &str, points: impl Iterator<Item = &'a str>) -> String {
     let name = if name == "rtt" { "RTT" } else { name };
     let mut unit = None;
     for point in points {
@@ -148,13 +159,24 @@ mod tests {
 
     #[test]
     fn axes_have_the_unit_of_their_points() {
-        let of = |points: &[&str]| axis("x", points.iter().copied());
+        let of = |points: &[&str]| with_unit("x", points.iter().copied());
         assert_eq!(of(&["10ms", "1s"]), "x (ms)");
         assert_eq!(of(&["64KiB", "1MB"]), "x (bytes)");
         assert_eq!(of(&["download:64KiB"]), "x (bytes)");
         assert_eq!(of(&["1mbit", "20Mbit/s"]), "x (Mbit/s)");
         assert_eq!(of(&["1%"]), "x (share, 1 is 100 %)");
         assert_eq!((of(&["10ms", "on"]), of(&["15", "20"])), ("x".into(), "x".into()));
-        assert_eq!(axis("rtt", ["1ms"].into_iter()), "RTT (ms)");
+        assert_eq!(with_unit("rtt", ["1ms"].into_iter()), "RTT (ms)");
+    }
+
+    #[test]
+    fn an_axis_has_the_label_of_its_file() {
+        let points = vec![plait_lab::experiment::Point::plain("1mbit")];
+        let mut labelled = Axis::plain("lte", points);
+        assert_eq!([true, false].map(|it| axis(&labelled, it)), ["lte (Mbit/s)", "lte"]);
+        labelled.label = "LTE rate".to_owned();
+        assert_eq!([true, false].map(|it| axis(&labelled, it)), ["LTE rate (Mbit/s)", "LTE rate"]);
+        labelled.label = "burst (segments)".to_owned();
+        assert_eq!([true, false].map(|it| axis(&labelled, it)), ["burst (segments)"; 2]);
     }
 }

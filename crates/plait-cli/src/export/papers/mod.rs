@@ -10,7 +10,7 @@ mod plot;
 mod standalone;
 
 use super::page::{STYLE, escaped};
-use crate::commands::reproduction::{Document, Paper, Verdict, papers};
+use crate::commands::reproduction::{Document, LeftOut, Paper, Verdict, papers};
 use crate::console::write;
 use crate::failure::Failure;
 use figure::{Drawn, draw};
@@ -56,6 +56,12 @@ pub(crate) fn render(
             results.iter().filter(|it| it.plan.experiment.paper() == tag).collect();
         let claims: Vec<&Verdict> =
             document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
+        let left_out: Vec<&LeftOut> =
+            document.left_out.iter().filter(|it| it.id.split('-').next() == Some(&tag)).collect();
+        let tally = match claims.is_empty() && !left_out.is_empty() {
+            true => "no core claims".to_owned(),
+            false => tally(&claims),
+        };
         let mut body = String::new();
         let _ = write!(
             body,
@@ -63,12 +69,19 @@ pub(crate) fn render(
              <span>{}</span></h1>\n<p class=\"what\">{}</p></header>\n",
             escaped(&title),
             escaped(&place),
-            tally(&claims)
+            tally
         );
         let alone = of.first().filter(|_| figure).map(|one| &one.plan.experiment);
         let palette = Palette::of(&of);
         for one in of {
             experiment(&mut body, one, &claims, &palette, &files)?;
+        }
+        for it in &left_out {
+            let (id, title, why) = (escaped(&it.id), escaped(&it.title), escaped(&it.sentence()));
+            let _ = write!(
+                body,
+                "<section id=\"{id}\">\n<h2>{id}: {title}</h2>\n<p>{why}</p>\n</section>\n"
+            );
         }
         let rest: Vec<&&Verdict> = claims.iter().filter(|it| it.experiment.is_empty()).collect();
         if !rest.is_empty() {
@@ -76,17 +89,18 @@ pub(crate) fn render(
             table(&mut body, rest.into_iter().copied());
             body.push_str("</section>\n");
         }
-        let (name, entry) = match alone {
-            Some(one) => (one.id.clone(), format!("{}: {}", one.id, one.title)),
-            None => (tag, title.clone()),
+        let (name, entry) = match (alone, left_out.first().filter(|_| figure)) {
+            (Some(one), _) => (one.id.clone(), format!("{}: {}", one.id, one.title)),
+            (None, Some(one)) => (one.id.clone(), format!("{}: {}", one.id, one.title)),
+            (None, None) => (tag, title.clone()),
         };
-        let entry = index::entry(&entry, &place, &tally(&claims));
+        let entry = index::entry(&entry, &place, &tally);
         let heading = if place.is_empty() { title } else { format!("{title} ({place})") };
         let page = page(&heading, &entry, &body, document);
         write("--html", &directory.join(format!("{name}.html")), &page)?;
     }
-    let body = index::body(directory)?;
-    write("--html", &directory.join("index.html"), &page("The papers again", "", &body, document))
+    let (title, body) = index::body(directory)?;
+    write("--html", &directory.join("index.html"), &page(title, "", &body, document))
 }
 
 /// How many claims stand how.
@@ -220,7 +234,9 @@ mod tests {
             "stroke=\"#d55e00\" stroke-dasharray=\"5 3\"",
             "fill=\"#0072b2\"",
             "text-anchor=\"middle\"",
-            "width=\"200\" height=\"100\"",
+            "width=\"200\" height=\"117\"",
+            "viewBox=\"0 -17 200 117\"",
+            "y=\"-4\" fill=\"#1b2027\">Two &lt;links&gt;</text>",
             "fill-opacity=\"0.75\" fill=\"#00806a\"",
         ] {
             assert!(svg.contains(part), "{part}: {svg}");
@@ -235,7 +251,7 @@ mod tests {
     fn a_pdf_carries_its_font_and_every_letter() {
         let pdf = pdf::render(&standalone::svg(DRAWING)).unwrap();
         let has = |part: &[u8]| pdf.windows(part.len()).any(|window| window == part);
-        assert!(pdf.starts_with(b"%PDF-") && has(b"/FontFile2") && has(b"[0 0 200 100]"));
+        assert!(pdf.starts_with(b"%PDF-") && has(b"/FontFile2") && has(b"[0 0 200 117]"));
         // The table of characters has the sign for "at least", and what stands for no glyph.
         assert!(has(b"<2265>") && has(b"<003F>") && !has(b"<4E00>"));
         assert!(pdf::render("<svg").is_err());

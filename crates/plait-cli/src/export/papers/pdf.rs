@@ -29,7 +29,15 @@ pub(super) fn render(svg: &str) -> Result<Vec<u8>, Failure> {
     let face = Face::parse(FONT, 0).map_err(|error| broken(error.to_string()))?;
     let root = document.root_element();
     let (width, height) = (number(root, "width"), number(root, "height"));
-    let mut page = Page { content: Content::new(), face: &face, height, used: BTreeMap::new() };
+    // Where the view box begins: the title stands above zero.
+    let view = root.attribute("viewBox").unwrap_or_default();
+    let above: f32 = view.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0.0);
+    let mut page = Page {
+        content: Content::new(),
+        face: &face,
+        height: height + above,
+        used: BTreeMap::new(),
+    };
     for node in root.children().filter(Node::is_element) {
         page.draw(node);
     }
@@ -55,6 +63,7 @@ fn colour(text: &str, share: f32) -> Option<[f32; 3]> {
 struct Page<'a> {
     content: Content,
     face: &'a Face<'a>,
+    /// Height of the page above the drawing's zero.
     height: f32,
     /// Glyphs that the page has, and their characters.
     used: BTreeMap<u16, char>,

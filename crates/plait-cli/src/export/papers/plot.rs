@@ -13,9 +13,9 @@ pub(super) const WHOLE: Size = Size(760.0, 280.0);
 /// A panel that stands beside another one.
 pub(super) const PANEL: Size = Size(500.0, 230.0);
 /// Room of a character, in the widest of the fonts that a page may be shown in.
-const LETTER: f64 = 6.4;
+pub(super) const LETTER: f64 = 6.4;
 /// Height of a line of text.
-const LINE: f64 = 13.0;
+pub(super) const LINE: f64 = 13.0;
 /// Between the plane and the words below it, which keep clear of the lowest word beside it.
 const DROP: f64 = 4.0;
 /// Room of the vertical axis' name.

@@ -2,10 +2,15 @@
 //! variables and media queries are not understood by converters and by LaTeX.
 
 use super::super::page::STYLE;
+use super::plot::{LETTER, LINE};
+use crate::render::wrap;
 use std::fmt::Write;
 
 /// The size of text, in units of the drawing.
 pub(super) const TEXT_SIZE: f64 = 10.5;
+
+/// Left of the title.
+const MARGIN: f64 = 4.0;
 
 /// A colour of the style sheet's light form: `light("p0")` is `#0072b2`.
 fn light(name: &str) -> &'static str {
@@ -36,7 +41,7 @@ fn attributes(class: &str) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// The drawing with attributes in place of classes, on white.
+/// The drawing with attributes in place of classes, on white, and with its title above it.
 pub(super) fn svg(drawing: &str) -> String {
     let mut out = String::new();
     let mut rest = drawing;
@@ -56,14 +61,26 @@ pub(super) fn svg(drawing: &str) -> String {
         rest = after;
     }
     out.push_str(rest);
-    let (width, height) = size(drawing);
+    let title = drawing.split_once("<title>").and_then(|it| it.1.split_once("</title>"));
+    let title = title.map_or("", |it| it.0);
+    let lines = wrap(title, (size(drawing).0 / LETTER) as usize);
+    let above = LINE * lines.len() as f64 + 4.0;
+    let (width, height) = (size(drawing).0, size(drawing).1 + above);
     let head = format!(
         "width=\"{width}\" height=\"{height}\" font-family=\"DejaVu Sans, Helvetica, Arial, \
-         sans-serif\" font-size=\"{TEXT_SIZE}\" viewBox="
+         sans-serif\" font-size=\"{TEXT_SIZE}\" viewBox=\"0 -{above} {width} {height}\""
     );
     let mut ground = String::from("</title>");
-    let _ = write!(ground, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>");
-    out.replacen("viewBox=", &head, 1).replacen("</title>", &ground, 1) + "\n"
+    let _ = write!(
+        ground,
+        "<rect y=\"-{above}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
+    );
+    for (at, line) in lines.iter().enumerate() {
+        let (y, fill) = (LINE * (at + 1) as f64 - above, light("text"));
+        let _ = write!(ground, "<text x=\"{MARGIN}\" y=\"{y}\" fill=\"{fill}\">{line}</text>");
+    }
+    let view = format!("viewBox=\"0 0 {} {}\"", size(drawing).0, size(drawing).1);
+    out.replacen(&view, &head, 1).replacen("</title>", &ground, 1) + "\n"
 }
 
 /// Width and height of a drawing.

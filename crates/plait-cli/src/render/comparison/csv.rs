@@ -118,7 +118,9 @@ fn plain(row: &Row) -> Vec<Vec<String>> {
         ("aggregation_benefit", row.aggregation_benefit),
         ("group", row.group.map(f64::from)),
     ];
-    numbers.extend(optional.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?))));
+    // What has statistics is not there a second time.
+    let alone = optional.into_iter().filter(|(name, _)| !row.measures.contains_key(*name));
+    numbers.extend(alone.filter_map(|(name, it)| Some((name.to_owned(), it?))));
     let mut lines: Vec<Vec<String>> = numbers
         .into_iter()
         .map(|(name, value)| {

@@ -45,9 +45,10 @@ pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
     let map = maps.join("\n") + &legend;
     let tables: Vec<String> =
         sweep_tables(document, width).iter().map(|it| it.to_text(width, colour)).collect();
+    let precision = paragraph(&verdict::precision_of_points(document).unwrap_or_default());
     let limits: String = shared_limits(document).iter().map(|line| paragraph(line)).collect();
     let legend = "* first at its point, or tied first";
-    format!("{head}\n\n{map}{}\n{legend}\n\n{limits}{again}\n", tables.join("\n"))
+    format!("{head}\n\n{map}{}\n{legend}\n\n{precision}{limits}{again}\n", tables.join("\n"))
 }
 
 /// The meaning of the columns of the table, and those that the width leaves out.
@@ -64,6 +65,9 @@ fn legend(report: &Report, left_out: &[&str]) -> String {
         "First column: schedulers of one group are not told apart (at most 1 %, or within chance). Behind best: \
          typical difference in a run to the best scheduler{interval}."
     );
+    if tables::of_messages(report) {
+        text += " It compares the median message delay of each run.";
+    }
     let named = |name: &str| left_out.contains(&name);
     if !named(&paths) {
         text += &format!(" {paths}: bytes sent on each path.");
@@ -192,6 +196,15 @@ fn primary(report: &Report) -> (String, &'static str, bool) {
     let (words, _) = name.rsplit_once('_').unwrap_or((name, ""));
     let words = words.replace('_', " ");
     (words, unit, entry.is_some_and(|entry| entry.better == Better::Higher))
+}
+
+/// How many times better a row typically is than the best path alone in one run; if the runs cannot be
+/// paired, the ratio of the medians.
+fn typical_speedup(report: &Report, row: &Row) -> Option<f64> {
+    let (_, _, more) = primary(report);
+    let medians = row.speedup_vs_best_path?;
+    let typical = row.paired_vs_best_path.map(|it| if more { it.ratio } else { 1.0 / it.ratio });
+    Some(typical.unwrap_or(medians))
 }
 
 fn is_tcp(row: &Row) -> bool {

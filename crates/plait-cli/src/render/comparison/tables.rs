@@ -1,7 +1,8 @@
 //! The tables: a row for each scheduler, a line for each point of a sweep, or a map of a grid.
 
 use super::{
-    EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio, undecided,
+    EXACT, behind, central, is_tcp, label, names_of_paths, ordered, primary, ratio,
+    typical_speedup, undecided,
 };
 use crate::render::{Align, Column, Emphasis, Table, bar, figure, percent};
 use plait_lab::stats::Summary;
@@ -21,7 +22,7 @@ pub(super) fn table(report: &Report) -> Table {
             cells.push(row.cc.clone());
         }
         cells.extend(numbers(report, row, longest));
-        let emphasis = match row.speedup_vs_best_path {
+        let emphasis = match typical_speedup(report, row) {
             _ if row.group == Some(1) => Emphasis::Best,
             _ if is_tcp(row) => Emphasis::Reference,
             Some(ratio) if ratio < 1.0 - EXACT && slower(report, row) => Emphasis::Bad,
@@ -114,7 +115,7 @@ fn numbers(report: &Report, row: &Row, longest: f64) -> Vec<String> {
         None if row.group == Some(1) => "best".to_owned(),
         None => dash(),
     });
-    cells.push(match (row.incomplete, row.speedup_vs_best_path) {
+    cells.push(match (row.incomplete, typical_speedup(report, row)) {
         (0, _) if is_best_path(report, row) => "best path".to_owned(),
         (0, speedup) => speedup.map_or_else(dash, ratio),
         (1, _) => "1 run failed".to_owned(),
@@ -170,7 +171,8 @@ pub(super) fn sweep_tables(document: &Document, width: usize) -> Vec<Table> {
     };
     let cell = |report: &Report, row: usize| {
         let Some(row) = report.rows.get(row) else { return "-".to_owned() };
-        let mark = if row.group == Some(1) && !undecided(report) { "*" } else { "" };
+        let leads = leading(report).iter().any(|it| std::ptr::eq(*it, row));
+        let mark = if leads && !undecided(report) { "*" } else { "" };
         match central(report, row) {
             Some(value) => format!("{mark}{}", figure(value)),
             None => "-".to_owned(),
@@ -245,15 +247,35 @@ pub(super) fn map(document: &Document, width: usize) -> Vec<Table> {
     columns.chunks(each).map(part).collect()
 }
 
-/// The first scheduler of a report with the number of those that are tied with it, as in `ecf +2`; or
-/// the best path alone if that is ahead of it.
+/// The first row of a report with the number of those that are tied with it, as in `ecf +2`.
 fn winner(report: &Report) -> String {
-    let rows = ordered(report);
-    let mut leading = rows.iter().filter(|row| row.group == Some(1));
-    let Some(leader) = leading.next() else { return "-".to_owned() };
-    match (slower(report, leader), &report.best_path, leading.count()) {
-        (true, Some(path), _) => path.clone(),
-        (_, _, 0) => label(report, leader),
-        (_, _, tied) => format!("{} +{tied}", label(report, leader)),
+    let leading = leading(report);
+    let Some(leader) = leading.first() else { return "-".to_owned() };
+    match leading.len() - 1 {
+        0 => label(report, leader),
+        tied => format!("{} +{tied}", label(report, leader)),
     }
+}
+
+/// The rows that are first at a point, best first: the first group and the best path alone, without
+/// those that the other is ahead of.
+fn leading(report: &Report) -> Vec<&Row> {
+    let rows = ordered(report);
+    let group: Vec<&Row> = rows.iter().copied().filter(|row| row.group == Some(1)).collect();
+    let path = rows.iter().copied().find(|row| is_tcp(row) && is_best_path(report, row));
+    // The best path is behind if the best scheduler is told apart from it and is not slower.
+    let told_apart = |row: &Row| row.paired_vs_best_path.is_none_or(|it| it.told_apart);
+    let path_is_behind =
+        group.first().is_some_and(|row| !is_tcp(row) && told_apart(row) && !slower(report, row));
+    let path = path.filter(|_| !path_is_behind);
+    let ahead = |row: &&Row| !(path.is_some() && slower(report, row));
+    let mut leading: Vec<&Row> = group.into_iter().filter(ahead).collect();
+    if let Some(path) = path.filter(|path| !leading.iter().any(|row| std::ptr::eq(*row, *path))) {
+        leading.push(path);
+    }
+    let (_, _, more) = primary(report);
+    let value =
+        |row: &Row| central(report, row).map_or(f64::INFINITY, |m| if more { -m } else { m });
+    leading.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    leading
 }

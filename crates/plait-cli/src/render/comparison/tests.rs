@@ -3,7 +3,12 @@ use plait_lab::stats::Summary;
 use plait_lab::{BufferLimit, Difference, Messages, PathReport, RunRecord, TailDifference, Varied};
 
 fn difference(ratio: f64, told_apart: bool) -> Difference {
-    Difference { ratio, ci95: Some([ratio - 0.004, ratio + 0.005]), told_apart }
+    Difference {
+        ratio,
+        ci95: Some([ratio - 0.004, ratio + 0.005]),
+        told_apart,
+        differing_runs: None,
+    }
 }
 
 fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_bytes: f64) -> Row {
@@ -257,8 +262,8 @@ fn the_verdict_names_groups_and_is_honest_if_nothing_wins() {
     let said = verdict(&lost);
     assert!(
         said.starts_with(
-            "No scheduler is told apart from tcp:wifi, the best path alone; roundrobin leads, \
-             1.01x slower by the median. None is measurably slower than the best path alone."
+            "No scheduler is told apart from tcp:wifi, the best path alone; roundrobin is first, \
+             1.01x slower. None is measurably slower than the best path alone."
         ),
         "{said}"
     );
@@ -274,4 +279,121 @@ fn the_line_to_run_again_is_broken_before_flags_and_can_be_pasted() {
          --seed 1"
     );
     assert_eq!(super::super::again("plait x", 80), "Run again: plait x");
+}
+
+/// The verdict asks every row of the first group, and agrees with the table.
+#[test]
+fn a_verdict_does_not_contradict_itself() {
+    let said = |report: Report| text(&document(report), 400, false);
+    let mut tied = report();
+    // ecf and blest are not told apart from the path; minrtt and strict are, and are slower.
+    for row in &mut tied.rows {
+        let ratio = match row.scheduler.as_str() {
+            "ecf" => Some((0.995, false)),
+            "blest" => Some((1.003, false)),
+            "minrtt" | "strict" => Some((1.2, true)),
+            _ => None,
+        };
+        if let Some((ratio, told_apart)) = ratio {
+            row.paired_vs_best_path = Some(difference(ratio, told_apart));
+        }
+    }
+    let text = said(tied.clone());
+    assert!(text.contains("None of group 1 is told apart from tcp:wifi"), "{text}");
+    assert!(
+        !text.contains("No scheduler is told apart") && text.contains("are tied first"),
+        "{text}"
+    );
+    assert!(text.contains("minrtt (1.20x slower)"), "{text}");
+    assert!(
+        text.lines().any(|it| it.contains(" minrtt ") && it.contains("1.20x slower")),
+        "{text}"
+    );
+    // One of the first group is slower.
+    tied.rows[5].paired_vs_best_path = Some(difference(1.03, true));
+    let text = said(tied);
+    assert!(text.contains("ecf is not told apart from tcp:wifi"), "{text}");
+    assert!(text.contains("blest (1.03x slower)"), "{text}");
+}
+
+#[test]
+fn slower_rows_have_the_smaller_number_first() {
+    let mut slow = report();
+    for row in &mut slow.rows {
+        let ratio = match row.scheduler.as_str() {
+            "ecf" => 1.01,
+            "blest" => 1.2,
+            _ => continue,
+        };
+        row.paired_vs_best_path = Some(difference(ratio + 0.01, true));
+    }
+    let text = text(&document(slow), 400, false);
+    assert!(text.contains("come closest"), "{text}");
+    assert!(text.contains("1.02x to 1.21x slower"), "{text}");
+}
+
+#[test]
+fn rows_that_differ_in_a_few_runs_are_named() {
+    let mut few = report();
+    let found = Difference { differing_runs: Some(3), ..difference(1.0, false) };
+    few.rows[5].paired_vs_best = Some(found);
+    let text = text(&document(few), 400, false);
+    assert!(text.contains("Typically equal to the best: blest (3 of 30 runs differ)."), "{text}");
+}
+
+#[test]
+fn a_sweep_tells_its_precision() {
+    let point = |rtt: &str, reached: bool| {
+        let vary = [("lte.rtt".to_owned(), rtt.to_owned())].into();
+        let precision =
+            plait_lab::Precision { wanted: 0.02, widest: Some(0.03), reached, max_runs: 1_000 };
+        Report { vary, precision: Some(precision), ..report() }
+    };
+    let values = vec!["40ms".to_owned(), "80ms".to_owned()];
+    let varied = vec![Varied { name: "lte.rtt".to_owned(), values }];
+    let mut sweep = Document { varied, ..document(report()) };
+    sweep.points = vec![point("40ms", true), point("80ms", false)];
+    let said = text(&sweep, 400, false);
+    assert!(said.contains("of +-2.0 % is not reached at 1 of 2 points"), "{said}");
+    assert!(said.contains("lte.rtt=80ms (+-3.0 %)"), "{said}");
+    sweep.points = vec![point("40ms", true), point("80ms", true)];
+    let said = text(&sweep, 400, false);
+    assert!(said.contains("Every point has the precision of +-2.0 %, after 30 runs."), "{said}");
+}
+
+#[test]
+fn csv_has_each_number_once() {
+    let mut twice = report();
+    let summary = twice.rows[4].measures["completion_ms"];
+    twice.rows[4].measures.insert("reinjected_share".to_owned(), summary);
+    let csv = csv(&document(twice));
+    let of_ecf = csv.lines().filter(|it| it.starts_with("ecf,cubic,reinjected_share,"));
+    assert_eq!(of_ecf.count(), 1, "{csv}");
+}
+
+/// Plain TCP that is ahead is first at a point; if it is not told apart, it is tied first.
+#[test]
+fn a_sweep_marks_plain_tcp_that_is_first() {
+    let point = |ratio: f64, told_apart: bool| {
+        let mut report = report();
+        report.rows.retain(|row| ["ecf", "tcp:wifi"].contains(&row.scheduler.as_str()));
+        report.rows[0].paired_vs_best_path = Some(difference(ratio, told_apart));
+        let median = 600.0 * ratio;
+        report.rows[0].measures.get_mut("completion_ms").unwrap().median = median;
+        report.vary = [("lte.rtt".to_owned(), format!("{ratio}"))].into();
+        report
+    };
+    let ratios = [(0.5, true), (1.1, true), (1.04, false)];
+    let values = ratios.iter().map(|it| it.0.to_string()).collect();
+    let varied = vec![Varied { name: "lte.rtt".to_owned(), values }];
+    let mut sweep = Document { varied, ..document(report()) };
+    sweep.points = ratios.map(|(ratio, told_apart)| point(ratio, told_apart)).to_vec();
+    let text = text(&sweep, 100, false);
+    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
+    let wanted =
+        [["0.5", "*300.0", "600.0"], ["1.1", "660.0", "*600.0"], ["1.04", "*624.0", "*600.0"]];
+    for line in wanted {
+        assert!(lines.iter().any(|it| it == &line), "{line:?} in {text}");
+    }
 }

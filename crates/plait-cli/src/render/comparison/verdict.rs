@@ -1,9 +1,9 @@
 //! The sentences below the table.
 
 use super::tables::slower;
-use super::{central, is_tcp, label, made, ordered, primary, ratio, undecided};
+use super::{central, is_tcp, label, made, ordered, primary, ratio, typical_speedup, undecided};
 use crate::render::{figure, percent};
-use plait_lab::{Report, Row, TailDifference};
+use plait_lab::{Document, Precision, Report, Row, TailDifference};
 
 /// Names that a sentence lists at most.
 const MAX_NAMES: usize = 8;
@@ -17,6 +17,7 @@ pub(super) fn verdict(report: &Report) -> String {
         let sets: Vec<String> = report.identical.iter().map(|rows| list(rows)).collect();
         sentences.push(format!("Identical in every run: {}.", sets.join("; ")));
     }
+    sentences.extend(few_differ(report));
     sentences.extend(report.tails.iter().map(|tail| tail_sentence(report, tail)));
     sentences.extend(failures(report));
     sentences.extend(runs(report));
@@ -79,18 +80,25 @@ fn first(report: &Report) -> Vec<String> {
     };
     let names = list(&names);
     let reference = reference(report);
-    let gain = gain(&leading);
-    let (leads, comes) = if several { ("lead", "come") } else { ("leads", "comes") };
-    let against_path = leader.paired_vs_best_path;
-    let sentence = match (against_path.is_none_or(|it| it.told_apart), leader.speedup_vs_best_path)
-    {
+    let gain = gain(report, &leading);
+    let (leads, comes) = if several { ("are tied first", "come") } else { ("is first", "comes") };
+    let tie = |row: &Row| row.paired_vs_best_path.is_some_and(|it| !it.told_apart);
+    let sentence = match (!tie(leader), leader.speedup_vs_best_path) {
         (true, Some(_)) if slower(report, leader) => {
             format!("No scheduler reaches {reference}; {names} {comes} closest{tied}: {gain}.")
         }
         (false, Some(_)) => {
-            format!(
-                "No scheduler is told apart from {reference}; {names} {leads}{tied}, {gain} by the median."
-            )
+            let ties: Vec<String> =
+                leading.iter().filter(|row| tie(row)).map(|row| label(report, row)).collect();
+            let none = if ties.len() < leading.len() {
+                let are = if ties.len() == 1 { "is" } else { "are" };
+                format!("{} {are} not told apart from", list(&ties))
+            } else if schedulers.iter().all(|row| tie(row)) {
+                "No scheduler is told apart from".to_owned()
+            } else {
+                "None of group 1 is told apart from".to_owned()
+            };
+            format!("{none} {reference}; {names} {leads}{tied}, {gain}.")
         }
         (_, speedup) => {
             let gain = match speedup {
@@ -106,16 +114,17 @@ fn first(report: &Report) -> Vec<String> {
     vec![sentence]
 }
 
-/// `1.20x faster`, or `1.20x to 1.16x faster` for several rows.
-fn gain(rows: &[&Row]) -> String {
-    let speedups: Vec<f64> = rows.iter().filter_map(|row| row.speedup_vs_best_path).collect();
+/// `1.20x faster`, or `1.16x to 1.20x faster` for several rows.
+fn gain(report: &Report, rows: &[&Row]) -> String {
+    let speedups: Vec<f64> = rows.iter().filter_map(|row| typical_speedup(report, row)).collect();
     let most = speedups.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let least = speedups.iter().copied().fold(f64::INFINITY, f64::min);
     let (from, to) = (ratio(most), ratio(least));
     match (from.split_once(' '), to.split_once(' ')) {
         _ if from == to => from,
         (Some((most, word)), Some((least, other))) if word == other => {
-            format!("{least} to {most} {word}")
+            let (low, high) = if word == "slower" { (most, least) } else { (least, most) };
+            format!("{low} to {high} {word}")
         }
         _ => format!("{from} to {to}"),
     }
@@ -133,10 +142,8 @@ fn slower_than_path(report: &Report) -> Option<String> {
         .iter()
         .filter(|row| slower(report, row))
         .map(|row| {
-            let (_, _, more) = primary(report);
-            let typical = row.paired_vs_best_path.map_or(1.0, |it| it.ratio);
-            let typical = if more { typical } else { 1.0 / typical };
-            format!("{} ({})", label(report, row), ratio(typical))
+            let typical = typical_speedup(report, row).map_or_else(String::new, ratio);
+            format!("{} ({typical})", label(report, row))
         })
         .collect();
     match slower.is_empty() {
@@ -144,6 +151,24 @@ fn slower_than_path(report: &Report) -> Option<String> {
         true => Some("None is measurably slower than the best path alone.".to_owned()),
         false => Some(format!("Slower than the best path alone: {}.", list(&slower))),
     }
+}
+
+/// Rows that are like the best one but for a few runs.
+fn few_differ(report: &Report) -> Option<String> {
+    let rows = ordered(report);
+    let differing = |row: &&Row| {
+        let found = row.paired_vs_best?;
+        Some((label(report, row), found.differing_runs.filter(|_| found.ratio == 1.0)?))
+    };
+    let mut told: Vec<String> = Vec::new();
+    for (name, runs) in rows.iter().filter_map(differing) {
+        let differ = if runs == 1 { "differs" } else { "differ" };
+        told.push(match told.is_empty() {
+            true => format!("{name} ({runs} of {} runs {differ})", made(report)),
+            false => format!("{name} ({runs})"),
+        });
+    }
+    (!told.is_empty()).then(|| format!("Typically equal to the best: {}.", list(&told)))
 }
 
 /// `At p99 of the messages, ecf+copy is 12x better than tcp:wifi (41.00 against 2009 ms).`
@@ -172,7 +197,7 @@ fn tail_sentence(report: &Report, tail: &TailDifference) -> String {
         times => format!("{times:.1}x"),
     };
     let begin = if same {
-        format!("{} and {} have the same median, but the", tail.row, tail.other)
+        format!("{} and {} have about the same median, but the", tail.row, tail.other)
     } else {
         "The".to_owned()
     };
@@ -200,6 +225,39 @@ fn failures(report: &Report) -> Option<String> {
     let mut reasons = rows.iter().flat_map(|row| &row.failures).map(|it| it.reason.as_str());
     let reason = reasons.next().map(|reason| format!(" ({reason})")).unwrap_or_default();
     Some(format!("Some runs failed{reason} and are in no number: {}.", list(&unfinished)))
+}
+
+/// What `--until` came to at each point of a sweep, in one sentence.
+pub(super) fn precision_of_points(document: &Document) -> Option<String> {
+    let reports = document.reports();
+    let told: Vec<(&Report, Precision)> =
+        reports.iter().filter_map(|report| Some((report, report.precision?))).collect();
+    let (_, precision) = told.first()?;
+    let wanted = percent(precision.wanted);
+    let fewest = told.iter().map(|it| it.0.runs).min()?;
+    let most = told.iter().map(|it| it.0.runs).max()?;
+    let runs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let missed: Vec<String> = told
+        .iter()
+        .filter(|it| !it.1.reached)
+        .map(|(report, precision)| {
+            let place: Vec<String> =
+                report.vary.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let widest = precision
+                .widest
+                .map_or("no interval".to_owned(), |it| format!("+-{}", percent(it)));
+            format!("{} ({widest})", place.join(" "))
+        })
+        .collect();
+    Some(match missed.is_empty() {
+        true => format!("Every point has the precision of +-{wanted}, after {runs} runs."),
+        false => format!(
+            "The precision of +-{wanted} is not reached at {} of {} points, after {runs} runs: {}.",
+            missed.len(),
+            told.len(),
+            list(&missed)
+        ),
+    })
 }
 
 /// What the number of runs means for the verdict.

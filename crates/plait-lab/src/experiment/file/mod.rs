@@ -29,6 +29,10 @@ pub(in crate::experiment) const KEYS: &[(&str, &str)] = &[
     ),
     ("sweep", "the axes: AXIS = [points], a range FROM..TO:POINTS, or { design = COUNT, ... }"),
     (
+        "label",
+        "[label] AXIS = TEXT: what figures call an axis, with its unit if its points have none",
+    ),
+    (
         "row",
         "[row.NAME]: scheduler = TEXT or single = PATH, settings that differ, only = { AXIS = [points] }",
     ),
@@ -91,7 +95,7 @@ impl Experiment {
         for (key, value) in &entries {
             reader.plain(key, value)?;
         }
-        for wanted in ["sweep", "row", "quick", "picture", "claim"] {
+        for wanted in ["sweep", "label", "row", "quick", "picture", "claim"] {
             if let Some((_, value)) = entries.iter().find(|(key, _)| key.get_ref() == wanted) {
                 reader.table(wanted, value)?;
             }
@@ -132,7 +136,7 @@ impl Reader<'_> {
             }
             "differs" => self.differs(value, name)?,
             "notes" => self.experiment.notes = self.texts(value, name)?,
-            "sweep" | "row" | "claim" | "picture" | "quick" => {}
+            "sweep" | "label" | "row" | "claim" | "picture" | "quick" => {}
             "schedulers" => {
                 for (text, place) in self.placed(value, name)? {
                     let given = Given { place, text: text.clone() };
@@ -182,6 +186,7 @@ impl Reader<'_> {
                     let field = format!("{name}.{}", key.get_ref());
                     match name {
                         "sweep" => self.axis(key, value, &field)?,
+                        "label" => self.label(key, value, &field)?,
                         "row" => self.row(key, value, &field)?,
                         _ => self.quick(key, value, &field)?,
                     }

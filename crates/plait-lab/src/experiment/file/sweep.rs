@@ -63,6 +63,22 @@ impl Reader<'_> {
             .allow("[\"10ms\", \"40ms\"], a range \"10ms..100ms:4\", or { design = 200, ... }"))
     }
 
+    /// What figures call an axis.
+    pub(super) fn label(
+        &mut self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        field: &str,
+    ) -> Result<()> {
+        let label = self.prose(value, field)?;
+        let axes = &self.experiment.axes;
+        let Some(at) = axes.iter().position(|axis| axis.name == *key.get_ref()) else {
+            return Err(self.unknown(key, "axis", axes.iter().map(|axis| axis.name.as_str())));
+        };
+        self.experiment.axes[at].label = label;
+        Ok(())
+    }
+
     /// A text, or `{ is = TEXT, field = TEXT, ... }`.
     fn point(&self, value: &Spanned<DeValue<'_>>, field: &str) -> Result<Point> {
         let DeValue::Table(table) = value.get_ref() else {

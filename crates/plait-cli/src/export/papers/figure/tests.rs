@@ -83,3 +83,63 @@ pool = ["net"]
     let lines = drawn[1].svg.matches("<polyline").count() + drawn[1].svg.matches("<path").count();
     assert!(lines == 1 && drawn[1].svg.contains("STMS gap (segments)"), "{lines} {}", drawn[1].svg);
 }
+
+const TWO_POINTS: &str = r#"
+title = "Two paths"
+workload = "bulk:1s"
+runs = 4
+[[path]]
+name = "a"
+rtt = "{rtt}"
+rate = "20mbit"
+[[path]]
+name = "b"
+rtt = "20ms"
+rate = "8mbit"
+[sweep]
+rtt = ["20ms", "160ms"]
+[row]
+both = { scheduler = "minrtt" }
+[[picture]]
+kind = "line"
+measure = "rtt_ms.b"
+x = "rtt"
+[[picture]]
+kind = "cdf"
+measure = "rtt_ms.b"
+x = "rtt"
+"#;
+
+fn two_points(of: impl Fn(usize, usize) -> Option<f64>) -> Vec<Drawn> {
+    let plan = Plan::of(&Experiment::from_toml("two.toml", TWO_POINTS).unwrap(), false).unwrap();
+    let run = |cell: usize, run: usize| {
+        let value = of(cell, run).map(|it| ("rtt_ms.b".to_owned(), it));
+        Some(RunRecord { failure: None, values: value.into_iter().collect() })
+    };
+    let runs = (0..2).map(|cell| (0..4).map(|it| run(cell, it)).collect()).collect();
+    drawing(&Results { runs, plan })
+}
+
+/// Runs that put nothing measurable on a path do not take the others out of the figure.
+#[test]
+fn a_cell_is_drawn_with_the_runs_that_have_a_value() {
+    let drawn = two_points(|cell, run| (cell == 0 || run > 0).then_some(10.0 + run as f64));
+    assert_eq!(drawn.len(), 2);
+    assert!(drawn[0].svg.contains("both, 160ms: 12<"), "{}", drawn[0].svg);
+    let note = &drawn[0].note;
+    assert!(note.ends_with("both at 160ms: 3 of 4 runs have a value."), "{note}");
+    assert!(!note.contains("points of"), "{note}");
+    // A point at which no run has one was run all the same.
+    let drawn = two_points(|cell, _| (cell == 0).then_some(10.0));
+    let note = &drawn[0].note;
+    assert!(note.ends_with("both at 160ms: 0 of 4 runs have a value."), "{note}");
+    assert!(!note.contains("points of"), "{note}");
+}
+
+/// The note names lines over the runs only if the figure has them.
+#[test]
+fn a_note_tells_what_its_own_figure_shows() {
+    let note = |of: fn(usize) -> f64| two_points(|_, run| Some(of(run))).remove(0).note;
+    assert!(note(|run| run as f64).contains("the lines through them span"));
+    assert_eq!(note(|_| 5.0), "Dots are medians; all runs of a point have the same value.");
+}
