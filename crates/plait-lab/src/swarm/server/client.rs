@@ -18,6 +18,8 @@ pub(super) const PORT: u16 = 80;
 const PIECE: usize = 16 << 10;
 /// A client asks after so long whether a silent server is still there.
 const KEEP_ALIVE: Span = Span::from_secs(5);
+/// The first timeout of a SYN (RFC 6298, section 2.1): an answer that takes longer came to a repetition.
+const SYN_TIMEOUT: Span = Span::from_secs(1);
 /// A client gives up so long after it has begun to wait for an answer.
 const USER_TIMEOUT: Span = Span::from_secs(40);
 
@@ -94,8 +96,10 @@ pub(super) struct Client {
     /// It waits for nothing longer than until then.
     pub(super) patience: Time,
     /// The least time that it waits from the first connection on. A shortage of numbers may keep a client out for
-    /// long.
+    /// long. It may keep out a later connection as well; that time is not taken from the others.
     pub(super) allowance: Span,
+    /// How long later connections waited to be accepted.
+    pub(super) kept_out: Span,
     /// It begins no more connections.
     late: bool,
     /// The connections that are over.
@@ -154,6 +158,7 @@ impl Client {
             began: Time::ZERO,
             patience: Time::NEVER,
             allowance: Span::ZERO,
+            kept_out: Span::ZERO,
             late: false,
             visited: Vec::new(),
             silent: false,
@@ -317,8 +322,12 @@ impl Client {
         self.established &= state != ConnectionState::Connecting;
         if !self.established && !without.contains(&state) {
             self.established = true;
+            let waited = now.since(self.began);
             if self.visited.iter().all(|it| !it.established) {
                 self.patience = self.patience.max(now + self.allowance);
+            } else if waited >= SYN_TIMEOUT {
+                self.patience = self.patience + waited;
+                self.kept_out = self.kept_out + waited;
             }
         }
         if state == ConnectionState::Failed {

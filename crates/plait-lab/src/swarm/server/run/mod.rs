@@ -305,7 +305,9 @@ impl<'a> Run<'a> {
     fn is_past(&self) -> bool {
         // A client may get in at the end of its patience, and has an allowance from then on.
         let late = self.patience.since(self.heals);
-        self.now >= self.patience + late + GRACE + AFTERWARDS
+        let over =
+            |kept_out: Span| self.now >= self.patience + late + kept_out + GRACE + AFTERWARDS;
+        over(Span::ZERO) && self.clients.iter().all(|it| over(it.kept_out))
     }
 
     fn set_now(&mut self, now: Time) {
