@@ -190,9 +190,8 @@ impl Daps {
 
     /// All is assigned that may be: takes from a window that is not the one it was planned for.
     fn take_back(&self, view: &View<'_>, out: &mut Outcome) -> Option<Decision> {
-        let overdue = |owner: &SubflowView| {
-            arrival::is_small(owner) && arrival::is_overdue(view, owner)
-        };
+        let overdue =
+            |owner: &SubflowView| arrival::is_small(owner) && arrival::is_overdue(view, owner);
         self.takes_back.then(|| arrival::take_back(view, overdue, Arrival::next_on, out)).flatten()
     }
 

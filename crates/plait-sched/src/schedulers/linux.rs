@@ -349,7 +349,8 @@ impl Scheduler for Linux {
         }
         if self.takes_back
             && !counts_memory(view)
-            && let Some(decision) = arrival::take_back(view, arrival::is_small, Arrival::next_on, out)
+            && let Some(decision) =
+                arrival::take_back(view, arrival::is_small, Arrival::next_on, out)
         {
             return decision;
         }
