@@ -94,7 +94,10 @@ impl Messages {
                 self.due.push_back((data.end, *due, self.settled));
             }
             AppEvent::Read { data } => {
-                while let Some((_, due, counts)) = self.due.pop_front_if(|it| it.0 <= data.end) {
+                while let Some((end, due, counts)) = self.due.front().copied()
+                    && end <= data.end
+                {
+                    self.due.pop_front();
                     if counts {
                         self.longest = self.longest.max(Some(now.since(due)));
                     }

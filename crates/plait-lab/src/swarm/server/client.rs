@@ -326,8 +326,8 @@ impl Client {
             if self.visited.iter().all(|it| !it.established) {
                 self.patience = self.patience.max(now + self.allowance);
             } else if waited >= SYN_TIMEOUT {
-                self.patience = self.patience + waited;
-                self.kept_out = self.kept_out + waited;
+                self.patience += waited;
+                self.kept_out += waited;
             }
         }
         if state == ConnectionState::Failed {
