@@ -1,6 +1,7 @@
 //! `plait experiment`: experiment files.
 
-use super::reproduction::{Document, Making, refused};
+use super::making::{Making, refused};
+use super::reproduction::Document;
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::output::TableFormat;

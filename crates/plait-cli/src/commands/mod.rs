@@ -2,6 +2,7 @@
 
 mod address;
 pub(crate) mod again;
+mod cells;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;
@@ -13,6 +14,7 @@ pub(crate) mod get;
 mod host;
 mod limits;
 pub(crate) mod list;
+mod making;
 pub(crate) mod man;
 pub(crate) mod proxy;
 pub(crate) mod reproduce;

@@ -1,6 +1,7 @@
 //! `plait reproduce`: the papers' figures again, and what became of their claims.
 
-use super::reproduction::{Document, Making, proven, refused, unrun};
+use super::making::{Making, refused};
+use super::reproduction::{Document, proven, unrun};
 use crate::console::{Console, deliver, json};
 use crate::export::papers;
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 //! sweeps all become drafts, so each is read by the same code and refused with the same words.
 
 use super::impairment;
-use super::path_parse::canonical;
+use super::other_keys::canonical;
 use crate::error::{Fault, Place, ScenarioError};
 use plait_app::name::nearest;
 use plait_app::quantity::QuantityError;

@@ -19,7 +19,8 @@
 //! ```
 
 use super::draft::{Draft, Given, PathDraft, SETTINGS};
-use super::path_parse::{PATH_KEYS, REPEATED, canonical, unknown_key};
+use super::other_keys::{canonical, unknown_key};
+use super::path_parse::{PATH_KEYS, REPEATED};
 use super::{Scenario, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
 use plait_base::SubflowId;

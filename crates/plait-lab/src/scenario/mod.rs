@@ -8,6 +8,7 @@ mod draft;
 pub(crate) mod file;
 mod impairment;
 mod kernels;
+mod other_keys;
 mod path;
 mod path_parse;
 mod profile;
@@ -27,9 +28,9 @@ pub use draft::{
 };
 pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
+pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
-pub(crate) use path_parse::{canonical, nearest_key};
 pub use profile::{PROFILES, Profile, Wander};
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
 

@@ -3,11 +3,11 @@
 use super::delay::Delay;
 use super::draft::{Given, PathDraft};
 use super::impairment;
+use super::other_keys::unknown_key;
 use super::path::{Both, Offset, Path, Recording, Speed};
 use super::profile::{PROFILES, Profile};
 use super::redraw::Redraw;
-use crate::error::{Fault, Place, ScenarioError, unreadable};
-use plait_app::name::nearest;
+use crate::error::{Fault, ScenarioError, unreadable};
 use plait_app::quantity::{self, QuantityError};
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::Trace;
@@ -62,60 +62,6 @@ const RATE_STEPS: &str = "10mbit@0s/4mbit@20s";
 
 /// Reads a file of the scenario: a trace.
 pub type Reader<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
-
-/// Keys that other tools have, and the key here that means the same.
-const SAME_KEYS: [(&str, &str); 2] = [("bandwidth", "rate"), ("bw", "rate")];
-/// Keys that other tools have, and the key here that comes nearest.
-const NEAR_KEYS: [(&str, &str); 14] = [
-    ("buf", "queue"),
-    ("buffer", "queue"),
-    ("capacity", "rate"),
-    ("drop", "loss"),
-    ("dup", "duplicate"),
-    ("limit", "queue"),
-    ("plr", "loss"),
-    ("qlen", "queue"),
-    ("speed", "rate"),
-    ("throughput", "rate"),
-    ("download", "rate_down"),
-    ("downlink", "rate_down"),
-    ("upload", "rate_up"),
-    ("uplink", "rate_up"),
-];
-/// Keys that other tools have for a delay, some for one way and some for both.
-const DELAY_KEYS: [&str; 5] = ["delay", "lat", "latency", "owd", "ping"];
-
-/// The key that a key of another tool stands for; any other as it is.
-pub(crate) fn canonical(key: &str) -> &str {
-    SAME_KEYS.iter().find(|known| known.0 == key).map_or(key, |known| known.1)
-}
-
-/// The error of a key that a path or a link does not have.
-pub(super) fn unknown_key<'a>(
-    place: &Place,
-    what: &str,
-    key: &str,
-    keys: impl Iterator<Item = &'a str> + Clone,
-) -> ScenarioError {
-    nearest_key(ScenarioError::unknown(place, &format!("key of a {what}"), key, keys.clone()), keys)
-}
-
-/// The error of an unknown key, with the key that a user of other tools means.
-pub(crate) fn nearest_key<'a>(
-    mut error: ScenarioError,
-    keys: impl Iterator<Item = &'a str> + Clone,
-) -> ScenarioError {
-    let spelled = error.given.replace('-', "_").to_ascii_lowercase();
-    if DELAY_KEYS.contains(&spelled.as_str()) {
-        error.nearest = None;
-        return error
-            .allow("rtt=TIME for both ways together, or owd_down=TIME and owd_up=TIME for each");
-    }
-    let near = NEAR_KEYS.iter().chain(&SAME_KEYS).find(|near| near.0 == spelled).map(|near| near.1);
-    let near = near.filter(|near| keys.clone().any(|key| key == *near));
-    error.nearest = near.or_else(|| nearest(&spelled, keys)).map(str::to_owned);
-    error
-}
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 

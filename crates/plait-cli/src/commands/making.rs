@@ -1,0 +1,194 @@
+//! How the runs of experiments are made: the flags for it, and what comes out.
+
+use super::reproduction::{Document, LeftOut};
+use crate::console::{Console, json, write};
+use crate::failure::Failure;
+use crate::flags::whole;
+use crate::progress::{self, Tally};
+use plait_lab::ScenarioError;
+use plait_lab::Simulator;
+use plait_lab::experiment::{
+    Ablated, Again, Experiment, Looks, Misses, Open, Progress, Settled, Store, Unsettled, ablate,
+    again, settle,
+};
+use plait_lab::scenario::MOST_JOBS;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+/// Most times the runs of a file that may be asked for.
+const MOST_TIMES: u64 = 1_024;
+/// Times the runs of a file that an undecided claim may take, unless told otherwise.
+const FULL_TIMES: u64 = 8;
+/// The same in a quick run.
+const QUICK_TIMES: u64 = 1;
+/// Most further seeds that may be asked for.
+const MOST_SEEDS: u64 = 1_000;
+
+/// Version, commit and build of this program: runs of another are not taken for its own.
+fn program() -> String {
+    let name = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT"));
+    let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
+}
+
+/// How the runs are made.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Making {
+    /// Keep the runs in this directory, so that none is made twice [default: the user's cache]
+    #[arg(long, hide_short_help = true, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Keep nothing, and make every run
+    #[arg(long, hide_short_help = true, conflicts_with = "cache")]
+    no_cache: bool,
+    /// Seed of the first run of each cell, and of networks that are drawn at random
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
+    /// Make up to so many times the runs of the file while a hard claim is undecided (the runs double)
+    /// [default: 8; with --quick 1]
+    #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
+    more: Option<u64>,
+    /// Judge the claims that hold again with each of so many further seeds, those after --seed
+    #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
+    again: Option<u64>,
+    /// How many at a time [default: one for each processor]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = whole(1, MOST_JOBS), allow_negative_numbers = true)]
+    jobs: Option<u64>,
+    /// Write every run (CSV and JSON lines), the claims and a manifest into this directory
+    #[arg(long, hide_short_help = true, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl Making {
+    fn store(&self, console: Console) -> Result<Store, Failure> {
+        let version = program();
+        let directory = match (&self.cache, self.no_cache) {
+            (Some(directory), _) => directory.clone(),
+            (None, true) => return Ok(Store::in_memory(&version)),
+            (None, false) => {
+                let set = |name: &str| {
+                    std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from)
+                };
+                let home = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+                let Some(home) = home else { return Ok(Store::in_memory(&version)) };
+                home.join("plait")
+            }
+        };
+        match Store::in_directory(&directory, &version) {
+            Ok(store) => Ok(store),
+            Err(error) if self.cache.is_some() => {
+                Err(Failure::unwritable("--cache", &directory, &error))
+            }
+            Err(error) => {
+                let why = plait_lab::unreadable(&error);
+                console.remark(
+                    1,
+                    &format!("plait: runs are not kept: {}: {why}", directory.display()),
+                );
+                Ok(Store::in_memory(&version))
+            }
+        }
+    }
+
+    /// Runs experiments and judges their claims.
+    pub(crate) fn make(
+        &self,
+        experiments: &[Experiment],
+        quick: bool,
+        misses: &Misses,
+        open: Option<&Open>,
+        console: Console,
+    ) -> Result<Made, Failure> {
+        let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let looks = Looks { seed: self.seed, quick, claims_only: false, most, misses };
+        // A mistake in a file is told before anything is written.
+        let mut runs = 0;
+        for experiment in experiments {
+            runs += looks.plan(experiment).map_err(|error| refused(&error))?.runs();
+        }
+        if let Some(directory) = &self.output {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| Failure::unwritable("--output", directory, &error))?;
+        }
+        let store = self.store(console)?;
+        let cancelled = progress::on_interrupt()?;
+        let tally = Tally::new(console);
+        let told = |done: usize, total: usize, _: &str| tally.tell(done, total);
+        let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs as usize));
+        let count = experiments.len();
+        console.remark(2, &format!("plait: {count} experiments, {runs} runs at first"));
+        let progress = Progress { told: &told, cancelled, jobs };
+        let failure = |error: Unsettled| match error {
+            Unsettled::Plan(error) => refused(&error),
+            Unsettled::Store(error) => {
+                let path = store.path().unwrap_or(Path::new("the cache"));
+                Failure::unwritable("--cache", path, &error)
+            }
+        };
+        let settled = settle(experiments, &looks, &Simulator, &store, &progress);
+        let settled = settled.map_err(failure)?;
+        let further = u32::try_from(self.again.unwrap_or(0)).unwrap_or(u32::MAX);
+        let repeated = &settled.judged;
+        let repeated = again(experiments, repeated, &looks, further, &Simulator, &store, &progress);
+        let ablated = match open {
+            Some(open) => ablate(experiments, open, &looks, &Simulator, &store, &progress),
+            None => Ok(Vec::new()),
+        };
+        tally.clear();
+        let (repeated, ablated) = (repeated.map_err(failure)?, ablated.map_err(failure)?);
+        let (seed, interrupted) = (self.seed, cancelled.load(Ordering::Relaxed));
+        let run =
+            |it: &Experiment| settled.results.iter().any(|one| one.plan.experiment.id == it.id);
+        let left_out =
+            experiments.iter().filter(|it| quick && !run(it)).map(LeftOut::from).collect();
+        Ok(Made { settled, repeated, ablated, left_out, seed, interrupted })
+    }
+
+    /// The flags that make the same runs again.
+    pub(crate) fn flags(&self) -> String {
+        let mut line = String::new();
+        if self.seed != 1 {
+            line += &format!(" --seed {}", self.seed);
+        }
+        if let Some(more) = self.more {
+            line += &format!(" --more {more}");
+        }
+        if let Some(again) = self.again {
+            line += &format!(" --again {again}");
+        }
+        line
+    }
+
+    /// Writes every run, the document and nothing else into the directory of `--output`.
+    pub(crate) fn keep(&self, made: &Made, document: &Document) -> Result<(), Failure> {
+        let Some(directory) = &self.output else { return Ok(()) };
+        let first = made.settled.results.iter().map(|results| ("", results));
+        let further = made.settled.further.iter().map(|results| ("-more", results));
+        for (which, results) in first.chain(further) {
+            let file =
+                |end: &str| directory.join(format!("{}{which}.{end}", results.plan.experiment.id));
+            write("--output", &file("csv"), &results.csv())?;
+            write("--output", &file("jsonl"), &results.json_lines())?;
+        }
+        let mut manifest =
+            serde_json::to_value(document).map_err(|error| Failure::Internal(error.to_string()))?;
+        if let Some(fields) = manifest.as_object_mut() {
+            fields.remove("cells");
+        }
+        write("--output", &directory.join("manifest.json"), &json(&manifest)?)
+    }
+}
+
+/// Runs and their verdicts.
+pub(crate) struct Made {
+    pub(crate) settled: Settled,
+    pub(super) repeated: Vec<Again>,
+    pub(super) ablated: Vec<Ablated>,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) seed: u64,
+    pub(crate) interrupted: bool,
+}
+
+pub(crate) fn refused(error: &ScenarioError) -> Failure {
+    Failure::Usage(error.to_string())
+}
