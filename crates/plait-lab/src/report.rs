@@ -83,7 +83,7 @@ pub struct Precision {
     pub max_runs: u32,
 }
 
-/// A high percentile of a row that is shorter than that of another.
+/// A high percentile of a row that is shorter than that of another, beyond chance.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TailDifference {
     /// The row.
@@ -100,11 +100,6 @@ pub struct TailDifference {
     pub other_value: f64,
     /// How many times better `row` is.
     pub times: f64,
-    /// Whether the difference is beyond chance.
-    pub told_apart: bool,
-    /// Runs in which the percentile of `other` is at least twice that of `row`; of a percentile of runs,
-    /// runs that are at least twice as long.
-    pub runs: u32,
 }
 
 /// A buffer that held rows back.

@@ -15,9 +15,6 @@ const EXACT_MARGIN: f64 = 0.005;
 /// that is worth a sentence.
 const TAIL_FACTOR: f64 = 1.2;
 
-/// The factor from which on a difference of two tails is reported although chance may have made it.
-const LARGE_TAIL_FACTOR: f64 = 2.0;
-
 /// The fewest runs that have a 95th percentile.
 const FEWEST_TAIL_RUNS: usize = 20;
 
@@ -251,16 +248,15 @@ impl<'a> Bench<'a> {
         found
     }
 
-    /// The difference of a tail between two rows, if it is notable and beyond chance, or large.
+    /// The difference of a tail between two rows, if it is notable and beyond chance.
     fn tail(&self, rows: &[Row], tail: &Tail, row: usize, other: usize) -> Option<TailDifference> {
         let value = tail.value(&rows[row], self.primary)?;
         let other_value = tail.value(&rows[other], self.primary)?;
         let times = other_value / value;
         let medians = central(&rows[other], self.primary)? / central(&rows[row], self.primary)?;
-        let beyond = |factor: f64| times.is_finite() && times > factor && times > factor * medians;
-        let told_apart = beyond(TAIL_FACTOR) && self.tail_told_apart(row, other, tail);
-        let runs = self.runs_with_long_tail(row, other, tail);
-        (told_apart || beyond(LARGE_TAIL_FACTOR) && runs > 0).then(|| TailDifference {
+        let notable = times.is_finite() && times > TAIL_FACTOR && times > TAIL_FACTOR * medians;
+        let told = notable && self.tail_told_apart(row, other, tail);
+        told.then(|| TailDifference {
             row: label(rows, row),
             other: label(rows, other),
             percentile: tail.percentile,
@@ -268,20 +264,7 @@ impl<'a> Bench<'a> {
             value,
             other_value,
             times,
-            told_apart,
-            runs,
         })
-    }
-
-    /// In how many runs the tail of `other` is at least [`LARGE_TAIL_FACTOR`] times that of `row`.
-    fn runs_with_long_tail(&self, row: usize, other: usize, tail: &Tail) -> u32 {
-        let values = |row| match tail.of_run {
-            Some(of_run) => self.values(row, &|run| run.message_delay_ms.as_ref().map(of_run)),
-            None => self.values(row, &|run| self.value(run)),
-        };
-        let (ours, theirs) = (values(row), values(other));
-        let long = ours.iter().zip(&theirs).filter(|(a, b)| **b >= LARGE_TAIL_FACTOR * **a);
-        u32::try_from(long.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether the rows have many messages in a run, so that their tail is one of messages.

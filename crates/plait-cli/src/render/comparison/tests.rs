@@ -125,8 +125,6 @@ fn streams_show_percentiles_of_messages_and_what_the_tail_tells() {
         value: 41.0,
         other_value: 492.0,
         times: 12.0,
-        told_apart: true,
-        runs: 25,
     }];
     stream.limits = vec![BufferLimit {
         flag: "--sndbuf".to_owned(),

@@ -201,13 +201,8 @@ fn tail_sentence(report: &Report, tail: &TailDifference) -> String {
     } else {
         "The".to_owned()
     };
-    let in_runs = match (tail.told_apart, tail.runs) {
-        (true, _) => String::new(),
-        (false, 1) => format!(", because of 1 run of {}", made(report)),
-        (false, runs) => format!(", because of {runs} runs of {}", made(report)),
-    };
     format!(
-        "{begin} {what} is {times} shorter with {} than with {} ({} against {} {unit}{in_runs}).",
+        "{begin} {what} is {times} shorter with {} than with {} ({} against {} {unit}).",
         tail.row,
         tail.other,
         figure(tail.value),

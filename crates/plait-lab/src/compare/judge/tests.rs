@@ -118,7 +118,7 @@ fn a_tail_that_the_median_hides_is_told() {
     assert_eq!(groups, [Some(1); 3], "the typical run is the same");
     for other in ["blest", "tcp:"] {
         let told = report.tails.iter().find(|it| it.other.starts_with(other)).unwrap();
-        assert!(told.told_apart && told.percentile == 95 && !told.of_messages, "{told:?}");
+        assert!(told.percentile == 95 && !told.of_messages, "{told:?}");
         assert!((3.9..4.1).contains(&told.times), "{told:?}");
     }
 }
@@ -204,22 +204,4 @@ fn steps_double_at_most_and_end_at_the_limit() {
     assert_eq!(precision(Some(0.5), false).next(900), Some(1_000));
     assert_eq!(precision(Some(0.5), false).next(1_000), None);
     assert_eq!(precision(Some(0.01), true).next(30), None);
-}
-
-/// A few runs are no proof, but a tail of many times the length is not kept quiet: the report says in how
-/// many runs it was seen.
-#[test]
-fn a_long_tail_of_a_few_runs_is_reported_with_their_number() {
-    let report = report(&[("runs", "30")], |name, stream| {
-        let base = 100.0 + stream.unit();
-        let hit = stream.below(6) == 0;
-        match name.split('/').next() {
-            Some("ecf") if hit => completion(4_000.0),
-            Some("ecf") => completion(base - 10.0),
-            _ => completion(base),
-        }
-    });
-    let told = report.tails.iter().find(|it| it.other == "ecf").unwrap();
-    assert!(!told.told_apart && (2..=9).contains(&told.runs), "{told:?}");
-    assert!(told.times > 2.0 && told.percentile == 95, "{told:?}");
 }
