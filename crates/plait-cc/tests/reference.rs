@@ -292,7 +292,7 @@ impl PlainVegas {
                 self.q[nth] = None;
             }
         }
-        // What the least sample tells of the queue: less than a segment is none.
+        // The queue by the least sample: less than a segment is none.
         let queued = w * (least - self.base) / least;
         self.on_edge |= (queued - 1.0).abs() < 1e-7;
         if doubled[0] && (self.mean || doubled[1] && queued >= 1.0) {

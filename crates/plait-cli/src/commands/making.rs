@@ -1,4 +1,4 @@
-//! How the runs of experiments are made: the flags for it, and what comes out.
+//! The flags that say how runs of experiments are made, and the results.
 
 use super::reproduction::{Document, LeftOut};
 use crate::console::{Console, json, write};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 /// Most times the runs of a file that may be asked for.
 const MOST_TIMES: u64 = 1_024;
-/// Times the runs of a file that an undecided claim may take, unless told otherwise.
+/// Default of `--more`: how many times the runs of its file an undecided claim may get.
 const FULL_TIMES: u64 = 8;
 /// The same in a quick run.
 const QUICK_TIMES: u64 = 1;
@@ -101,7 +101,7 @@ impl Making {
         let most = self.more.unwrap_or(if quick { QUICK_TIMES } else { FULL_TIMES });
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let looks = Looks { seed: self.seed, quick, claims_only: false, most, misses };
-        // A mistake in a file is told before anything is written.
+        // A mistake in a file is reported before anything is written.
         let mut runs = 0;
         for experiment in experiments {
             runs += looks.plan(experiment).map_err(|error| refused(&error))?.runs();

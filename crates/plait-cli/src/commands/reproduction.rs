@@ -1,4 +1,4 @@
-//! What `plait experiment run` and `plait reproduce` report: the document of `--json`, from which the tables are made.
+//! The report of `plait experiment run` and `plait reproduce`: the document of `--json`. Tables are made from it.
 
 use super::again::{Repeated, repeated};
 use super::cells::{CellValues, cells};

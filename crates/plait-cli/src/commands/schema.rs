@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     deliver(&json(&schema)?, None)
 }
 
-/// Every name that has a schema, with what it is the schema of.
+/// Every name that has a schema, with the document that the schema describes.
 fn listed() -> String {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),

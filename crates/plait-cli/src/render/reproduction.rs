@@ -155,7 +155,7 @@ pub(crate) fn csv_of_cells(results: &[Results], document: &Document) -> String {
     table::csv(&header, &rows)
 }
 
-/// What the numbers of an experiment are, and the medians by row at each point.
+/// The measure of an experiment, and its medians by row at each point.
 fn medians(results: &Results) -> Option<(String, Table)> {
     let experiment = &results.plan.experiment;
     let first = results.plan.cells.first()?;
@@ -254,7 +254,7 @@ fn closing(document: &Document) -> String {
 pub(crate) fn markdown(document: &Document) -> String {
     let mut out: String =
         document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
-    // What changed concerns the papers' experiments alone.
+    // The list of changes concerns the papers' experiments alone.
     if document.of_papers() {
         out.push_str(CHANGED);
         out.push('\n');

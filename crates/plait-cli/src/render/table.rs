@@ -212,7 +212,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The same lines, those wider than `width` broken at spaces. What follows a break begins below the text
+/// The same lines; a line wider than `width` is broken at spaces. The rest begins below the text
 /// behind a label, or a step to the right.
 pub(crate) fn fold(text: &str, width: usize) -> String {
     let mut out = String::new();

@@ -77,7 +77,7 @@ impl Judged {
     pub fn got(&self) -> String {
         let count = self.shown.len();
         let mut order: Vec<usize> = (0..count).collect();
-        // What is least certain first, then what does not hold.
+        // The least certain relation first, then one that does not hold.
         order.sort_by(|a, b| {
             let (a, b) = (&self.shown[*a], &self.shown[*b]);
             a.confidence.total_cmp(&b.confidence).then(a.holds.cmp(&b.holds))

@@ -118,7 +118,7 @@ fn plain(row: &Row) -> Vec<Vec<String>> {
         ("aggregation_benefit", row.aggregation_benefit),
         ("group", row.group.map(f64::from)),
     ];
-    // What has statistics is not there a second time.
+    // A measure with statistics is written once.
     let alone = optional.into_iter().filter(|(name, _)| !row.measures.contains_key(*name));
     numbers.extend(alone.filter_map(|(name, it)| Some((name.to_owned(), it?))));
     let mut lines: Vec<Vec<String>> = numbers

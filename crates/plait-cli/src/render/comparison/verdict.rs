@@ -222,7 +222,7 @@ fn failures(report: &Report) -> Option<String> {
     Some(format!("Some runs failed{reason} and are in no number: {}.", list(&unfinished)))
 }
 
-/// What `--until` came to at each point of a sweep, in one sentence.
+/// The widest interval that `--until` reached in a sweep, in one sentence.
 pub(super) fn precision_of_points(document: &Document) -> Option<String> {
     let reports = document.reports();
     let told: Vec<(&Report, Precision)> =

@@ -63,7 +63,7 @@ impl Reader<'_> {
             .allow("[\"10ms\", \"40ms\"], a range \"10ms..100ms:4\", or { design = 200, ... }"))
     }
 
-    /// What figures call an axis.
+    /// Names of axes in figures.
     pub(super) fn label(
         &mut self,
         key: &Spanned<DeString<'_>>,

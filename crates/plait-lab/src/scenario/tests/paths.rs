@@ -192,7 +192,7 @@ fn rates_and_keys_of_other_tools_are_read_if_they_mean_one_thing() {
         path("a:rtt=1ms,rate=10mbit@0s/4mbit@20s")
     );
     assert_eq!(path("a:rtt=1ms,bw=1Mbit/s/4Mbit/s~40s"), path("a:rtt=1ms,rate=1mbit/4mbit~40s"));
-    // Errors quote what was given.
+    // Errors quote the text as typed.
     for (rate, quoted) in [
         ("2.5MB/s", "`2.5MB/s` counts bytes"),
         ("20Mbit/s/4Mbit/s@2s", "`20Mbit/s/4Mbit/s@2s`: a step has no time"),
