@@ -48,15 +48,15 @@ pub(super) struct Visited {
     pub(super) accepted: bool,
     /// It may have failed: see [`Client::lose`], [`Client::drain`] and [`Client::lose_address`].
     pub(super) excused: bool,
-    /// The server lost it in a crash.
-    lost: bool,
+    /// The server has forgotten it, and the client may not know: see [`Client::lose`] and [`Client::miss_reset`].
+    forgotten: bool,
 }
 
 impl Visited {
     /// It was established, and the client waited for more in vain. A refused connection ends at once, and so does
-    /// one that the server lost in a crash, unless the server has no number for its address since.
+    /// one that the server has forgotten, unless the server has no number for its address since.
     pub(super) fn waits_established(&self) -> bool {
-        self.established && !self.lost && self.outcome == Outcome::GaveUp
+        self.established && !self.forgotten && self.outcome == Outcome::GaveUp
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Client {
     ports: Vec<u16>,
     accepted: Vec<u16>,
     excused: bool,
-    lost: bool,
+    forgotten: bool,
     /// The server takes no more connections.
     drained: bool,
     began: Time,
@@ -98,8 +98,10 @@ pub(super) struct Client {
     /// The least time that it waits from the first connection on. A shortage of numbers may keep a client out for
     /// long. It may keep out a later connection as well; that time is not taken from the others.
     pub(super) allowance: Span,
-    /// How long later connections waited to be accepted.
+    /// How long connections waited to be accepted, but for the handshake of the first.
     pub(super) kept_out: Span,
+    /// The wait of the present connection is made good up to then.
+    made_good: Time,
     /// It begins no more connections.
     late: bool,
     /// The connections that are over.
@@ -153,12 +155,13 @@ impl Client {
             ports: Vec::new(),
             accepted: Vec::new(),
             excused: false,
-            lost: false,
+            forgotten: false,
             drained: false,
             began: Time::ZERO,
             patience: Time::NEVER,
             allowance: Span::ZERO,
             kept_out: Span::ZERO,
+            made_good: Time::ZERO,
             late: false,
             visited: Vec::new(),
             silent: false,
@@ -221,8 +224,8 @@ impl Client {
         let number = (self.place as u64) << 16 | self.visited.len() as u64;
         self.salt = self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number);
         (self.sent, self.received, self.finished) = (0, 0, false);
-        (self.established, self.began) = (false, now);
-        (self.excused, self.lost) = (self.drained, false);
+        (self.established, self.began, self.made_good) = (false, now, now);
+        (self.excused, self.forgotten) = (self.drained, false);
         self.ports.clear();
         self.accepted.clear();
         self.conn = Some(self.endpoint.connect(now, PORT, Arc::clone(&self.spec)));
@@ -230,8 +233,20 @@ impl Client {
 
     /// The server has accepted a connection that this client dialled from `port`; if that is not known any more,
     /// it was the present one.
-    pub(super) fn accept(&mut self, port: Option<u16>) {
+    pub(super) fn accept(&mut self, now: Time, port: Option<u16>) {
         self.accepted.extend(port.or(self.ports.first().copied()));
+        if self.is_accepted() {
+            self.make_good(now);
+        }
+    }
+
+    /// Makes the wait of the present connection up to now good, because a shortage may have kept it out.
+    fn make_good(&mut self, now: Time) {
+        let waited = now.since(std::mem::replace(&mut self.made_good, now));
+        if waited >= SYN_TIMEOUT {
+            self.patience += waited;
+            self.kept_out += waited;
+        }
     }
 
     /// Whether the server has accepted the present attempt.
@@ -248,8 +263,13 @@ impl Client {
 
     /// The server has crashed, and has lost its connection.
     pub(super) fn lose(&mut self) {
-        (self.excused, self.lost) = (true, true);
+        (self.excused, self.forgotten) = (true, true);
         self.accepted.clear();
+    }
+
+    /// A RST of the server to this port of it was lost.
+    pub(super) fn miss_reset(&mut self, port: u16) {
+        self.forgotten |= self.ports.contains(&port);
     }
 
     /// The server accepts no more connections.
@@ -322,15 +342,17 @@ impl Client {
         self.established &= state != ConnectionState::Connecting;
         if !self.established && !without.contains(&state) {
             self.established = true;
-            let waited = now.since(self.began);
             if self.visited.iter().all(|it| !it.established) {
                 self.patience = self.patience.max(now + self.allowance);
-            } else if waited >= SYN_TIMEOUT {
-                self.patience += waited;
-                self.kept_out += waited;
+                self.made_good = now;
+            } else {
+                self.make_good(now);
             }
         }
         if state == ConnectionState::Failed {
+            if self.established && !self.is_accepted() {
+                self.make_good(now);
+            }
             return self.leave(now, conn, Outcome::Failed);
         }
         if now >= self.patience {
@@ -403,9 +425,10 @@ impl Client {
         self.endpoint.release(now, conn);
         self.conn = None;
         let accepted = self.is_accepted();
-        let Client { began, established, excused, lost, .. } = *self;
+        let Client { began, established, excused, forgotten, .. } = *self;
         let ended = now;
-        self.visited.push(Visited { outcome, began, ended, established, accepted, excused, lost });
+        let visited = Visited { outcome, began, ended, established, accepted, excused, forgotten };
+        self.visited.push(visited);
         self.late = now >= self.patience;
         if !self.is_done() {
             self.begin(now);

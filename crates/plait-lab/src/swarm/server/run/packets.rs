@@ -5,8 +5,8 @@ use crate::swarm::run::{Broken, segment_line};
 use plait_base::{ConnId, Span, Time};
 use plait_engine::Happening;
 use plait_link::Fate;
-use plait_wire::Segment;
 use plait_wire::codec::{self, Verify};
+use plait_wire::{Flags, Segment};
 use std::net::IpAddr;
 
 impl Run<'_> {
@@ -56,8 +56,19 @@ impl Run<'_> {
             );
         };
         let client = matches!(guest, Guest::Client(_));
-        if let Some(arrives) = self.carry(client, false, &bytes, 16) {
-            self.at(arrives, Event::Deliver(guest, bytes));
+        match (self.carry(client, false, &bytes, 16), guest) {
+            (Some(arrives), _) => self.at(arrives, Event::Deliver(guest, bytes)),
+            (None, Guest::Client(at)) => self.miss(at, &bytes),
+            (None, Guest::Stranger(_)) => {}
+        }
+    }
+
+    /// A packet to a client is lost. If it is a RST, the client may wait for what the server has forgotten.
+    fn miss(&mut self, at: usize, bytes: &[u8]) {
+        let mut segment = Segment::default();
+        let parsed = codec::parse_into(bytes, Verify::Checksum, &mut segment);
+        if parsed.is_ok() && segment.flags.has(Flags::RST) {
+            self.clients[at].miss_reset(segment.dst_port);
         }
     }
 
@@ -99,7 +110,7 @@ impl Run<'_> {
         self.owners.push(Some(at));
         let engine = self.engine.as_ref();
         let ports = engine.and_then(|it| it.stack.endpoint.ports(conn)).unwrap_or_default();
-        self.clients[at].accept(ports.first().map(|(.., theirs)| *theirs));
+        self.clients[at].accept(self.now, ports.first().map(|(.., theirs)| *theirs));
     }
 
     pub(super) fn hear(&mut self, happening: &Happening) {
