@@ -24,10 +24,13 @@ impl From<&Again> for Repeated {
     }
 }
 
-/// How many claims hold again, seed by seed; nothing without `--again`.
+/// How many claims hold again, seed by seed; nothing without `--again`. Those that do with each seed are said to
+/// hold.
 pub(super) fn repeated(list: &[Repeated]) -> Option<String> {
     let claims = list.first()?.claims;
     let each = list.iter().map(|it| format!("{} with seed {}", it.holds, it.seed));
     let each = each.collect::<Vec<_>>().join(", ");
-    Some(format!("Claims that hold and depend on chance: {claims}. These hold again: {each}"))
+    Some(format!(
+        "Claims that hold with the first seed and depend on chance: {claims}. Again: {each}"
+    ))
 }

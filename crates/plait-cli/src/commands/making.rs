@@ -47,7 +47,8 @@ pub(crate) struct Making {
     /// [default: 8; with --quick 1]
     #[arg(long, value_name = "TIMES", value_parser = whole(1, MOST_TIMES), allow_negative_numbers = true)]
     more: Option<u64>,
-    /// Judge the claims that hold again with each of so many further seeds, those after --seed
+    /// Judge the claims that hold again with each of so many further seeds, those after --seed. A claim
+    /// that does not hold with each of them `varies`
     #[arg(long, value_name = "SEEDS", value_parser = whole(1, MOST_SEEDS), allow_negative_numbers = true)]
     again: Option<u64>,
     /// How many at a time [default: one for each processor]

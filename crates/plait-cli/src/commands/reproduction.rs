@@ -50,6 +50,9 @@ pub(crate) struct Document {
     interrupted: bool,
 }
 
+/// The standing of a claim that holds with the first seed and not with each further one.
+const VARIES: &str = "varies";
+
 /// An experiment that was run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Told {
@@ -112,8 +115,8 @@ pub(crate) struct Verdict {
     /// What came out.
     pub(crate) got: String,
     /// `holds` or `fails` (with a confidence of 95 %; exact claims: computed), `undecided`, `miss` (it
-    /// fails for a known cause), `holds again` (a listed miss that holds), `proven` (by a test),
-    /// `not run` or `no file` (no experiment judges it).
+    /// fails for a known cause), `holds again` (a listed miss that holds), `varies` (it holds with the
+    /// first seed and not with each of `--again`), `proven` (by a test), `not run` or `no file` (no experiment judges it).
     pub(crate) standing: String,
     /// Why it does not hold, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -263,6 +266,11 @@ impl Document {
                 claim.again.push(judged.standing.name().to_owned());
             }
         }
+        for claim in &mut claims {
+            if claim.again.iter().any(|again| again != Standing::Holds.name()) {
+                VARIES.clone_into(&mut claim.standing);
+            }
+        }
         let mut tally = BTreeMap::new();
         for claim in &claims {
             *tally.entry(claim.standing.clone()).or_insert(0) += 1;
@@ -311,8 +319,11 @@ impl Document {
                 if known > 0 { format!(" ({known} for a known cause)") } else { String::new() };
             let rest = of(&["not run", "no file"]);
             let rest = if rest > 0 { format!(", {rest} not judged") } else { String::new() };
+            let varies = of(&[VARIES]);
+            let varies =
+                if varies > 0 { format!(", {varies} vary with the seed") } else { String::new() };
             lines.push(format!(
-                "{all} {kind} claims: {} hold, {fails} fail{cause}, {} undecided{rest}",
+                "{all} {kind} claims: {} hold, {fails} fail{cause}, {} undecided{varies}{rest}",
                 of(&["holds", "holds again"]),
                 of(&["undecided"]),
             ));

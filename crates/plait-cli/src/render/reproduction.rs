@@ -224,7 +224,7 @@ fn claims(list: &[&Verdict], console: Console) -> String {
 fn style(claim: &Verdict) -> Style {
     match claim.standing.as_str() {
         "holds" | "proven" => AnsiColor::Green.on_default(),
-        "miss" | "not run" | "undecided" => AnsiColor::Yellow.on_default(),
+        "miss" | "not run" | "undecided" | "varies" => AnsiColor::Yellow.on_default(),
         _ if claim.gates => AnsiColor::Red.on_default(),
         _ => Style::new().dimmed(),
     }

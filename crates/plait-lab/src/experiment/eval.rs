@@ -61,6 +61,8 @@ pub(super) struct Atom {
     pub(super) margin: f64,
     /// The value of its left side.
     pub(super) left: f64,
+    /// Whether something that it looks at has no value: then it is neither true nor false.
+    pub(super) absent: bool,
 }
 
 /// The atoms of a relation.
@@ -300,6 +302,7 @@ impl<C: Cells> Evaluator<'_, C> {
             holds: sign.holds(*left, *right),
             margin: *margin,
             left: *left,
+            absent: left.is_nan() || right.is_nan(),
         };
         Finding {
             left: texts[0],
@@ -336,7 +339,8 @@ impl<C: Cells> Evaluator<'_, C> {
         let truth = |value: &f64| if *value > 0.0 { 1.0 } else { -1.0 };
         let margins = margins.unwrap_or_else(|| value.data.iter().map(truth).collect());
         let left = value.data.first().copied().unwrap_or(f64::NAN);
-        let atom = |margin: f64| Atom { holds: margin >= 0.0, margin, left };
+        let absent = left.is_nan() || list.iter().any(|it| it.is_nan());
+        let atom = |margin: f64| Atom { holds: margin >= 0.0, margin, left, absent };
         Finding {
             left: text,
             right: "",

@@ -21,6 +21,11 @@
 //! distribution (the expanded percentile interval of Hesterberg 2015): with ten runs a confidence of
 //! 95 % asks for 96.7 % of the resamples.
 //!
+//! Two answers decide nothing for want of runs. A relation that looks at something that no run has a value of
+//! is neither true nor false. And if both sides of `a < b` are equal in every resample, the few runs may all have
+//! missed what sets them apart, as when a rare event happens in none of them. Such a tie refutes the relation
+//! once so many runs show it that at least [`KEPT_SHARE`] of all runs do.
+//!
 //! Two statistics need another rule. The largest and the least value of the runs cannot be
 //! resampled: a bound on them is a statement about every run, refuted by one run, and accepted once
 //! so many runs keep it that at least [`KEPT_SHARE`] of all runs do (zero failures, binomial). A
@@ -171,9 +176,13 @@ impl Evidence {
 
     /// Whether a bound that no run broke is kept by nearly all runs, with this confidence.
     fn kept(&self, confidence: f64) -> bool {
-        let needed = libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE));
-        self.bounded_runs.is_none_or(|runs| runs as f64 >= needed)
+        self.bounded_runs.is_none_or(|runs| agrees(runs, confidence))
     }
+}
+
+/// Whether what is so in each of so many runs is so in nearly all runs, with this confidence.
+fn agrees(runs: usize, confidence: f64) -> bool {
+    runs as f64 >= libm::ceil(libm::log(1.0 - confidence) / libm::log(KEPT_SHARE))
 }
 
 /// How often each relation of a statement held, over all resamples.
@@ -199,13 +208,18 @@ struct Tally {
     held: usize,
     below: usize,
     equal: usize,
+    /// Resamples in which its sides are equal, and it asks for more.
+    tied: usize,
+    /// Whether it looks at something that has no value.
+    absent: bool,
     lefts: Vec<f64>,
 }
 
 impl Resamples {
     fn draw(results: &Results, names: Names<'_>, claim: &Claim, evidence: &Evidence) -> Resamples {
         let known = Known::default();
-        let tally = |atom: &Atom| Tally { now: atom.margin, ..Tally::default() };
+        let tally =
+            |atom: &Atom| Tally { now: atom.margin, absent: atom.absent, ..Tally::default() };
         let now = Evaluator { names, cells: results }.groups(&claim.holds);
         let mut groups: Vec<Tallies> = now
             .iter()
@@ -256,9 +270,14 @@ impl Resamples {
         // point would do.
         let units = self.groups.iter().map(|it| if it.any { 1 } else { it.atoms.len() }).sum();
         let chance = level(doubt, units);
+        let ties_count = agrees(evidence.size, confidence);
+        let refuted = |tally: &Tally| {
+            let tied = tally.tied == self.count && !ties_count;
+            sure(tally) <= chance && !tally.absent && !tied
+        };
         let fails = |group: &Tallies| match group.any {
-            false => group.atoms.iter().any(|it| sure(it) <= chance),
-            true => group.atoms.iter().all(|it| sure(it) <= chance),
+            false => group.atoms.iter().any(refuted),
+            true => group.atoms.iter().all(refuted),
         };
         if true_now && self.share >= 1.0 - whole && self.groups.iter().all(holds) {
             Decision::Holds
@@ -290,6 +309,7 @@ impl Tally {
         self.held += usize::from(atom.holds);
         self.below += usize::from(atom.margin < self.now);
         self.equal += usize::from(atom.margin == self.now);
+        self.tied += usize::from(atom.margin == 0.0 && !atom.holds);
         self.lefts.push(atom.left);
     }
 

@@ -181,6 +181,43 @@ fn the_largest_run_is_not_resampled() {
     assert_eq!(settled(&some, &NOISE, 1, 1).judged[0].standing, Standing::Holds);
 }
 
+/// A world in which `minrtt` takes longer than 100 ms in one of twenty runs alone, and `ecf` never, or in which
+/// no run has a value.
+struct Rare {
+    without: bool,
+}
+
+impl World for Rare {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        let mut outcome = NOISE.run(cell, seed);
+        let slow = cell.to_string() == "minrtt" && Stream::new(seed, &["rare"]).below(20) == 0;
+        let took = if slow { 150.0 } else { 100.0 };
+        outcome.measures.completion_ms = (!self.without).then_some(took);
+        outcome
+    }
+}
+
+/// A rare event that no run shows refutes nothing. Many runs find it.
+#[test]
+fn a_tie_of_few_runs_refutes_nothing() {
+    let more = file(10, ONE, "a.completion_ms.mean > b.completion_ms.mean");
+    let tally = verdicts(&more, &Rare { without: false }, 1, 100);
+    assert_eq!(share(&tally, "fails"), 0.0, "{tally:?}");
+    // Of two rows that never differ, that is found.
+    let same = file(100, ONE, "b.completion_ms.mean > b.completion_ms.median");
+    let tally = verdicts(&same, &Rare { without: false }, 1, 5);
+    assert_eq!(share(&tally, "fails"), 100.0, "{tally:?}");
+}
+
+/// What has no value is neither within its bound nor beyond it.
+#[test]
+fn without_a_value_there_is_no_verdict() {
+    for holds in ["a.completion_ms.max <= 200", "a.completion_ms < b.completion_ms"] {
+        let tally = verdicts(&file(10, ONE, holds), &Rare { without: true }, 8, 3);
+        assert_eq!(share(&tally, "undecided"), 100.0, "{holds}: {tally:?}");
+    }
+}
+
 /// Networks that are drawn are a sample: their spread counts although the runs of each agree.
 #[test]
 fn the_spread_over_networks_counts() {
