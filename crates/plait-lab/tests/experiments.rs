@@ -538,8 +538,8 @@ fn mistakes_have_line_column_and_the_nearest_name() {
 fn a_quotient_by_nothing_makes_no_relation_hold() {
     for (holds, standing) in [
         ("lrf.completion_ms / tcp.completion_ms[rtt=40ms] > 0", Standing::Holds),
-        ("lrf.completion_ms / (lrf.completion_ms - lrf.completion_ms) > 0", Standing::Fails),
-        ("lrf.completion_ms / 0 > 0", Standing::Fails),
+        ("lrf.completion_ms / (lrf.completion_ms - lrf.completion_ms) > 0", Standing::Undecided),
+        ("lrf.completion_ms / 0 > 0", Standing::Undecided),
     ] {
         let statement = "lrf.completion_ms[size=20kB] >= lrf.completion_ms[size=100kB]";
         let small = SMALL.replace("runs = 4", "runs = 10");

@@ -70,6 +70,8 @@ pub(super) struct Atom {
 pub(super) struct Group {
     /// Whether one of them is enough.
     pub(super) any: bool,
+    /// Whether they lie on an axis that is a sample of networks.
+    pub(super) over_networks: bool,
     pub(super) atoms: Vec<Atom>,
 }
 
@@ -144,7 +146,13 @@ impl<C: Cells> Evaluator<'_, C> {
     /// group holds if all of its atoms do, or any of them.
     pub(super) fn groups(&self, statement: &Statement) -> Vec<Group> {
         let findings = self.findings(statement).into_iter().flatten();
-        findings.map(|finding| Group { any: finding.any, atoms: finding.atoms }).collect()
+        let sample = |dim: &Dim| self.names.axes.get(dim.axis).is_some_and(|it| it.is_sample());
+        let group = |Finding { any, dims, atoms, .. }: Finding<'_>| Group {
+            any,
+            over_networks: dims.iter().any(sample),
+            atoms,
+        };
+        findings.map(group).collect()
     }
 
     /// The relations of a statement, by turn of `for`.

@@ -21,6 +21,9 @@
 //! distribution (the expanded percentile interval of Hesterberg 2015): with ten runs a confidence of
 //! 95 % asks for 96.7 % of the resamples.
 //!
+//! A bound on each network of a sample fails if nearly every resample has a network that breaks it. That takes four
+//! of them or more.
+//!
 //! Two answers decide nothing for want of runs. A relation that looks at something that no run has a value of
 //! is neither true nor false. And if both sides of `a < b` are equal in every resample, the few runs may all have
 //! missed what sets them apart, as when a rare event happens in none of them. Such a tie refutes the relation
@@ -198,6 +201,8 @@ struct Resamples {
 /// The atoms of a relation over all resamples.
 struct Tallies {
     any: bool,
+    /// Of a bound on each network of a sample: in how many resamples every network that was drawn keeps it.
+    kept: Option<usize>,
     atoms: Vec<Tally>,
 }
 
@@ -223,7 +228,11 @@ impl Resamples {
         let now = Evaluator { names, cells: results }.groups(&claim.holds);
         let mut groups: Vec<Tallies> = now
             .iter()
-            .map(|group| Tallies { any: group.any, atoms: group.atoms.iter().map(tally).collect() })
+            .map(|group| Tallies {
+                any: group.any,
+                kept: (group.over_networks && !group.any).then_some(0),
+                atoms: group.atoms.iter().map(tally).collect(),
+            })
             .collect();
         let mut stream = Stream::new(0, &["claim", &claim.id]);
         let (mut count, mut whole) = (0, 0);
@@ -233,6 +242,9 @@ impl Resamples {
             count += 1;
             whole += usize::from(!found.is_empty() && found.iter().all(Group::holds));
             for (tallies, group) in groups.iter_mut().zip(&found) {
+                if let Some(kept) = &mut tallies.kept {
+                    *kept += usize::from(group.holds());
+                }
                 for (tally, atom) in tallies.atoms.iter_mut().zip(&group.atoms) {
                     tally.add(atom);
                 }
@@ -275,8 +287,10 @@ impl Resamples {
             let tied = tally.tied == self.count && !ties_count;
             sure(tally) <= chance && !tally.absent && !tied
         };
+        let bounds = self.groups.iter().filter(|it| it.kept.is_some()).count();
+        let seldom_kept = |kept: usize| kept as f64 <= level(doubt, bounds) * self.count as f64;
         let fails = |group: &Tallies| match group.any {
-            false => group.atoms.iter().any(refuted),
+            false => group.kept.is_some_and(seldom_kept) || group.atoms.iter().any(refuted),
             true => group.atoms.iter().all(refuted),
         };
         if true_now && self.share >= 1.0 - whole && self.groups.iter().all(holds) {
@@ -353,7 +367,8 @@ fn student(z: f64, freedom: f64) -> f64 {
     z * (1.0 + first / v + second / (v * v) + third / (v * v * v))
 }
 
-type Key = (usize, Vec<usize>, String);
+/// Row, points, measure, and whether its extreme is looked at.
+type Key = (usize, Vec<usize>, String, bool);
 
 /// The values that a claim looks at, each looked up once.
 #[derive(Default)]
@@ -361,7 +376,8 @@ struct Known(RefCell<BTreeMap<Key, Rc<[f64]>>>);
 
 impl Known {
     fn values(&self, results: &Results, row: usize, at: &[usize], value: &Value) -> Rc<[f64]> {
-        let key = (row, at.to_vec(), value.measure.clone());
+        let extreme = value.statistic.is_extreme();
+        let key = (row, at.to_vec(), value.measure.clone(), extreme);
         let mut known = self.0.borrow_mut();
         let found = known.entry(key);
         found.or_insert_with(|| Cells::values(results, row, at, value).into()).clone()
@@ -427,7 +443,7 @@ impl Cells for Resampled<'_> {
         let values = self.known.values(self.results, row, &at, value);
         match value.statistic {
             // The runs of an extreme are looked at, not drawn.
-            Statistic::Min | Statistic::Max => values.to_vec(),
+            extreme if extreme.is_extreme() => values.to_vec(),
             _ if values.len() < 2 => values.to_vec(),
             Statistic::Runs => self.picks(values.len()).iter().map(|run| values[*run]).collect(),
             // One draw fewer than there are runs makes the variance of a mean unbiased.

@@ -237,8 +237,13 @@ impl Cells for Results {
     }
 
     fn values(&self, row: usize, at: &[usize], value: &Named) -> Vec<f64> {
-        let cell = self.plan.position(row, at);
-        cell.and_then(|cell| Results::values(self, cell, &value.measure)).unwrap_or_default()
+        let Some(cell) = self.plan.position(row, at) else { return Vec::new() };
+        let counted = |run: &Option<RunRecord>| run.as_ref().is_some_and(|it| it.failure.is_none());
+        // A run without the measure, such as one that never used the path, has no part in an extreme.
+        if value.statistic.is_extreme() && self.runs[cell].iter().all(counted) {
+            return self.present(cell, &value.measure);
+        }
+        Results::values(self, cell, &value.measure).unwrap_or_default()
     }
 }
 

@@ -197,6 +197,16 @@ impl World for Rare {
     }
 }
 
+/// About every other run has no value.
+struct EveryOther;
+
+impl World for EveryOther {
+    fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
+        let without = Stream::new(seed, &["some"]).below(2) == 0;
+        Rare { without }.run(cell, seed)
+    }
+}
+
 /// A rare event that no run shows refutes nothing. Many runs find it.
 #[test]
 fn a_tie_of_few_runs_refutes_nothing() {
@@ -209,9 +219,13 @@ fn a_tie_of_few_runs_refutes_nothing() {
     assert_eq!(share(&tally, "fails"), 100.0, "{tally:?}");
 }
 
-/// What has no value is neither within its bound nor beyond it.
+/// A run without a value has no part in the largest value. What no run has a value of is neither within its bound
+/// nor beyond it.
 #[test]
 fn without_a_value_there_is_no_verdict() {
+    let most = file(100, ONE, "a.completion_ms.max <= 200 and b.completion_ms.max <= 200");
+    let judged = settled(&most, &EveryOther, 1, 1).judged;
+    assert_eq!(judged[0].standing, Standing::Holds, "{judged:?}");
     for holds in ["a.completion_ms.max <= 200", "a.completion_ms < b.completion_ms"] {
         let tally = verdicts(&file(10, ONE, holds), &Rare { without: true }, 8, 3);
         assert_eq!(share(&tally, "undecided"), 100.0, "{holds}: {tally:?}");
@@ -231,6 +245,16 @@ fn the_spread_over_networks_counts() {
     // If these very networks are meant, the same runs decide it.
     let tally = verdicts(&draw(false), &world, 1, 20);
     assert!(share(&tally, "undecided") <= 20.0, "{tally:?}");
+    // A bound on each network fails if some break it for sure, whatever the others do.
+    let bound = |bound: u32| {
+        let net = "{ design = 40, sample = true, rate = '10mbit..30mbit' }";
+        file(10, net, &format!("max(a.completion_ms) <= {bound}"))
+    };
+    // The effect has a standard deviation of 5 ms, so that one network of six is above 105 and one of 3 million above 125.
+    let tally = verdicts(&bound(105), &world, 1, 40);
+    assert!(share(&tally, "fails") >= 75.0 && share(&tally, "holds") == 0.0, "{tally:?}");
+    let tally = verdicts(&bound(125), &world, 1, 20);
+    assert_eq!(share(&tally, "holds"), 100.0, "{tally:?}");
     // Another seed draws other networks, more runs are more networks, and the first ones stay.
     let [one, other] = [1, 2].map(|seed| draw(true).enlarged(seed, 1).unwrap());
     let more = draw(true).enlarged(1, 4).unwrap();

@@ -92,6 +92,11 @@ impl Statistic {
         "mean", "median", "min", "max", "n", "var", "p5", "p25", "p75", "p90", "p95", "p99", "runs",
     ];
 
+    /// Whether it is the largest or the least of the runs.
+    pub(in crate::experiment) const fn is_extreme(self) -> bool {
+        matches!(self, Statistic::Min | Statistic::Max)
+    }
+
     fn named(name: &str) -> Option<Statistic> {
         Some(match name {
             "mean" => Statistic::Mean,
