@@ -98,7 +98,7 @@ pub(super) struct Client {
     /// The least time that it waits from the first connection on. A shortage of numbers may keep a client out for
     /// long. It may keep out a later connection as well; that time is not taken from the others.
     pub(super) allowance: Span,
-    /// How long connections waited to be accepted, but for the handshake of the first.
+    /// How long connections waited to be accepted, but for the handshake of the first that was established.
     pub(super) kept_out: Span,
     /// The wait of the present connection is made good up to then.
     made_good: Time,
@@ -249,6 +249,11 @@ impl Client {
         }
     }
 
+    /// Whether one of its connections was established.
+    fn has_been_in(&self) -> bool {
+        self.established || self.visited.iter().any(|it| it.established)
+    }
+
     /// Whether the server has accepted the present attempt.
     fn is_accepted(&self) -> bool {
         self.ports.iter().any(|port| self.accepted.contains(port))
@@ -341,8 +346,9 @@ impl Client {
         // A server that crashed during the handshake resets it, and the client dials anew.
         self.established &= state != ConnectionState::Connecting;
         if !self.established && !without.contains(&state) {
+            let first = !self.has_been_in();
             self.established = true;
-            if self.visited.iter().all(|it| !it.established) {
+            if first {
                 self.patience = self.patience.max(now + self.allowance);
                 self.made_good = now;
             } else {
@@ -350,7 +356,7 @@ impl Client {
             }
         }
         if state == ConnectionState::Failed {
-            if self.established && !self.is_accepted() {
+            if self.has_been_in() && !self.is_accepted() {
                 self.make_good(now);
             }
             return self.leave(now, conn, Outcome::Failed);
