@@ -264,6 +264,10 @@ impl Client {
         let Some(ports) = self.endpoint.ports(conn).filter(|it| !it.is_empty()) else { return };
         self.ports.clear();
         self.ports.extend(ports.iter().map(|(_, own, _)| *own));
+        // A server that does not know the connection yet refuses a join of it. The client then dials anew, and the
+        // server may have stopped listening meanwhile.
+        let connects = self.endpoint.state(conn) == ConnectionState::Connecting;
+        self.excused |= self.drained && connects && !self.is_accepted();
     }
 
     /// The server has crashed, and has lost its connection.

@@ -111,6 +111,7 @@ impl Run<'_> {
         let mut broken = None;
         for (at, client) in self.clients.iter().enumerate() {
             let (mut own, mut accepted) = (0, 0);
+            let mut refused = None;
             for seen in client.unserved() {
                 own += 1;
                 let refusable = !seen.accepted && !seen.waits_established();
@@ -119,9 +120,13 @@ impl Run<'_> {
                 if worse && broken.is_none() {
                     broken = Some((at, *seen));
                 }
-                first = first.or(Some((at, *seen)));
+                if refusable {
+                    refused = Some((at, *seen));
+                }
             }
-            turned_away += own - accepted.max(own.min(spoilt[at]));
+            let away = own - accepted.max(own.min(spoilt[at]));
+            turned_away += away;
+            first = first.or(refused.filter(|_| away > 0));
             let complete = client.complete_since(self.lives_since);
             let known = served[at] + spoilt[at];
             if complete > known {
