@@ -50,6 +50,8 @@ pub(super) struct Visited {
     pub(super) excused: bool,
     /// The server has forgotten it, and the client may not know: see [`Client::lose`] and [`Client::miss_reset`].
     forgotten: bool,
+    /// It was complete, but for the acknowledgement of the client's FIN: see [`Client::lose_address`].
+    pub(super) end_lost: bool,
 }
 
 impl Visited {
@@ -106,6 +108,8 @@ pub(super) struct Client {
     late: bool,
     /// The connections that are over.
     pub(super) visited: Vec<Visited>,
+    /// Complete connections of plain TCP whose FIN may still be unacknowledged, each with its place in `visited`.
+    ends: Vec<(ConnId, usize)>,
     /// Its host is silent.
     pub(super) silent: bool,
     /// When it is to be called, as it is in the queue.
@@ -164,6 +168,7 @@ impl Client {
             made_good: Time::ZERO,
             late: false,
             visited: Vec::new(),
+            ends: Vec::new(),
             silent: false,
             wake: Time::NEVER,
             wrong: None,
@@ -197,10 +202,10 @@ impl Client {
         })
     }
 
-    /// How many of the connections that began at this time or later were served.
-    pub(super) fn complete_since(&self, since: Time) -> u64 {
-        let complete = |it: &&Visited| it.outcome == Outcome::Complete && it.began >= since;
-        self.visited.iter().filter(complete).count() as u64
+    /// The connections that began at this time or later and were served.
+    pub(super) fn complete_since(&self, since: Time) -> impl Iterator<Item = &Visited> {
+        let complete = move |it: &&Visited| it.outcome == Outcome::Complete && it.began >= since;
+        self.visited.iter().filter(complete)
     }
 
     /// How it stands, for a report.
@@ -287,9 +292,16 @@ impl Client {
         self.excused |= !self.is_accepted();
     }
 
-    /// Loses its second address. Plain TCP does not outlive the address that it uses.
+    /// Loses its second address. Plain TCP does not outlive the address that it uses: the present connection may
+    /// fail, and the FIN of a complete one may be lost for good.
     pub(super) fn lose_address(&mut self, now: Time) {
+        let over = [ConnectionState::Closed, ConnectionState::Failed];
+        let endpoint = &self.endpoint;
+        self.ends.retain(|(conn, _)| !over.contains(&endpoint.state(*conn)));
         self.endpoint.lose_address(now, PathId(1));
+        for (conn, at) in &self.ends {
+            self.visited[*at].end_lost |= self.endpoint.state(*conn) == ConnectionState::Failed;
+        }
         let stats = self.conn.and_then(|conn| self.endpoint.stats(conn));
         self.excused |= stats.is_some_and(|it| {
             it.state == ConnectionState::Failed && !it.multipath && self.established
@@ -432,13 +444,25 @@ impl Client {
     }
 
     fn leave(&mut self, now: Time, conn: ConnId, outcome: Outcome) {
+        let plain = self.endpoint.stats(conn).is_some_and(|it| !it.multipath);
+        if plain && outcome == Outcome::Complete {
+            self.ends.push((conn, self.visited.len()));
+        }
         self.endpoint.release(now, conn);
         self.conn = None;
         let accepted = self.is_accepted();
         let Client { began, established, excused, forgotten, .. } = *self;
         let ended = now;
-        let visited = Visited { outcome, began, ended, established, accepted, excused, forgotten };
-        self.visited.push(visited);
+        self.visited.push(Visited {
+            outcome,
+            began,
+            ended,
+            established,
+            accepted,
+            excused,
+            forgotten,
+            end_lost: false,
+        });
         self.late = now >= self.patience;
         if !self.is_done() {
             self.begin(now);

@@ -190,10 +190,15 @@ impl Pipe {
         over || (read && readable) || (write && writable)
     }
 
-    /// Whether the program has got what the request says, has given it, and ended.
+    /// Whether the program has got what the request says, and has given it.
+    pub(super) fn is_answered(&self) -> bool {
+        let answered = |asked: Asked| self.received == asked.sends && self.taken == asked.gets;
+        self.asked.is_some_and(answered)
+    }
+
+    /// Whether it was answered, and both sides have ended.
     pub(super) fn is_complete(&self) -> bool {
-        let served = |asked: Asked| self.received == asked.sends && self.taken == asked.gets;
-        self.ended && self.server_ended && self.asked.is_some_and(served)
+        self.ended && self.server_ended && self.is_answered()
     }
 
     /// Whether the program did not do what the request says: it refused, it read nothing, or it has left.

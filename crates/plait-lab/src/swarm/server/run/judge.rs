@@ -2,7 +2,7 @@
 
 use super::{Event, PATIENCE, RARE_SAMPLE, Run, SAMPLE};
 use crate::swarm::run::Broken;
-use crate::swarm::server::client::{Client, Outcome};
+use crate::swarm::server::client::{Client, Outcome, Visited};
 use crate::swarm::server::service::Pipe;
 use plait_base::Span;
 use plait_core::Holdings;
@@ -99,11 +99,14 @@ impl Run<'_> {
     fn judge_clients(&mut self) {
         let mut spoilt = vec![0; self.clients.len()];
         let mut served = vec![0; self.clients.len()];
+        let mut answered = vec![0; self.clients.len()];
         for (place, (pipe, owner)) in self.pipes.borrow().iter().zip(&self.owners).enumerate() {
             let Some(owner) = *owner else { continue };
             let pipe = pipe.borrow();
+            let lives = place >= self.lives_from;
             spoilt[owner] += u64::from(pipe.is_spoilt());
-            served[owner] += u64::from(place >= self.lives_from && pipe.is_complete());
+            served[owner] += u64::from(lives && pipe.is_complete());
+            answered[owner] += u64::from(lives && pipe.is_answered());
         }
         // Connections that neither the service nor a blow accounts for, if the server did not accept them.
         let mut turned_away = 0;
@@ -127,13 +130,18 @@ impl Run<'_> {
             let away = own - accepted.max(own.min(spoilt[at]));
             turned_away += away;
             first = first.or(refused.filter(|_| away > 0));
-            let complete = client.complete_since(self.lives_since);
-            let known = served[at] + spoilt[at];
-            if complete > known {
-                let what = format!(
-                    "client {at} was served {complete} times, and {known} by the service's count"
-                );
-                return self.broke(Broken::Invariant, what);
+            // The service may not know the end of a connection whose FIN was lost with the client's address.
+            let complete = client.complete_since(self.lives_since).count() as u64;
+            let ended = |it: &&Visited| !it.end_lost;
+            let whole = client.complete_since(self.lives_since).filter(ended).count() as u64;
+            for (count, known) in [(whole, served[at]), (complete, answered[at])] {
+                let known = known + spoilt[at];
+                if count > known {
+                    let what = format!(
+                        "client {at} was served {count} times, and {known} by the service's count"
+                    );
+                    return self.broke(Broken::Invariant, what);
+                }
             }
         }
         let refused = self.refused();
