@@ -24,8 +24,7 @@ impl From<&Again> for Repeated {
     }
 }
 
-/// How many claims hold again, seed by seed; nothing without `--again`. Those that do with each seed are said to
-/// hold.
+/// How many claims hold again, seed by seed; nothing without `--again`.
 pub(super) fn repeated(list: &[Repeated]) -> Option<String> {
     let claims = list.first()?.claims;
     let each = list.iter().map(|it| format!("{} with seed {}", it.holds, it.seed));

@@ -4,6 +4,7 @@ use plait_lab::experiment::Results;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
 /// A row at a point of the sweep, over its runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct CellValues {

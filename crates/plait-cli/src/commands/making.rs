@@ -15,6 +15,7 @@ use plait_lab::scenario::MOST_JOBS;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+
 /// Most times the runs of a file that may be asked for.
 const MOST_TIMES: u64 = 1_024;
 /// Default of `--more`: how many times the runs of its file an undecided claim may get.

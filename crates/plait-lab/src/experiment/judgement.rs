@@ -24,7 +24,7 @@
 //! A bound on each network of a sample fails if nearly every resample has a network that breaks it. That takes four
 //! of them or more.
 //!
-//! Two answers decide nothing for want of runs. A relation that looks at something that no run has a value of
+//! Two answers decide nothing for want of runs. If no run has a value for a relation, the relation
 //! is neither true nor false. And if both sides of `a < b` are equal in every resample, the few runs may all have
 //! missed what sets them apart, as when a rare event happens in none of them. Such a tie refutes the relation
 //! once so many runs show it that at least [`KEPT_SHARE`] of all runs do.

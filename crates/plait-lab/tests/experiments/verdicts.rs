@@ -207,20 +207,19 @@ impl World for EveryOther {
     }
 }
 
-/// A rare event that no run shows refutes nothing. Many runs find it.
+/// If no run shows a rare event, that refutes nothing.
 #[test]
 fn a_tie_of_few_runs_refutes_nothing() {
     let more = file(10, ONE, "a.completion_ms.mean > b.completion_ms.mean");
     let tally = verdicts(&more, &Rare { without: false }, 1, 100);
     assert_eq!(share(&tally, "fails"), 0.0, "{tally:?}");
-    // Of two rows that never differ, that is found.
+    // If two rows never differ, a hundred runs refute that one is greater.
     let same = file(100, ONE, "b.completion_ms.mean > b.completion_ms.median");
     let tally = verdicts(&same, &Rare { without: false }, 1, 5);
     assert_eq!(share(&tally, "fails"), 100.0, "{tally:?}");
 }
 
-/// A run without a value has no part in the largest value. What no run has a value of is neither within its bound
-/// nor beyond it.
+/// If a run has no value, it has no part in the largest one. If no run has a value, the bound is neither kept nor broken.
 #[test]
 fn without_a_value_there_is_no_verdict() {
     let most = file(100, ONE, "a.completion_ms.max <= 200 and b.completion_ms.max <= 200");
