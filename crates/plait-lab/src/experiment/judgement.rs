@@ -21,8 +21,8 @@
 //! distribution (the expanded percentile interval of Hesterberg 2015): with ten runs a confidence of
 //! 95 % asks for 96.7 % of the resamples.
 //!
-//! A bound on each network of a sample fails if nearly every resample has a network that breaks it. That takes four
-//! of them or more.
+//! A bound on each network of a sample fails if nearly every resample of networks has one that breaks it for sure,
+//! by its own runs. That takes four of them or more.
 //!
 //! Two answers decide nothing for want of runs. If no run has a value for a relation, the relation
 //! is neither true nor false. And if both sides of `a < b` are equal in every resample, the few runs may all have
@@ -201,9 +201,9 @@ struct Resamples {
 /// The atoms of a relation over all resamples.
 struct Tallies {
     any: bool,
-    /// Of a bound on each network of a sample: in how many resamples every network that was drawn keeps it.
-    kept: Option<usize>,
     atoms: Vec<Tally>,
+    /// Of a bound on each network of a sample: the same over resamples of the runs alone, network by network.
+    each_network: Vec<Tally>,
 }
 
 /// One atom over all resamples.
@@ -228,10 +228,13 @@ impl Resamples {
         let now = Evaluator { names, cells: results }.groups(&claim.holds);
         let mut groups: Vec<Tallies> = now
             .iter()
-            .map(|group| Tallies {
-                any: group.any,
-                kept: (group.over_networks && !group.any).then_some(0),
-                atoms: group.atoms.iter().map(tally).collect(),
+            .map(|group| {
+                let bound = group.over_networks && !group.any;
+                Tallies {
+                    any: group.any,
+                    atoms: group.atoms.iter().map(tally).collect(),
+                    each_network: group.atoms.iter().filter(|_| bound).map(tally).collect(),
+                }
             })
             .collect();
         let mut stream = Stream::new(0, &["claim", &claim.id]);
@@ -242,15 +245,19 @@ impl Resamples {
             count += 1;
             whole += usize::from(!found.is_empty() && found.iter().all(Group::holds));
             for (tallies, group) in groups.iter_mut().zip(&found) {
-                if let Some(kept) = &mut tallies.kept {
-                    *kept += usize::from(group.holds());
-                }
-                for (tally, atom) in tallies.atoms.iter_mut().zip(&group.atoms) {
-                    tally.add(atom);
-                }
+                add(&mut tallies.atoms, group);
             }
             if count == UNANIMOUS_RESAMPLES && (whole == 0 || whole == count) {
                 break;
+            }
+        }
+        if groups.iter().any(|it| !it.each_network.is_empty()) {
+            for _ in 0..count {
+                let cells = Resampled::of_runs(results, &known, &mut stream);
+                let found = Evaluator { names, cells: &cells }.groups(&claim.holds);
+                for (tallies, group) in groups.iter_mut().zip(&found) {
+                    add(&mut tallies.each_network, group);
+                }
             }
         }
         let mut atoms = groups.iter().flat_map(|it| &it.atoms);
@@ -287,10 +294,17 @@ impl Resamples {
             let tied = tally.tied == self.count && !ties_count;
             sure(tally) <= chance && !tally.absent && !tied
         };
-        let bounds = self.groups.iter().filter(|it| it.kept.is_some()).count();
-        let seldom_kept = |kept: usize| kept as f64 <= level(doubt, bounds) * self.count as f64;
+        // The share of resamples of the networks in which none is drawn that breaks the bound.
+        let kept = |networks: &[Tally]| {
+            let all = networks.len() as f64;
+            let broken = networks.iter().filter(|it| refuted(it)).count() as f64;
+            libm::pow(1.0 - broken / all, all)
+        };
+        let bounds = self.groups.iter().filter(|it| !it.each_network.is_empty()).count();
+        let seldom_kept =
+            |networks: &[Tally]| !networks.is_empty() && kept(networks) <= level(doubt, bounds);
         let fails = |group: &Tallies| match group.any {
-            false => group.kept.is_some_and(seldom_kept) || group.atoms.iter().any(refuted),
+            false => seldom_kept(&group.each_network) || group.atoms.iter().any(refuted),
             true => group.atoms.iter().all(refuted),
         };
         if true_now && self.share >= 1.0 - whole && self.groups.iter().all(holds) {
@@ -315,6 +329,12 @@ impl Resamples {
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
         Some([percentile(&values, 2.5)?, percentile(&values, 97.5)?])
+    }
+}
+
+fn add(tallies: &mut [Tally], group: &Group) {
+    for (tally, atom) in tallies.iter_mut().zip(&group.atoms) {
+        tally.add(atom);
     }
 }
 
@@ -408,11 +428,16 @@ impl<'a> Resampled<'a> {
                 |point: &usize| (*point, points[stream.below(points.len() as u64) as usize]);
             networks.insert(*axis, points.iter().map(drawn).collect());
         }
+        Resampled { networks, ..Resampled::of_runs(results, known, stream) }
+    }
+
+    /// The same networks with runs drawn anew.
+    fn of_runs(results: &'a Results, known: &'a Known, stream: &mut Stream) -> Resampled<'a> {
         let stream = Stream::new(stream.bits(), &["runs"]);
         Resampled {
             results,
             known,
-            networks,
+            networks: BTreeMap::new(),
             stream: RefCell::new(stream),
             picks: RefCell::default(),
         }

@@ -254,6 +254,13 @@ fn the_spread_over_networks_counts() {
     assert!(share(&tally, "fails") >= 75.0 && share(&tally, "holds") == 0.0, "{tally:?}");
     let tally = verdicts(&bound(125), &world, 1, 20);
     assert_eq!(share(&tally, "holds"), 100.0, "{tally:?}");
+    // If all networks are on the edge, half of the means are beyond it by chance. That refutes nothing, and
+    // neither does a network without a value.
+    let edge = Normal { effect_ms: 0.0, run_sd_ms: 5.0, network_sd_ms: 0.0 };
+    let tally = verdicts(&bound(100), &edge, 1, 40);
+    assert!(share(&tally, "fails") <= 9.0 && share(&tally, "holds") <= 9.0, "{tally:?}");
+    let tally = verdicts(&bound(125), &Rare { without: true }, 1, 3);
+    assert_eq!(share(&tally, "undecided"), 100.0, "{tally:?}");
     // Another seed draws other networks, more runs are more networks, and the first ones stay.
     let [one, other] = [1, 2].map(|seed| draw(true).enlarged(seed, 1).unwrap());
     let more = draw(true).enlarged(1, 4).unwrap();
