@@ -366,7 +366,7 @@ fn claims_that_hold_are_judged_again_with_further_seeds() {
     assert_eq!(document["claims"][1]["again"], Value::Null);
     assert!(document["command"].as_str().unwrap().ends_with("--seed 5 --again 3"));
     let text = |words: &[&str]| String::from_utf8(plait(words).stdout).unwrap();
-    let sentence = "Claims that hold with the first seed and depend on chance: 1. Again: 1 with seed 6, \
+    let sentence = "Claims that hold with the first seed and depend on chance: 1. These hold again: 1 with seed 6, \
         1 with seed 7, 1 with seed 8.";
     let plain = text(&line);
     assert!(plain.contains(sentence) && plain.contains("Again: holds 3"), "{plain}");

@@ -30,6 +30,6 @@ pub(super) fn repeated(list: &[Repeated]) -> Option<String> {
     let each = list.iter().map(|it| format!("{} with seed {}", it.holds, it.seed));
     let each = each.collect::<Vec<_>>().join(", ");
     Some(format!(
-        "Claims that hold with the first seed and depend on chance: {claims}. Again: {each}"
+        "Claims that hold with the first seed and depend on chance: {claims}. These hold again: {each}"
     ))
 }

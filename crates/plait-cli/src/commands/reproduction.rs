@@ -320,8 +320,11 @@ impl Document {
             let rest = of(&["not run", "no file"]);
             let rest = if rest > 0 { format!(", {rest} not judged") } else { String::new() };
             let varies = of(&[VARIES]);
-            let varies =
-                if varies > 0 { format!(", {varies} vary with the seed") } else { String::new() };
+            let varies = match varies {
+                0 => String::new(),
+                1 => ", 1 varies with the seed".to_owned(),
+                more => format!(", {more} vary with the seed"),
+            };
             lines.push(format!(
                 "{all} {kind} claims: {} hold, {fails} fail{cause}, {} undecided{varies}{rest}",
                 of(&["holds", "holds again"]),

@@ -35,7 +35,8 @@
 //! share of the runs is drawn from the Beta distribution of its counts (Jeffreys), because
 //! resampled runs that all agree would leave no doubt at all.
 
-use super::eval::{Atom, Cells, Evaluator, Group, Shown};
+use super::eval::{Cells, Evaluator};
+use super::finding::{Atom, Group, Shown};
 use super::names::Names;
 use super::plan::measures_of;
 use super::results::Results;

@@ -1,7 +1,8 @@
 //! Verdicts on claims.
 
 use super::Claim;
-use super::eval::{Evaluator, Shown};
+use super::eval::Evaluator;
+use super::finding::Shown;
 use super::judgement::{Decision, decide};
 use super::misses::Misses;
 use super::names::Names;
