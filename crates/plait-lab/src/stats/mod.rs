@@ -7,14 +7,17 @@
 //! * [`interval`] gives a bootstrap interval of any other statistic over runs, paired or not.
 
 mod bootstrap;
+mod normal;
 mod paired;
 mod student;
 
 pub use bootstrap::{Interval, interval, resample};
+pub(crate) use normal::{deviation, normal};
 pub use paired::{MARGIN, NAMING_ERROR, Paired, against};
 use plait_base::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub(crate) use student::critical;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 2_000;

@@ -8,7 +8,7 @@ use core::f64::consts::FRAC_PI_2;
 /// `error` is held to (0, 1); the result is finite for at least one degree of freedom, and infinite
 /// for none.
 #[must_use]
-pub(super) fn critical(freedom: usize, error: f64) -> f64 {
+pub(crate) fn critical(freedom: usize, error: f64) -> f64 {
     if freedom == 0 {
         return f64::INFINITY;
     }
