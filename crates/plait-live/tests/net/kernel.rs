@@ -85,9 +85,11 @@ impl Service {
         })??;
         let address = listener.local_addr()?.as_socket().unwrap();
         let thread = thread::spawn(move || {
+            // To make the bytes takes time that no link takes: those of the last answer are kept.
+            let mut ready = Vec::new();
             for _ in 0..connections {
                 let Ok((stream, _)) = persist(|| listener.accept()) else { return };
-                if let Err(error) = answer(stream) {
+                if let Err(error) = answer(stream, &mut ready) {
                     eprintln!("the service: {error}");
                 }
             }
@@ -100,7 +102,7 @@ impl Service {
     }
 }
 
-fn answer(mut stream: Socket) -> io::Result<()> {
+fn answer(mut stream: Socket, ready: &mut Vec<u8>) -> io::Result<()> {
     let mut request = Vec::new();
     let mut byte = [0];
     while persist(|| stream.read(&mut byte))? == 1 && byte[0] != b'\n' {
@@ -114,7 +116,10 @@ fn answer(mut stream: Socket) -> io::Result<()> {
         stream.read_exact(&mut bytes)?;
         stream.write_all(hash(&bytes).as_bytes())?;
     } else {
-        stream.write_all(&pattern(len))?;
+        if ready.len() != len {
+            *ready = pattern(len);
+        }
+        stream.write_all(ready)?;
     }
     stream.shutdown(Shutdown::Write)?;
     // The client ends last, or the kernel might reset what it has not read.
