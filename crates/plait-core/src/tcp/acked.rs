@@ -67,7 +67,7 @@ impl Subflow {
             self.rtt.sample(now, rtt);
             acked.rtt = Some(rtt);
         } else if told_late && outcome.advanced > 0 && matches!(self.phase, Phase::Loss { .. }) {
-            self.learn_from_late(now, &outcome, echo);
+            self.learn_from_echo(now, echo);
         }
         // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
         // rule), or the edge has moved.
@@ -120,16 +120,16 @@ impl Subflow {
         }
     }
 
-    /// Measures the RTT where the timestamp shows that the original arrived after its timeout, so that the
-    /// timeout grows (RFC 4015 adapts it likewise). A subflow with one segment in flight would get no other sample, and
-    /// each of its timeouts would expire too soon. Controllers get no sample.
+    /// Measures the RTT of a segment that was sent again by its timestamp, which tells what was answered
+    /// (RFC 7323 section 4; Linux does the same in `tcp_ack_update_rtt`). A subflow that repairs a timeout may get
+    /// no other sample for long, and its timeouts and its pacing go by an RTT of the past. Controllers get no
+    /// sample.
     #[cold]
-    fn learn_from_late(&mut self, now: Time, outcome: &AckOutcome, echo: Option<u32>) {
-        let Some((echo, newest)) = echo.zip(outcome.newest) else { return };
-        if before(echo, self.clock.at(newest.sent_at)) {
-            let millis = self.clock.at(now).wrapping_sub(echo);
-            self.rtt.sample(now, Span::from_millis(millis.into()));
-        }
+    fn learn_from_echo(&mut self, now: Time, echo: Option<u32>) {
+        let Some(echo) = echo else { return };
+        // The clock has whole milliseconds.
+        let millis = self.clock.at(now).wrapping_sub(echo).max(1);
+        self.rtt.sample(now, Span::from_millis(millis.into()));
     }
 
     /// Takes the last reduction of the window back, where this acknowledgement shows that what

@@ -21,7 +21,7 @@ fn sending(config: Config, segments: u64) -> Script {
 
 fn next_timeout(s: &mut Script) {
     let rto = s.endpoint.stats(s.id).unwrap().subflows[0].rto.as_millis_f64();
-    s.after(rto as u64);
+    s.after(rto.ceil() as u64);
 }
 
 /// Two timeouts in a row; what the first one sends is lost.

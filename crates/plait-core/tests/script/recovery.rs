@@ -1,7 +1,7 @@
 //! What a sender does about loss: RACK, tail probes, timeouts, recovery's window.
 
 use crate::harness::{MSS, Script, multipath, plain};
-use crate::segment::{ACK, PSH, SYN, want};
+use crate::segment::{ACK, PSH, SYN, Seg, want};
 use plait_base::{Span, Time};
 use plait_core::Config;
 
@@ -263,7 +263,6 @@ fn timeouts_back_off() {
     assert_eq!(rto(&s), Span::from_millis(220 * 16));
     s.after(20);
     s.ack(0, seq(1), 0);
-    // Karn's rule: no sample from a segment that was sent more than once, so SRTT stays.
     let stats = s.endpoint.stats(s.id).unwrap().subflows[0];
     assert_eq!(stats.srtt, Some(Span::from_millis(20)));
     assert_eq!(stats.rto, Span::from_millis(220));
@@ -272,12 +271,31 @@ fn timeouts_back_off() {
     s.expect_nothing();
 }
 
-/// R66, R67: where all that was acknowledged had been sent again, the SYN included, there is no sample
-/// of the RTT (Karn's rule), and slow start goes on all the same.
+/// R67 (RFC 7323 section 4): of a segment that was sent again the timestamp tells the RTT; without timestamps
+/// there is no sample (Karn's rule), and SRTT stays.
+#[test]
+fn a_timestamp_tells_the_rtt_of_a_retransmission() {
+    let bare = Script::plain_server(|syn| Seg { stamps: None, ..syn });
+    let stamped = Script::open_server(plain(), 1);
+    for (mut s, after_us) in [(bare, 20_000), (stamped, (7 * 20_000 + 100_000) / 8)] {
+        assert_eq!(s.endpoint.stats(s.id).unwrap().subflows[0].srtt, Some(Span::from_millis(20)));
+        s.write(u64::from(FULL));
+        s.lose_all();
+        s.until(s.endpoint.poll_timeout());
+        s.expect(want(0, PSH));
+        s.after(100);
+        s.ack(0, seq(1), 0);
+        let srtt = s.endpoint.stats(s.id).unwrap().subflows[0].srtt;
+        assert_eq!(srtt, Some(Span::from_micros(after_us)));
+    }
+}
+
+/// R66, R67: without timestamps, if all that was acknowledged had been sent again, the SYN included, there is
+/// no sample of the RTT (Karn's rule), and slow start goes on all the same.
 #[test]
 fn a_window_grows_without_an_rtt() {
     let mut s = Script::server(crate::harness::spec(plain(), 1, None));
-    let syn = s.syn(0);
+    let syn = Seg { stamps: None, ..s.syn(0) };
     s.send(syn.stripped());
     for _ in 0..2 {
         s.expect(want(0, SYN.with(ACK)));
