@@ -94,6 +94,32 @@ fn losses_lower_the_gap_of_a_slow_subflow_that_rests() {
     }
 }
 
+/// A slow subflow that has sent nothing for 16 intervals of 110 ms, because its gap is beyond half of the send
+/// buffer, gets the calculated gap, which is 225.
+#[test]
+fn a_gap_beyond_half_of_the_buffer_falls_if_the_slow_subflow_rests() {
+    let beyond = 300 * MSS * 2 - 1;
+    for (rest, sndbuf, outstanding, after_ms, wanted) in [
+        ("", beyond, 0, 1_760, 225.0),
+        ("", beyond, 0, 1_759, 300.0),
+        ("", beyond + 1, 0, 1_760, 300.0),
+        ("", beyond, MSS, 1_760, 300.0),
+        (",rest=1", beyond, 0, 110, 225.0),
+        (",rest=0", beyond, 0, 9_000, 300.0),
+    ] {
+        let mut model = Model::new(vec![path(0, 20, 50), path(1, 200, 50)], MSS);
+        model.connection.sndbuf = sndbuf;
+        model.subflow_mut(SLOW).outstanding = outstanding;
+        model.subflow_mut(SLOW).last_send = Time::ZERO + Span::from_millis(50);
+        model.now = Time::ZERO + Span::from_millis(50 + after_ms);
+        let mut scheduler = build(&format!("stms-a:gap0=300{rest}"));
+        let edge = Some(LeftEdge { first: FAST, again: false });
+        scheduler.on_notice(&model.view(), Notice::DataAck { old: 0, new: MSS, edge });
+        let gap = state(&*scheduler, "gap.1");
+        assert_eq!(gap, Some(wanted), "{rest} {sndbuf} {outstanding} {after_ms}");
+    }
+}
+
 /// The segment that goes out next, and where.
 fn next(model: &mut Model, scheduler: &mut dyn Scheduler) -> Result<(SubflowId, u64), Reason> {
     let mut out = Outcome::default();

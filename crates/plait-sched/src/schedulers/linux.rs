@@ -69,9 +69,10 @@ live subflow of the least linger (the kernel sends all again that is not acknowl
 It differs from a stock kernel in two rules. Here a subflow is stale after one timeout, as for every
 other scheduler; `linux:stale=4` is what a stock kernel does (net.mptcp.stale_loss_cnt), and there a
 path that falls silent holds the reader up for as long as the sum of four timeouts, each twice the
-last. And where a window has come down to four segments or less and is full, what is assigned to it goes
-where it arrives sooner, as far as another subflow has room, the first first (`back`); the kernel
-leaves it there (`back=off`), up to 64 KiB, for a window of one segment.
+last. And what is assigned to a full window goes where it arrives sooner, as far as another subflow has
+room, the first first (`back`), if the window has come down to four segments or less, or if its queue
+takes twice as long as the queues of the others and two round trips. The kernel leaves it there
+(`back=off`), up to 64 KiB, for a window of one segment.
 
 Its first pace is the rate at the first look, as in the kernel.
 
@@ -347,10 +348,11 @@ impl Scheduler for Linux {
                 rules::Task::Place(_) => rules::none_usable(view),
             };
         }
+        let late =
+            |owner: &SubflowView| arrival::is_small(owner) || arrival::is_overdue(view, owner);
         if self.takes_back
             && !counts_memory(view)
-            && let Some(decision) =
-                arrival::take_back(view, arrival::is_small, Arrival::next_on, out)
+            && let Some(decision) = arrival::take_back(view, late, Arrival::next_on, out)
         {
             return decision;
         }

@@ -42,6 +42,13 @@ const LOST: Param = Param {
            the calculated one",
     clause: "STMS, ATC 2018, Algorithm 2 makes no exception",
 };
+const REST: Param = Param {
+    name: "rest",
+    kind: Kind::Whole { min: 0, max: 1_000_000, default: 16 },
+    unit: "intervals",
+    help: "so long a slow subflow rests, with a gap beyond half of the send buffer, until its gap falls to the calculated one; 0: it never does",
+    clause: "ours",
+};
 
 /// What the registry says of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -66,6 +73,8 @@ define it, and to apply each sample at once runs away.
 A gap that reaches beyond the send window keeps S idle, and then nothing but a loss on F makes a
 DATA_ACK cover much: with `count_lost=off` it may stay so for good. `count_lost=resting` lets such
 losses lower the gap while S has nothing outstanding, down to the calculated one of stms-c.
+A gap beyond half of the send buffer falls to the calculated one at once if S has sent nothing for 16
+intervals (ours; `rest=0` switches it off).
 
 With more than two subflows (our extension) each slow one has a gap and an average of its own; a left
 edge on a still slower one says nothing to it.
@@ -78,7 +87,7 @@ Paper    \"STMS: Improving MPTCP Throughput Under Heterogeneous Networks\" (ATC 
 Good at  bulk over unlike paths with small buffers, also where half the RTT is not the delay.
 Bad at   short transfers, as stms-c; after a change it takes some seconds to find the gap again.
 ",
-    params: &[GAP0, THRESHOLD, INTERVAL, LOST, TAIL],
+    params: &[GAP0, THRESHOLD, INTERVAL, LOST, REST, TAIL],
     state: &[
         ("gap.ID", "segments that the slow subflow ID leaves to the fast one"),
         ("ewma.ID", "average of the samples since the gap was changed, in segments"),
@@ -126,6 +135,8 @@ struct StmsA {
     /// In millionths.
     interval: u64,
     lost: Lost,
+    /// In intervals.
+    rest: u64,
     tail: bool,
     learnt: [Learnt; SubflowId::MAX],
 }
@@ -141,6 +152,7 @@ impl StmsA {
                 "resting" => Lost::CountResting,
                 _ => Lost::Ignore,
             },
+            rest: params.whole(&REST),
             tail: params.switch(&TAIL),
             learnt: [Learnt::default(); SubflowId::MAX],
         }
@@ -186,6 +198,16 @@ impl StmsA {
             return -segments.min(self.above_calculated(view, lanes, slow));
         }
         -segments
+    }
+
+    /// Whether `slow` has rested so long that its gap says nothing any more: no DATA_ACK shows that the gap is too
+    /// large while `slow` sends nothing, and a gap beyond half of the send buffer lets it send hardly ever.
+    fn has_rested(&self, view: &View<'_>, slow: &SubflowView, interval: u128) -> bool {
+        let rests = slow.outstanding == 0
+            && twice_micro(view.now, slow.last_send) >= interval.saturating_mul(self.rest.into());
+        let gap = self.learnt.get(slow.id.index()).and_then(|it| it.gap).unwrap_or_default();
+        let reserved = gap.saturating_mul(rules::segment_len(view));
+        self.rest > 0 && rests && reserved > view.connection.sndbuf / 2
     }
 
     /// By how many segments the gap of `slow` is above the calculated one.
@@ -269,11 +291,17 @@ impl Scheduler for StmsA {
         for slow in lanes.slow() {
             let Some(srtt) = slow.srtt else { continue };
             let delta = self.sample(view, lanes, slow, edge, segments);
+            let interval = (exact::nanos(srtt) + exact::nanos(fast)) * u128::from(self.interval);
+            if self.has_rested(view, slow, interval) {
+                let above = self.above_calculated(view, lanes, slow).unsigned_abs();
+                if let Some(Learnt { gap: Some(gap), .. }) = self.learnt.get_mut(slow.id.index()) {
+                    *gap -= above;
+                }
+            }
             let settled = self.learnt.get(slow.id.index()).is_none_or(|it| it.ewma == 0);
             if delta == 0 && settled {
                 continue;
             }
-            let interval = (exact::nanos(srtt) + exact::nanos(fast)) * u128::from(self.interval);
             if let Some(learnt) = self.learnt.get_mut(slow.id.index()) {
                 if delta != 0 {
                     learnt.average(view.now, delta, interval);
