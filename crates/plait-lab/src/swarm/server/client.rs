@@ -267,11 +267,16 @@ impl Client {
     /// Notes the ports of the present attempt.
     fn note_ports(&mut self, conn: ConnId) {
         let Some(ports) = self.endpoint.ports(conn).filter(|it| !it.is_empty()) else { return };
+        let was_accepted = self.is_accepted();
         self.ports.clear();
         self.ports.extend(ports.iter().map(|(_, own, _)| *own));
         // A server that does not know the connection yet refuses a join of it. The client then dials anew, and the
         // server may have stopped listening meanwhile.
         let connects = self.endpoint.state(conn) == ConnectionState::Connecting;
+        // The subflow that was accepted may be gone, and its connection lives on others.
+        if was_accepted && !connects && !self.is_accepted() {
+            self.accepted.extend(self.ports.first());
+        }
         self.excused |= self.drained && connects && !self.is_accepted();
     }
 
