@@ -24,7 +24,7 @@ pub use chance::Chance;
 pub use digest::RunningHash;
 pub use filter::WindowedMin;
 pub use ids::{ConnId, PathId, ServerAddress, SubflowId, SubflowSet};
-pub use ranges::{ByteRange, RangeSet};
+pub use ranges::{ByteRange, DataRange, DataRangeSet, RangeSet, SubflowRange, SubflowRangeSet};
 pub use rate::Rate;
 pub use ring::reserve_ahead;
 pub use seq::unwrap32;

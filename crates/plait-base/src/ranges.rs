@@ -1,72 +1,96 @@
 use crate::reserve_ahead;
+use crate::sequence::{DataSpace, Sequence, Space, SubflowSpace};
 use alloc::collections::VecDeque;
+
+/// A range of data sequence numbers (RFC 8684 section 3.3).
+pub type DataRange = ByteRange<DataSpace>;
+
+/// A range of subflow sequence numbers (RFC 9293 section 3.4).
+pub type SubflowRange = ByteRange<SubflowSpace>;
 
 /// The bytes from `start` up to, not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct ByteRange {
+pub struct ByteRange<S: Space> {
     /// First byte.
-    pub start: u64,
+    pub start: Sequence<S>,
     /// One past the last byte.
-    pub end: u64,
+    pub end: Sequence<S>,
 }
 
-impl ByteRange {
+impl<S: Space> ByteRange<S> {
     /// The range from `start` up to `end`; empty when `end` is not above `start`.
+    #[inline]
     #[must_use]
-    pub const fn new(start: u64, end: u64) -> ByteRange {
-        ByteRange { start, end: if end > start { end } else { start } }
+    pub fn new(start: Sequence<S>, end: Sequence<S>) -> ByteRange<S> {
+        ByteRange { start, end: end.max(start) }
+    }
+
+    /// The range between two bare numbers; empty when `end` is not above `start`.
+    #[inline]
+    #[must_use]
+    pub fn between(start: u64, end: u64) -> ByteRange<S> {
+        ByteRange::new(Sequence::new(start), Sequence::new(end))
     }
 
     /// `len` bytes from `start`.
+    #[inline]
     #[must_use]
-    pub const fn with_len(start: u64, len: u64) -> ByteRange {
+    pub fn with_len(start: Sequence<S>, len: u64) -> ByteRange<S> {
         ByteRange { start, end: start + len }
     }
 
     /// Number of bytes.
+    #[inline]
     #[must_use]
-    pub const fn len(self) -> u64 {
+    pub fn len(self) -> u64 {
         self.end - self.start
     }
 
     /// Whether there is no byte in it.
+    #[inline]
     #[must_use]
-    pub const fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         self.end == self.start
     }
 
     /// Whether `other` lies within this range.
+    #[inline]
     #[must_use]
-    pub const fn covers(self, other: ByteRange) -> bool {
+    pub fn covers(self, other: ByteRange<S>) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
     /// The bytes in both ranges; empty (at some place) if there are none.
+    #[inline]
     #[must_use]
-    pub const fn intersect(self, other: ByteRange) -> ByteRange {
-        let start = if self.start > other.start { self.start } else { other.start };
-        let end = if self.end < other.end { self.end } else { other.end };
-        ByteRange::new(start, end)
+    pub fn intersect(self, other: ByteRange<S>) -> ByteRange<S> {
+        ByteRange::new(self.start.max(other.start), self.end.min(other.end))
     }
 }
 
+/// A set of data sequence numbers (RFC 8684 section 3.3).
+pub type DataRangeSet = RangeSet<DataSpace>;
+
+/// A set of subflow sequence numbers (RFC 9293 section 3.4).
+pub type SubflowRangeSet = RangeSet<SubflowSpace>;
+
 /// A set of bytes, kept as ranges in ascending order that neither touch nor overlap.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct RangeSet {
-    ranges: VecDeque<ByteRange>,
+pub struct RangeSet<S: Space> {
+    ranges: VecDeque<ByteRange<S>>,
     len: u64,
 }
 
-impl RangeSet {
+impl<S: Space> RangeSet<S> {
     /// The empty set.
     #[must_use]
-    pub const fn new() -> RangeSet {
+    pub const fn new() -> RangeSet<S> {
         RangeSet { ranges: VecDeque::new(), len: 0 }
     }
 
     /// The empty set, with room for `ranges` ranges.
     #[must_use]
-    pub fn with_capacity(ranges: usize) -> RangeSet {
+    pub fn with_capacity(ranges: usize) -> RangeSet<S> {
         RangeSet { ranges: VecDeque::with_capacity(ranges), len: 0 }
     }
 
@@ -88,7 +112,7 @@ impl RangeSet {
     }
 
     /// The ranges in ascending order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = ByteRange> + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = ByteRange<S>> + '_ {
         self.ranges.iter().copied()
     }
 
@@ -100,19 +124,19 @@ impl RangeSet {
 
     /// The lowest range.
     #[must_use]
-    pub fn first(&self) -> Option<ByteRange> {
+    pub fn first(&self) -> Option<ByteRange<S>> {
         self.ranges.front().copied()
     }
 
     /// The highest range.
     #[must_use]
-    pub fn last(&self) -> Option<ByteRange> {
+    pub fn last(&self) -> Option<ByteRange<S>> {
         self.ranges.back().copied()
     }
 
     /// Index of the first range that ends above `position`.
     #[inline]
-    fn seek(&self, position: u64) -> usize {
+    fn seek(&self, position: Sequence<S>) -> usize {
         let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
         // Most questions are about the edges: new data lies above everything known, and what is
         // taken or told next at the front.
@@ -128,7 +152,7 @@ impl RangeSet {
     /// The range of the set that holds `position`.
     #[inline]
     #[must_use]
-    pub fn containing(&self, position: u64) -> Option<ByteRange> {
+    pub fn containing(&self, position: Sequence<S>) -> Option<ByteRange<S>> {
         if self.len == 0 {
             return None;
         }
@@ -138,25 +162,29 @@ impl RangeSet {
 
     /// The lowest range that ends above `position`.
     #[must_use]
-    pub fn next_above(&self, position: u64) -> Option<ByteRange> {
+    pub fn next_above(&self, position: Sequence<S>) -> Option<ByteRange<S>> {
         self.ranges.get(self.seek(position)).copied()
     }
 
     /// Whether every byte of `range` is in the set.
     #[inline]
     #[must_use]
-    pub fn covers(&self, range: ByteRange) -> bool {
+    pub fn covers(&self, range: ByteRange<S>) -> bool {
         range.is_empty() || self.containing(range.start).is_some_and(|held| held.covers(range))
     }
 
     /// Adds `range`; returns how many of its bytes are new.
-    pub fn insert(&mut self, range: ByteRange) -> u64 {
+    pub fn insert(&mut self, range: ByteRange<S>) -> u64 {
         self.insert_with(range, |_| {})
     }
 
     /// Adds `range` and calls `on_new` with each part of it that was not in the set, in order.
     /// Returns how many bytes are new.
-    pub fn insert_with(&mut self, range: ByteRange, mut on_new: impl FnMut(ByteRange)) -> u64 {
+    pub fn insert_with(
+        &mut self,
+        range: ByteRange<S>,
+        mut on_new: impl FnMut(ByteRange<S>),
+    ) -> u64 {
         if range.is_empty() {
             return 0;
         }
@@ -197,7 +225,7 @@ impl RangeSet {
 
     /// Takes `range` out; returns how many bytes that removed.
     #[inline]
-    pub fn remove(&mut self, range: ByteRange) -> u64 {
+    pub fn remove(&mut self, range: ByteRange<S>) -> u64 {
         // The front of the first range, as when data is sent in order.
         if let Some(first) = self.ranges.front_mut()
             && first.start == range.start
@@ -210,7 +238,7 @@ impl RangeSet {
         self.remove_anywhere(range)
     }
 
-    fn remove_anywhere(&mut self, range: ByteRange) -> u64 {
+    fn remove_anywhere(&mut self, range: ByteRange<S>) -> u64 {
         if range.is_empty() {
             return 0;
         }
@@ -247,7 +275,7 @@ impl RangeSet {
 
     /// Takes out the start of the lowest range, at most `len` bytes.
     #[inline]
-    pub fn take_first(&mut self, len: u64) -> Option<ByteRange> {
+    pub fn take_first(&mut self, len: u64) -> Option<ByteRange<S>> {
         let first = self.ranges.front_mut()?;
         let taken = ByteRange::new(first.start, first.end.min(first.start.saturating_add(len)));
         self.len -= taken.len();
@@ -260,14 +288,14 @@ impl RangeSet {
 
     /// Takes out everything below `position`; returns how many bytes that removed.
     #[inline]
-    pub fn remove_below(&mut self, position: u64) -> u64 {
+    pub fn remove_below(&mut self, position: Sequence<S>) -> u64 {
         if self.len == 0 {
             return 0;
         }
         self.remove_some_below(position)
     }
 
-    fn remove_some_below(&mut self, position: u64) -> u64 {
+    fn remove_some_below(&mut self, position: Sequence<S>) -> u64 {
         let before = self.len;
         while let Some(front) = self.ranges.front_mut() {
             if front.end <= position {
@@ -287,7 +315,7 @@ impl RangeSet {
     /// The part of the set that starts `offset` bytes into it: contiguous, at most `len` bytes.
     #[inline]
     #[must_use]
-    pub fn nth(&self, offset: u64, len: u64) -> Option<ByteRange> {
+    pub fn nth(&self, offset: u64, len: u64) -> Option<ByteRange<S>> {
         let first = self.ranges.front()?;
         if offset < first.len() {
             let start = first.start + offset;
@@ -296,7 +324,7 @@ impl RangeSet {
         self.nth_beyond(offset, len)
     }
 
-    fn nth_beyond(&self, offset: u64, len: u64) -> Option<ByteRange> {
+    fn nth_beyond(&self, offset: u64, len: u64) -> Option<ByteRange<S>> {
         let mut skip = offset;
         for range in &self.ranges {
             if skip < range.len() {
@@ -318,6 +346,7 @@ impl RangeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Dsn;
     use alloc::collections::BTreeSet;
     use alloc::vec::Vec;
     use proptest::prelude::*;
@@ -327,14 +356,15 @@ mod tests {
         fn behaves_like_a_set_of_bytes(
             steps in proptest::collection::vec((0u8..5, 0u64..60, 0u64..20), 1..60),
         ) {
-            let (mut set, mut model) = (RangeSet::new(), BTreeSet::new());
+            let (mut set, mut model) = (RangeSet::<DataSpace>::new(), BTreeSet::new());
             for (what, start, len) in steps {
-                let range = ByteRange::with_len(start, len);
-                let bytes: Vec<u64> = (range.start..range.end).collect();
+                let (position, numbers) = (Dsn::new, |range: DataRange| range.start.get()..range.end.get());
+                let range = DataRange::with_len(position(start), len);
+                let bytes: Vec<u64> = numbers(range).collect();
                 match what {
                     0 | 1 => {
                         let mut reported = Vec::new();
-                        let new = set.insert_with(range, |part| reported.extend(part.start..part.end));
+                        let new = set.insert_with(range, |part| reported.extend(numbers(part)));
                         let fresh: Vec<u64> =
                             bytes.iter().copied().filter(|b| model.insert(*b)).collect();
                         prop_assert_eq!(new, fresh.len() as u64);
@@ -350,26 +380,26 @@ mod tests {
                         });
                         prop_assert_eq!(set.take_first(len), first);
                         let taken = first.unwrap_or_default();
-                        (taken.start..taken.end).for_each(|byte| assert!(model.remove(&byte)));
+                        numbers(taken).for_each(|byte| assert!(model.remove(&byte)));
                     }
                     _ => {
                         let kept = model.split_off(&start);
                         let gone = model.len();
                         model = kept;
-                        prop_assert_eq!(set.remove_below(start), gone as u64);
+                        prop_assert_eq!(set.remove_below(position(start)), gone as u64);
                     }
                 }
                 prop_assert_eq!(set.len(), model.len() as u64);
-                let flat: Vec<u64> = set.iter().flat_map(|r| r.start..r.end).collect();
+                let flat: Vec<u64> = set.iter().flat_map(numbers).collect();
                 prop_assert_eq!(&flat, &model.iter().copied().collect::<Vec<_>>());
                 let mut ends = set.iter().zip(set.iter().skip(1));
                 prop_assert!(ends.all(|(low, high)| low.end < high.start));
                 for probe in [0, start, start + len] {
-                    prop_assert_eq!(set.containing(probe).is_some(), model.contains(&probe));
-                    let above = set.next_above(probe).map(|range| range.start.max(probe));
+                    prop_assert_eq!(set.containing(position(probe)).is_some(), model.contains(&probe));
+                    let above = set.next_above(position(probe)).map(|range| range.start.get().max(probe));
                     prop_assert_eq!(above, model.range(probe..).next().copied());
                     let nth = model.iter().nth(probe as usize).copied();
-                    prop_assert_eq!(set.nth(probe, 1).map(|r| r.start), nth);
+                    prop_assert_eq!(set.nth(probe, 1).map(|r| r.start.get()), nth);
                 }
             }
         }

@@ -87,6 +87,13 @@ impl<S: Space> Sequence<S> {
         self.0.checked_sub(earlier.0)
     }
 
+    /// The number of the byte before, or 0.
+    #[inline]
+    #[must_use]
+    pub const fn before(self) -> Sequence<S> {
+        Sequence::new(self.0.saturating_sub(1))
+    }
+
     /// The number `bytes` further on, or the greatest one.
     #[inline]
     #[must_use]
@@ -100,6 +107,11 @@ impl<S: Space> Sequence<S> {
     pub fn checked_add(self, bytes: u64) -> Option<Sequence<S>> {
         self.0.checked_add(bytes).map(Sequence::new)
     }
+}
+
+impl Ssn {
+    /// The number of the first byte of data: the SYN has 0 (RFC 9293 section 3.4).
+    pub const FIRST: Ssn = Ssn::new(1);
 }
 
 impl<S: Space> Ord for Sequence<S> {

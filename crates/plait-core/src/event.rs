@@ -1,7 +1,7 @@
 //! What the core tells observers. Events are typed and small; the world stamps them with the time.
 
 use crate::conn::FallbackCause;
-use plait_base::{ByteRange, PathId, ServerAddress, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, PathId, ServerAddress, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{Effect, Number, Reason};
 
 /// Why a range of data was put on a subflow.
@@ -68,7 +68,7 @@ pub enum Event {
         /// The subflow.
         subflow: SubflowId,
         /// Data sequence numbers, counted from 0 at the first byte of data.
-        data: ByteRange,
+        data: DataRange,
         /// Why.
         carry: Carry,
     },
@@ -77,7 +77,7 @@ pub enum Event {
         /// The subflow.
         subflow: SubflowId,
         /// Data sequence numbers.
-        data: ByteRange,
+        data: DataRange,
         /// Bytes that had come before on another subflow, among those that this segment put in
         /// subflow order.
         duplicate: u64,
@@ -85,7 +85,7 @@ pub enum Event {
     /// Data became in order and readable; emitted for each run of bytes that arrived together.
     DataReadable {
         /// Data sequence numbers.
-        data: ByteRange,
+        data: DataRange,
         /// Since it arrived at this host (out-of-order delay).
         waited: Span,
         /// The subflow on which it arrived.
@@ -109,9 +109,9 @@ pub enum Event {
     /// The left edge of the data moved.
     DataAcked {
         /// Old first DSN not acknowledged.
-        old: u64,
+        old: Dsn,
         /// New one.
-        new: u64,
+        new: Dsn,
     },
     /// A subflow's congestion window changed for a reason other than an acknowledgement.
     Window {
@@ -148,7 +148,7 @@ pub enum Event {
         /// The subflow.
         subflow: SubflowId,
         /// Data sequence numbers.
-        data: ByteRange,
+        data: DataRange,
     },
     /// The scheduler decided.
     Decision {
@@ -157,7 +157,7 @@ pub enum Event {
         number: u64,
         /// The data at hand: what is to be sent or, of a wait and of an assignment, the segment
         /// that comes first. Empty where there is none.
-        data: ByteRange,
+        data: DataRange,
         /// Its choice, to send or to assign first; `None` for wait and idle.
         chosen: Option<SubflowId>,
         /// The subflow that is waited for.

@@ -3,7 +3,7 @@
 use crate::conn::{Connection, ConnectionState, FallbackCause};
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
-use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
+use plait_base::{Dsn, PathId, ServerAddress, Span, Ssn, SubflowId, Time};
 
 /// What subflows have carried; as `u64`s, so that they only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -50,7 +50,7 @@ impl Subflow {
     /// What it has carried; SYN and FIN, which have sequence numbers, are none of it.
     pub(crate) fn carried(&self) -> Carried {
         Carried {
-            sent: self.tx.nxt().saturating_sub(1 + u64::from(self.standing.fin_sent)),
+            sent: self.tx.nxt().saturating_sub(Ssn::new(1 + u64::from(self.standing.fin_sent))),
             received: self.rx.taken_in(),
             retransmissions: self.undo.counters.retransmissions,
         }
@@ -76,20 +76,20 @@ pub struct Sizes {
 pub struct Progress {
     /// The first of ours that the peer has not acknowledged: never beyond what has arrived there or,
     /// where we count [in step](Progress::in_step), is held there.
-    pub acked: u64,
+    pub acked: Dsn,
     /// We have fallen back: what the peer acknowledges on the subflow counts (RFC 8684 section 3.7).
     pub in_step: bool,
     /// The first of the peer's that has not arrived in order.
-    pub arrived: u64,
+    pub arrived: Dsn,
     /// The same, but what waits for the rest of a mapping, or for the peer after a wrong checksum, is
     /// counted too.
-    pub held: u64,
+    pub held: Dsn,
 }
 
 impl Progress {
     /// Whether it counts as acknowledged what the other end does not have.
     #[must_use]
-    pub const fn is_ahead_of(&self, other: &Progress) -> bool {
+    pub fn is_ahead_of(&self, other: &Progress) -> bool {
         self.acked > if self.in_step { other.held } else { other.arrived }
     }
 }

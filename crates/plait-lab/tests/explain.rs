@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use plait_app::{AppEvent, Host};
-use plait_base::{ByteRange, SubflowId, Time};
+use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::explain::{Explanation, Question, Which, explain};
 use plait_lab::{Attentive, Cell, Control, Draft, Simulator, cells, compare, setup, simulate};
@@ -77,7 +77,7 @@ fn the_cost_of_the_last_segment_of_a_burst_is_that_of_the_hand() {
 struct Keeps {
     inner: Box<dyn Scheduler>,
     at: Time,
-    segment: ByteRange,
+    segment: DataRange,
     on: SubflowId,
 }
 
@@ -108,7 +108,7 @@ impl Watch for Until {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
         if let Event::DataReadable { data, .. } = event
             && who.host == Host::Client
-            && data.end >= self.0
+            && data.end >= Dsn::new(self.0)
         {
             self.1.get_or_insert(now);
         }
@@ -135,7 +135,8 @@ fn the_cost_is_the_difference_between_two_runs() {
                 continue;
             }
             let end = stall.waiting.dsn + stall.waiting.len_bytes;
-            let segment = ByteRange::with_len(stall.blocking.dsn, stall.blocking.len_bytes);
+            let segment =
+                DataRange::with_len(Dsn::new(stall.blocking.dsn), stall.blocking.len_bytes);
             let mut run = Until(end, None);
             let _ = simulate(&cell, seed, &mut run);
             let mut changed = setup(&cell, seed);

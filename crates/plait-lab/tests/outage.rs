@@ -25,7 +25,7 @@ impl Watch for Notes {
             && who.host == self.reader
             && now <= self.down
         {
-            self.read = data.end;
+            self.read = data.end.get();
         }
     }
 

@@ -11,7 +11,7 @@ mod model;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use model::{MSS, Model, subflow};
-use plait_base::{ByteRange, Span, SubflowId};
+use plait_base::{DataRange, Dsn, Span, SubflowId};
 use plait_sched::{LeftEdge, Notice, Outcome, SCHEDULERS, Spec, SubflowView};
 use std::hint::black_box;
 use std::time::Duration;
@@ -29,17 +29,17 @@ fn connection(count: u8, ahead: bool, room: u64) -> Model {
     });
     let mut model = Model::new(subflows.collect(), 2_000 * MSS);
     for at in 0..u64::from(count - 1) {
-        let range = ByteRange::with_len(at * WINDOW, WINDOW);
+        let range = DataRange::with_len(Dsn::new(at * WINDOW), WINDOW);
         model.queue.record(range, SubflowId(at as u8));
     }
-    model.connection.snd_nxt = u64::from(count - 1) * WINDOW;
+    model.connection.snd_nxt = Dsn::new(u64::from(count - 1) * WINDOW);
     if ahead {
-        let planned = ByteRange::with_len(model.connection.snd_nxt, 2 * WINDOW);
+        let planned = DataRange::with_len(model.connection.snd_nxt, 2 * WINDOW);
         model.assign(&[(planned, SubflowId(0))]);
     }
     model.subflows[0].inflight -= room;
     model.connection.unsent = model.queue.unsent.len();
-    model.connection.wnd_end = 6 << 20;
+    model.connection.wnd_end = Dsn::new(6 << 20);
     model
 }
 
@@ -84,7 +84,10 @@ fn acknowledgements(c: &mut Criterion) {
                     out.clear();
                     let decision = scheduler.schedule(black_box(&view), &mut out);
                     if scheduler.needs().data_acks {
-                        scheduler.on_notice(&view, Notice::DataAck { old: 0, new: MSS, edge });
+                        scheduler.on_notice(
+                            &view,
+                            Notice::DataAck { old: Dsn::ZERO, new: Dsn::new(MSS), edge },
+                        );
                     }
                     decision
                 });

@@ -2,14 +2,14 @@
 
 use crate::rules::{self, Place};
 use crate::{Decision, Outcome, Reason, SubflowView, View};
-use plait_base::{ByteRange, SubflowId, SubflowSet};
+use plait_base::{DataRange, SubflowId, SubflowSet};
 
 /// What there is to decide.
 pub(crate) enum Task {
     /// Nothing: the shared rules have settled it.
     Settled(Decision),
     /// A subflow for this segment, the first one of the unsent data.
-    Place(ByteRange),
+    Place(DataRange),
 }
 
 /// As [`rules::task`], but data that is assigned and not sent is waited for.
@@ -30,7 +30,7 @@ pub(crate) fn task(view: &View<'_>) -> Task {
 pub(crate) fn place(
     view: &View<'_>,
     subflow: &SubflowView,
-    segment: ByteRange,
+    segment: DataRange,
     reason: Reason,
     out: &mut Outcome,
 ) -> Decision {
@@ -43,11 +43,11 @@ pub(crate) fn place(
 
 /// The answer where `segment` ends beyond the send window: nothing of it is assigned.
 #[inline]
-pub(crate) fn beyond_window(view: &View<'_>, segment: ByteRange) -> Option<Decision> {
+pub(crate) fn beyond_window(view: &View<'_>, segment: DataRange) -> Option<Decision> {
     (segment.end > view.connection.wnd_end).then(|| waits_for_window(view, segment))
 }
 
-fn waits_for_window(view: &View<'_>, segment: ByteRange) -> Decision {
+fn waits_for_window(view: &View<'_>, segment: DataRange) -> Decision {
     match rules::lowest_rtt(view, segment.len(), SubflowSet::EMPTY) {
         Place::On(free) | Place::Again(free) => {
             Decision::Wait { on: Some(free.id), reason: Reason::SendWindow }
@@ -78,7 +78,7 @@ fn owner(view: &View<'_>) -> Option<SubflowId> {
 pub(crate) fn lowest_rtt_candidate(
     view: &View<'_>,
     candidates: SubflowSet,
-    segment: ByteRange,
+    segment: DataRange,
 ) -> Decision {
     let usable = |s: &&SubflowView| candidates.contains(s.id) && s.usable(segment.len(), view.tsq);
     match rules::fastest(view.subflows.iter().filter(usable)) {

@@ -3,7 +3,7 @@
 
 use crate::{CaState, Decision, Kind, Outcome, Param, Reason, SubflowView, View, ahead, exact};
 use core::cmp::Ordering;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, SubflowId};
 
 /// What every scheduler that takes back has for it.
 pub(crate) const BACK: Param = Param {
@@ -112,7 +112,7 @@ pub(crate) fn take_back(
         let Some((taker, _)) = sooner.min_by(|a, b| a.1.order(&b.1)) else { continue };
         let mss = ahead::mss(taker);
         let room = if taker.queued > 0 { taker.cwnd } else { taker.room() } / mss * mss;
-        let taken = ByteRange::with_len(first.start, room.min(first.len()));
+        let taken = DataRange::with_len(first.start, room.min(first.len()));
         out.plan.push((taken, taker.id));
         return Some(Decision::Assign { reason: Reason::EarliestArrival });
     }
@@ -120,7 +120,7 @@ pub(crate) fn take_back(
 }
 
 /// The lowest range that is assigned to `holder` and not sent.
-fn first_assigned(view: &View<'_>, holder: SubflowId) -> Option<ByteRange> {
+fn first_assigned(view: &View<'_>, holder: SubflowId) -> Option<DataRange> {
     let mut at = view.connection.snd_una;
     loop {
         let (range, id) = view.queue.assigned_from(at)?;

@@ -1,5 +1,5 @@
 use alloc::vec::Vec;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, SubflowId};
 
 /// What to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,10 +12,10 @@ pub enum What {
     /// The first range of the reinjection queue.
     Reinject,
     /// A copy of data that another subflow carries.
-    Redundant(ByteRange),
+    Redundant(DataRange),
     /// The range that blocks the send window, again (opportunistic retransmission); what of it a
     /// subflow was assigned and has not sent is taken from its queue.
-    OppRetx(ByteRange),
+    OppRetx(DataRange),
 }
 
 /// A scheduler's answer.
@@ -102,7 +102,7 @@ pub struct Number {
 #[derive(Clone, Default, Debug)]
 pub struct Outcome {
     /// Ranges assigned ahead of sending, in the order in which they go out.
-    pub plan: Vec<(ByteRange, SubflowId)>,
+    pub plan: Vec<(DataRange, SubflowId)>,
     /// Effects on subflows.
     pub effects: Vec<Effect>,
     /// The numbers behind the decision, where they are asked for.

@@ -4,7 +4,7 @@
 use crate::exact;
 use crate::rules;
 use crate::{Decision, Outcome, Reason, SubflowView, View, What};
-use plait_base::{ByteRange, SubflowSet};
+use plait_base::{DataRange, SubflowSet};
 
 /// The fast subflow and the candidates, at a decision.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ fn last_segment(view: &View<'_>, len: u64) -> u64 {
 pub(crate) fn pick(
     view: &View<'_>,
     lanes: Lanes<'_>,
-    segment: ByteRange,
+    segment: DataRange,
     tail: bool,
     gap: impl Fn(&SubflowView) -> u64,
     out: &mut Outcome,

@@ -28,7 +28,7 @@ pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::{Spec, SpecError, split_list};
 pub use view::{CaState, ConnectionView, QueueView, SentRange, SubflowView, View};
 
-use plait_base::{SubflowId, SubflowSet};
+use plait_base::{Dsn, SubflowId, SubflowSet};
 
 /// Something happened that a scheduler may want to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +37,9 @@ pub enum Notice {
     /// do [without](Needs::data_acks) it.
     DataAck {
         /// Old left edge.
-        old: u64,
+        old: Dsn,
         /// New left edge.
-        new: u64,
+        new: Dsn,
         /// The segment that began at the old one.
         edge: Option<LeftEdge>,
     },

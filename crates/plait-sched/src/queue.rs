@@ -1,6 +1,6 @@
 use crate::{QueueView, SentRange};
 use alloc::vec::Vec;
-use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet};
+use plait_base::{DataRange, DataRangeSet, Dsn, SubflowId, SubflowSet};
 
 /// The queues of a connection as plain lists: for decisions outside a running connection
 /// (`plait decide`, tests).
@@ -9,22 +9,22 @@ pub struct StaticQueue {
     /// Ranges sent and not DATA_ACKed, in ascending order, without overlap.
     pub sent: Vec<SentRange>,
     /// Data that no subflow has been given.
-    pub unsent: RangeSet,
+    pub unsent: DataRangeSet,
     /// Ranges given to a subflow and not sent, in ascending order, without overlap.
-    pub assigned: Vec<(ByteRange, SubflowId)>,
+    pub assigned: Vec<(DataRange, SubflowId)>,
 }
 
 impl StaticQueue {
     /// A queue with nothing sent and the bytes `unsent` to send.
     #[must_use]
-    pub fn fresh(unsent: ByteRange) -> StaticQueue {
+    pub fn fresh(unsent: DataRange) -> StaticQueue {
         let mut queue = StaticQueue::default();
         queue.unsent.insert(unsent);
         queue
     }
 
     /// Gives `range`, unsent or assigned, to a subflow that will send it.
-    pub fn assign(&mut self, range: ByteRange, subflow: SubflowId) {
+    pub fn assign(&mut self, range: DataRange, subflow: SubflowId) {
         if range.is_empty() {
             return;
         }
@@ -35,14 +35,14 @@ impl StaticQueue {
     }
 
     /// Takes `range` out of what is assigned; tells whether there was any of it.
-    fn take_assigned(&mut self, range: ByteRange) -> bool {
+    fn take_assigned(&mut self, range: DataRange) -> bool {
         let first = self.assigned.partition_point(|(held, _)| held.end <= range.start);
         let last = self.assigned.partition_point(|(held, _)| held.start < range.end);
         let held = self.assigned.get(first..last).and_then(|held| held.first().zip(held.last()));
         let Some(((low, below), (high, above))) = held else { return false };
         let rests = [
-            (ByteRange::new(low.start, range.start), *below),
-            (ByteRange::new(range.end, high.end), *above),
+            (DataRange::new(low.start, range.start), *below),
+            (DataRange::new(range.end, high.end), *above),
         ];
         let rests = rests.into_iter().filter(|(rest, _)| !rest.is_empty());
         self.assigned.splice(first..last, rests);
@@ -51,7 +51,7 @@ impl StaticQueue {
 
     /// Takes the segment `range` from what is unsent or assigned, or marks the segments that lie
     /// within it as carried by one subflow more.
-    pub fn record(&mut self, range: ByteRange, subflow: SubflowId) {
+    pub fn record(&mut self, range: DataRange, subflow: SubflowId) {
         if range.is_empty() {
             return;
         }
@@ -67,7 +67,7 @@ impl StaticQueue {
     }
 
     /// Forgets the data below `dsn`, which has been DATA_ACKed.
-    pub fn ack(&mut self, dsn: u64) {
+    pub fn ack(&mut self, dsn: Dsn) {
         self.sent.retain(|sent| sent.range.end > dsn);
         if let Some(first) = self.sent.first_mut() {
             first.range.start = first.range.start.max(dsn);
@@ -76,15 +76,15 @@ impl StaticQueue {
 }
 
 impl QueueView for StaticQueue {
-    fn sent_from(&self, dsn: u64) -> Option<SentRange> {
+    fn sent_from(&self, dsn: Dsn) -> Option<SentRange> {
         self.sent.get(self.sent.partition_point(|sent| sent.range.end <= dsn)).copied()
     }
 
-    fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange> {
+    fn unsent_at(&self, offset: u64, len: u64) -> Option<DataRange> {
         self.unsent.nth(offset, len)
     }
 
-    fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)> {
+    fn assigned_from(&self, dsn: Dsn) -> Option<(DataRange, SubflowId)> {
         self.assigned.get(self.assigned.partition_point(|(range, _)| range.end <= dsn)).copied()
     }
 }
@@ -96,32 +96,41 @@ mod tests {
     #[test]
     fn a_segment_moves_from_unsent_to_sent_and_goes_when_acked() {
         let (a, b) = (SubflowId(0), SubflowId(1));
-        let mut queue = StaticQueue::fresh(ByteRange::new(0, 30));
-        queue.record(ByteRange::new(10, 20), b);
-        queue.record(ByteRange::new(0, 10), a);
-        queue.record(ByteRange::new(0, 10), b);
-        let first = queue.sent_from(0).unwrap();
-        assert_eq!((first.range, first.first), (ByteRange::new(0, 10), a));
+        let mut queue = StaticQueue::fresh(DataRange::between(0, 30));
+        queue.record(DataRange::between(10, 20), b);
+        queue.record(DataRange::between(0, 10), a);
+        queue.record(DataRange::between(0, 10), b);
+        let first = queue.sent_from(Dsn::ZERO).unwrap();
+        assert_eq!((first.range, first.first), (DataRange::between(0, 10), a));
         assert_eq!(first.carried, [a, b].into_iter().collect());
-        assert_eq!(queue.sent_from(10).map(|sent| sent.first), Some(b));
-        assert_eq!(queue.unsent_at(4, 100), Some(ByteRange::new(24, 30)));
-        queue.ack(15);
-        assert_eq!(queue.sent_from(0).map(|sent| sent.range), Some(ByteRange::new(15, 20)));
+        assert_eq!(queue.sent_from(Dsn::new(10)).map(|sent| sent.first), Some(b));
+        assert_eq!(queue.unsent_at(4, 100), Some(DataRange::between(24, 30)));
+        queue.ack(Dsn::new(15));
+        assert_eq!(
+            queue.sent_from(Dsn::ZERO).map(|sent| sent.range),
+            Some(DataRange::between(15, 20))
+        );
     }
 
     #[test]
     fn what_is_assigned_is_cut_where_a_part_of_it_goes_elsewhere_or_out() {
         let (a, b) = (SubflowId(0), SubflowId(1));
-        let mut queue = StaticQueue::fresh(ByteRange::new(0, 30));
-        queue.assign(ByteRange::new(0, 20), a);
-        queue.assign(ByteRange::new(5, 10), b);
-        queue.record(ByteRange::new(10, 15), a);
+        let mut queue = StaticQueue::fresh(DataRange::between(0, 30));
+        queue.assign(DataRange::between(0, 20), a);
+        queue.assign(DataRange::between(5, 10), b);
+        queue.record(DataRange::between(10, 15), a);
         let ranges = [(0, 5, a), (5, 10, b), (15, 20, a)];
-        assert_eq!(queue.assigned, ranges.map(|(start, end, id)| (ByteRange::new(start, end), id)));
-        assert_eq!(queue.assigned_from(10), Some((ByteRange::new(15, 20), a)));
+        assert_eq!(
+            queue.assigned,
+            ranges.map(|(start, end, id)| (DataRange::between(start, end), id))
+        );
+        assert_eq!(queue.assigned_from(Dsn::new(10)), Some((DataRange::between(15, 20), a)));
         assert_eq!((queue.unsent.len(), queue.sent.len()), (10, 1));
-        queue.assign(ByteRange::new(3, 17), b);
+        queue.assign(DataRange::between(3, 17), b);
         let ranges = [(0, 3, a), (3, 17, b), (17, 20, a)];
-        assert_eq!(queue.assigned, ranges.map(|(start, end, id)| (ByteRange::new(start, end), id)));
+        assert_eq!(
+            queue.assigned,
+            ranges.map(|(start, end, id)| (DataRange::between(start, end), id))
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! and the send window. What a scheduler of its own needs of them is public.
 
 use crate::{Decision, Reason, SubflowView, View, What};
-use plait_base::{ByteRange, SubflowId, SubflowSet};
+use plait_base::{DataRange, SubflowId, SubflowSet};
 
 /// What there is to decide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub enum Task {
     /// Nothing: the shared rules have settled it.
     Settled(Decision),
     /// A place for this segment, the first one of the unsent data.
-    Place(ByteRange),
+    Place(DataRange),
 }
 
 /// Settles what is the same in every scheduler: reinjections go first, and new data below them before
@@ -47,13 +47,13 @@ fn overtaken(view: &View<'_>) -> Option<Decision> {
 }
 
 /// Whether the new `segment` lies below the first range of the reinjection queue.
-pub(crate) fn is_overtaken(view: &View<'_>, segment: ByteRange) -> bool {
+pub(crate) fn is_overtaken(view: &View<'_>, segment: DataRange) -> bool {
     view.connection.reinject.is_some_and(|waiting| segment.start < waiting.range.start)
 }
 
 /// The first segment of the unsent data.
 #[must_use]
-pub fn next_segment(view: &View<'_>) -> Option<ByteRange> {
+pub fn next_segment(view: &View<'_>) -> Option<DataRange> {
     if view.connection.unsent == 0 {
         return None;
     }
@@ -68,7 +68,7 @@ pub fn segment_len(view: &View<'_>) -> u64 {
 
 /// Sends the new `segment` on `subflow`, if the send window takes all of it.
 #[must_use]
-pub fn new_on(view: &View<'_>, subflow: SubflowId, segment: ByteRange, reason: Reason) -> Decision {
+pub fn new_on(view: &View<'_>, subflow: SubflowId, segment: DataRange, reason: Reason) -> Decision {
     if segment.end > view.connection.wnd_end {
         return Decision::Wait { on: Some(subflow), reason: Reason::SendWindow };
     }
@@ -81,7 +81,7 @@ pub fn new_on(view: &View<'_>, subflow: SubflowId, segment: ByteRange, reason: R
 pub(crate) fn run_on(
     view: &View<'_>,
     subflow: &SubflowView,
-    segment: ByteRange,
+    segment: DataRange,
     reason: Reason,
 ) -> Decision {
     match new_on(view, subflow.id, segment, reason) {
@@ -93,7 +93,7 @@ pub(crate) fn run_on(
 }
 
 /// The rule for a connection with one subflow.
-pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: ByteRange) -> Decision {
+pub(crate) fn new_on_only(view: &View<'_>, only: &SubflowView, segment: DataRange) -> Decision {
     if only.usable(segment.len(), view.tsq) {
         run_on(view, only, segment, Reason::OnlySubflow)
     } else {

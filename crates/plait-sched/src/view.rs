@@ -1,4 +1,4 @@
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 
 /// State of a subflow's loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -81,11 +81,11 @@ pub struct ConnectionView {
     /// When the connection started.
     pub start: Time,
     /// First DSN not DATA_ACKed.
-    pub snd_una: u64,
+    pub snd_una: Dsn,
     /// Highest DSN sent plus one.
-    pub snd_nxt: u64,
+    pub snd_nxt: Dsn,
     /// DATA_ACK plus the advertised window: data must end at or below it.
-    pub wnd_end: u64,
+    pub wnd_end: Dsn,
     /// Bytes that no subflow has been given.
     pub unsent: u64,
     /// The first range waiting for reinjection.
@@ -102,7 +102,7 @@ pub struct ConnectionView {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentRange {
     /// DSNs.
-    pub range: ByteRange,
+    pub range: DataRange,
     /// The subflows that have carried it.
     pub carried: SubflowSet,
     /// The subflow that carried it first.
@@ -112,12 +112,12 @@ pub struct SentRange {
 /// The connection's queues, for the schedulers that look into them.
 pub trait QueueView {
     /// The first range that ends above `dsn` among those sent and not DATA_ACKed.
-    fn sent_from(&self, dsn: u64) -> Option<SentRange>;
+    fn sent_from(&self, dsn: Dsn) -> Option<SentRange>;
     /// The contiguous range, at most `len` bytes, that starts `offset` bytes into the unsent data.
-    fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange>;
+    fn unsent_at(&self, offset: u64, len: u64) -> Option<DataRange>;
     /// The first range that ends above `dsn` among those assigned to a subflow and not sent, with
     /// that subflow. Two neighbours may have the same one.
-    fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)>;
+    fn assigned_from(&self, dsn: Dsn) -> Option<(DataRange, SubflowId)>;
     /// The send buffer of a subflow in bytes of memory; `None` if the connection counts payload.
     fn send_memory(&self, _subflow: SubflowId) -> Option<u64> {
         None

@@ -4,7 +4,7 @@
 mod model;
 
 use model::{MSS, given, pair, places};
-use plait_base::SubflowId;
+use plait_base::{Dsn, SubflowId};
 use plait_sched::{CaState, Decision, Outcome, Reason, Scheduler, Spec};
 
 const A: SubflowId = SubflowId(0);
@@ -17,7 +17,7 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
 fn what_is_beyond_the_window_is_not_assigned() {
     for spec in ["otias", "sttf", "daps:retransmit=off"] {
         let mut model = pair([10, 100], 50);
-        model.connection.wnd_end = 20 * MSS + 1;
+        model.connection.wnd_end = Dsn::new(20 * MSS + 1);
         let (mut scheduler, mut out) = (build(spec), Outcome::default());
         while let decision = model.ask(&mut *scheduler, &mut out)
             && given(&mut model, decision, &out).is_some()

@@ -7,7 +7,7 @@ mod model;
 
 use model::burst::{LARGE, SMALL};
 use model::{MSS, Model, subflow};
-use plait_base::{Span, SubflowId};
+use plait_base::{Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Spec};
 use std::fmt::Write;
 
@@ -96,7 +96,7 @@ fn uses_slow(spec: &str, rtts_ms: [u64; 2], cwnd: [u64; 2], k: u64, window: u64)
         [0, 1].map(|at: usize| subflow(at as u8, Span::from_millis(rtts_ms[at]), cwnd[at] * MSS));
     fast.inflight = fast.cwnd;
     let mut model = Model::new(vec![fast, slow], k * MSS);
-    model.connection.wnd_end = window;
+    model.connection.wnd_end = Dsn::new(window);
     let decision = model.ask(&mut *Spec::parse(spec).unwrap().build(), &mut Outcome::default());
     match decision {
         Decision::Send { subflow: SubflowId(1), .. } => true,

@@ -5,7 +5,7 @@
 mod model;
 
 use model::{MSS, Model, subflow};
-use plait_base::{Span, SubflowId};
+use plait_base::{Dsn, Span, SubflowId};
 use plait_sched::formulas::{
     default_buffer, fallback_buffer, recommended_buffer, stms_buffer, true_gap,
 };
@@ -129,10 +129,10 @@ fn bm_binds_where_the_rtt_is_above_three_times_its_least() {
 fn stalled(free: SubflowView, holder: SubflowView) -> Model {
     let mut model = Model::new(vec![free, holder], 11 * MSS);
     for at in 0..10 {
-        model.queue.record(plait_base::ByteRange::with_len(at * MSS, MSS), SubflowId(1));
+        model.queue.record(plait_base::DataRange::with_len(Dsn::new(at * MSS), MSS), SubflowId(1));
     }
     model.connection.unsent = MSS;
-    (model.connection.snd_nxt, model.connection.wnd_end) = (10 * MSS, 10 * MSS);
+    (model.connection.snd_nxt, model.connection.wnd_end) = (Dsn::new(10 * MSS), Dsn::new(10 * MSS));
     model
 }
 
@@ -228,7 +228,7 @@ fn blest_skips_the_slow_subflow_below_these_windows() {
             let fast = full(with(path(0, 10, 10)));
             let mut model = Model::new(vec![fast, with(path(1, 10 * ratio, 10))], 100 * 1_448);
             model.connection.mss = 1_448;
-            model.connection.wnd_end = window;
+            model.connection.wnd_end = Dsn::new(window);
             let mut out = Outcome::default();
             let decision = model.ask(&mut *build("blest:mode=paper"), &mut out);
             assert_eq!(noted(&out, "x_bytes"), x);

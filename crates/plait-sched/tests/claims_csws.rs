@@ -6,7 +6,7 @@
 mod model;
 
 use model::{MSS, Model, path};
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, Dsn, SubflowId};
 use plait_sched::{Decision, Effect, Outcome, Spec, What};
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn blocks(spec: &str, mss: u32, block: u64, windows: [u64; 2], count: u64) -> Ve
     let (mut scheduler, mut out) = (Spec::parse(spec).unwrap().build(), Outcome::default());
     let mut sent = Vec::new();
     for at in 0..count {
-        model.queue.unsent.insert(ByteRange::with_len(at * block, block));
+        model.queue.unsent.insert(DataRange::with_len(Dsn::new(at * block), block));
         model.connection.unsent = block;
         while model.connection.unsent > 0 {
             let decision = model.ask(&mut *scheduler, &mut out);
@@ -75,10 +75,10 @@ fn csws_u6_a_penalty_halves_the_window_once_per_round_trip() {
     let (free, holder) = (path(0, 10, 20), path(1, 100, 64));
     let mut model = Model::new(vec![free, holder], 11 * MSS);
     for at in 0..10 {
-        model.queue.record(ByteRange::with_len(at * MSS, MSS), SubflowId(1));
+        model.queue.record(DataRange::with_len(Dsn::new(at * MSS), MSS), SubflowId(1));
     }
     model.connection.unsent = MSS;
-    (model.connection.snd_nxt, model.connection.wnd_end) = (10 * MSS, 10 * MSS);
+    (model.connection.snd_nxt, model.connection.wnd_end) = (Dsn::new(10 * MSS), Dsn::new(10 * MSS));
     for strict in [true, false] {
         let mut model = model.clone();
         let mut scheduler = Spec::parse(&format!("minrtt+rp:strict={strict}")).unwrap().build();
@@ -105,10 +105,11 @@ fn csws_u6_half_of_nine_segments_is_four() {
         let (free, holder) = (path(0, 50, 20), path(1, 60, segments));
         let mut model = Model::new(vec![free, holder], 11 * MSS);
         for at in 0..10 {
-            model.queue.record(ByteRange::with_len(at * MSS, MSS), SubflowId(1));
+            model.queue.record(DataRange::with_len(Dsn::new(at * MSS), MSS), SubflowId(1));
         }
         model.connection.unsent = MSS;
-        (model.connection.snd_nxt, model.connection.wnd_end) = (10 * MSS, 10 * MSS);
+        (model.connection.snd_nxt, model.connection.wnd_end) =
+            (Dsn::new(10 * MSS), Dsn::new(10 * MSS));
         let mut out = Outcome::default();
         let decision = model.ask(&mut *Spec::parse("minrtt+rp").unwrap().build(), &mut out);
         let cut = out.effects.iter().find_map(|effect| match effect {

@@ -6,7 +6,7 @@ mod model;
 
 use model::burst::{LARGE, burst};
 use model::{MSS, Model, path};
-use plait_base::{ByteRange, RangeSet, Span, SubflowId};
+use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -91,8 +91,8 @@ fn ecf_u8_the_variation_enters_both_tests() {
 /// What subflows have sent and not had acknowledged, and what they have had acknowledged.
 #[derive(Default)]
 struct Kernel {
-    out: [VecDeque<ByteRange>; 2],
-    acked: RangeSet,
+    out: [VecDeque<DataRange>; 2],
+    acked: DataRangeSet,
 }
 
 impl Kernel {
@@ -103,7 +103,7 @@ impl Kernel {
             // Assigned.
             0 => {
                 if let Some(first) = model.queue.unsent.first() {
-                    model.assign(&[(ByteRange::with_len(first.start, MSS), id)]);
+                    model.assign(&[(DataRange::with_len(first.start, MSS), id)]);
                 }
             }
             // Sent, by whichever has some and room.
@@ -121,8 +121,8 @@ impl Kernel {
             }
             // Acknowledged as data, later than on the subflow.
             _ => {
-                let edge = self.acked.first().filter(|first| first.start == 0);
-                model.data_ack(edge.map_or(0, |first| first.end));
+                let edge = self.acked.first().filter(|first| first.start == Dsn::ZERO);
+                model.data_ack(edge.map_or(Dsn::ZERO, |first| first.end));
             }
         }
     }
@@ -130,10 +130,10 @@ impl Kernel {
     /// The kernel's sum: meta queued bytes, less those queued on subflows, less those that only the
     /// connection still counts as out.
     fn k(&self, model: &Model, written: u64) -> u64 {
-        let una = model.connection.snd_una;
+        let una = model.connection.snd_una.get();
         let out: u64 = self.out.iter().map(|line| line.len() as u64).sum();
         let queued: u64 = model.subflows.iter().map(|it| it.queued).sum();
-        let covered = self.acked.iter().map(|it| it.end.max(una) - it.start.max(una));
+        let covered = self.acked.iter().map(|it| it.end.get().max(una) - it.start.get().max(una));
         let meta_out = out + covered.sum::<u64>() / MSS;
         (written - una).saturating_sub(queued + out * MSS).saturating_sub((meta_out - out) * MSS)
     }

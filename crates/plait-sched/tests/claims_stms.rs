@@ -5,7 +5,7 @@
 mod model;
 
 use model::{MSS, Model, path};
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{Dsn, Span, SubflowId, Time};
 use plait_sched::{
     Decision, LeftEdge, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What,
 };
@@ -85,10 +85,13 @@ fn losses_lower_the_gap_of_a_slow_subflow_that_rests() {
         let mut model = Model::new(vec![path(0, 20, 50), path(1, 200, 50)], MSS);
         model.subflow_mut(SLOW).outstanding = outstanding;
         model.now = Time::ZERO + Span::from_millis(110);
-        model.connection.snd_una = 30 * MSS;
+        model.connection.snd_una = Dsn::new(30 * MSS);
         let mut scheduler = build(&format!("stms-a:gap0={gap0},count_lost={lost}"));
         let edge = Some(LeftEdge { first, again: true });
-        scheduler.on_notice(&model.view(), Notice::DataAck { old: 0, new: 30 * MSS, edge });
+        scheduler.on_notice(
+            &model.view(),
+            Notice::DataAck { old: Dsn::ZERO, new: Dsn::new(30 * MSS), edge },
+        );
         let gap = state(&*scheduler, "gap.1");
         assert_eq!(gap, Some(wanted), "{lost} {gap0} {outstanding} {first:?}");
     }
@@ -114,7 +117,8 @@ fn a_gap_beyond_half_of_the_buffer_falls_if_the_slow_subflow_rests() {
         model.now = Time::ZERO + Span::from_millis(50 + after_ms);
         let mut scheduler = build(&format!("stms-a:gap0=300{rest}"));
         let edge = Some(LeftEdge { first: FAST, again: false });
-        scheduler.on_notice(&model.view(), Notice::DataAck { old: 0, new: MSS, edge });
+        scheduler
+            .on_notice(&model.view(), Notice::DataAck { old: Dsn::ZERO, new: Dsn::new(MSS), edge });
         let gap = state(&*scheduler, "gap.1");
         assert_eq!(gap, Some(wanted), "{rest} {sndbuf} {outstanding} {after_ms}");
     }
@@ -127,7 +131,7 @@ fn next(model: &mut Model, scheduler: &mut dyn Scheduler) -> Result<(SubflowId, 
         Decision::Wait { reason, .. } => Err(reason),
         decision => {
             let (id, range) = model.apply(decision, &[]).unwrap();
-            Ok((id, range.start / MSS))
+            Ok((id, range.start.get() / MSS))
         }
     }
 }
@@ -156,7 +160,7 @@ fn stms_u9_the_slow_subflow_takes_what_lies_a_gap_ahead() {
     assert_eq!(next(&mut start(21), &mut *build("stms-a:gap0=20")), Ok((SLOW, 20)));
     for (window, wanted) in [(21 * MSS - 1, Err(Reason::GapReserved)), (21 * MSS, Ok((SLOW, 20)))] {
         let mut model = start(40);
-        model.connection.wnd_end = window;
+        model.connection.wnd_end = Dsn::new(window);
         assert_eq!(next(&mut model, &mut *build("stms-a:gap0=20")), wanted, "{window}");
     }
     // It is an offset into what is unsent.

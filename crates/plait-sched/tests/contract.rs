@@ -6,7 +6,7 @@
 mod model;
 
 use model::{MSS, Model, subflow};
-use plait_base::{ByteRange, RangeSet, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, ConnectionView, DECORATORS, Decision, Kind, LeftEdge, Notice, Outcome, Param,
     QueueView, Reason, SCHEDULERS, Scheduler, SentRange, Spec, StaticQueue, SubflowView, View,
@@ -148,12 +148,12 @@ struct Run {
     scheduler: Box<dyn Scheduler>,
     out: Outcome,
     /// What each subflow has in flight.
-    flight: Vec<VecDeque<ByteRange>>,
-    lost: VecDeque<ByteRange>,
-    received: RangeSet,
+    flight: Vec<VecDeque<DataRange>>,
+    lost: VecDeque<DataRange>,
+    received: DataRangeSet,
     written: u64,
     log: Vec<Decision>,
-    plans: Vec<(ByteRange, SubflowId)>,
+    plans: Vec<(DataRange, SubflowId)>,
     /// What the scheduler says that it does not need is kept from it.
     frugal: bool,
 }
@@ -162,7 +162,7 @@ impl Run {
     fn new(spec: &str, rtts_ms: &[u64]) -> Run {
         let mut model = Model::new(idle_paths(rtts_ms), 0);
         model.tsq = true;
-        model.connection.wnd_end = 1 << 40;
+        model.connection.wnd_end = Dsn::new(1 << 40);
         Run {
             flight: vec![VecDeque::new(); model.subflows.len()],
             model,
@@ -170,7 +170,7 @@ impl Run {
             scheduler: build(spec),
             out: Outcome::default(),
             lost: VecDeque::new(),
-            received: RangeSet::new(),
+            received: DataRangeSet::new(),
             written: 0,
             log: Vec::new(),
             plans: Vec::new(),
@@ -195,7 +195,7 @@ impl Run {
         match *step {
             Step::Write(len) => {
                 let end = self.written + len;
-                self.model.queue.unsent.insert(ByteRange::new(self.written, end));
+                self.model.queue.unsent.insert(DataRange::between(self.written, end));
                 self.written = end;
                 self.model.connection.unsent = self.model.queue.unsent.len();
             }
@@ -227,9 +227,10 @@ impl Run {
             Step::Tsq(at, on) => self.model.subflows[at % count].tsq_blocked = on,
             Step::Window(len) => {
                 // A window never moves back over what has been sent or assigned.
-                let assigned = self.model.queue.assigned.last().map_or(0, |(range, _)| range.end);
+                let assigned =
+                    self.model.queue.assigned.last().map_or(0, |(range, _)| range.end.get());
                 let connection = &mut self.model.connection;
-                let least = connection.snd_nxt.max(assigned);
+                let least = connection.snd_nxt.max(Dsn::new(assigned));
                 connection.wnd_end = least.max(connection.snd_una + len);
             }
             Step::AppBlocked(on) => {
@@ -264,9 +265,9 @@ impl Run {
         subflow.outstanding -= range.len();
         subflow.cwnd = (subflow.cwnd + MSS).min(1 << 20);
         self.received.insert(range);
-        let first = self.received.first().filter(|first| first.start == 0);
+        let first = self.received.first().filter(|first| first.start == Dsn::ZERO);
         let (old, head) = (self.model.connection.snd_una, self.model.queue.sent.first().copied());
-        self.model.data_ack(first.map_or(0, |first| first.end));
+        self.model.data_ack(first.map_or(Dsn::ZERO, |first| first.end));
         let una = self.model.connection.snd_una;
         if una > old && (!self.frugal || self.scheduler.needs().data_acks) {
             let edge = head.map(|it| LeftEdge { first: it.first, again: it.carried.len() > 1 });
@@ -346,13 +347,13 @@ impl Run {
             subflow.cwnd = subflow.cwnd.max(10 * MSS);
         }
         self.subflows_changed();
-        self.model.connection.wnd_end = 1 << 40;
+        self.model.connection.wnd_end = Dsn::new(1 << 40);
         for _ in 0..100_000 {
             self.decide();
             let Some(at) = self.flight.iter().position(|flight| !flight.is_empty()) else { break };
             self.acknowledge(at);
         }
-        assert_eq!(self.model.connection.snd_una, self.written, "{:?}", self.log.last());
+        assert_eq!(self.model.connection.snd_una, Dsn::new(self.written), "{:?}", self.log.last());
     }
 }
 
@@ -426,7 +427,7 @@ fn check(model: &Model, decision: Decision) {
 
 /// What must hold of any plan: data that is to be sent, within the window, on candidates; the kernel
 /// gives data also to a subflow that recovers from a timeout, or has the lower priority.
-fn check_plan(model: &Model, spec: &str, plan: &[(ByteRange, SubflowId)]) {
+fn check_plan(model: &Model, spec: &str, plan: &[(DataRange, SubflowId)]) {
     assert!(!plan.is_empty());
     let candidates = model.view().candidates();
     let mut end = 0;
@@ -434,8 +435,12 @@ fn check_plan(model: &Model, spec: &str, plan: &[(ByteRange, SubflowId)]) {
         let live = !model.view().subflow(*subflow).expect("one of the subflows").hard_down();
         let allowed = if is_kernel(spec) { live } else { candidates.contains(*subflow) };
         assert!(allowed, "{subflow:?} is no candidate");
-        assert!(!range.is_empty() && range.start >= end && range.end <= model.connection.wnd_end);
-        end = range.end;
+        assert!(
+            !range.is_empty()
+                && range.start >= Dsn::new(end)
+                && range.end <= model.connection.wnd_end
+        );
+        end = range.end.get();
         let mut waiting = model.queue.unsent.clone();
         for (held, _) in &model.queue.assigned {
             waiting.insert(*held);
@@ -455,7 +460,7 @@ fn queues_ahead(spec: &str) -> bool {
     Spec::parse(spec).unwrap().entry().queues_ahead || spec.starts_with("minrtt:tsq=off")
 }
 
-fn carried(queue: &StaticQueue, range: ByteRange) -> Option<SubflowSet> {
+fn carried(queue: &StaticQueue, range: DataRange) -> Option<SubflowSet> {
     queue.sent.iter().find(|sent| sent.range.covers(range)).map(|sent| sent.carried)
 }
 
@@ -521,7 +526,7 @@ proptest! {
         let rtts: Vec<u64> = std::iter::once(1).chain(rtts).collect();
         for spec in specs() {
             let mut model = Model::new(idle_paths(&rtts), segments * MSS);
-            model.connection.wnd_end = 20 * MSS;
+            model.connection.wnd_end = Dsn::new(20 * MSS);
             set_health(&mut model.subflows[0], health);
             if full {
                 model.subflows[0].inflight = model.subflows[0].cwnd;
@@ -532,7 +537,7 @@ proptest! {
             if is_kernel(&spec) && matches!(decision, Decision::Assign { .. }) {
                 // One that recovers from a timeout has been heard of, and may get data.
                 let (range, subflow) = out.plan[0];
-                prop_assert!(range.start == 0 && (subflow.0 > 0 || health == Health::Loss), "{}", spec);
+                prop_assert!(range.start == Dsn::ZERO && (subflow.0 > 0 || health == Health::Loss), "{}", spec);
                 continue;
             }
             prop_assert!(
@@ -557,12 +562,12 @@ proptest! {
             .map(|(subflow, id)| SubflowView { id: SubflowId(id), ..subflow })
             .collect();
         let mut queue = StaticQueue::default();
-        queue.unsent.insert(ByteRange::new(unsent.0, unsent.1));
-        queue.assigned.push((ByteRange::new(unsent.1, unsent.1.saturating_add(unsent.0)), SubflowId(1)));
+        queue.unsent.insert(DataRange::between(unsent.0, unsent.1));
+        queue.assigned.push((DataRange::between(unsent.1, unsent.1.saturating_add(unsent.0)), SubflowId(1)));
         let mut above = 0;
         for (start, end, mask) in sent {
-            let range = ByteRange::new(start.max(above), end);
-            above = range.end;
+            let range = DataRange::between(start.max(above), end);
+            above = range.end.get();
             if !range.is_empty() {
                 let carried = SubflowSet(mask);
                 queue.sent.push(SentRange { range, carried, first: SubflowId(0) });
@@ -578,7 +583,7 @@ proptest! {
                 scheduler.load_state(&names[name % names.len()], *value);
             }
             let gone = Notice::SubflowsChanged { live: SubflowSet::EMPTY, began: Some(SubflowId(1)) };
-            for notice in [None, Some(Notice::WindowLimited), Some(Notice::DataAck { old: 0, new: u64::MAX, edge }), Some(gone)] {
+            for notice in [None, Some(Notice::WindowLimited), Some(Notice::DataAck { old: Dsn::ZERO, new: Dsn::MAX, edge }), Some(gone)] {
                 if let Some(notice) = notice {
                     scheduler.on_notice(&view, notice);
                 }
@@ -750,10 +755,11 @@ prop_compose! {
         (sndbuf_free, sndbuf) in (any_number(), any_number()),
     ) -> ConnectionView {
         ConnectionView {
-            mss, snd_una, snd_nxt, wnd_end, unsent, app_blocked, sndbuf_free, sndbuf,
+            snd_una: Dsn::new(snd_una), snd_nxt: Dsn::new(snd_nxt), wnd_end: Dsn::new(wnd_end),
+            mss, unsent, app_blocked, sndbuf_free, sndbuf,
             start: Time::from_nanos(start),
             reinject: reinject.map(|(start, end, mask)| SentRange {
-                range: ByteRange::new(start, end),
+                range: DataRange::between(start, end),
                 carried: SubflowSet(mask),
                 first: SubflowId(0),
             }),

@@ -4,7 +4,7 @@
 mod model;
 
 use model::{MSS, Model, pair, path};
-use plait_base::{ByteRange, Span, SubflowId};
+use plait_base::{DataRange, Dsn, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView, What};
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn sent(model: &mut Model, scheduler: &mut dyn Scheduler) -> (Vec<(u8, u64, bool
         let copy = matches!(what, What::Redundant(_));
         assert_eq!(copy, reason == Reason::Copy);
         let (subflow, range) = model.apply(decision, &[]).unwrap();
-        list.push((subflow.0, range.start / MSS, copy));
+        list.push((subflow.0, range.start.get() / MSS, copy));
     }
 }
 
@@ -47,7 +47,7 @@ fn what_both_carry_a_part_of_is_copied_each_way_the_lower_rtt_first() {
     let copies: Vec<_> = list.iter().filter(|(.., copy)| *copy).copied().collect();
     assert_eq!(copies, [0, 1, 2, 3, 4].map(|segment| (1, segment, true)));
     model.subflow_mut(A).inflight = 0;
-    model.data_ack(10 * MSS);
+    model.data_ack(Dsn::new(10 * MSS));
     let (list, _) = sent(&mut model, &mut *scheduler);
     assert_eq!(list, [10, 11, 12, 13, 14].map(|segment| (0, segment, true)));
 }
@@ -76,7 +76,7 @@ fn what_is_acknowledged_is_not_copied_and_no_backup_copies() {
     let (list, _) = sent(&mut model, &mut *scheduler);
     assert!(list.iter().all(|(subflow, _, copy)| *subflow == 0 && !copy), "{list:?}");
     model.subflow_mut(B).backup = false;
-    model.data_ack(3 * MSS);
+    model.data_ack(Dsn::new(3 * MSS));
     let (list, _) = sent(&mut model, &mut *scheduler);
     assert_eq!(list, [(1, 3, true)]);
     // Each copies a range once: what it has passed over is in its state.
@@ -93,7 +93,7 @@ fn what_lies_in_the_reinjection_queue_goes_first() {
         let decision = model.ask(&mut *scheduler, &mut Outcome::default());
         model.apply(decision, &[]);
     }
-    model.reinject(ByteRange::with_len(0, MSS), [A].into_iter().collect());
+    model.reinject(DataRange::with_len(Dsn::ZERO, MSS), [A].into_iter().collect());
     let decision = model.ask(&mut *scheduler, &mut Outcome::default());
     assert!(
         matches!(decision, Decision::Send { subflow: B, what: What::Reinject, .. }),

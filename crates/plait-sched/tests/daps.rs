@@ -4,7 +4,7 @@
 mod model;
 
 use model::{MSS, Model, given, pair, path, places, runs, subflow};
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use plait_sched::{Decision, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, View, What};
 use proptest::prelude::*;
 
@@ -194,7 +194,9 @@ fn a_window_that_came_down_gives_back_what_was_planned_for_it() {
         let mut model = Model::new(paths, 0);
         // 20 round trips on the first, none on the second.
         for (id, from, segments) in [(0, 0, 20), (2, 20, busy)].into_iter().filter(|it| it.2 > 0) {
-            model.queue.assign(ByteRange::with_len(from * MSS, segments * MSS), SubflowId(id));
+            model
+                .queue
+                .assign(DataRange::with_len(Dsn::new(from * MSS), segments * MSS), SubflowId(id));
             let holder = model.subflow_mut(SubflowId(id));
             (holder.queued, holder.inflight) = (segments * MSS, holder.cwnd);
         }
@@ -202,7 +204,7 @@ fn a_window_that_came_down_gives_back_what_was_planned_for_it() {
         let decision = model.ask(&mut *scheduler, &mut out);
         assert_eq!(matches!(decision, Decision::Assign { .. }), passes, "{spec} {busy}");
         if passes {
-            assert_eq!(out.plan, [(ByteRange::new(0, 10 * MSS), B)]);
+            assert_eq!(out.plan, [(DataRange::between(0, 10 * MSS), B)]);
         }
     }
 }
@@ -223,10 +225,12 @@ fn a_subflow_in_slow_start_after_a_loss_is_left_out_where_that_is_asked_for() {
 fn where_the_window_is_full_daps_resends_what_a_free_subflow_has_not_had() {
     let mut model = pair([10, 100], 100);
     for at in 0..10 {
-        model.queue.record(ByteRange::with_len(at * MSS, MSS), if at < 3 { A } else { B });
+        model
+            .queue
+            .record(DataRange::with_len(Dsn::new(at * MSS), MSS), if at < 3 { A } else { B });
     }
     model.connection.unsent = 90 * MSS;
-    (model.connection.snd_nxt, model.connection.wnd_end) = (10 * MSS, 10 * MSS);
+    (model.connection.snd_nxt, model.connection.wnd_end) = (Dsn::new(10 * MSS), Dsn::new(10 * MSS));
     model.subflows[0].inflight = 8 * MSS;
     model.subflows[1].inflight = 7 * MSS;
     let (mut scheduler, mut out) = (build("daps"), Outcome::default());
@@ -235,7 +239,7 @@ fn where_the_window_is_full_daps_resends_what_a_free_subflow_has_not_had() {
         model.ask(&mut *scheduler, &mut out)
     {
         assert_eq!(reason, Reason::Opportunistic);
-        resent.push((subflow.0, range.start / MSS));
+        resent.push((subflow.0, range.start.get() / MSS));
         model.apply(decision, &[]);
     }
     // The oldest first: those of A on B, while B has room; then those of B on A.
@@ -258,7 +262,7 @@ fn resending_finds_what_a_search_from_the_beginning_finds() {
         // has sent its share.
         let mut model = pair([10, 20], 60);
         model.subflows.iter_mut().for_each(|it| it.cwnd = 2 * MSS);
-        model.connection.wnd_end = 6 * MSS;
+        model.connection.wnd_end = Dsn::new(6 * MSS);
         let (mut scheduler, mut out) = (build("daps:round=0"), Outcome::default());
         for (step, id) in steps {
             let it = &mut model.subflows[usize::from(id)];

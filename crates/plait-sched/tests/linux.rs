@@ -4,7 +4,7 @@
 mod model;
 
 use model::{MSS, Model, given, pair, path};
-use plait_base::{ByteRange, SubflowId, SubflowSet};
+use plait_base::{DataRange, Dsn, SubflowId, SubflowSet};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView, What};
 
 const A: SubflowId = SubflowId(0);
@@ -27,7 +27,7 @@ fn silent(timeouts: u32) -> SubflowView {
 /// What `carried` have carried waits to be sent again, before new data.
 fn again(subflows: Vec<SubflowView>, carried: &[SubflowId]) -> Model {
     let mut model = Model::new(subflows, 20 * MSS);
-    model.reinject(ByteRange::with_len(0, MSS), carried.iter().copied().collect());
+    model.reinject(DataRange::with_len(Dsn::ZERO, MSS), carried.iter().copied().collect());
     model
 }
 
@@ -72,9 +72,12 @@ fn what_nobody_has_any_more_is_pending_anew() {
 fn new_data_below_what_is_sent_again_goes_before_it() {
     for (new, again_at, sent_again) in [(10, 0, true), (0, 10, false)] {
         let mut model = Model::new(vec![silent(1), path(1, 50, 10)], 0);
-        model.queue.unsent.insert(ByteRange::with_len(new * MSS, 5 * MSS));
+        model.queue.unsent.insert(DataRange::with_len(Dsn::new(new * MSS), 5 * MSS));
         model.connection.unsent = 5 * MSS;
-        model.reinject(ByteRange::with_len(again_at * MSS, MSS), [A].into_iter().collect());
+        model.reinject(
+            DataRange::with_len(Dsn::new(again_at * MSS), MSS),
+            [A].into_iter().collect(),
+        );
         let decision = ask("linux", &model);
         assert_eq!(decision == reinjects(B), sent_again, "{decision:?}");
         let assigned = matches!(decision, Decision::Assign { .. });
@@ -101,11 +104,11 @@ fn a_later_write_begins_a_burst_of_its_own() {
     let mut scheduler = build("linux");
     let mut out = Outcome::default();
     let mut write = |model: &mut Model, end: u64| {
-        model.queue.unsent.insert(ByteRange::new(end - message, end));
+        model.queue.unsent.insert(DataRange::between(end - message, end));
         model.connection.unsent = model.queue.unsent.len();
         let decision = model.ask(&mut *scheduler, &mut out);
         assert_eq!(out.plan.len(), 1);
-        assert_eq!(out.plan[0].0, ByteRange::new(end - message, end));
+        assert_eq!(out.plan[0].0, DataRange::between(end - message, end));
         let subflow = given(model, decision, &out);
         // It is on its way and acknowledged, where nothing else is said.
         model.queue.assigned.clear();
@@ -127,7 +130,7 @@ fn a_later_write_begins_a_burst_of_its_own() {
 fn rp_resends_where_linux_waits_for_the_window() {
     let resent = |backup: bool| {
         let mut model = pair([10, 100], 48);
-        model.connection.wnd_end = 10 * MSS;
+        model.connection.wnd_end = Dsn::new(10 * MSS);
         let mut scheduler = build("linux+rp:strict=off");
         let mut out = Outcome::default();
         let decision = model.ask(&mut *scheduler, &mut out);

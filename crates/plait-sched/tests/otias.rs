@@ -5,7 +5,7 @@ mod model;
 
 use model::states::any_paths;
 use model::{MSS, Model, noted, subflow};
-use plait_base::{ByteRange, Span, SubflowId};
+use plait_base::{DataRange, Span, SubflowId};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;
 
@@ -91,15 +91,15 @@ fn a_window_of_one_segment_hands_its_queue_to_one_that_has_room() {
         [("otias", true), ("otias:back=off", false), ("linux", true), ("linux:back=off", false)]
     {
         let mut model = Model::new(vec![subflow(0, ms(100), MSS), subflow(1, ms(100), MSS)], 0);
-        model.queue.assign(ByteRange::new(0, 3 * MSS), SubflowId(0));
+        model.queue.assign(DataRange::between(0, 3 * MSS), SubflowId(0));
         model.subflow_mut(SubflowId(0)).queued = 3 * MSS;
         model.subflow_mut(SubflowId(0)).inflight = MSS;
         let (mut scheduler, mut out) = (build(spec), Outcome::default());
         let first = model.ask(&mut *scheduler, &mut out);
         assert_eq!(matches!(first, Decision::Assign { .. }), passes, "{spec}: {first:?}");
         if passes {
-            assert_eq!(out.plan, [(ByteRange::new(0, MSS), SubflowId(1))]);
-            model.queue.assign(ByteRange::new(0, MSS), SubflowId(1));
+            assert_eq!(out.plan, [(DataRange::between(0, MSS), SubflowId(1))]);
+            model.queue.assign(DataRange::between(0, MSS), SubflowId(1));
             model.subflow_mut(SubflowId(0)).queued = 2 * MSS;
             model.subflow_mut(SubflowId(1)).queued = MSS;
         }
@@ -132,14 +132,14 @@ fn a_queue_of_many_windows_is_handed_on() {
         let mut model = Model::new(paths, 0);
         model.tsq = tsq;
         let queued = windows * 20 * MSS;
-        model.queue.assign(ByteRange::new(0, queued), SubflowId(0));
+        model.queue.assign(DataRange::between(0, queued), SubflowId(0));
         model.subflow_mut(SubflowId(0)).queued = queued;
         model.subflow_mut(SubflowId(0)).inflight = 20 * MSS;
         let (mut scheduler, mut out) = (build(spec), Outcome::default());
         let decision = model.ask(&mut *scheduler, &mut out);
         assert_eq!(matches!(decision, Decision::Assign { .. }), passes, "{spec}: {decision:?}");
         if passes {
-            assert_eq!(out.plan, [(ByteRange::new(0, 20 * MSS), SubflowId(1))]);
+            assert_eq!(out.plan, [(DataRange::between(0, 20 * MSS), SubflowId(1))]);
         }
     }
 }

@@ -5,7 +5,7 @@
 mod model;
 
 use model::{MSS, Model, subflow};
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use plait_sched::{
     CaState, Decision, Effect, LeftEdge, Notice, Outcome, Reason, Scheduler, Spec, SubflowView,
     What,
@@ -54,7 +54,7 @@ fn any_model() -> impl Strategy<Value = Model> {
             subflow.id = SubflowId(id);
         }
         let mut model = Model::new(subflows, unsent * MSS);
-        model.connection.wnd_end = window;
+        model.connection.wnd_end = Dsn::new(window);
         model.tsq = tsq;
         model
     })
@@ -87,7 +87,7 @@ mod rule {
 /// What a rule that sends new data from the front must say: the subflow, or none for a wait; and
 /// where there is one but the window is closed, a wait for that.
 fn expect_front(model: &Model, decision: Decision, chosen: Option<SubflowId>) {
-    let closed = model.connection.wnd_end < MSS;
+    let closed = model.connection.wnd_end < Dsn::new(MSS);
     match (decision, chosen) {
         (Decision::Send { subflow, .. }, Some(wanted)) => {
             assert!(subflow == wanted && !closed, "{decision:?}, wanted {wanted}");
@@ -174,11 +174,11 @@ proptest! {
     ) {
         let mut model = model;
         for segment in taken {
-            model.queue.unsent.remove(ByteRange::with_len(segment * MSS, MSS));
+            model.queue.unsent.remove(DataRange::with_len(Dsn::new(segment * MSS), MSS));
         }
         model.connection.unsent = model.queue.unsent.len();
         let unsent: Vec<u64> =
-            model.queue.unsent.iter().flat_map(|it| it.start / MSS..it.end / MSS).collect();
+            model.queue.unsent.iter().flat_map(|it| it.start.get() / MSS..it.end.get() / MSS).collect();
         if unsent.is_empty() {
             return Ok(());
         }
@@ -195,7 +195,7 @@ proptest! {
             }
             (bytes / u128::from(MSS)) as usize
         };
-        let in_window = |segment: u64| (segment + 1) * MSS <= model.connection.wnd_end;
+        let in_window = |segment: u64| (segment + 1) * MSS <= model.connection.wnd_end.get();
         let mut wanted = None;
         for (at, lane) in lanes.iter().enumerate().filter(|(_, it)| rule::usable(&model, it)) {
             let index = if at == 0 { 0 } else { gap(lane) };
@@ -208,7 +208,7 @@ proptest! {
         }
         let got = match decision {
             Decision::Send { subflow, what, .. } => {
-                Some((subflow, model.range(what).unwrap().start / MSS))
+                Some((subflow, model.range(what).unwrap().start.get() / MSS))
             }
             Decision::Wait { .. } => None,
             other => panic!("{other:?}"),
@@ -308,7 +308,7 @@ proptest! {
             looked.into_iter().filter(|(it, _, avg)| it.backup != regular && *avg > 0).collect();
         // The first of those whose linger nobody undercuts.
         group.sort_by(|a, b| (u128::from(a.1) * u128::from(b.2)).cmp(&(u128::from(b.1) * u128::from(a.2))));
-        let window = model.connection.wnd_end;
+        let window = model.connection.wnd_end.get();
         let mut out = Outcome::default();
         let decision = model.ask(&mut *scheduler, &mut out);
         match group.first() {
@@ -323,7 +323,7 @@ proptest! {
                 prop_assert!(matches!(decision, Decision::Assign { reason: Reason::LeastLinger }), "{:?}", decision);
                 prop_assert_eq!(out.plan.len(), 1);
                 let (range, subflow) = out.plan[0];
-                prop_assert_eq!((subflow, range.start), (best.id, 0));
+                prop_assert_eq!((subflow, range.start), (best.id, Dsn::ZERO));
                 let burst = window.min(65_428);
                 // Not beyond the burst, what is written, or the buffer and a segment.
                 let memory = (sndbuf - held) * 100 / percent;

@@ -4,7 +4,7 @@
 mod model;
 
 use model::{MSS, Model, subflow};
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, Decision, Effect, Notice, Outcome, Reason, Scheduler, SentRange, Spec, SubflowView,
     What,
@@ -84,10 +84,10 @@ fn backup_waits_for_a_timeout_recovery_of_the_others_in_minrtt_only() {
 #[test]
 fn a_segment_is_checked_against_the_window_after_the_choice() {
     let mut model = Model::new(vec![full(path(0, 10, 10)), path(1, 100, 10)], 2 * MSS);
-    model.connection.wnd_end = MSS - 1;
+    model.connection.wnd_end = Dsn::new(MSS - 1);
     let waits = Decision::Wait { on: Some(B), reason: Reason::SendWindow };
     assert_eq!(ask("minrtt", &model).0, waits);
-    model.connection.wnd_end = MSS;
+    model.connection.wnd_end = Dsn::new(MSS);
     assert_eq!(sent_on(ask("minrtt", &model).0), Some(B));
 }
 
@@ -112,7 +112,7 @@ fn turns_are_counted_in_segments() {
         model.connection.mss = mss;
         let (mut scheduler, mut out, mut on_first) = (build("rr"), Outcome::default(), 0);
         for block in 0..10 {
-            model.queue.unsent.insert(ByteRange::with_len(block * 8192, 8192));
+            model.queue.unsent.insert(DataRange::with_len(Dsn::new(block * 8192), 8192));
             model.connection.unsent = 8192;
             loop {
                 let decision = model.ask(&mut *scheduler, &mut out);
@@ -130,13 +130,13 @@ fn turns_are_counted_in_segments() {
 #[test]
 fn a_turn_that_the_window_stops_is_not_used_up() {
     let mut model = Model::new(vec![path(0, 10, 10), path(1, 30, 10)], 4 * MSS);
-    model.connection.wnd_end = 0;
+    model.connection.wnd_end = Dsn::ZERO;
     let (mut scheduler, mut out) = (build("rr"), Outcome::default());
     for _ in 0..3 {
         let waits = Decision::Wait { on: Some(A), reason: Reason::SendWindow };
         assert_eq!(model.ask(&mut *scheduler, &mut out), waits);
     }
-    model.connection.wnd_end = u64::MAX;
+    model.connection.wnd_end = Dsn::MAX;
     assert_eq!(sent_on(model.ask(&mut *scheduler, &mut out)), Some(A));
 }
 
@@ -156,7 +156,7 @@ fn a_subflow_that_joins_gets_copies_and_the_first_one_goes_on() {
         let decision = model.ask(&mut *scheduler, &mut out);
         model.apply(decision, &[])
     } {
-        log.push((id.0, range.start / MSS));
+        log.push((id.0, range.start.get() / MSS));
     }
     let copies: Vec<u64> = log.iter().filter(|(id, _)| *id == 1).map(|(_, dsn)| *dsn).collect();
     let on_first: Vec<u64> = log.iter().filter(|(id, _)| *id == 0).map(|(_, dsn)| *dsn).collect();
@@ -168,7 +168,7 @@ fn a_subflow_that_joins_gets_copies_and_the_first_one_goes_on() {
 #[test]
 fn copies_pass_a_closed_window_and_new_data_does_not() {
     let mut model = Model::new(vec![path(0, 10, 10), path(1, 100, 10)], 2 * MSS);
-    model.connection.wnd_end = MSS;
+    model.connection.wnd_end = Dsn::new(MSS);
     let (mut scheduler, mut out) = (build("redundant"), Outcome::default());
     let mut next = || {
         let decision = model.ask(&mut *scheduler, &mut out);
@@ -188,7 +188,7 @@ fn a_fast_subflow_with_room_is_used_whatever_the_estimate() {
     for spec in ["blest", "blest:mode=paper", "ecf", "ecf:floor=off"] {
         for (unsent, window) in [(1, 1), (1, 1000), (500, 1), (500, 1000)] {
             let mut model = Model::new(vec![path(0, 10, 10), path(1, 100, 10)], unsent * MSS);
-            model.connection.wnd_end = window * MSS;
+            model.connection.wnd_end = Dsn::new(window * MSS);
             assert_eq!(sent_on(ask(spec, &model).0), Some(A), "{spec}");
         }
     }
@@ -271,7 +271,7 @@ fn blest_counts_what_the_slow_subflow_has_queued_in_code_mode() {
         let mut model = unlike_pair(9 * MSS);
         let slow = &mut model.subflows[1];
         (slow.inflight, slow.outstanding, slow.queued) = (2 * MSS, 2 * MSS, 3 * MSS);
-        model.connection.wnd_end = 100 * MSS;
+        model.connection.wnd_end = Dsn::new(100 * MSS);
         let mut out = Outcome::default();
         model.ask(&mut *build(spec), &mut out);
         out.numbers.iter().find(|number| number.name == "room_bytes").unwrap().value
@@ -287,12 +287,12 @@ fn stalled(subflows: Vec<SubflowView>, holders: &[SubflowId], unsent: u64) -> Mo
     let mut model = Model::new(subflows, 10 * MSS + unsent);
     for holder in holders {
         for at in 0..10 {
-            model.queue.record(ByteRange::with_len(at * MSS, MSS), *holder);
+            model.queue.record(DataRange::with_len(Dsn::new(at * MSS), MSS), *holder);
         }
     }
     model.connection.unsent = unsent;
-    model.connection.snd_nxt = 10 * MSS;
-    model.connection.wnd_end = 10 * MSS;
+    model.connection.snd_nxt = Dsn::new(10 * MSS);
+    model.connection.wnd_end = Dsn::new(10 * MSS);
     model
 }
 
@@ -322,15 +322,15 @@ fn rp_does_what_its_mode_says() {
 fn rp_takes_what_its_holder_has_not_sent() {
     let waiting = |to| {
         let mut model = stalled(vec![path(0, 10, 20), full(path(1, 100, 40))], &[A], MSS);
-        model.queue.sent.retain(|sent| sent.range.start >= 3 * MSS);
-        model.assign(&[(ByteRange::new(0, 3 * MSS), to)]);
+        model.queue.sent.retain(|sent| sent.range.start >= Dsn::new(3 * MSS));
+        model.assign(&[(DataRange::between(0, 3 * MSS), to)]);
         model
     };
     // STTF has placed it anew by then.
     for spec in ["otias+rp", "daps+rp", "linux+rp"] {
         let mut model = waiting(B);
         let (decision, effects) = ask(spec, &model);
-        let taken = What::OppRetx(ByteRange::new(0, MSS));
+        let taken = What::OppRetx(DataRange::between(0, MSS));
         assert!(retransmits(decision), "{spec}: {decision:?}");
         assert!(matches!(decision, Decision::Send { subflow: A, what, .. } if what == taken));
         assert_eq!(effects.len(), 1, "{spec}");
@@ -456,18 +456,18 @@ fn new_data_below_what_is_reinjected_goes_before_it() {
     for entry in ahead {
         let dead = SubflowView { pf: true, ..full(path(0, 10, 10)) };
         let mut model = Model::new(vec![dead, path(1, 40, 10)], 0);
-        let hole = ByteRange::new(3 * MSS, 5 * MSS);
-        model.queue.record(ByteRange::new(0, 9 * MSS), A);
+        let hole = DataRange::between(3 * MSS, 5 * MSS);
+        model.queue.record(DataRange::between(0, 9 * MSS), A);
         model.queue.unsent.insert(hole);
         model.connection.unsent = hole.len();
-        model.connection.snd_nxt = 9 * MSS;
+        model.connection.snd_nxt = Dsn::new(9 * MSS);
         let waits = |range| SentRange { range, carried: SubflowSet::one(A), first: A };
         // What waits below the hole goes before it.
-        model.connection.reinject = Some(waits(ByteRange::new(2 * MSS, 3 * MSS)));
+        model.connection.reinject = Some(waits(DataRange::between(2 * MSS, 3 * MSS)));
         let below = ask(entry.name, &model).0;
         let is_again = matches!(below, Decision::Send { what: What::Reinject, .. });
         assert!(is_again, "{}: {below:?}", entry.name);
-        model.connection.reinject = Some(waits(ByteRange::new(5 * MSS, 9 * MSS)));
+        model.connection.reinject = Some(waits(DataRange::between(5 * MSS, 9 * MSS)));
         let beyond = ask(entry.name, &model).0;
         let new = What::New { offset: 0 };
         let is_new = matches!(beyond, Decision::Send { subflow: B, what, .. } if what == new);

@@ -5,7 +5,7 @@ mod model;
 
 use model::states::any_paths;
 use model::{MSS, Model, given, noted, pair, path, places, runs, subflow};
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, SubflowView};
 use proptest::prelude::*;
 
@@ -117,7 +117,7 @@ proptest! {
             }
         }
         for (at, owner) in now.iter().enumerate() {
-            let segment = ByteRange::with_len(at as u64 * MSS, MSS);
+            let segment = DataRange::with_len(Dsn::new(at as u64 * MSS), MSS);
             model.queue.unsent.insert(segment);
             model.assign(&[(segment, SubflowId(*owner as u8))]);
         }
@@ -301,7 +301,7 @@ fn an_acknowledgement_moves_the_map_where_it_changes_it_by_more_than_a_segment()
     // Where the slow subflow's ten still wait, they go to the fast one.
     for (held, moves) in [(0, false), (1, false), (2, true), (10, true)] {
         let (mut model, mut scheduler) = assigned();
-        let range = ByteRange::with_len(40 * MSS, held * MSS);
+        let range = DataRange::with_len(Dsn::new(40 * MSS), held * MSS);
         model.queue.unsent.insert(range);
         model.assign(&[(range, B)]);
         model.subflow_mut(A).inflight = 0;
@@ -316,7 +316,7 @@ fn an_acknowledgement_moves_the_map_where_it_changes_it_by_more_than_a_segment()
 #[test]
 fn a_queue_without_end_is_not_placed_to_its_end() {
     let mut model = pair([10, 40], 10);
-    let all = ByteRange::new(0, u64::MAX);
+    let all = DataRange::between(0, u64::MAX);
     model.queue.unsent.insert(all);
     model.assign(&[(all, B)]);
     model.subflow_mut(B).queued = 10 * MSS;

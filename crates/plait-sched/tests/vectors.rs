@@ -5,7 +5,7 @@ mod model;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use model::{MSS, Model, noted, subflow};
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     Decision, Effect, Notice, Outcome, Reason, Scheduler, Spec, SubflowView, What, WindowChange,
     rec_cwnd_after,
@@ -116,8 +116,8 @@ fn build(spec: &str) -> Box<dyn Scheduler> {
     Spec::parse(spec).unwrap().build()
 }
 
-fn segments(from: u64, to: u64) -> ByteRange {
-    ByteRange::new(from * MSS, to * MSS)
+fn segments(from: u64, to: u64) -> DataRange {
+    DataRange::between(from * MSS, to * MSS)
 }
 
 /// The subflow, or `WAIT`.
@@ -164,7 +164,7 @@ fn rr(inputs: &Value, expect: &Value) -> Value {
 fn run(
     model: &mut Model,
     scheduler: &mut dyn Scheduler,
-    write: impl Fn(SubflowId, ByteRange) -> Value,
+    write: impl Fn(SubflowId, DataRange) -> Value,
 ) -> Value {
     let (mut out, mut log) = (Outcome::default(), Vec::new());
     loop {
@@ -205,10 +205,10 @@ fn red(inputs: &Value, _: &Value) -> Value {
     for dsn in start..sent {
         model.queue.record(segments(dsn, dsn + 1), SubflowId(0));
     }
-    model.connection.snd_una = start * MSS;
-    model.connection.snd_nxt = sent * MSS;
+    model.connection.snd_una = Dsn::new(start * MSS);
+    model.connection.snd_nxt = Dsn::new(sent * MSS);
     model.connection.unsent = model.queue.unsent.len();
-    run(&mut model, &mut *scheduler, |subflow, range| json!([subflow.0, range.start / MSS]))
+    run(&mut model, &mut *scheduler, |subflow, range| json!([subflow.0, range.start.get() / MSS]))
 }
 
 fn rp(inputs: &Value, _: &Value) -> Value {
@@ -220,7 +220,7 @@ fn rp(inputs: &Value, _: &Value) -> Value {
         model.queue.record(segments(0, 1), holder);
     }
     model.connection.unsent = model.queue.unsent.len();
-    model.connection.wnd_end = MSS;
+    model.connection.wnd_end = Dsn::new(MSS);
     let mut scheduler = build("minrtt+rp");
     assert!(
         scheduler.load_state(&format!("last_pen.{free}_ms"), inputs["last_pen"].as_f64().unwrap())
@@ -293,7 +293,7 @@ fn linux(inputs: &Value, _: &Value) -> Value {
         }
     });
     let mut model = Model::new(subflows.collect(), 1_000 * MSS);
-    model.connection.wnd_end = number(inputs, "wnd_left", 0);
+    model.connection.wnd_end = Dsn::new(number(inputs, "wnd_left", 0));
     let mut out = Outcome::default();
     let decision = model.ask(&mut *scheduler, &mut out);
     if let Decision::Wait { reason: Reason::SendMemory, .. } = decision {
@@ -361,7 +361,7 @@ fn stms_pick(inputs: &Value, _: &Value) -> Value {
     }
     model.connection.unsent = model.queue.unsent.len();
     if let Some(end) = inputs.get("win_end") {
-        model.connection.wnd_end = end.as_u64().unwrap() * MSS;
+        model.connection.wnd_end = Dsn::new(end.as_u64().unwrap() * MSS);
     }
     let picks = ["stms-a", "stms-c"].map(|spec| {
         let mut scheduler = build(spec);
@@ -371,7 +371,7 @@ fn stms_pick(inputs: &Value, _: &Value) -> Value {
             Decision::Send { subflow, what, .. } => {
                 let range = model.range(what).unwrap();
                 let lane = ["FAST", "SLOW"][usize::from(subflow.0)];
-                json!([lane, range.start / MSS])
+                json!([lane, range.start.get() / MSS])
             }
             Decision::Wait { on: Some(SubflowId(0)), reason: Reason::GapReserved } => json!("WAIT"),
             other => panic!("{other:?}"),
@@ -443,7 +443,7 @@ fn blest_paper(inputs: &Value, _: &Value) -> Value {
     slow.inflight = number(inputs, "inflight_s", 0) * MSS;
     slow.outstanding = slow.inflight;
     let mut model = pair(fast, slow, 10);
-    model.connection.wnd_end = number(inputs, "sw_b", 0);
+    model.connection.wnd_end = Dsn::new(number(inputs, "sw_b", 0));
     let mut scheduler = build("blest:mode=paper");
     assert!(scheduler.load_state("lambda_milli", inputs["lam"].as_f64().unwrap() * 1e3));
     let mut out = Outcome::default();
@@ -462,7 +462,7 @@ fn blest_code(inputs: &Value, _: &Value) -> Value {
     slow.inflight = number(s, "inflight", 0) * MSS;
     slow.outstanding = slow.inflight;
     let mut model = pair(fast, slow, 10);
-    model.connection.wnd_end = number(inputs, "sw_b", 0);
+    model.connection.wnd_end = Dsn::new(number(inputs, "sw_b", 0));
     let mut scheduler = build("blest");
     assert!(scheduler.load_state("lambda_milli", inputs["lam1000"].as_f64().unwrap()));
     for (id, value) in [(0, f), (1, s)] {

@@ -38,7 +38,7 @@ impl Frame {
         let next = view.queue.unsent_at(0, view.next_len())?;
         let subflow = view.subflow(id)?;
         let fits = next.end <= view.connection.wnd_end && subflow.usable(next.len(), view.tsq);
-        fits.then_some(next.start)
+        fits.then_some(next.start.get())
     }
 
     fn get_subflow(&self, view: &View<'_>) -> Option<SubflowId> {
@@ -91,7 +91,7 @@ impl Watch for Sent {
         if let (Host::Server, Event::DataSent { subflow, data, .. }) = (who.host, event)
             && self.from[who.connection].is_some()
         {
-            self.sent[who.connection].push((now, *subflow, data.start));
+            self.sent[who.connection].push((now, *subflow, data.start.get()));
         }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{at, ideal, limited, ms, setup, spec, textbook, watched};
 use plait_app::{AppEvent, Host};
-use plait_base::{ByteRange, Rate, Span, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Rate, Span, SubflowId, Time};
 use plait_core::{Carry, Config, Event};
 use plait_link::RateSource;
 use plait_sim::{PathSetup, Snapshot, Watch, Who};
@@ -19,11 +19,11 @@ const SEGMENT: u64 = 1428;
 /// burst on; times since its first segment, DSNs from its start.
 #[derive(Default)]
 struct Trace {
-    burst: Option<u64>,
+    burst: Option<Dsn>,
     start: Option<Time>,
-    sent: Vec<(Span, SubflowId, ByteRange, Carry)>,
+    sent: Vec<(Span, SubflowId, DataRange, Carry)>,
     arrived: Vec<Span>,
-    readable: Vec<(Span, ByteRange)>,
+    readable: Vec<(Span, DataRange)>,
     acked: Vec<(Span, u64)>,
 }
 
@@ -38,12 +38,12 @@ impl Watch for Trace {
         let Some(base) = self.burst else { return };
         let start = *self.start.get_or_insert(now);
         let after = now.since(start);
-        let from = |range: &ByteRange| ByteRange::new(range.start - base, range.end - base);
+        let from = |range: &DataRange| DataRange::between(range.start - base, range.end - base);
         match (who.host, event) {
             (Host::Server, Event::DataSent { subflow, data, carry }) => {
                 self.sent.push((after, *subflow, from(data), *carry));
             }
-            (Host::Server, Event::DataAcked { new, .. }) => self.acked.push((after, new - base)),
+            (Host::Server, Event::DataAcked { new, .. }) => self.acked.push((after, *new - base)),
             (Host::Client, Event::DataArrived { .. }) => self.arrived.push(after),
             (Host::Client, Event::DataReadable { data, .. }) => {
                 self.readable.push((after, from(data)));
@@ -56,13 +56,14 @@ impl Watch for Trace {
 impl Trace {
     /// When and where segment `number` (of 1428 bytes, the first is 1) was sent for the first time.
     fn departure(&self, number: u64) -> (Span, SubflowId) {
-        let found = self.sent.iter().find(|(.., data, _)| data.end == number * SEGMENT);
+        let found = self.sent.iter().find(|(.., data, _)| data.end == Dsn::new(number * SEGMENT));
         found.map(|(after, subflow, ..)| (*after, *subflow)).expect("it was sent")
     }
 
     fn readable_at(&self, number: u64) -> Span {
-        let holds =
-            |data: &ByteRange| data.start < number * SEGMENT && number * SEGMENT <= data.end;
+        let holds = |data: &DataRange| {
+            data.start.get() < number * SEGMENT && number * SEGMENT <= data.end.get()
+        };
         self.readable.iter().find(|(_, data)| holds(data)).expect("it was read").0
     }
 

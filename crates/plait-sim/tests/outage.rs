@@ -27,7 +27,7 @@ impl Watch for Notes {
             && who.host == Host::Client
             && now <= self.down
         {
-            self.read = data.end;
+            self.read = data.end.get();
         }
     }
 

@@ -2,7 +2,7 @@
 //! why (`plait compare --explain`), as it wants every event.
 
 use crate::{AppEvent, Host, Workload};
-use plait_base::{PathId, Span, SubflowId, Time};
+use plait_base::{Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ pub struct HabitObserver {
     /// Since when each path has had nothing in flight.
     quiet: Vec<Option<Time>>,
     /// New segments that are not DATA_ACKed: their end, and the subflow that carried them.
-    outstanding: VecDeque<(u64, SubflowId)>,
+    outstanding: VecDeque<(Dsn, SubflowId)>,
     /// The subflow of the segment at the left edge before it moved last.
     edge: Option<SubflowId>,
     block: Option<(Block, Time)>,
@@ -55,7 +55,7 @@ pub struct HabitObserver {
     settled: Time,
     begun: Option<Time>,
     last: Time,
-    offset: u64,
+    offset: Dsn,
 }
 
 impl HabitObserver {
@@ -75,7 +75,7 @@ impl HabitObserver {
             settled: Time::ZERO,
             begun: None,
             last: Time::ZERO,
-            offset: 0,
+            offset: Dsn::ZERO,
         }
     }
 
@@ -252,7 +252,7 @@ impl HabitObserver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::ByteRange;
+    use plait_base::DataRange;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
@@ -265,7 +265,7 @@ mod tests {
         let size = crate::Size::Bytes(3_000);
         let mut observer = HabitObserver::new(&Workload::Download { size }, 2);
         let (fast, slow) = (SubflowId(0), SubflowId(1));
-        let data = |nth: u64| ByteRange::with_len(1_000 * nth, 1_000);
+        let data = |nth: u64| DataRange::with_len(Dsn::new(1_000 * nth), 1_000);
         let new = |subflow, nth| Event::DataSent { subflow, data: data(nth), carry: Carry::New };
         let acked = |subflow| Event::Acked {
             subflow,
@@ -299,8 +299,8 @@ mod tests {
         observer.on_core(ms(1_100), Host::Client, &readable(2, 850));
         observer.on_core(ms(1_100), Host::Client, &arrived(slow, 1));
         let edge = |old, new| Event::DataAcked { old, new };
-        observer.on_core(ms(1_000), Host::Server, &edge(0, 1_000));
-        observer.on_core(ms(1_000), Host::Server, &edge(1_000, 3_000));
+        observer.on_core(ms(1_000), Host::Server, &edge(Dsn::ZERO, Dsn::new(1_000)));
+        observer.on_core(ms(1_000), Host::Server, &edge(Dsn::new(1_000), Dsn::new(3_000)));
         observer.on_core(ms(1_100), Host::Server, &Event::Blocked(None));
         let found = observer.finish();
         let span = Span::from_millis;

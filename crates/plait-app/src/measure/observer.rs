@@ -6,7 +6,7 @@ use super::playback::Playback;
 use super::values::pooled;
 use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
 use crate::{AppEvent, Host, Workload};
-use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_core::{Carry, Event};
 use tallies::{Blocked, Messages, Objects, PathTotals, Sent, ratio};
 
@@ -20,7 +20,7 @@ pub struct Observer {
     /// Nothing counts after it (`bulk`); otherwise [`Time::NEVER`].
     end: Time,
     /// The sender's data from here on count.
-    offset: u64,
+    offset: Dsn,
     /// The path of each subflow of the sender.
     route: [Option<PathId>; SubflowId::MAX],
     sent: Sent,
@@ -61,7 +61,7 @@ impl Observer {
             workload: workload.clone(),
             start,
             end,
-            offset: 0,
+            offset: Dsn::ZERO,
             route: [None; SubflowId::MAX],
             sent: Sent::default(),
             paths: vec![PathTotals::default(); paths],
@@ -177,7 +177,7 @@ impl Observer {
             AppEvent::ObjectRead { id } => self.objects.read(now, *id),
             AppEvent::Loaded => self.objects.loaded = Some(now),
             AppEvent::Read { data } if host != self.workload.sender() => {
-                let counted = data.intersect(ByteRange::new(self.offset, u64::MAX));
+                let counted = data.intersect(DataRange::new(self.offset, Dsn::MAX));
                 self.messages.frontier = data.end;
                 if !counted.is_empty() {
                     self.messages.read += counted.len();
@@ -242,8 +242,8 @@ impl Observer {
         self.restricted(all)
     }
 
-    fn sent(&mut self, subflow: SubflowId, data: ByteRange, carry: Carry) {
-        let bytes = data.intersect(ByteRange::new(self.offset, u64::MAX)).len();
+    fn sent(&mut self, subflow: SubflowId, data: DataRange, carry: Carry) {
+        let bytes = data.intersect(DataRange::new(self.offset, Dsn::MAX)).len();
         if bytes == 0 {
             return;
         }
@@ -274,7 +274,7 @@ impl Observer {
     }
 
     /// Everything before `now` is forgotten, and the sender's data below `offset` count no more.
-    fn restart(&mut self, now: Time, offset: u64) {
+    fn restart(&mut self, now: Time, offset: Dsn) {
         self.offset = offset;
         self.sent = Sent::default();
         self.paths.fill(PathTotals::default());

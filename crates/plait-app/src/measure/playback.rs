@@ -211,14 +211,14 @@ fn median(values: &mut [i64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::{ByteRange, Rate};
+    use plait_base::{DataRange, Rate};
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
     }
 
     fn due(id: u64) -> AppEvent {
-        AppEvent::MessageDue { id, data: ByteRange::new(0, 1), due: Time::ZERO }
+        AppEvent::MessageDue { id, data: DataRange::between(0, 1), due: Time::ZERO }
     }
 
     fn chunk(id: u64, kbps: u64, secs: u64) -> AppEvent {

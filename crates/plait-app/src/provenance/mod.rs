@@ -12,7 +12,7 @@ pub use regret::{Foretold, Regret};
 pub use stall::{Kind, Stall};
 
 use crate::{AppEvent, Host, Workload};
-use plait_base::{ByteRange, PathId, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sched::{Number, Reason};
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub struct Decided {
     /// Its number among those of the sender, from 1.
     pub number: u64,
     /// The data at hand.
-    pub data: ByteRange,
+    pub data: DataRange,
     /// The subflow that was chosen.
     pub chosen: Option<SubflowId>,
     /// The subflow that is waited for.
@@ -66,7 +66,7 @@ pub struct Sent {
     /// The subflow.
     pub subflow: SubflowId,
     /// Data sequence numbers.
-    pub data: ByteRange,
+    pub data: DataRange,
     /// Why.
     pub carry: Carry,
 }
@@ -77,7 +77,7 @@ pub struct Message {
     /// Its id, from 0.
     pub id: u64,
     /// Its bytes.
-    pub data: ByteRange,
+    pub data: DataRange,
     /// When it was due.
     pub due: Time,
 }
@@ -87,11 +87,11 @@ pub struct Message {
 struct Filled {
     at: Time,
     /// What became readable.
-    data: ByteRange,
+    data: DataRange,
     /// The longest that any of it had waited.
     waited: Span,
     /// The segment whose arrival did it.
-    by: ByteRange,
+    by: DataRange,
 }
 
 /// A span in which the sender was held back.
@@ -101,7 +101,7 @@ struct Held {
     from: Time,
     to: Time,
     /// First byte that was not DATA_ACKed before the sender went on.
-    edge: u64,
+    edge: Dsn,
 }
 
 /// What happened to the data of one connection, and why.
@@ -112,19 +112,19 @@ pub struct Ledger {
     decisions: Vec<Decided>,
     considered: Vec<Considered>,
     numbers: Vec<Number>,
-    assigned: Vec<(ByteRange, SubflowId)>,
+    assigned: Vec<(DataRange, SubflowId)>,
     /// Where in those lists the next decision begins.
     open: [usize; 3],
     sent: Vec<Sent>,
-    arrived: Vec<(Time, ByteRange)>,
+    arrived: Vec<(Time, DataRange)>,
     filled: Vec<Filled>,
     held: Vec<Held>,
     holding: Option<(Block, Time)>,
-    edge: u64,
+    edge: Dsn,
     messages: Vec<Message>,
     route: [Option<PathId>; SubflowId::MAX],
     /// Data below it are not measured.
-    offset: u64,
+    offset: Dsn,
     /// What came before it is not measured.
     since: Time,
     last: Time,
@@ -147,10 +147,10 @@ impl Ledger {
             filled: Vec::new(),
             held: Vec::new(),
             holding: None,
-            edge: 0,
+            edge: Dsn::ZERO,
             messages: Vec::new(),
             route: [None; SubflowId::MAX],
-            offset: 0,
+            offset: Dsn::ZERO,
             since: Time::ZERO,
             last: Time::ZERO,
         }
@@ -293,20 +293,20 @@ impl Ledger {
     }
 
     /// Every time that the segment at `dsn` was sent, in order.
-    pub fn sendings(&self, dsn: u64) -> impl Iterator<Item = &Sent> {
+    pub fn sendings(&self, dsn: Dsn) -> impl Iterator<Item = &Sent> {
         self.sent.iter().filter(move |sent| sent.data.start <= dsn && dsn < sent.data.end)
     }
 
     /// When the byte at `dsn` first arrived at the peer.
     #[must_use]
-    pub fn arrival(&self, dsn: u64) -> Option<Time> {
-        let holds = |(_, data): &&(Time, ByteRange)| data.start <= dsn && dsn < data.end;
+    pub fn arrival(&self, dsn: Dsn) -> Option<Time> {
+        let holds = |(_, data): &&(Time, DataRange)| data.start <= dsn && dsn < data.end;
         self.arrived.iter().find(holds).map(|(at, _)| *at)
     }
 
     /// When all bytes below `dsn` were readable in order.
     #[must_use]
-    pub fn readable_at(&self, dsn: u64) -> Option<Time> {
+    pub fn readable_at(&self, dsn: Dsn) -> Option<Time> {
         let at = self.filled.partition_point(|filled| filled.data.end < dsn);
         self.filled.get(at).map(|filled| filled.at)
     }
@@ -314,7 +314,7 @@ impl Ledger {
     /// The decision that first gave the byte at `dsn` to a subflow, and the segment that carried it
     /// from there.
     #[must_use]
-    pub fn placed(&self, dsn: u64) -> Option<(&Decided, Sent)> {
+    pub fn placed(&self, dsn: Dsn) -> Option<(&Decided, Sent)> {
         let sent = *self.sendings(dsn).next()?;
         let until = self.decisions.partition_point(|decided| decided.at <= sent.at);
         let placing = |decided: &&Decided| {
@@ -331,7 +331,7 @@ impl Ledger {
 
     /// The first decision not to send the byte at `dsn` although a subflow had room.
     #[must_use]
-    pub fn declined(&self, dsn: u64) -> Option<&Decided> {
+    pub fn declined(&self, dsn: Dsn) -> Option<&Decided> {
         self.decisions.iter().find(|decided| {
             let at_hand = decided.data.start <= dsn && dsn < decided.data.end;
             at_hand && decided.chosen.is_none() && !decided.usable.is_empty()

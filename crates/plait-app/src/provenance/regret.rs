@@ -1,7 +1,7 @@
 //! What was foretold of arrivals, and what came.
 
 use crate::Host;
-use plait_base::{ByteRange, SubflowId, Time};
+use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::{Carry, Event};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Regret {
     /// The subflow that was chosen.
     pub subflow: SubflowId,
     /// The segment.
-    pub data: ByteRange,
+    pub data: DataRange,
     /// When it was to arrive on that subflow, by the plain estimate.
     pub foretold: Time,
     /// The earliest that the plain estimate gave for any candidate.
@@ -29,7 +29,7 @@ pub struct Regret {
 struct Expected {
     number: u64,
     subflow: SubflowId,
-    data: ByteRange,
+    data: DataRange,
     foretold: Time,
     earliest: Time,
 }
@@ -42,7 +42,7 @@ struct End {
     /// What was decided and has not left.
     decided: Option<Expected>,
     /// By the first byte of the segment.
-    under_way: BTreeMap<u64, Expected>,
+    under_way: BTreeMap<Dsn, Expected>,
 }
 
 /// Holds the plain estimates of one connection's decisions against the arrivals.

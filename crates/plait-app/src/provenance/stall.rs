@@ -1,7 +1,7 @@
 //! Where data waited: for a segment that was missing, for a window, for the scheduler.
 
 use super::{Held, Ledger};
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{DataRange, Dsn, Span, Time};
 use plait_core::Block;
 use std::collections::BTreeMap;
 
@@ -47,10 +47,10 @@ pub struct Stall {
     /// Until when.
     pub to: Time,
     /// The segment that was waited for.
-    pub blocking: ByteRange,
+    pub blocking: DataRange,
     /// What waited, the blocking segment included: all bytes below its end being readable in order
     /// ended it.
-    pub data: ByteRange,
+    pub data: DataRange,
     /// The message, where one was late.
     pub message: Option<u64>,
 }
@@ -124,11 +124,11 @@ impl Ledger {
         let filled = self.filled.get(at)?;
         let last = self.sendings(filled.by.start).next()?.subflow;
         let elsewhere = |sent: &&super::Sent| sent.subflow != last && sent.at < filled.at;
-        let others: BTreeMap<u64, ()> =
+        let others: BTreeMap<Dsn, ()> =
             self.sent.iter().filter(elsewhere).map(|sent| (sent.data.start, ())).collect();
         let arrived = self.arrived.iter().rev().skip_while(|(at, _)| *at >= filled.at);
         let (from, _) = arrived.into_iter().find(|(_, data)| others.contains_key(&data.start))?;
-        let data = ByteRange::new(filled.by.start, message.data.end);
+        let data = DataRange::new(filled.by.start, message.data.end);
         let (from, to) = (*from, filled.at);
         Some(Stall { kind: Kind::Tail, from, to, blocking: filled.by, data, message: None })
     }
@@ -153,7 +153,7 @@ impl Ledger {
         let at = self.sent.partition_point(|sent| sent.at < held.to);
         let freed = self.sent.get(at..)?.iter().find(|sent| sent.carry == plait_core::Carry::New);
         let end = freed.map_or(blocking.end, |sent| sent.data.end).max(blocking.end);
-        let data = ByteRange::new(blocking.start, end);
+        let data = DataRange::new(blocking.start, end);
         (!blocking.is_empty()).then_some(Stall {
             kind,
             from: held.from,

@@ -1,4 +1,5 @@
 use super::*;
+use plait_base::Dsn;
 
 const FAST: SubflowId = SubflowId(0);
 const SLOW: SubflowId = SubflowId(1);
@@ -8,8 +9,8 @@ fn ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-fn segment(nth: u64) -> ByteRange {
-    ByteRange::with_len(nth * MSS, MSS)
+fn segment(nth: u64) -> DataRange {
+    DataRange::with_len(Dsn::new(nth * MSS), MSS)
 }
 
 /// Events of a download of four segments, of which the second takes the slow way.
@@ -74,7 +75,7 @@ fn told() -> (Ledger, Foretold, Vec<Regret>) {
         tell(160, Host::Client, readable(nth, waited));
     }
     tell(160, Host::Client, arrived(1));
-    let data = ByteRange::new(0, 4 * MSS);
+    let data = DataRange::between(0, 4 * MSS);
     let due = AppEvent::MessageDue { id: 0, data, due: ms(100) };
     ledger.on_app(ms(100), Host::Server, &due);
     (ledger, foretold, regrets)
@@ -87,17 +88,17 @@ fn the_segment_that_is_waited_for_and_its_decision_are_found() {
     // The tail is the same wait, and shorter: the last arrival on the other subflow is at 113 ms.
     let [stall] = stalls.as_slice() else { panic!("{stalls:?}") };
     assert_eq!((stall.kind, stall.from, stall.to), (Kind::OutOfOrder, ms(112), ms(160)));
-    assert_eq!((stall.blocking, stall.data), (segment(1), ByteRange::new(MSS, 4 * MSS)));
+    assert_eq!((stall.blocking, stall.data), (segment(1), DataRange::between(MSS, 4 * MSS)));
     let (decided, sent) = ledger.placed(stall.blocking.start).unwrap();
     assert_eq!((decided.number, sent.subflow), (2, SLOW));
     assert_eq!(ledger.path(SLOW), Some(PathId(1)));
     assert_eq!(ledger.considered(decided).len(), 2);
     assert_eq!(ledger.considered(decided)[1].arrival, Some(ms(150)));
     assert_eq!(ledger.numbers(decided)[0].value, 1.0);
-    assert_eq!(ledger.arrival(MSS), Some(ms(160)));
-    assert_eq!(ledger.readable_at(4 * MSS), Some(ms(160)));
-    assert_eq!(ledger.readable_at(MSS), Some(ms(110)));
-    assert_eq!(ledger.readable_at(4 * MSS + 1), None);
+    assert_eq!(ledger.arrival(Dsn::new(MSS)), Some(ms(160)));
+    assert_eq!(ledger.readable_at(Dsn::new(4 * MSS)), Some(ms(160)));
+    assert_eq!(ledger.readable_at(Dsn::new(MSS)), Some(ms(110)));
+    assert_eq!(ledger.readable_at(Dsn::new(4 * MSS + 1)), None);
     assert_eq!(ledger.choice_before(ms(99)), None);
     assert_eq!(ledger.choice_before(ms(100)).map(|it| it.number), Some(4));
 }

@@ -1,7 +1,7 @@
 //! What a workload and a world say to each other.
 
 use core::fmt::Debug;
-use plait_base::{ByteRange, Rate, Span, Time};
+use plait_base::{DataRange, Dsn, Rate, Span, Time};
 
 /// Where a connection stands, seen from one end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -120,20 +120,20 @@ pub enum AppEvent {
     /// Every subflow is established and the warm-up begins.
     WarmUp {
         /// The data that it sends.
-        data: ByteRange,
+        data: DataRange,
     },
     /// Measures concern the time from now on and this end's data from `offset` on. Where a workload
     /// never says so, everything is measured.
     MeasureFrom {
         /// Position of the first byte that counts.
-        offset: u64,
+        offset: Dsn,
     },
     /// A message is due; ids count from 0.
     MessageDue {
         /// The message.
         id: u64,
         /// Its bytes.
-        data: ByteRange,
+        data: DataRange,
         /// When it was due: not later than now.
         due: Time,
     },
@@ -145,7 +145,7 @@ pub enum AppEvent {
     /// Bytes became readable in order and were read at once.
     Read {
         /// The bytes.
-        data: ByteRange,
+        data: DataRange,
     },
     /// The client's send buffer took the request for an object.
     ObjectAsked {
@@ -177,7 +177,7 @@ pub enum AppEvent {
     /// The byte read at this position is not the one that was written there.
     Garbled {
         /// Position of the first such byte.
-        position: u64,
+        position: Dsn,
     },
     /// The connection broke, or closed too early.
     Failed,

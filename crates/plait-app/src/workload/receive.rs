@@ -1,7 +1,7 @@
 //! The end that takes the data.
 
 use super::{App, AppEvent, REQUEST, Stream, StreamState};
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{DataRange, Dsn, Span, Time};
 
 /// Reads everything until the peer has no more, or until a deadline. As a client it asks first.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Receiver {
     /// Request bytes that are still to be written; `None` when this end is asked.
     request: Option<u64>,
     /// Position of the next byte to read.
-    position: u64,
+    position: Dsn,
     /// Done this long after the first poll, whatever is still to come.
     duration: Option<Span>,
     start: Option<Time>,
@@ -19,12 +19,12 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A client: writes a request, then reads.
     pub(crate) const fn client(duration: Option<Span>) -> Receiver {
-        Receiver { request: Some(REQUEST), position: 0, duration, start: None, done: false }
+        Receiver { request: Some(REQUEST), position: Dsn::ZERO, duration, start: None, done: false }
     }
 
     /// A server: reads the request and what follows it.
     pub(crate) const fn server() -> Receiver {
-        Receiver { request: None, position: 0, duration: None, start: None, done: false }
+        Receiver { request: None, position: Dsn::ZERO, duration: None, start: None, done: false }
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -48,10 +48,11 @@ impl Receiver {
         if count == 0 {
             return;
         }
-        let data = ByteRange::with_len(self.position, count);
+        let data = DataRange::with_len(self.position, count);
         self.position = data.end;
         log.push(AppEvent::Read { data });
-        if self.request.is_none() && data.start < REQUEST && data.end >= REQUEST {
+        if self.request.is_none() && data.start < Dsn::new(REQUEST) && data.end >= Dsn::new(REQUEST)
+        {
             log.push(AppEvent::RequestRead);
         }
     }

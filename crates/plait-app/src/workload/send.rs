@@ -1,10 +1,10 @@
 //! The end that sends the data.
 
 use super::{App, AppEvent, REQUEST, Size, Stream, StreamState, WARM_UP_SEGMENTS};
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{DataRange, Dsn, Span, Time};
 
 /// An endless sender never asks for more than this position.
-const ENDLESS: u64 = 1 << 62;
+const ENDLESS: Dsn = Dsn::new(1 << 62);
 
 /// What a sender sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ enum Phase {
     /// Waits until every subflow is established.
     Subflows,
     /// Writes the warm-up up to this position and waits for its DATA_ACK.
-    WarmUp(u64),
+    WarmUp(Dsn),
     /// Waits until the windows are back at their initial value.
     Idle,
     /// Sends what is measured.
@@ -47,7 +47,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct Messages {
     /// Position of the first byte of message 0.
-    base: u64,
+    base: Dsn,
     /// Bytes of each.
     size: u64,
     /// When message 0 is due.
@@ -60,7 +60,7 @@ struct Messages {
 
 impl Messages {
     /// Position of the first byte of message `id`.
-    const fn start(&self, id: u64) -> u64 {
+    const fn start(&self, id: u64) -> Dsn {
         self.base.saturating_add(self.size.saturating_mul(id))
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct Sender {
     phase: Phase,
     start: Option<Time>,
     /// Position of the next byte to write.
-    position: u64,
+    position: Dsn,
     messages: Messages,
     wake: Option<Time>,
 }
@@ -96,8 +96,16 @@ impl Sender {
     }
 
     const fn new(plan: Plan, phase: Phase) -> Sender {
-        let messages = Messages { base: 0, size: 0, first: Time::ZERO, due: 0, written: 0 };
-        Sender { plan, warm_up: false, phase, start: None, position: 0, messages, wake: None }
+        let messages = Messages { base: Dsn::ZERO, size: 0, first: Time::ZERO, due: 0, written: 0 };
+        Sender {
+            plan,
+            warm_up: false,
+            phase,
+            start: None,
+            position: Dsn::ZERO,
+            messages,
+            wake: None,
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -157,7 +165,7 @@ impl Sender {
             return None;
         }
         let segments = WARM_UP_SEGMENTS * u64::from(stream.subflows());
-        let data = ByteRange::with_len(self.position, segments * stream.segment_payload());
+        let data = DataRange::with_len(self.position, segments * stream.segment_payload());
         stream.warm_up(true);
         log.push(AppEvent::WarmUp { data });
         Some(Phase::WarmUp(data.end))
@@ -184,7 +192,7 @@ impl Sender {
 
     /// The first byte that is measured can be written.
     fn begin(&mut self, now: Time, stream: &dyn Stream, log: &mut Vec<AppEvent>) -> Phase {
-        if self.position > 0 {
+        if self.position > Dsn::ZERO {
             log.push(AppEvent::MeasureFrom { offset: self.position });
         }
         let size = match self.plan {
@@ -240,7 +248,7 @@ impl Sender {
         loop {
             let messages = &mut self.messages;
             let id = messages.written;
-            let data = ByteRange::new(messages.start(id), messages.start(id + 1));
+            let data = DataRange::new(messages.start(id), messages.start(id + 1));
             if messages.due == id {
                 log.push(AppEvent::MessageDue { id, data, due: now });
                 messages.due += 1;
@@ -256,14 +264,14 @@ impl Sender {
     }
 
     /// Announces the messages that are due by now; the position that may be written up to.
-    fn due(&mut self, now: Time, interval: Span, count: u64, log: &mut Vec<AppEvent>) -> u64 {
+    fn due(&mut self, now: Time, interval: Span, count: u64, log: &mut Vec<AppEvent>) -> Dsn {
         let messages = &mut self.messages;
         while messages.due < count {
             let (id, due) = (messages.due, messages.first + interval.times(messages.due));
             if due > now {
                 break;
             }
-            let data = ByteRange::new(messages.start(id), messages.start(id + 1));
+            let data = DataRange::new(messages.start(id), messages.start(id + 1));
             log.push(AppEvent::MessageDue { id, data, due });
             messages.due += 1;
         }

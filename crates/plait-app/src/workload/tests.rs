@@ -2,7 +2,7 @@
 
 use super::fake::{Act, Setting, run};
 use super::*;
-use plait_base::{ByteRange, Time};
+use plait_base::{DataRange, Dsn, Time};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Workload {
@@ -21,7 +21,7 @@ fn a_download_takes_two_round_trips() {
     assert_eq!(outcome.client, [(ms(25), Act::Write(200)), (ms(45), Act::Finish)]);
     assert_eq!(outcome.server, [(ms(35), Act::Write(512_000)), (ms(35), Act::Finish)]);
     assert_eq!(outcome.measures.completion_ms, Some(40.0));
-    let data = ByteRange::new(0, 512_000);
+    let data = DataRange::between(0, 512_000);
     assert_eq!(outcome.when(Host::Client, AppEvent::Read { data }), Some(ms(45)));
     assert_eq!(outcome.when(Host::Server, AppEvent::RequestRead), Some(ms(35)));
     assert_eq!(outcome.when(Host::Server, AppEvent::Complete), Some(ms(55)));
@@ -98,7 +98,7 @@ fn a_burst_comes_after_warm_up_and_idling() {
             (ms(2060), Act::Finish),
         ]
     );
-    let from = AppEvent::MeasureFrom { offset: warm };
+    let from = AppEvent::MeasureFrom { offset: Dsn::new(warm) };
     assert_eq!(outcome.when(Host::Server, from), Some(ms(2060)));
     let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.mean, delay.n), (10.0, 1));
@@ -134,7 +134,7 @@ fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
     let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.median, delay.max, delay.n), (70.0, 110.0, 5));
     for id in 0..5 {
-        let data = ByteRange::with_len(id * 1000, 1000);
+        let data = DataRange::with_len(Dsn::new(id * 1000), 1000);
         let due = AppEvent::MessageDue { id, data, due: ms(30 + 20 * id) };
         assert_eq!(outcome.when(Host::Server, due), Some(ms(30 + 20 * id)));
         let written = outcome.when(Host::Server, AppEvent::MessageWritten { id });
@@ -207,7 +207,7 @@ fn blocks_come_as_often_as_their_rate_says() {
     let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.mean, delay.n), (10.0, 8));
     assert_eq!(outcome.measures.message_delay_sd_ms, Some(0.0));
-    let data = ByteRange::with_len(7 * 8192, 8192);
+    let data = DataRange::with_len(Dsn::new(7 * 8192), 8192);
     let due = ms(30) + Span::from_micros(7 * 131_072);
     assert_eq!(outcome.when(Host::Server, AppEvent::MessageDue { id: 7, data, due }), Some(due));
 }
@@ -303,7 +303,7 @@ proptest! {
         prop_assert!(outcome.done && outcome.measures.complete);
         // The receiver read from 0 on without a hole; every message was due in order and written.
         let receiver = if workload.sender() == Host::Client { Host::Server } else { Host::Client };
-        let (mut position, mut next) = (0, 0);
+        let (mut position, mut next) = (Dsn::ZERO, 0);
         for (now, host, event) in &outcome.log {
             match event {
                 AppEvent::Read { data } if *host == receiver => {
@@ -320,7 +320,8 @@ proptest! {
         }
         let warm = WARM_UP_SEGMENTS * u64::from(subflows) * 1428;
         let before = match which { 1 => REQUEST, 2 => warm, _ => 0 };
-        prop_assert_eq!(position, before + workload.messages() * u64::from(segments) * 1428);
+        let all = before + workload.messages() * u64::from(segments) * 1428;
+        prop_assert_eq!(position, Dsn::new(all));
         prop_assert_eq!(next, workload.messages());
         // Nothing is faster than the network.
         if let Some(found) = outcome.measures.message_delay_ms {

@@ -76,15 +76,17 @@ impl Answer {
         let (what, offset, dsn) = match what {
             Some(What::New { offset }) => (Some("new"), Some(segments(offset)), None),
             Some(What::Reinject) => (Some("reinject"), None, None),
-            Some(What::Redundant(range)) => (Some("redundant"), None, Some(segments(range.start))),
+            Some(What::Redundant(range)) => {
+                (Some("redundant"), None, Some(segments(range.start.get())))
+            }
             Some(What::OppRetx(range)) => {
-                (Some("opportunistic"), None, Some(segments(range.start)))
+                (Some("opportunistic"), None, Some(segments(range.start.get())))
             }
             None => (None, None, None),
         };
         let plan = outcome.plan.iter().map(|(range, subflow)| Planned {
             subflow: subflow.0,
-            dsn: segments(range.start),
+            dsn: segments(range.start.get()),
             len: segments(range.end.saturating_sub(range.start)),
         });
         let effects = outcome.effects.iter().map(|effect| match *effect {

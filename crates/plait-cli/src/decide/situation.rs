@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::question::{Happening, INFINITE_SSTHRESH, LossState, Question, Subflow};
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, ConnectionView, LeftEdge, Notice, SentRange, Spec, StaticQueue, SubflowView, View,
 };
@@ -53,7 +53,8 @@ impl Question {
         }
         let mss = self.connection.mss;
         let covered = bytes_of(data_ack, mss, "event.data_ack")?;
-        let new = bytes_of(self.connection.snd_una, mss, "connection.snd_una")?.max(covered);
+        let new =
+            dsn_of(self.connection.snd_una, mss, "connection.snd_una")?.max(Dsn::new(covered));
         let edge = Some(LeftEdge { first: SubflowId(edge), again });
         Ok(Some(Notice::DataAck { old: new - covered, new, edge }))
     }
@@ -83,7 +84,7 @@ impl Question {
         }
         let sent = self.sent()?;
         let assigned = self.assigned(&mut subflows)?;
-        let snd_una = bytes_of(connection.snd_una, mss, "connection.snd_una")?;
+        let snd_una = dsn_of(connection.snd_una, mss, "connection.snd_una")?;
         let snd_nxt = sent.last().map_or(snd_una, |sent| sent.range.end);
         let mut view = ConnectionView {
             mss,
@@ -108,20 +109,20 @@ impl Question {
 
     /// Puts the unsent data into its place: into the holes of what `connection.sent` lists, where a
     /// segment went ahead of its turn, and the rest from `start` on.
-    fn fill(&self, queue: &mut StaticQueue, view: &ConnectionView, start: u64) {
+    fn fill(&self, queue: &mut StaticQueue, view: &ConnectionView, start: Dsn) {
         let (mut at, mut left) = (view.snd_una, view.unsent);
-        let mut taken: Vec<ByteRange> = Vec::new();
+        let mut taken: Vec<DataRange> = Vec::new();
         if !self.connection.sent.is_empty() {
             taken.extend(queue.sent.iter().map(|sent| sent.range));
             taken.extend(queue.assigned.iter().map(|(range, _)| *range));
             taken.sort_unstable();
         }
         for range in taken {
-            let hole = ByteRange::new(at, range.start.min(at.saturating_add(left)));
+            let hole = DataRange::new(at, range.start.min(at.saturating_add(left)));
             left -= queue.unsent.insert(hole);
             at = at.max(range.end);
         }
-        queue.unsent.insert(ByteRange::new(start, start.saturating_add(left)));
+        queue.unsent.insert(DataRange::new(start, start.saturating_add(left)));
     }
 
     /// Whether the first segment sent waits for reinjection. Where nothing is said, data that a
@@ -146,7 +147,7 @@ impl Question {
         let inflight: f64 = self.subflows.iter().map(|subflow| subflow.inflight).sum();
         let least = u64::from(!carried.is_empty() || connection.reinject == Some(true));
         let outstanding = connection.outstanding.unwrap_or(inflight.ceil() as u64).max(least);
-        let start = bytes_of(connection.snd_una, mss, "connection.snd_una")?;
+        let start = dsn_of(connection.snd_una, mss, "connection.snd_una")?;
         let place = "connection.outstanding";
         let head = start.saturating_add(u64::from(mss));
         let end = start.saturating_add(bytes_of(outstanding, mss, place)?);
@@ -156,10 +157,10 @@ impl Question {
         let mut sent = Vec::new();
         if outstanding > 0 {
             let marks = if carried.is_empty() { carriers } else { carried };
-            sent.push(SentRange { range: ByteRange { start, end: head }, carried: marks, first });
+            sent.push(SentRange { range: DataRange { start, end: head }, carried: marks, first });
         }
         if outstanding > 1 {
-            let range = ByteRange { start: head, end };
+            let range = DataRange { start: head, end };
             sent.push(SentRange { range, carried: carriers, first });
         }
         Ok(sent)
@@ -169,15 +170,15 @@ impl Question {
     fn assigned(
         &self,
         subflows: &mut [SubflowView],
-    ) -> Result<Vec<(ByteRange, SubflowId)>, Refusal> {
-        let (mss, mut floor) = (self.connection.mss, 0);
+    ) -> Result<Vec<(DataRange, SubflowId)>, Refusal> {
+        let (mss, mut floor) = (self.connection.mss, Dsn::ZERO);
         let mut assigned = Vec::with_capacity(self.connection.assigned.len());
         if !self.connection.assigned.is_empty() {
             subflows.iter_mut().for_each(|subflow| subflow.queued = 0);
         }
         for (nth, given) in self.connection.assigned.iter().enumerate() {
             let place = format!("connection.assigned[{nth}]");
-            let start = bytes_of(given.dsn, mss, &place)?;
+            let start = dsn_of(given.dsn, mss, &place)?;
             let end = start.saturating_add(bytes_of(given.len, mss, &place)?);
             if start >= end || start < floor {
                 return Err(Refusal::new(&place, "ranges hold at least one segment and ascend"));
@@ -188,7 +189,7 @@ impl Question {
                 return Err(Refusal::new(&format!("{place}.subflow"), &problem));
             };
             owner.queued = owner.queued.saturating_add(end - start);
-            assigned.push((ByteRange { start, end }, owner.id));
+            assigned.push((DataRange { start, end }, owner.id));
         }
         Ok(assigned)
     }
@@ -197,8 +198,8 @@ impl Question {
     /// a scheduler that assigns ahead, as the subflows' counts imply.
     fn assigned_after(
         &self,
-        snd_nxt: u64,
-        assigned: &[(ByteRange, SubflowId)],
+        snd_nxt: Dsn,
+        assigned: &[(DataRange, SubflowId)],
         subflows: &[SubflowView],
     ) -> u64 {
         if let Some((last, _)) = assigned.last() {
@@ -214,9 +215,9 @@ impl Question {
         let mut sent: Vec<SentRange> = Vec::with_capacity(connection.sent.len());
         for (nth, given) in connection.sent.iter().enumerate() {
             let place = format!("connection.sent[{nth}]");
-            let start = bytes_of(given.dsn, mss, &place)?;
+            let start = dsn_of(given.dsn, mss, &place)?;
             let end = start.saturating_add(bytes_of(given.len, mss, &place)?);
-            let floor = sent.last().map_or(0, |before| before.range.end);
+            let floor = sent.last().map_or(Dsn::ZERO, |before| before.range.end);
             if start >= end || start < floor {
                 return Err(Refusal::new(&place, "ranges hold at least one segment and ascend"));
             }
@@ -225,7 +226,7 @@ impl Question {
             }
             let ids = given.carried.iter().map(|id| SubflowId(*id));
             let first = ids.clone().next().unwrap_or_default();
-            sent.push(SentRange { range: ByteRange { start, end }, carried: ids.collect(), first });
+            sent.push(SentRange { range: DataRange { start, end }, carried: ids.collect(), first });
         }
         Ok(sent)
     }
@@ -290,6 +291,11 @@ fn count(segments: f64, mss: u32, place: &str) -> Result<u64, Refusal> {
 fn bytes_of(segments: u64, mss: u32, place: &str) -> Result<u64, Refusal> {
     let bytes = segments.checked_mul(u64::from(mss)).filter(|bytes| *bytes <= UNLIMITED);
     bytes.ok_or_else(|| Refusal::new(place, "must be below 2^62 bytes"))
+}
+
+/// The data sequence number of the segment `segment`.
+fn dsn_of(segment: u64, mss: u32, place: &str) -> Result<Dsn, Refusal> {
+    bytes_of(segment, mss, place).map(Dsn::new)
 }
 
 /// Milliseconds as a span, to the nanosecond.

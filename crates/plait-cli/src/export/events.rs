@@ -7,7 +7,7 @@ use super::words::{
 use crate::failure::Failure;
 use plait_app::provenance::{Foretold, Regret};
 use plait_app::{AppEvent, Host};
-use plait_base::{ByteRange, PathId, Span, SubflowSet, Time};
+use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
 use plait_core::Event;
 use plait_sched::Effect;
 use plait_sim::{Direction, Hop, Watch, Who};
@@ -362,19 +362,19 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
         Event::SubflowDown { subflow } => What::SubflowDown { subflow: subflow.0 },
         Event::DataSent { subflow, data, carry } => What::DataSent {
             subflow: subflow.0,
-            dsn: data.start,
+            dsn: data.start.get(),
             len_bytes: data.len(),
             carry: carry.into(),
         },
         Event::DataArrived { subflow, data, duplicate } => What::DataArrived {
             subflow: subflow.0,
-            dsn: data.start,
+            dsn: data.start.get(),
             len_bytes: data.len(),
             duplicate_bytes: duplicate,
         },
         Event::DataReadable { data, waited, subflow } => What::DataReadable {
             subflow: subflow.0,
-            dsn: data.start,
+            dsn: data.start.get(),
             len_bytes: data.len(),
             waited_ns: waited.as_nanos(),
         },
@@ -386,7 +386,7 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
             cwnd_bytes: cwnd,
             inflight_bytes: inflight,
         },
-        Event::DataAcked { old, new } => What::DataAcked { old_dsn: old, new_dsn: new },
+        Event::DataAcked { old, new } => What::DataAcked { old_dsn: old.get(), new_dsn: new.get() },
         Event::Window { subflow, cwnd, ssthresh, cause } => What::Window {
             subflow: subflow.0,
             cwnd_bytes: cwnd,
@@ -396,7 +396,7 @@ fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What
         Event::Decision { number, data, chosen, waits_for, candidates, usable, reason } => {
             What::Decision {
                 number,
-                dsn: (!data.is_empty()).then_some(data.start),
+                dsn: (!data.is_empty()).then_some(data.start.get()),
                 len_bytes: data.len(),
                 chosen: chosen.map(|subflow| subflow.0),
                 waits_for: waits_for.map(|subflow| subflow.0),
@@ -434,7 +434,7 @@ fn regret(settled: &Regret) -> What<'static> {
     What::Regret {
         number,
         subflow: subflow.0,
-        dsn: data.start,
+        dsn: data.start.get(),
         len_bytes: data.len(),
         foretold_ns: foretold.as_nanos(),
         earliest_ns: earliest.as_nanos(),
@@ -444,7 +444,7 @@ fn regret(settled: &Regret) -> What<'static> {
 }
 
 fn app(event: &AppEvent) -> What<'static> {
-    let span = |data: &ByteRange| (data.start, data.len());
+    let span = |data: &DataRange| (data.start.get(), data.len());
     match event {
         AppEvent::RequestWritten => What::RequestWritten {},
         AppEvent::RequestRead => What::RequestRead {},
@@ -452,7 +452,7 @@ fn app(event: &AppEvent) -> What<'static> {
             let (dsn, len_bytes) = span(data);
             What::WarmUp { dsn, len_bytes }
         }
-        AppEvent::MeasureFrom { offset } => What::MeasureFrom { dsn: *offset },
+        AppEvent::MeasureFrom { offset } => What::MeasureFrom { dsn: offset.get() },
         AppEvent::MessageDue { id, data, due } => {
             let (dsn, len_bytes) = span(data);
             What::MessageDue { message: *id, dsn, len_bytes, due_ns: due.as_nanos() }
@@ -471,7 +471,7 @@ fn app(event: &AppEvent) -> What<'static> {
         AppEvent::Playing => What::Playing {},
         AppEvent::Stalled => What::Stalled {},
         AppEvent::Complete => What::Complete {},
-        AppEvent::Garbled { position } => What::Garbled { dsn: *position },
+        AppEvent::Garbled { position } => What::Garbled { dsn: position.get() },
         AppEvent::Failed => What::Failed {},
     }
 }

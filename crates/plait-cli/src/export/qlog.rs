@@ -223,7 +223,7 @@ impl Qlog {
                 );
                 let carry = Carry::from(carry);
                 let data = json!({
-                    "path_id": subflow.0, "dsn": data.start, "length": data.len(), "carry": carry,
+                    "path_id": subflow.0, "dsn": data.start.get(), "length": data.len(), "carry": carry,
                 });
                 let name = if again { "mptcp:reinjection" } else { "mptcp:dss_sent" };
                 self.event(now, group, name, &data);

@@ -62,7 +62,7 @@ impl Weighed {
                 self.numbers.insert(name, value);
             }
             Event::Assigned { subflow, data } => {
-                let (dsn, len_bytes) = (data.start, data.len());
+                let (dsn, len_bytes) = (data.start.get(), data.len());
                 self.assigned.push(Assigned { subflow: subflow.0, dsn, len_bytes });
             }
             _ => return false,

@@ -1,9 +1,10 @@
 //! Whether a segment belongs to the present conversation: sequence number, acknowledgement,
 //! timestamp (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5).
 
+use super::fallback::ssn_in_step;
 use super::{Connection, Context, Mode};
 use crate::tcp::clock::before;
-use plait_base::ByteRange;
+use plait_base::{Ssn, SubflowRange};
 use plait_wire::Segment;
 
 /// Where a segment's sequence numbers lie.
@@ -19,7 +20,7 @@ enum Place {
 
 /// The place of `len` sequence numbers from `seq` on, where `nxt` is expected next and the window
 /// ends at `edge`; what lies `reach` below `nxt` is repeated.
-fn place(seq: u64, len: u64, nxt: u64, edge: u64, reach: u64) -> Place {
+fn place(seq: Ssn, len: u64, nxt: Ssn, edge: Ssn, reach: u64) -> Place {
     if seq > edge {
         Place::Outside
     } else if seq >= nxt || seq.saturating_add(len) > nxt {
@@ -40,11 +41,10 @@ impl Connection {
     }
 
     /// Whether `len` sequence numbers from `seq` on may come on the subflow at `index`.
-    fn place(&self, index: usize, seq: u64, len: u64) -> Place {
+    fn place(&self, index: usize, seq: Ssn, len: u64) -> Place {
         let (nxt, reach) = (self.subflows[index].rx.nxt(), self.reach());
         let edge = match self.mode {
-            // Sequence numbers and DSNs run in step.
-            Mode::Plain => (self.recv.right_edge() + 1).max(nxt),
+            Mode::Plain => ssn_in_step(self.recv.right_edge()).max(nxt),
             _ => nxt + reach,
         };
         place(seq, len, nxt, edge, reach)
@@ -64,8 +64,8 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        seq: u64,
-        ack: u64,
+        seq: Ssn,
+        ack: Ssn,
     ) -> bool {
         let place = self.place(index, seq, u64::from(segment.seq_len()));
         let subflow = &mut self.subflows[index];
@@ -84,7 +84,7 @@ impl Connection {
         if before(stamp.value, subflow.shake.ts_recent) {
             // An original that its retransmission has overtaken looks like this.
             let len = u64::from(segment.payload.len());
-            subflow.rx.note_refused(ByteRange::with_len(seq, len));
+            subflow.rx.note_refused(SubflowRange::with_len(seq, len));
             self.challenge(ctx, index);
             return false;
         }
@@ -103,19 +103,19 @@ mod tests {
     /// room.
     #[test]
     fn the_window_has_two_ends() {
-        let of = |seq, len| place(seq, len, 1_000, 1_500, 300);
+        let of = |seq, len| place(seq, len, Ssn::new(1_000), Ssn::new(1_500), 300);
         for (seq, len) in [(1_000, 0), (1_000, 1), (999, 2), (701, 400), (1_499, 1), (1_500, 0)] {
-            assert_eq!(of(seq, len), Place::Window, "{len} from {seq}");
+            assert_eq!(of(Ssn::new(seq), len), Place::Window, "{len} from {seq}");
         }
         for (seq, len) in [(999, 0), (999, 1), (700, 0), (700, 300)] {
-            assert_eq!(of(seq, len), Place::Repeated, "{len} from {seq}");
+            assert_eq!(of(Ssn::new(seq), len), Place::Repeated, "{len} from {seq}");
         }
         for (seq, len) in [(699, 0), (600, 400), (1_501, 0), (1_501, 1), (u64::MAX, 1)] {
-            assert_eq!(of(seq, len), Place::Outside, "{len} from {seq}");
+            assert_eq!(of(Ssn::new(seq), len), Place::Outside, "{len} from {seq}");
         }
         // A closed window.
-        let closed = |seq, len| place(seq, len, 1_000, 1_000, 300);
-        assert_eq!(closed(1_000, 0), Place::Window);
-        assert_eq!(closed(1_001, 0), Place::Outside);
+        let closed = |seq, len| place(seq, len, Ssn::new(1_000), Ssn::new(1_000), 300);
+        assert_eq!(closed(Ssn::new(1_000), 0), Place::Window);
+        assert_eq!(closed(Ssn::new(1_001), 0), Place::Outside);
     }
 }

@@ -1,11 +1,12 @@
 //! What a segment acknowledges: sequence numbers of its subflow, and data of the connection.
 
+use super::fallback::dsn_in_step;
 use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::tcp::acked::{Acked, Heard};
 use crate::tcp::state::Step;
-use plait_base::{ByteRange, unwrap32};
+use plait_base::{Dsn, Ssn, SubflowRange};
 use plait_sched::Notice;
 use plait_wire::Segment;
 
@@ -18,8 +19,8 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        ack: u64,
-        edge: Option<u64>,
+        ack: Ssn,
+        edge: Option<Dsn>,
     ) {
         let old = self.queue.una();
         self.on_subflow_ack(ctx, index, segment, ack);
@@ -37,7 +38,7 @@ impl Connection {
     }
 
     /// Acknowledgement of the subflow's own sequence space.
-    fn on_subflow_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: u64) {
+    fn on_subflow_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, ack: Ssn) {
         let subflow = &mut self.subflows[index];
         if self.spec.config.subflow_windows {
             let window = u64::from(segment.window) << subflow.shake.peer_scale;
@@ -60,13 +61,10 @@ impl Connection {
         if blocks.is_empty() {
             return self.on_heard(ctx, index, &Heard { ack, blocks: &[], dsack: None, echo });
         }
-        let mut ranges = [ByteRange::default(); 4];
-        let iss = subflow.shake.iss;
+        let mut ranges = [SubflowRange::default(); 4];
+        let shake = &subflow.shake;
         for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
-            *range = ByteRange::new(
-                unwrap32(left.wrapping_sub(iss), una),
-                unwrap32(right.wrapping_sub(iss), una),
-            );
+            *range = SubflowRange::new(shake.own_seq(*left, una), shake.own_seq(*right, una));
         }
         let ranges = &ranges[..blocks.len()];
         // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.
@@ -162,18 +160,17 @@ impl Connection {
     }
 
     /// The DSN up to which a segment acknowledges data, if it does.
-    pub(super) fn acknowledged_data(&self, segment: &Segment, ack: u64) -> Option<u64> {
+    pub(super) fn acknowledged_data(&self, segment: &Segment, ack: Ssn) -> Option<Dsn> {
         match self.mode {
             // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
             // An acknowledgement from before our first byte says nothing.
-            _ if self.sends_plain() => Some(ack.checked_sub(1)?.min(self.queue.nxt())),
+            _ if self.sends_plain() => Some(dsn_in_step(ack)?.min(self.queue.nxt())),
             Mode::Multipath | Mode::Plain => {
                 let data_ack = segment.options.dss.as_ref()?.data_ack?;
                 Some(if data_ack.long {
-                    data_ack.value.wrapping_sub(self.keys.first_dsn)
+                    self.keys.own.read(data_ack.value)
                 } else {
-                    let low = (data_ack.value as u32).wrapping_sub(self.keys.first_dsn as u32);
-                    unwrap32(low, self.queue.una())
+                    self.keys.own.read_low(data_ack.value as u32, self.queue.una())
                 })
             }
             Mode::Offered => None,
@@ -182,7 +179,7 @@ impl Connection {
 
     /// Acknowledgement of the data below `edge`, and the window beside it.
     #[inline(always)]
-    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: u64) {
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
         let sent = self.data_fin_edge().unwrap_or(self.queue.nxt());
         if edge > sent {
             return;

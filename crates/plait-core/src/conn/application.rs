@@ -3,7 +3,7 @@
 use super::{Connection, ConnectionState, Context, Mode, Ration};
 use crate::stats::Progress;
 use crate::tcp::timer::Timer;
-use plait_base::Time;
+use plait_base::{Dsn, Time};
 
 impl Connection {
     /// The state as the connection's user sees it.
@@ -134,7 +134,7 @@ impl Connection {
             acked: self.queue.una(),
             in_step: self.sends_plain(),
             arrived: self.recv.nxt(),
-            held: held.fold(self.recv.nxt(), u64::max),
+            held: held.fold(self.recv.nxt(), Dsn::max),
         }
     }
 

@@ -1,25 +1,26 @@
 //! What a connection has told its peer, held against what it tells next (`--check` only). It looks
 //! at the segments that leave, whatever the books inside say.
 
-use super::{Connection, Mode, Transmit};
+use super::fallback::dsn_in_step;
+use super::{Connection, FirstDsn, Mode, Transmit};
 use crate::tcp::subflow::{Address, Subflow};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use plait_base::{ByteRange, unwrap32};
+use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Flags, Mptcp, Segment};
 
 /// What one connection has told so far.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     /// The peer's first DSN: with another one it is another conversation.
-    about: Option<u64>,
+    about: Option<FirstDsn>,
     plain: bool,
     /// The DATA_ACK (plain TCP: the acknowledgement), from the first byte of data on.
-    acked: u64,
+    acked: Dsn,
     /// The right edge of the window.
-    edge: u64,
+    edge: Dsn,
     /// By subflow, first sequence number and initial one: the DSN it was mapped to.
     mapped: BTreeMap<(Address, u32, u32), u32>,
     /// What the segment brings that is being taken in.
@@ -33,8 +34,8 @@ pub(crate) struct Audit {
 struct Arrived {
     address: Address,
     /// Its sequence numbers there.
-    range: ByteRange,
-    data: ByteRange,
+    range: SubflowRange,
+    data: DataRange,
 }
 
 impl Audit {
@@ -54,19 +55,18 @@ impl Audit {
                 && s.address.server() == segment.server
         };
         let subflow = conn.subflows.iter().find(address)?;
-        let about = (conn.keys.peer_first_dsn, conn.plain());
+        let about = (conn.keys.theirs, conn.plain());
         if (self.about, self.plain) != (Some(about.0), about.1) {
             *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
         }
         let acked = match conn.mode {
             Mode::Multipath => {
                 let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
-                let first = conn.keys.peer_first_dsn;
-                unwrap32((told as u32).wrapping_sub(first as u32), self.acked)
+                conn.keys.theirs.read_low(told as u32, self.acked)
             }
             _ => {
                 let first = subflow.shake.irs.wrapping_add(1);
-                unwrap32(segment.ack.wrapping_sub(first), self.acked)
+                Dsn::from_low(segment.ack.wrapping_sub(first), self.acked)
             }
         };
         let scale = subflow.shake.own_scale;
@@ -87,14 +87,14 @@ impl Audit {
         self.coming = None;
         let Some(subflow) = place(conn, address) else { return };
         let len = u64::from(segment.payload.len());
-        let seq = unwrap32(segment.seq.wrapping_sub(subflow.shake.irs), subflow.rx.nxt());
+        let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
         let Some(dsn) = meant(conn, subflow, segment, seq) else { return };
         let Some((end, data_end)) = seq.checked_add(len).zip(dsn.checked_add(len)) else { return };
         // A byte with the number of the SYN is none.
-        let early = 1_u64.saturating_sub(seq).min(len);
-        let range = ByteRange::new(seq + early, end);
+        let early = Ssn::FIRST.saturating_sub(seq).min(len);
+        let range = SubflowRange::new(seq + early, end);
         if !range.is_empty() && !subflow.rx.has(range) {
-            let data = ByteRange::new(dsn + early, data_end);
+            let data = DataRange::new(dsn + early, data_end);
             self.coming = Some(Arrived { address, range, data });
         }
     }
@@ -137,19 +137,18 @@ impl Audit {
 }
 
 /// The DSN that a segment gives the first byte of its payload, with sequence number `seq`.
-fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: u64) -> Option<u64> {
+fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: Ssn) -> Option<Dsn> {
     // Where MP_CAPABLE says that data is the first there is, a DSS beside it says nothing (RFC 8684
     // section 3.1).
     if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
         && capable.data_len.is_some()
         && !subflow.shake.join
     {
-        return seq.checked_sub(1);
+        return dsn_in_step(seq);
     }
     let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
-    let first = (map.dsn as u32).wrapping_sub(conn.keys.peer_first_dsn as u32);
-    let dsn = unwrap32(first, conn.recv.nxt());
-    dsn.checked_add(seq.checked_sub(unwrap32(map.ssn, seq))?)
+    let dsn = conn.keys.theirs.read_low(map.dsn as u32, conn.recv.nxt());
+    dsn.checked_add(seq.checked_sub(Ssn::from_low(map.ssn, seq))?)
 }
 
 /// The subflow of a conversation.

@@ -5,7 +5,7 @@ use super::{Connection, Context};
 use crate::data::verifier::{Checked, Noted, Verifier};
 use crate::tcp::owes::Cause;
 use alloc::boxed::Box;
-use plait_base::{ByteRange, unwrap32};
+use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Dss, Mapping, MpCapable, Mptcp, Payload, ResetReason, Segment, Sum};
 
 impl Connection {
@@ -17,58 +17,63 @@ impl Connection {
     }
 
     /// The checksum of our mapping of `data`, whose first byte has `seq`, where they are in use.
-    pub(super) fn checksum(&self, data: ByteRange, seq: u64, payload: &Payload) -> Option<u16> {
+    pub(super) fn checksum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> Option<u16> {
         self.checksums.then(|| self.sum(data, seq, payload))
     }
 
     #[inline(never)]
-    fn sum(&self, data: ByteRange, seq: u64, payload: &Payload) -> u16 {
-        let dsn = self.keys.first_dsn.wrapping_add(data.start);
-        let mut sum = Sum::of_mapping(dsn, seq as u32, data.len() as u16);
+    fn sum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> u16 {
+        let dsn = self.keys.own.wire(data.start);
+        let mut sum = Sum::of_mapping(dsn, seq.low(), data.len() as u16);
         sum.add_payload(payload);
         sum.checksum()
     }
 
     /// The checksum of our DATA_FIN alone: of the pseudo header only.
     pub(super) fn fin_checksum(&self) -> Option<u16> {
-        let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
+        let dsn = self.keys.own.wire(self.queue.written());
         self.checksums.then(|| Sum::of_mapping(dsn, 0, 1).checksum())
     }
 
     /// The DSN, as this end counts, that a mapping tells.
-    pub(super) fn mapped_dsn(&self, map: &Mapping) -> u64 {
+    pub(super) fn mapped_dsn(&self, map: &Mapping) -> Dsn {
         if map.long {
-            map.dsn.wrapping_sub(self.keys.peer_first_dsn)
+            self.keys.theirs.read(map.dsn)
         } else {
-            let low = (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32);
-            unwrap32(low, self.recv.nxt())
+            self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt())
         }
     }
 
     /// Whether a peer's DATA_FIN without data is what was sent.
-    pub(super) fn fin_is_right(&self, dsn: u64, map: &Mapping) -> bool {
-        let wire_dsn = self.keys.peer_first_dsn.wrapping_add(dsn);
+    pub(super) fn fin_is_right(&self, dsn: Dsn, map: &Mapping) -> bool {
+        let wire_dsn = self.keys.theirs.wire(dsn);
         let right = |told| Sum::of_mapping(wire_dsn, map.ssn, map.len).matches(told);
         !self.checksums || map.len != 1 || map.checksum.is_some_and(right)
     }
 
     /// The mapping that a segment tells, with its checksum.
-    fn checked(&self, segment: &Segment, seq: u64) -> Option<Checked> {
+    fn checked(&self, segment: &Segment, seq: Ssn) -> Option<Checked> {
         let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
             Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
-                (1, 0, *len, (*checksum)?, false)
+                (Ssn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
             }
             _ => {
                 let Dss { mapping, data_fin, .. } = segment.options.dss?;
                 let map = mapping?;
-                (unwrap32(map.ssn, seq), self.mapped_dsn(&map), map.len, map.checksum?, data_fin)
+                (
+                    Ssn::from_low(map.ssn, seq),
+                    self.mapped_dsn(&map),
+                    map.len,
+                    map.checksum?,
+                    data_fin,
+                )
             }
         };
         // A DATA_FIN takes a DSN and no byte.
         let bytes = u64::from(len.checked_sub(u16::from(fin))?);
-        let wire_dsn = self.keys.peer_first_dsn.wrapping_add(dsn);
+        let wire_dsn = self.keys.theirs.wire(dsn);
         dsn.checked_add(bytes)?;
-        let seq = ByteRange::new(ssn, ssn.checked_add(bytes)?);
+        let seq = SubflowRange::new(ssn, ssn.checked_add(bytes)?);
         Some(Checked { seq, dsn, wire_dsn, len, checksum })
     }
 
@@ -79,9 +84,9 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        seq: u64,
-    ) -> Option<u64> {
-        let range = ByteRange::with_len(seq, u64::from(segment.payload.len()));
+        seq: Ssn,
+    ) -> Option<Dsn> {
+        let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
         let told = self.checked(segment, seq);
         let subflow = &mut self.subflows[index];
         if subflow.rx.has(range) {

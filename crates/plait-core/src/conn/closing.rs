@@ -12,7 +12,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Subflow};
 use crate::tcp::timer::Timer;
 use alloc::vec::Vec;
-use plait_base::{Slim, Span, Time};
+use plait_base::{Dsn, Slim, Span, Time};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Closing {
@@ -34,7 +34,7 @@ pub(crate) struct Closing {
     settled: bool,
     /// The user is done with the connection; how much of our data was acknowledged when that was
     /// last looked at.
-    pub(super) released: Slim<u64>,
+    pub(super) released: Slim<Dsn>,
     /// The peer was given up.
     pub(super) timed_out: Option<TimedOut>,
     /// The user has aborted the connection, and the peer has not confirmed it.
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// The DSN after our last byte and DATA_FIN, once the DATA_FIN was sent.
-    pub(crate) fn data_fin_edge(&self) -> Option<u64> {
+    pub(crate) fn data_fin_edge(&self) -> Option<Dsn> {
         self.closing.fin_sent.then(|| self.queue.written() + 1)
     }
 

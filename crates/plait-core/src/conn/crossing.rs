@@ -7,6 +7,7 @@ use crate::tcp::clock::before;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Address;
+use plait_base::Dsn;
 use plait_wire::Segment;
 
 impl Connection {
@@ -21,7 +22,7 @@ impl Connection {
         take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
         subflow.step(Step::SynCrossed);
         subflow.owes.add(Debt::Syn);
-        self.window.update(0, u64::from(syn.window));
+        self.window.update(Dsn::ZERO, u64::from(syn.window));
     }
 
     /// SYN-RECEIVED after that, and the peer's SYN/ACK comes: both SYNs have arrived.
@@ -55,7 +56,7 @@ impl Connection {
             s.address == address && s.state == State::TimeWait
         };
         let subflow = self.subflows.iter_mut().find(at_rest)?;
-        let expected = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
+        let expected = subflow.shake.peer_wire(subflow.rx.nxt());
         let beyond = syn.seq != expected && before(expected, syn.seq);
         let stamps = syn.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
         let newer = stamps.map_or(beyond, |stamps| {
@@ -67,6 +68,6 @@ impl Connection {
         }
         subflow.step(Step::WaitOver);
         self.changed = true;
-        Some(subflow.shake.iss.wrapping_add(subflow.tx.nxt() as u32))
+        Some(subflow.shake.wire(subflow.tx.nxt()))
     }
 }

@@ -8,10 +8,11 @@ use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
 use crate::planted::{Planted, planted};
 use crate::tcp::owes::Debt;
+use crate::tcp::send::Sent;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, Ssn, SubflowId};
 use plait_sched::{CaState, Decision, What};
 use plait_wire::{Flags, Payload};
 
@@ -128,24 +129,18 @@ impl Connection {
             }
             if subflow.owes.take(Debt::WindowProbe) {
                 // One below the left edge: the peer answers with its window and takes nothing.
-                let seq = subflow.tx.una().saturating_sub(1);
+                let seq = subflow.tx.una().before();
                 return Some(self.pure_ack(ctx, index, seq));
             }
             if subflow.owes.take(Debt::PathProbe)
                 && let Some(sent) = subflow.tx.first().copied()
             {
-                let again = (sent.seq, sent.dsn, sent.len, sent.fin);
-                return Some(self.resend(ctx, index, again, Carry::Retransmission));
+                return Some(self.resend(ctx, index, &sent, Carry::Retransmission));
             }
             if subflow.owes.take(Debt::TailProbe)
                 && let Some(sent) = subflow.tx.last().copied()
             {
-                return Some(self.resend(
-                    ctx,
-                    index,
-                    (sent.seq, sent.dsn, sent.len, sent.fin),
-                    Carry::TailProbe,
-                ));
+                return Some(self.resend(ctx, index, &sent, Carry::TailProbe));
             }
         }
         None
@@ -159,7 +154,7 @@ impl Connection {
                 continue;
             }
             if let Some(lost) = self.subflows[index].next_retransmission() {
-                return Some(self.resend(ctx, index, lost, Carry::Retransmission));
+                return Some(self.resend(ctx, index, &lost, Carry::Retransmission));
             }
         }
         None
@@ -170,9 +165,10 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        (seq, dsn, len, fin): (u64, u64, u32, bool),
+        sent: &Sent,
         carry: Carry,
     ) -> Transmit {
+        let Sent { seq, dsn, len, fin, .. } = *sent;
         let mss = self.mss();
         let subflow = &mut self.subflows[index];
         if carry == Carry::TailProbe {
@@ -184,7 +180,7 @@ impl Connection {
             return self.build_fin(ctx, index, seq);
         }
         let dsn = if planted(Planted::WrongMapping) { self.queue.una() } else { dsn };
-        let data = ByteRange::with_len(dsn, u64::from(len));
+        let data = DataRange::with_len(dsn, u64::from(len));
         self.queue.note_again(data);
         let mut transmit = self.emit_data(ctx, index, seq, data, carry);
         self.tell_wide(index, seq, &mut transmit.segment);
@@ -240,7 +236,7 @@ impl Connection {
     }
 
     /// Whether Nagle's algorithm holds back `range`, the next that `subflow` was given.
-    fn waits_to_grow(&self, subflow: &Subflow, range: ByteRange) -> bool {
+    fn waits_to_grow(&self, subflow: &Subflow, range: DataRange) -> bool {
         self.spec.config.kernel_rules.nagle
             && range.len() < self.scheduling.segment_size()
             && self.queue.short_end(subflow.id) > subflow.tx.una()
@@ -283,7 +279,7 @@ impl Connection {
 
     /// The part of `range` that waited in the queue of another subflow and is `subflow`'s now.
     #[inline(never)]
-    fn take_waiting(&mut self, range: ByteRange, subflow: SubflowId) -> Option<ByteRange> {
+    fn take_waiting(&mut self, range: DataRange, subflow: SubflowId) -> Option<DataRange> {
         if range.end > self.window.end() {
             return None;
         }
@@ -293,9 +289,9 @@ impl Connection {
     }
 
     /// The part of `range` that is sent and not DATA_ACKed, at most a segment.
-    fn still_needed(&self, range: ByteRange, mss: u64) -> Option<ByteRange> {
-        let range = range.intersect(ByteRange::new(self.queue.una(), self.queue.nxt()));
-        let range = range.intersect(ByteRange::with_len(range.start, mss));
+    fn still_needed(&self, range: DataRange, mss: u64) -> Option<DataRange> {
+        let range = range.intersect(DataRange::new(self.queue.una(), self.queue.nxt()));
+        let range = range.intersect(DataRange::with_len(range.start, mss));
         (!range.is_empty()).then_some(range)
     }
 
@@ -304,7 +300,7 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        data: ByteRange,
+        data: DataRange,
         carry: Carry,
     ) -> Transmit {
         let mss = self.mss();
@@ -329,8 +325,8 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        seq: u64,
-        data: ByteRange,
+        seq: Ssn,
+        data: DataRange,
         carry: Carry,
     ) -> Transmit {
         let subflow = SubflowId(index as u8);
@@ -418,7 +414,7 @@ impl Connection {
         Some(transmit)
     }
 
-    pub(super) fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {
+    pub(super) fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) -> Transmit {
         self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None)
     }
 }

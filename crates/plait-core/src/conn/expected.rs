@@ -6,7 +6,7 @@ use super::{Connection, Context, Mode};
 use crate::event::{Detail, Event};
 use crate::tcp::clock::before;
 use crate::tcp::subflow::Subflow;
-use plait_base::{ByteRange, unwrap32};
+use plait_base::DataRange;
 use plait_wire::{DataAck, Flags, Mapping, Segment};
 
 /// The flags that tell more than data and an acknowledgement, and the one that must be there.
@@ -31,26 +31,25 @@ impl Connection {
             return false;
         }
         let subflow = &self.subflows[index];
-        let next = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
+        let next = subflow.shake.peer_wire(subflow.rx.nxt());
         if segment.seq != next || !is_steady(subflow) || is_old(subflow, segment) {
             return false;
         }
-        let acked = (value as u32).wrapping_sub(self.keys.first_dsn as u32);
         match &dss.mapping {
             None if segment.payload.is_empty() => {
                 let una = subflow.tx.una();
-                let ack = unwrap32(segment.ack.wrapping_sub(subflow.shake.iss), una);
+                let ack = subflow.shake.own_seq(segment.ack, una);
                 if ack < una || ack > subflow.tx.nxt() {
                     return false;
                 }
                 self.fallback.on_dss();
                 note_stamp(&mut self.subflows[index], segment);
-                let edge = unwrap32(acked, self.queue.una());
+                let edge = self.keys.own.read_low(value as u32, self.queue.una());
                 self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
                 true
             }
             Some(map) => {
-                self.tells_no_news(index, segment, acked) && {
+                self.tells_no_news(index, segment, value as u32) && {
                     self.take_next(ctx, index, segment, map)
                 }
             }
@@ -73,15 +72,15 @@ impl Connection {
     }
 
     /// Whether a segment with data repeats what is known of our own data: it is acknowledged as far
-    /// as before, up to `acked` (the low half of a DSN), and the window ends where it did.
+    /// as before, up to `acked` (the low half of a DSN on the wire), and the window ends where it did.
     #[inline(always)]
     fn tells_no_news(&self, index: usize, segment: &Segment, acked: u32) -> bool {
         let subflow = &self.subflows[index];
         let (una, window) =
             (self.queue.una(), u64::from(segment.window) << subflow.shake.peer_scale);
-        segment.ack == subflow.shake.iss.wrapping_add(subflow.tx.una() as u32)
+        segment.ack == subflow.shake.wire(subflow.tx.una())
             && segment.options.sack.count() == 0
-            && acked == una as u32
+            && acked == self.keys.own.wire(una) as u32
             && una + window <= self.window.end()
             && window <= self.window.largest()
     }
@@ -98,13 +97,11 @@ impl Connection {
         let Connection { subflows, recv, keys, fallback, ack_unit, .. } = self;
         let subflow = &mut subflows[index];
         let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
-        if map.long || map.ssn != seq as u32 || len == 0 || segment.payload.len() != map.len.into()
-        {
+        if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
             return false;
         }
-        let low = (map.dsn as u32).wrapping_sub(keys.peer_first_dsn as u32);
         let before = recv.nxt();
-        let dsn = unwrap32(low, before);
+        let dsn = keys.theirs.read_low(map.dsn as u32, before);
         let Some(end) = dsn.checked_add(len) else { return false };
         // Where memory is short, more is looked at.
         if recv.is_crowded() || end > recv.right_edge() || ctx.ration.is_some() {
@@ -120,7 +117,7 @@ impl Connection {
             log.emit(run.event());
         });
         if log.detail == Detail::Everything {
-            let data = ByteRange::new(dsn, end);
+            let data = DataRange::new(dsn, end);
             log.emit(Event::DataArrived { subflow: id, data, duplicate: len - new });
         }
         self.after_data(now, index, before);

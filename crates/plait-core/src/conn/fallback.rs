@@ -11,7 +11,7 @@ use super::{Connection, Context, Mode};
 use crate::event::Event;
 use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::State;
-use plait_base::{ByteRange, SubflowId, unwrap32};
+use plait_base::{Dsn, Ssn, SubflowId, SubflowRange};
 use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
 
 /// Acknowledgements without a DSS, one after the other, that tell that options are taken off.
@@ -50,7 +50,7 @@ enum Receiving {
     /// The checksum of the mapping with this DSN was wrong. What came since is held; MP_FAIL was
     /// told, and again so often.
     Failing {
-        dsn: u64,
+        dsn: Dsn,
         retries: u8,
     },
     Plain,
@@ -63,9 +63,20 @@ enum Sending {
     /// Without mappings, but segments still tell the infinite one, until this sequence number is
     /// acknowledged.
     Telling {
-        until: u64,
+        until: Ssn,
     },
     Plain,
+}
+
+/// The DSN of the byte with subflow sequence number `seq`, where both run in step: the SYN has 0 and the first
+/// byte 1. `None` for the SYN.
+pub(super) fn dsn_in_step(seq: Ssn) -> Option<Dsn> {
+    seq.checked_sub(Ssn::FIRST).map(Dsn::new)
+}
+
+/// The subflow sequence number of the byte with `dsn`, where both run in step.
+pub(super) fn ssn_in_step(dsn: Dsn) -> Ssn {
+    Ssn::FIRST + dsn.get()
 }
 
 /// How far a connection has fallen back.
@@ -79,7 +90,7 @@ pub(crate) struct Fallback {
     receiving: Receiving,
     sending: Sending,
     /// Where our infinite mapping starts: at the last byte that was DATA_ACKed.
-    from: u64,
+    from: Dsn,
     /// Acknowledgements without a DSS since the last one with.
     bare: u8,
     /// Our SYN was answered: whether only the one without MP_CAPABLE was.
@@ -94,7 +105,7 @@ impl Fallback {
             others_joined: false,
             receiving: Receiving::Mapped,
             sending: Sending::Mapped,
-            from: 0,
+            from: Dsn::ZERO,
             bare: 0,
             verdict: None,
         }
@@ -263,8 +274,8 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        seq: u64,
-        ack: u64,
+        seq: Ssn,
+        ack: Ssn,
     ) {
         if segment.options.mptcp.is_some() {
             return;
@@ -279,7 +290,7 @@ impl Connection {
         let fin = segment.flags.has(Flags::FIN);
         if !self.joins.peer_dss_seen {
             // First data, or a first acknowledgement of ours: the peer fell back.
-            if end > seq || ack > 1 || fin {
+            if end > seq || ack > Ssn::FIRST || fin {
                 self.begin(ctx, index, FallbackCause::FirstData);
                 self.receive_plain(ctx, index);
                 (self.mode, self.changed) = (Mode::Plain, true);
@@ -289,7 +300,7 @@ impl Connection {
         }
         let subflow = &self.subflows[index];
         let next = subflow.rx.nxt();
-        let unmapped = seq <= next && end > next && !subflow.covers(ByteRange::new(seq, end));
+        let unmapped = seq <= next && end > next && !subflow.covers(SubflowRange::new(seq, end));
         // An end that no DATA_FIN told.
         let ends = fin && seq <= next && end <= next && !self.recv.finished();
         if unmapped || ends {
@@ -326,7 +337,7 @@ impl Connection {
             self.begin(ctx, index, FallbackCause::Mappings);
             self.send_plain(index);
             self.follow_end(ctx, index);
-            let edge = self.subflows[index].tx.una().saturating_sub(1);
+            let edge = dsn_in_step(self.subflows[index].tx.una()).unwrap_or(Dsn::ZERO);
             if self.queue.on_data_ack(edge.min(self.queue.nxt())) > 0 {
                 self.on_data_progress(ctx.now);
                 self.news = true;
@@ -342,7 +353,7 @@ impl Connection {
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
         );
         // The FIN has a sequence number, and so had the SYN.
-        let end = subflow.rx.nxt().saturating_sub(2);
+        let end = dsn_in_step(subflow.rx.nxt().before()).unwrap_or(Dsn::ZERO);
         if ended && !self.recv.finished() && self.recv.nxt() == end {
             self.receive_plain(ctx, index);
             self.recv.set_fin(end);
@@ -356,7 +367,7 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        seq: u64,
+        seq: Ssn,
     ) {
         let subflow = &mut self.subflows[index];
         let end = seq + u64::from(segment.payload.len());
@@ -383,8 +394,8 @@ impl Connection {
         if self.receives_plain() {
             return;
         }
-        let ssn = unwrap32(map.ssn, self.subflows[index].rx.nxt());
-        let in_step = ssn.checked_sub(1) == Some(self.mapped_dsn(map));
+        let ssn = Ssn::from_low(map.ssn, self.subflows[index].rx.nxt());
+        let in_step = dsn_in_step(ssn) == Some(self.mapped_dsn(map));
         let may = self.may_fall_back(index) || self.may_follow(index);
         if !may || !in_step {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
@@ -396,7 +407,7 @@ impl Connection {
 
     /// The checksum of the peer's mapping with `dsn` was wrong: something on the path changes what
     /// it carries.
-    pub(super) fn on_wrong_checksum(&mut self, ctx: &mut Context<'_>, index: usize, dsn: u64) {
+    pub(super) fn on_wrong_checksum(&mut self, ctx: &mut Context<'_>, index: usize, dsn: Dsn) {
         if self.fallback.receiving != Receiving::Mapped {
             return;
         }
@@ -409,8 +420,8 @@ impl Connection {
         self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto());
     }
 
-    fn reset_failed(&mut self, ctx: &mut Context<'_>, index: usize, dsn: u64) {
-        let dsn = self.keys.peer_first_dsn.wrapping_add(dsn);
+    fn reset_failed(&mut self, ctx: &mut Context<'_>, index: usize, dsn: Dsn) {
+        let dsn = self.keys.theirs.wire(dsn);
         self.reset_subflow(ctx, index, Cause::Failed(dsn));
     }
 
@@ -433,7 +444,7 @@ impl Connection {
     /// MP_FAIL: a checksum of ours was wrong at the peer. It is answered with an infinite mapping,
     /// and with MP_FAIL for the other direction.
     pub(super) fn on_mp_fail(&mut self, ctx: &mut Context<'_>, index: usize, told: u64) {
-        let dsn = told.wrapping_sub(self.keys.first_dsn);
+        let dsn = self.keys.own.read(told);
         let already = self.fallback.sending != Sending::Mapped;
         let possible = self.queue.una() <= dsn && dsn <= self.queue.nxt();
         if !already && (self.mode != Mode::Multipath || !possible) {
@@ -454,22 +465,22 @@ impl Connection {
         self.send_plain(index);
     }
 
-    /// The DSN of our MP_FAIL: that of the mapping that failed, or of what is expected.
+    /// The DSN of our MP_FAIL as on the wire: that of the mapping that failed, or of what is expected.
     pub(super) fn failed_dsn(&self) -> u64 {
         let dsn = match self.fallback.receiving {
             Receiving::Failing { dsn, .. } => dsn,
             _ => self.recv.nxt(),
         };
-        self.keys.peer_first_dsn.wrapping_add(dsn)
+        self.keys.theirs.wire(dsn)
     }
 
     /// The infinite mapping, which starts at the last DATA_ACKed byte.
     pub(super) fn infinite_mapping(&self) -> Mapping {
         let from = self.fallback.from;
         Mapping {
-            dsn: self.keys.first_dsn.wrapping_add(from) & 0xffff_ffff,
+            dsn: self.keys.own.wire(from) & 0xffff_ffff,
             long: false,
-            ssn: from.wrapping_add(1) as u32,
+            ssn: ssn_in_step(from).low(),
             len: 0,
             checksum: self.checksums.then_some(0),
         }

@@ -9,7 +9,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
 use alloc::sync::Arc;
-use plait_base::{SubflowId, Time};
+use plait_base::{Dsn, SubflowId, Time};
 use plait_wire::{
     Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, ResetReason, Segment, join_hmac,
 };
@@ -99,7 +99,7 @@ impl Connection {
         self.start_from(address);
         self.add_subflow(SubflowId(0), address, State::SynReceived, shake);
         self.subflows[0].owes.add(Debt::Syn);
-        self.window.update(0, u64::from(syn.window));
+        self.window.update(Dsn::ZERO, u64::from(syn.window));
         if listen_syn(syn) != Asks::Multipath {
             self.start_plain(ctx, FallbackCause::Syn);
         }
@@ -285,7 +285,7 @@ impl Connection {
             let subflow = &mut self.subflows[index];
             subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
         } else {
-            self.window.update(0, u64::from(segment.window));
+            self.window.update(Dsn::ZERO, u64::from(segment.window));
             self.subflow_up(ctx, index);
             for (early, answer) in self.joins.early_answers.take() {
                 self.handle(ctx, early, &answer);

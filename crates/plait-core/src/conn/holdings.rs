@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::data::Kept;
-use plait_base::ByteRange;
+use plait_base::{DataRange, Ssn};
 
 /// What a connection may hold where memory is short, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ impl Connection {
     /// `most`. What others may wait for is taken as long as the reader keeps up: what can be read, and
     /// what fills a hole of its subflow, behind which that may be. Everything else is while all that is
     /// here, with what it lies in, is below twice as much.
-    pub(super) fn exceeds(&self, most: u64, index: usize, seq: u64, data: ByteRange) -> bool {
+    pub(super) fn exceeds(&self, most: u64, index: usize, seq: Ssn, data: DataRange) -> bool {
         let rx = &self.subflows[index].rx;
         let next = seq <= rx.nxt() && (data.start <= self.recv.nxt() || rx.has_hole());
         let full = self.received().taken() >= most.saturating_mul(2);

@@ -3,7 +3,6 @@
 use super::{Connection, Context, Mode};
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
-use plait_base::unwrap32;
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -49,7 +48,7 @@ impl Connection {
                 segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
             }
             // RFC 5961 section 3.2: only the exact sequence number resets.
-            _ => segment.seq == subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
+            _ => segment.seq == subflow.shake.peer_wire(subflow.rx.nxt()),
         };
         if acceptable && self.never_known_to_peer(index) {
             self.restart_here(ctx, index);
@@ -66,8 +65,7 @@ impl Connection {
             self.kill_subflow(ctx, index, false);
         } else if subflow.state.synchronised() {
             // A challenge for what lies in the window; the rest is dropped in silence.
-            let ahead =
-                segment.seq.wrapping_sub(subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32));
+            let ahead = segment.seq.wrapping_sub(subflow.shake.peer_wire(subflow.rx.nxt()));
             let inside = u64::from(ahead) < self.recv.window();
             if inside {
                 self.challenge(ctx, index);
@@ -77,8 +75,8 @@ impl Connection {
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
-        let seq = unwrap32(segment.seq.wrapping_sub(subflow.shake.irs), subflow.rx.nxt());
-        let ack = unwrap32(segment.ack.wrapping_sub(subflow.shake.iss), subflow.tx.una());
+        let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
+        let ack = subflow.shake.own_seq(segment.ack, subflow.tx.una());
         if !self.is_acceptable(ctx, index, segment, seq, ack) {
             return;
         }

@@ -9,7 +9,7 @@ use crate::tcp::timer::Timer;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use plait_base::{SubflowId, SubflowSet};
+use plait_base::{Dsn, SubflowId, SubflowSet};
 use plait_sched::QueueView;
 
 impl Connection {
@@ -166,7 +166,7 @@ impl Connection {
     }
 
     fn windows_are_respected(&self) -> Option<String> {
-        if self.queue.nxt() > self.window.end() && self.queue.nxt() > 0 {
+        if self.queue.nxt() > self.window.end() && self.queue.nxt() > Dsn::ZERO {
             let (nxt, end) = (self.queue.nxt(), self.window.end());
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }

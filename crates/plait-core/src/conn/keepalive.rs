@@ -33,7 +33,7 @@ impl Connection {
     /// What the peer has sent, what it has acknowledged and the time by its clock, on all subflows. A
     /// segment that changes none of these passes unnoticed, and a probe goes out too early.
     fn heard(&self) -> u64 {
-        let of = |s: &Subflow| s.rx.nxt() + s.tx.una() + u64::from(s.shake.ts_recent);
+        let of = |s: &Subflow| s.rx.nxt().get() + s.tx.una().get() + u64::from(s.shake.ts_recent);
         self.subflows.iter().map(of).fold(0, u64::wrapping_add)
     }
 

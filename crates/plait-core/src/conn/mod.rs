@@ -72,7 +72,7 @@ use egress::Rounds;
 use fallback::Fallback;
 use joins::Joins;
 use patience::Patience;
-use plait_base::{PathId, SubflowId, SubflowSet, Time};
+use plait_base::{Dsn, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
 use plait_sched::Scheduler;
 use plait_wire::Key;
@@ -149,22 +149,47 @@ pub enum ConnectionState {
 pub(crate) struct Keys {
     pub(crate) local: Key,
     pub(crate) peer: Option<Key>,
-    /// Wire DSN of our first byte.
-    first_dsn: u64,
-    /// Wire DSN of the peer's first byte.
-    peer_first_dsn: u64,
+    /// Of our data.
+    own: FirstDsn,
+    /// Of the peer's.
+    theirs: FirstDsn,
+}
+
+/// The data sequence number of the first byte of one direction as on the wire: IDSN + 1 (RFC 8684 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FirstDsn(u64);
+
+impl FirstDsn {
+    const fn after(idsn: u64) -> FirstDsn {
+        FirstDsn(idsn.wrapping_add(1))
+    }
+
+    /// All 64 bits of `dsn` on the wire.
+    const fn wire(self, dsn: Dsn) -> u64 {
+        self.0.wrapping_add(dsn.get())
+    }
+
+    /// The DSN that the wire's 64 bits mean. Those below the first byte wrap to the end of the space.
+    const fn read(self, wire: u64) -> Dsn {
+        Dsn::new(wire.wrapping_sub(self.0))
+    }
+
+    /// The DSN that the wire's low 32 bits mean, if it is close to `near` (RFC 8684 section 3.3.1).
+    const fn read_low(self, wire: u32, near: Dsn) -> Dsn {
+        Dsn::from_low(wire.wrapping_sub(self.0 as u32), near)
+    }
 }
 
 impl Keys {
     /// `idsn` is what stands in for both IDSNs, if anything does.
     pub(crate) fn new(local: Key, idsn: Option<u64>) -> Keys {
-        let first_dsn = idsn.unwrap_or(local.idsn()).wrapping_add(1);
-        Keys { local, peer: None, first_dsn, peer_first_dsn: 0 }
+        let own = FirstDsn::after(idsn.unwrap_or(local.idsn()));
+        Keys { local, peer: None, own, theirs: FirstDsn(0) }
     }
 
     fn set_peer(&mut self, peer: Key, idsn: Option<u64>) {
         self.peer = Some(peer);
-        self.peer_first_dsn = idsn.unwrap_or(peer.idsn()).wrapping_add(1);
+        self.theirs = FirstDsn::after(idsn.unwrap_or(peer.idsn()));
     }
 }
 

@@ -5,7 +5,7 @@ use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::stats::TimedOut;
 use alloc::boxed::Box;
-use plait_base::{Span, Time};
+use plait_base::{Dsn, Span, Time};
 
 /// How often it is looked at within a timeout. Looking compares with what was seen before, so that
 /// acknowledgements need not tell anybody.
@@ -16,8 +16,8 @@ const LOOKS: u64 = 8;
 struct Taken {
     since: Time,
     /// Data that was acknowledged, and the right edge of the window.
-    una: u64,
-    edge: u64,
+    una: Dsn,
+    edge: Dsn,
 }
 
 /// How long the peer has been waited for. Most connections have no timeouts, or are idle.

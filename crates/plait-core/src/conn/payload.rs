@@ -1,11 +1,12 @@
 //! What a segment carries: data with its mapping, the end of the data, the end of the subflow.
 
+use super::fallback::dsn_in_step;
 use super::{Connection, Context, Mode};
 use crate::event::{Detail, Event};
 use crate::tcp::owes::Cause;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Told;
-use plait_base::{ByteRange, Span, Time, unwrap32};
+use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, ResetReason, Segment};
 
 /// Keeps what few connections do off the way of all the others.
@@ -17,18 +18,18 @@ fn aside<R>(f: impl FnOnce() -> R) -> R {
 
 impl Connection {
     /// The range of data that the payload carries, if it is told.
-    fn mapped(&self, index: usize, segment: &Segment, seq: u64) -> Option<u64> {
+    fn mapped(&self, index: usize, segment: &Segment, seq: Ssn) -> Option<Dsn> {
         match self.mode {
-            _ if self.receives_plain() => seq.checked_sub(1),
+            _ if self.receives_plain() => dsn_in_step(seq),
             Mode::Offered => None,
             Mode::Multipath | Mode::Plain => {
                 if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
                     && capable.data_len.is_some()
                     && !self.subflows[index].shake.join
                 {
-                    return seq.checked_sub(1);
+                    return dsn_in_step(seq);
                 }
-                let range = ByteRange::with_len(seq, u64::from(segment.payload.len()));
+                let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
                 let told = match &segment.options.dss {
                     Some(Dss { mapping: Some(map), data_fin, .. }) => {
                         self.read_mapping(map, *data_fin, seq)?
@@ -47,12 +48,12 @@ impl Connection {
     /// A mapping in our own numbers. `seq` is where the segment that tells it starts; a DATA_FIN with
     /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
     /// 3.3.3).
-    fn read_mapping(&self, map: &Mapping, fin: bool, seq: u64) -> Option<Told> {
+    fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<Told> {
         let dsn = self.mapped_dsn(map);
-        let start = unwrap32(map.ssn, seq);
+        let start = Ssn::from_low(map.ssn, seq);
         let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
         let end = start.checked_add(bytes)?;
-        Some(Told { seq: ByteRange::new(start, end), dsn })
+        Some(Told { seq: SubflowRange::new(start, end), dsn })
     }
 
     pub(super) fn on_payload(
@@ -60,7 +61,7 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        seq: u64,
+        seq: Ssn,
     ) {
         if let Some(dss) = &segment.options.dss
             && dss.data_fin
@@ -105,14 +106,14 @@ impl Connection {
         ctx: &mut Context<'_>,
         index: usize,
         segment: &Segment,
-        seq: u64,
-        dsn: u64,
+        seq: Ssn,
+        dsn: Dsn,
     ) {
         let len = u64::from(segment.payload.len());
         // Below the first byte or beyond the last number: no place in the data.
         let Some(end) = dsn.checked_add(len) else { return };
-        let data = ByteRange::new(dsn, end);
-        let range = ByteRange::with_len(seq, len);
+        let data = DataRange::new(dsn, end);
+        let range = SubflowRange::with_len(seq, len);
         let beside = seq < self.subflows[index].rx.nxt() || self.subflows[index].rx.has_hole();
         if beside && !self.receives_plain() && self.subflows[index].rx.contradicts(range, dsn) {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
@@ -134,7 +135,7 @@ impl Connection {
         let told = log.detail == Detail::Everything && !subflow.rx.has(range);
         let before = recv.nxt();
         let mut duplicate = 0;
-        let mut deliver = |dsn: u64, payload: Payload, at: Time| {
+        let mut deliver = |dsn: Dsn, payload: Payload, at: Time| {
             duplicate += u64::from(payload.len());
             duplicate -= recv.insert(now, dsn, &payload, at, id, &mut |run| {
                 log.emit(run.event());
@@ -174,7 +175,7 @@ impl Connection {
 
     /// Data was taken in, and it may be more than `before` that can be read.
     #[inline(always)]
-    pub(super) fn after_data(&mut self, now: Time, index: usize, before: u64) {
+    pub(super) fn after_data(&mut self, now: Time, index: usize, before: Dsn) {
         if self.recv.nxt() > before {
             self.news = true;
             if self.recv.is_tuned(now) {
@@ -194,10 +195,7 @@ impl Connection {
     #[cold]
     fn on_data_fin(&mut self, now: Time, index: usize, dss: &Dss) {
         let Some(map) = dss.mapping else { return };
-        let first = unwrap32(
-            (map.dsn as u32).wrapping_sub(self.keys.peer_first_dsn as u32),
-            self.recv.nxt(),
-        );
+        let first = self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt());
         self.subflows[index].owes.ack = true;
         // An end before what is here or beyond the window is none, and must not keep the true one
         // out (numbers before the first byte wrap to the end of the space).
@@ -213,7 +211,7 @@ impl Connection {
     }
 
     #[cold]
-    pub(super) fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) {
+    pub(super) fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) {
         let plain = self.receives_plain();
         let subflow = &mut self.subflows[index];
         subflow.owes.ack = true;
@@ -221,8 +219,8 @@ impl Connection {
             return;
         }
         self.on_leave(ctx, index, Step::FinReceived);
-        if plain {
-            self.recv.set_fin(seq - 1);
+        if plain && let Some(end) = dsn_in_step(seq) {
+            self.recv.set_fin(end);
             self.on_peer_finished(ctx.now);
         }
     }

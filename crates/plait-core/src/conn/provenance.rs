@@ -2,7 +2,7 @@
 
 use super::{Connection, Context};
 use crate::event::Event;
-use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_sched::{Decision, QueueView, Reason, What};
 
 impl Connection {
@@ -59,12 +59,12 @@ impl Connection {
     fn data_at_hand(
         &self,
         decision: Decision,
-        planned: Option<&(ByteRange, SubflowId)>,
-    ) -> ByteRange {
+        planned: Option<&(DataRange, SubflowId)>,
+    ) -> DataRange {
         let mss = self.scheduling.segment_size().max(1);
         let new = |offset| self.queue.unsent_at(offset, mss).unwrap_or_default();
         let again = || self.queue.next_reinjection().map(|sent| sent.range);
-        let part = |range: ByteRange| range.intersect(ByteRange::with_len(range.start, mss));
+        let part = |range: DataRange| range.intersect(DataRange::with_len(range.start, mss));
         match decision {
             Decision::Send { what: What::New { offset }, .. } => new(offset),
             Decision::Send { what: What::Reinject, .. } => part(again().unwrap_or_default()),
@@ -73,7 +73,7 @@ impl Connection {
             }
             Decision::Assign { .. } => part(planned.map(|it| it.0).unwrap_or_default()),
             Decision::Wait { .. } => again().map_or_else(|| new(0), part),
-            Decision::Idle => ByteRange::default(),
+            Decision::Idle => DataRange::default(),
         }
     }
 }

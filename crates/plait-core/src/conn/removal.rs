@@ -8,7 +8,7 @@ use crate::tcp::state::State;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use plait_base::{PathId, ServerAddress, Time};
+use plait_base::{Dsn, PathId, ServerAddress, Time};
 use plait_wire::{Mptcp, ResetReason};
 
 /// Keep-alives that a subflow of a removed address may leave unanswered, one a timeout.
@@ -96,7 +96,7 @@ impl Connection {
     /// TCP can only begin anew before its SYN is answered.
     fn dials_on(&self, path: PathId) -> bool {
         let first = &self.subflows[0];
-        let unknown = !self.joins.peer_dss_seen && self.queue.una() == 0;
+        let unknown = !self.joins.peer_dss_seen && self.queue.una() == Dsn::ZERO;
         let early = !self.plain() || first.state == State::SynSent;
         unknown && early && !first.shake.join && first.address.path() == path
     }

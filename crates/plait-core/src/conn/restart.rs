@@ -8,7 +8,7 @@ use crate::data::window::SendWindow;
 use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
-use plait_base::SubflowId;
+use plait_base::{Dsn, SubflowId};
 
 impl Connection {
     /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
@@ -44,7 +44,7 @@ impl Connection {
     pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         let refused = subflow.shake.join && !subflow.standing.joined;
-        let silent = !self.joins.peer_dss_seen && self.queue.una() == 0;
+        let silent = !self.joins.peer_dss_seen && self.queue.una() == Dsn::ZERO;
         self.client && refused && silent && self.subflows[0].standing.pf
     }
 

@@ -9,7 +9,7 @@ use crate::tcp::owes::Debt;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use alloc::boxed::Box;
-use plait_base::{ByteRange, ConnId, PathId, SubflowId, Time};
+use plait_base::{ConnId, DataRange, Dsn, PathId, Ssn, SubflowId, Time};
 use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
 
 /// A segment on its way out.
@@ -92,10 +92,10 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        seq: u64,
+        seq: Ssn,
         flags: Flags,
         payload: Payload,
-        mapping: Option<ByteRange>,
+        mapping: Option<DataRange>,
     ) -> Transmit {
         let segment = self.build_segment(ctx, index, seq, flags, payload, mapping);
         Transmit { path: self.subflows[index].address.path(), segment, report: None, cut: 0 }
@@ -106,10 +106,10 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        seq: u64,
+        seq: Ssn,
         flags: Flags,
         payload: Payload,
-        mapping: Option<ByteRange>,
+        mapping: Option<DataRange>,
     ) -> Box<Segment> {
         let receives_plain = self.receives_plain();
         let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
@@ -120,8 +120,8 @@ impl Connection {
         let scale = self.subflows[index].shake.own_scale;
         let field = (window >> scale).min(0xffff);
         self.recv.on_advertised(field << scale);
-        let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > 0);
-        let data_ack = self.keys.peer_first_dsn.wrapping_add(self.recv.nxt() + ahead);
+        let ahead = u64::from(planted(Planted::DataAckAhead) && self.recv.nxt() > Dsn::ZERO);
+        let data_ack = self.keys.theirs.wire(self.recv.nxt() + ahead);
         let checksum = match mapping {
             Some(range) if self.checksums => self.checksum(range, seq, &payload),
             _ => None,
@@ -129,7 +129,8 @@ impl Connection {
         let signals = self.has_ack_option(index);
         // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
         // join has no DSS until it is proven.
-        let has_dss = multipath && (!signals || mapping.is_some_and(|range| range.start > 0));
+        let has_dss =
+            multipath && (!signals || mapping.is_some_and(|range| range.start > Dsn::ZERO));
         let mut segment = ctx.blank_segment();
         let options = &mut segment.options;
         if has_dss {
@@ -141,16 +142,17 @@ impl Connection {
             dss.data_ack = (!receives_plain).then_some(data_ack);
             if let Some(range) = mapping {
                 dss.mapping = Some(Mapping {
-                    dsn: wire(self.keys.first_dsn.wrapping_add(range.start)),
+                    dsn: wire(self.keys.own.wire(range.start)),
                     long,
-                    ssn: seq as u32,
+                    ssn: seq.low(),
                     len: range.len() as u16,
                     checksum,
                 });
             }
         }
         if signals && (!has_dss || mapping.is_none()) {
-            let data_len = mapping.filter(|range| range.start == 0).map(|range| range.len() as u16);
+            let data_len =
+                mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
             options.mptcp = self.ack_option(index, data_len, checksum).map(Box::new);
         }
         let tells = {
@@ -169,9 +171,9 @@ impl Connection {
             let mtu_room = packet.saturating_sub(40 + payload.len().min(most));
             let room =
                 plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
-            let (irs, sack) = (subflow.shake.irs, &mut options.sack);
+            let (shake, sack) = (&subflow.shake, &mut options.sack);
             subflow.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
-                sack.push(irs.wrapping_add(block.start as u32), irs.wrapping_add(block.end as u32));
+                sack.push(shake.peer_wire(block.start), shake.peer_wire(block.end));
             });
         }
         subflow.rx.on_ack_sent();
@@ -179,8 +181,8 @@ impl Connection {
         subflow.timers.clear(crate::tcp::timer::Timer::Ack);
         segment.src_port = subflow.address.local_port;
         segment.dst_port = subflow.address.remote_port;
-        segment.seq = subflow.shake.iss.wrapping_add(seq as u32);
-        segment.ack = subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32);
+        segment.seq = subflow.shake.wire(seq);
+        segment.ack = subflow.shake.peer_wire(subflow.rx.nxt());
         segment.flags = flags.with(Flags::ACK);
         segment.server = subflow.address.server();
         segment.window = field as u16;
@@ -195,8 +197,8 @@ impl Connection {
         let segment = Segment {
             src_port: subflow.address.local_port,
             dst_port: subflow.address.remote_port,
-            seq: subflow.shake.iss.wrapping_add(subflow.tx.nxt() as u32),
-            ack: subflow.shake.irs.wrapping_add(subflow.rx.nxt() as u32),
+            seq: subflow.shake.wire(subflow.tx.nxt()),
+            ack: subflow.shake.peer_wire(subflow.rx.nxt()),
             flags: Flags::RST.with(Flags::ACK),
             server: subflow.address.server(),
             window: 0,
@@ -282,7 +284,7 @@ impl Connection {
 
     /// A subflow's FIN. A peer that still maps what it sends may not know that this end has fallen
     /// back, and waits for a DATA_FIN: the end is told both ways.
-    pub(super) fn build_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: u64) -> Transmit {
+    pub(super) fn build_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) -> Transmit {
         let mut transmit = self.build_ack(ctx, index, seq, Flags::FIN, Payload::Empty, None);
         if self.sends_plain() && !self.receives_plain() && self.at_end() {
             self.tell_data_fin(&mut transmit.segment);
@@ -291,7 +293,7 @@ impl Connection {
     }
 
     fn tell_data_fin(&self, segment: &mut Segment) {
-        let dsn = self.keys.first_dsn.wrapping_add(self.queue.written());
+        let dsn = self.keys.own.wire(self.queue.written());
         let checksum = self.fin_checksum();
         let dss = segment.options.dss.get_or_insert_default();
         // Alone, the DATA_FIN has SSN 0 and length 1 (RFC 8684 section 3.3.3).

@@ -9,7 +9,7 @@ use super::{Connection, Context};
 use crate::config::Config;
 use crate::event::{Event, SizeCause};
 use crate::tcp::hole::Verdict;
-use plait_base::{Time, unwrap32};
+use plait_base::{Dsn, Time};
 
 /// Timeouts in a row from which on a path is asked with short segments.
 const PATIENCE: u32 = 2;
@@ -65,7 +65,7 @@ impl Connection {
     #[cold]
     pub(super) fn suspect_first_data(&mut self, ctx: &mut Context<'_>, index: usize) {
         self.unheard = self.unheard.saturating_add(1);
-        let allowed = self.spec.config.black_holes && self.queue.nxt() > 0;
+        let allowed = self.spec.config.black_holes && self.queue.nxt() > Dsn::ZERO;
         if let Some(size) = self.size_below().filter(|_| allowed && self.unheard > 1) {
             self.lower_size(ctx, index, size, SizeCause::BlackHole);
         }
@@ -96,7 +96,7 @@ impl Connection {
     ) -> bool {
         let subflow = &self.subflows[index];
         let (una, nxt) = (subflow.tx.una(), subflow.tx.nxt());
-        let seq = unwrap32(seq.wrapping_sub(subflow.shake.iss), una);
+        let seq = subflow.shake.own_seq(seq, una);
         let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
         if !under_way || mtu < Config::LEAST_MTU {
             return false;

@@ -10,19 +10,19 @@ use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::event::{Carry, Event};
 use crate::tcp::subflow::Told;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, Dsn, Ssn, SubflowId, SubflowRange};
 use plait_wire::{Flags, Mapping, Segment};
 
 impl Connection {
     /// Whether more may go with `first`, which is new data for the subflow at `index`.
     #[inline(always)]
-    pub(super) fn may_grow(&mut self, index: usize, first: ByteRange) -> bool {
+    pub(super) fn may_grow(&mut self, index: usize, first: DataRange) -> bool {
         self.spec.config.superpacket > 0 && self.is_plain_data(index, first)
     }
 
     /// Whether it goes with a mapping of its own, or without any, and no other option beside it.
-    fn is_plain_data(&mut self, index: usize, first: ByteRange) -> bool {
-        let full = first.len() == self.scheduling.segment_size() && first.start > 0;
+    fn is_plain_data(&mut self, index: usize, first: DataRange) -> bool {
+        let full = first.len() == self.scheduling.segment_size() && first.start > Dsn::ZERO;
         let config = &self.spec.config;
         let counted = config.tsq || config.pacing.is_some();
         full && !counted && !self.has_ack_option(index) && !self.tells_infinite(index)
@@ -34,7 +34,7 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
-        first: ByteRange,
+        first: DataRange,
     ) -> Transmit {
         let id = SubflowId(index as u8);
         let cut = first.len();
@@ -46,7 +46,7 @@ impl Connection {
         }
         let mut data = first;
         while data.len() + cut <= most
-            && self.queue.first_unsent(cut) == Some(ByteRange::with_len(data.end, cut))
+            && self.queue.first_unsent(cut) == Some(DataRange::with_len(data.end, cut))
             && self.take_granted_to(ctx, id)
             && let Some(next) = self.queue.take_new(0, cut, id)
         {
@@ -60,7 +60,7 @@ impl Connection {
         if data.len() > cut
             && let Some(told) = segment.options.dss.and_then(|dss| dss.mapping)
         {
-            let seq = ByteRange::with_len(seq, data.len());
+            let seq = SubflowRange::with_len(seq, data.len());
             let wide = Told { seq, dsn: data.start };
             subflow.mappings.get_or_insert_default().push(wide, told.checksum);
         }
@@ -68,7 +68,7 @@ impl Connection {
     }
 
     /// A full segment goes out for the first time. Gives its sequence number.
-    fn note_sent(&mut self, ctx: &mut Context<'_>, index: usize, data: ByteRange) -> u64 {
+    fn note_sent(&mut self, ctx: &mut Context<'_>, index: usize, data: DataRange) -> Ssn {
         let (subflow, mss) = (SubflowId(index as u8), self.mss());
         ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
         self.scheduling.on_sent(subflow);
@@ -76,16 +76,15 @@ impl Connection {
     }
 
     /// Where what starts at `seq` was part of a superpacket, its mapping is told again.
-    pub(super) fn tell_wide(&self, index: usize, seq: u64, segment: &mut Segment) {
-        let first_dsn = self.keys.first_dsn;
+    pub(super) fn tell_wide(&self, index: usize, seq: Ssn, segment: &mut Segment) {
         if let Some((told, checksum)) =
             self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
             && let Some(dss) = &mut segment.options.dss
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {
             dss.mapping = Some(Mapping {
-                dsn: first_dsn.wrapping_add(told.dsn) & 0xffff_ffff,
-                ssn: told.seq.start as u32,
+                dsn: self.keys.own.wire(told.dsn) & 0xffff_ffff,
+                ssn: told.seq.start.low(),
                 len: told.seq.len() as u16,
                 checksum,
                 ..mapping

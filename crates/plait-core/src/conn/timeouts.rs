@@ -11,7 +11,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::{Timer, Timers};
 use core::ops::{Deref, DerefMut};
-use plait_base::{ByteRange, Span, SubflowId, Time};
+use plait_base::{DataRange, Span, SubflowId, Time};
 use plait_wire::ResetReason;
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
@@ -403,7 +403,7 @@ impl Connection {
         }
         if idle {
             let una = self.queue.una();
-            let piece = ByteRange::new(una, (una / PIECE_BYTES + 1) * PIECE_BYTES);
+            let piece = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
             self.queue.queue_reinjection(piece);
             self.scheduling.wake();
         }

@@ -5,7 +5,7 @@ use crate::event::Event;
 use crate::tcp::loss::Phase;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
-use plait_base::{SubflowSet, Time};
+use plait_base::{Dsn, SubflowSet, Time};
 use plait_sched::{CaState, SubflowView};
 
 /// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
@@ -114,7 +114,7 @@ impl Connection {
 
     /// Whether the next new segment is the first one of a client whose peer may not have the keys.
     fn keys_ride_along(&self) -> bool {
-        let told = self.joins.peer_dss_seen || self.queue.nxt() > 0;
+        let told = self.joins.peer_dss_seen || self.queue.nxt() > Dsn::ZERO;
         self.client && self.mode == Mode::Multipath && !told
     }
 

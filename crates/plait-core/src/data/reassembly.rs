@@ -6,12 +6,12 @@ use crate::config::KernelBuffers;
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, Slim, Span, SubflowId, Time, reserve_ahead};
+use plait_base::{DataRange, Dsn, Slim, Span, SubflowId, Time, reserve_ahead};
 use plait_wire::Payload;
 
 #[derive(Debug)]
 struct Held {
-    range: ByteRange,
+    range: DataRange,
     at: Time,
     subflow: SubflowId,
     payload: Payload,
@@ -20,7 +20,7 @@ struct Held {
 /// A run of bytes that became readable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Readable {
-    pub(crate) data: ByteRange,
+    pub(crate) data: DataRange,
     pub(crate) waited: Span,
     pub(crate) subflow: SubflowId,
 }
@@ -37,15 +37,15 @@ enum Tuned {
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     /// Next DSN expected: what DATA_ACK tells.
-    nxt: u64,
+    nxt: Dsn,
     /// DSN up to which the application has read.
-    read: u64,
+    read: Dsn,
     /// What of the buffer is advertised.
     rcvbuf: u64,
     /// `None` where that stays.
     tuning: Option<Box<Tuned>>,
     /// Right edge of the window as far as it was ever advertised.
-    edge: u64,
+    edge: Dsn,
     held: VecDeque<Held>,
     /// Bytes in `held`.
     waiting: u64,
@@ -54,20 +54,20 @@ pub(crate) struct Reassembly {
     /// Real bytes that are in order; pattern bytes are known from their position.
     ready: VecDeque<Payload>,
     /// DSN of the DATA_FIN, once known.
-    fin: Slim<u64>,
+    fin: Slim<Dsn>,
     fin_taken: bool,
     /// A run of pattern bytes was not the one that belongs at its position.
-    misplaced: Option<Box<ByteRange>>,
+    misplaced: Option<Box<DataRange>>,
 }
 
 impl Reassembly {
     pub(crate) fn new(rcvbuf: u64, most: u32) -> Reassembly {
         Reassembly {
-            nxt: 0,
-            read: 0,
+            nxt: Dsn::ZERO,
+            read: Dsn::ZERO,
             rcvbuf,
             tuning: None,
-            edge: 0,
+            edge: Dsn::ZERO,
             held: VecDeque::new(),
             waiting: 0,
             most,
@@ -140,12 +140,12 @@ impl Reassembly {
     }
 
     /// Next DSN expected, the DATA_FIN's included.
-    pub(crate) const fn nxt(&self) -> u64 {
-        self.nxt + self.fin_taken as u64
+    pub(crate) fn nxt(&self) -> Dsn {
+        self.nxt + u64::from(self.fin_taken)
     }
 
     /// Bytes in order that the application has not read.
-    pub(crate) const fn readable(&self) -> u64 {
+    pub(crate) fn readable(&self) -> u64 {
         self.nxt - self.read
     }
 
@@ -156,7 +156,7 @@ impl Reassembly {
 
     /// The first run that was delivered with other bytes than belong there. Pattern bytes tell
     /// their position.
-    pub(crate) fn misplaced(&self) -> Option<ByteRange> {
+    pub(crate) fn misplaced(&self) -> Option<DataRange> {
         self.misplaced.as_deref().copied()
     }
 
@@ -173,7 +173,7 @@ impl Reassembly {
     }
 
     /// Whether `range` goes further than `most` bytes beyond what was read.
-    pub(crate) const fn is_far(&self, range: ByteRange, most: u64) -> bool {
+    pub(crate) fn is_far(&self, range: DataRange, most: u64) -> bool {
         range.end > self.read.saturating_add(most)
     }
 
@@ -188,13 +188,13 @@ impl Reassembly {
     }
 
     /// Right edge of the window: what was promised, or what the buffer now takes.
-    pub(crate) fn right_edge(&self) -> u64 {
+    pub(crate) fn right_edge(&self) -> Dsn {
         self.edge.max(self.room(u64::MAX))
     }
 
     /// The right edge that the buffer has room for, if it takes at most `most` bytes.
     #[inline]
-    fn room(&self, most: u64) -> u64 {
+    fn room(&self, most: u64) -> Dsn {
         match self.tuning.as_deref() {
             Some(Tuned::Memory(memory)) => {
                 self.nxt + memory.window(self.readable() + self.waiting).min(most)
@@ -215,7 +215,7 @@ impl Reassembly {
     }
 
     /// Whether all of `range` is here, delivered or out of order.
-    pub(crate) fn has(&self, range: ByteRange) -> bool {
+    pub(crate) fn has(&self, range: DataRange) -> bool {
         let mut reached = self.nxt;
         for held in &self.held {
             if reached >= range.end || held.range.start > reached.max(range.start) {
@@ -227,7 +227,7 @@ impl Reassembly {
     }
 
     /// The window as the peer knows it.
-    pub(crate) const fn advertised(&self) -> u64 {
+    pub(crate) fn advertised(&self) -> u64 {
         self.edge.saturating_sub(self.nxt())
     }
 
@@ -238,7 +238,7 @@ impl Reassembly {
 
     /// Whether `range` lies within the window; what does not is discarded (RFC 8684 section
     /// 3.3.5).
-    pub(crate) fn fits(&self, range: ByteRange) -> bool {
+    pub(crate) fn fits(&self, range: DataRange) -> bool {
         range.end <= self.right_edge()
     }
 
@@ -248,7 +248,7 @@ impl Reassembly {
     }
 
     /// The peer's data ends at `dsn`.
-    pub(crate) fn set_fin(&mut self, dsn: u64) -> bool {
+    pub(crate) fn set_fin(&mut self, dsn: Dsn) -> bool {
         if self.fin.is_none() {
             self.fin = Slim::some(dsn);
         }
@@ -268,14 +268,14 @@ impl Reassembly {
     pub(crate) fn insert(
         &mut self,
         now: Time,
-        dsn: u64,
+        dsn: Dsn,
         payload: &Payload,
         at: Time,
         subflow: SubflowId,
         on_readable: &mut impl FnMut(Readable),
     ) -> u64 {
         let dsn = if planted(Planted::OverlapTwice) && dsn < self.nxt { self.nxt } else { dsn };
-        let range = ByteRange::with_len(dsn, u64::from(payload.len()));
+        let range = DataRange::with_len(dsn, u64::from(payload.len()));
         let rest = planted(Planted::RestDropped) && dsn < self.nxt;
         if range.end <= self.nxt || rest {
             return 0;
@@ -308,7 +308,7 @@ impl Reassembly {
     ) -> u64 {
         let mut new = 0;
         loop {
-            let gap_end = self.held.front().map_or(u64::MAX, |held| held.range.start);
+            let gap_end = self.held.front().map_or(Dsn::MAX, |held| held.range.start);
             let end = run.range.end.min(gap_end);
             new += end.saturating_sub(self.nxt);
             self.deliver_held(now, run, end, on_readable);
@@ -327,7 +327,7 @@ impl Reassembly {
         &mut self,
         now: Time,
         held: &Held,
-        end: u64,
+        end: Dsn,
         on_readable: &mut impl FnMut(Readable),
     ) {
         let Held { range, at, subflow, ref payload } = *held;
@@ -340,20 +340,20 @@ impl Reassembly {
     #[inline(always)]
     fn deliver(
         &mut self,
-        start: u64,
+        start: Dsn,
         payload: &Payload,
-        end: u64,
-        on_readable: &mut impl FnMut(ByteRange),
+        end: Dsn,
+        on_readable: &mut impl FnMut(DataRange),
     ) {
         if end <= self.nxt {
             return;
         }
         let skip = self.nxt - start;
-        let data = ByteRange { start: self.nxt, end };
+        let data = DataRange { start: self.nxt, end };
         self.nxt = end;
         match payload {
             Payload::Pattern { offset, .. } | Payload::Edited { offset, .. } => {
-                if *offset != start {
+                if *offset != start.get() {
                     self.misplaced.get_or_insert_with(|| Box::new(data));
                 }
             }
@@ -366,7 +366,7 @@ impl Reassembly {
     }
 
     /// Holds the parts of `range` that are not held yet.
-    fn hold(&mut self, range: ByteRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
+    fn hold(&mut self, range: DataRange, at: Time, subflow: SubflowId, payload: &Payload) -> u64 {
         if self.held.back().is_none_or(|last| last.range.end <= range.start) {
             reserve_ahead(&mut self.held, 512);
             self.held.push_back(Held { range, at, subflow, payload: payload.clone() });
@@ -379,7 +379,7 @@ impl Reassembly {
             let next = self.held.get(index).map(|held| held.range);
             let gap_end = next.map_or(range.end, |next| next.start.min(range.end));
             if start < gap_end {
-                let gap = ByteRange::new(start, gap_end);
+                let gap = DataRange::new(start, gap_end);
                 let piece = payload.slice((start - range.start) as u32, gap.len() as u32);
                 reserve_ahead(&mut self.held, 512);
                 self.held.insert(index, Held { range: gap, at, subflow, payload: piece });
@@ -456,7 +456,7 @@ mod tests {
                 let payload = Payload::from_bytes(&source[start as usize..end as usize]);
                 let mut runs = Vec::new();
                 let new = reassembly.insert(
-                    Time::ZERO, start, &payload, Time::ZERO, SubflowId(0), &mut |run| runs.push(run.data),
+                    Time::ZERO, Dsn::new(start), &payload, Time::ZERO, SubflowId(0), &mut |run| runs.push(run.data),
                 );
                 let fresh = (start..end).filter(|byte| model.insert(*byte)).count() as u64;
                 prop_assert_eq!(new, fresh);

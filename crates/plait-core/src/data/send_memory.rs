@@ -5,7 +5,7 @@
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
 
 use crate::tcp::usage::Unused;
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{Span, Ssn, SubflowId, Time};
 
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
 /// headers, rounded up to a power of two, and the descriptor of its buffer.
@@ -38,7 +38,7 @@ pub(crate) struct SendMemory {
     /// What each subflow uses of its window.
     unused: [Unused; SubflowId::MAX],
     /// Sequence number after the last short segment of each subflow, zero before the first one.
-    short_end: [u64; SubflowId::MAX],
+    short_end: [Ssn; SubflowId::MAX],
 }
 
 impl SendMemory {
@@ -50,7 +50,7 @@ impl SendMemory {
             timeout: LEAST_TIMEOUT,
             still_since: [None; SubflowId::MAX],
             unused: [Unused::default(); SubflowId::MAX],
-            short_end: [0; SubflowId::MAX],
+            short_end: [Ssn::ZERO; SubflowId::MAX],
         };
         for id in 0..SubflowId::MAX {
             memory.expand(SubflowId(id as u8), LEAST_SEGMENTS);
@@ -74,7 +74,7 @@ impl SendMemory {
         if let Some(unused) = self.unused.get_mut(subflow.index()) {
             *unused = Unused::default();
         }
-        self.note_short(subflow, 0);
+        self.note_short(subflow, Ssn::ZERO);
         self.expand(subflow, LEAST_SEGMENTS);
     }
 
@@ -139,15 +139,15 @@ impl SendMemory {
     }
 
     /// `subflow` has sent a short segment that ends at `seq`.
-    pub(crate) fn note_short(&mut self, subflow: SubflowId, seq: u64) {
+    pub(crate) fn note_short(&mut self, subflow: SubflowId, seq: Ssn) {
         if let Some(end) = self.short_end.get_mut(subflow.index()) {
             *end = seq;
         }
     }
 
     /// Sequence number after the last short segment of `subflow`, zero before the first one.
-    pub(crate) fn short_end(&self, subflow: SubflowId) -> u64 {
-        self.short_end.get(subflow.index()).copied().unwrap_or(0)
+    pub(crate) fn short_end(&self, subflow: SubflowId) -> Ssn {
+        self.short_end.get(subflow.index()).copied().unwrap_or(Ssn::ZERO)
     }
 
     /// Whether a writer waits.

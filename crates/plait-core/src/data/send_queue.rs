@@ -11,16 +11,16 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use plait_base::{ByteRange, RangeSet, Span, SubflowId, SubflowSet, reserve_ahead};
+use plait_base::{DataRange, DataRangeSet, Dsn, Span, Ssn, SubflowId, SubflowSet, reserve_ahead};
 use plait_sched::{LeftEdge, QueueView, SentRange};
 use plait_wire::Payload;
 
 /// What goes twice.
 #[derive(Debug, Default)]
 struct Repeats {
-    reinject: RangeSet,
+    reinject: DataRangeSet,
     /// What was sent again and is not DATA_ACKed.
-    again: RangeSet,
+    again: DataRangeSet,
     /// Sizes of the send buffers, if they are counted in memory. They stand here because most
     /// connections have none, and one that rests has no room for them.
     memory: Option<Box<SendMemory>>,
@@ -29,26 +29,26 @@ struct Repeats {
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     /// First DSN not DATA_ACKed.
-    una: u64,
+    una: Dsn,
     /// Highest DSN sent plus one.
-    nxt: u64,
+    nxt: Dsn,
     /// DSN after the last byte written.
-    written: u64,
-    unsent: RangeSet,
+    written: Dsn,
+    unsent: DataRangeSet,
     sent: VecDeque<SentRange>,
     /// Once there are more than a few segments under way.
     repeats: Option<Box<Repeats>>,
     /// The segment at the left edge before the last DATA_ACK that moved it.
     edge: Option<LeftEdge>,
     /// Ranges assigned to a subflow ahead of sending, by subflow.
-    assigned: Seldom<RangeSet>,
+    assigned: Seldom<DataRangeSet>,
     /// Bytes assigned and not sent, over all subflows.
     planned: u64,
     /// Real bytes written, by DSN of their first byte; pattern bytes need no store.
     #[expect(clippy::box_collection, reason = "a queue is four words, a pointer one")]
-    store: Option<Box<VecDeque<(u64, Payload)>>>,
+    store: Option<Box<VecDeque<(Dsn, Payload)>>>,
     /// DSN below which the store has given its bytes back.
-    released: u64,
+    released: Dsn,
 }
 
 impl SendQueue {
@@ -83,8 +83,8 @@ impl SendQueue {
 
     /// Sequence number after the last short segment of `subflow`, zero before the first one or if the
     /// send buffers are not counted in memory.
-    pub(crate) fn short_end(&self, subflow: SubflowId) -> u64 {
-        self.sizes().map_or(0, |memory| memory.short_end(subflow))
+    pub(crate) fn short_end(&self, subflow: SubflowId) -> Ssn {
+        self.sizes().map_or(Ssn::ZERO, |memory| memory.short_end(subflow))
     }
 
     /// Whether `subflow` had made no progress when the timer of the data last looked.
@@ -97,20 +97,20 @@ impl SendQueue {
         self.sizes().is_some()
     }
 
-    pub(crate) const fn una(&self) -> u64 {
+    pub(crate) const fn una(&self) -> Dsn {
         self.una
     }
 
-    pub(crate) const fn nxt(&self) -> u64 {
+    pub(crate) const fn nxt(&self) -> Dsn {
         self.nxt
     }
 
-    pub(crate) const fn written(&self) -> u64 {
+    pub(crate) const fn written(&self) -> Dsn {
         self.written
     }
 
     /// Bytes that are written and not DATA_ACKed: what fills the send buffer.
-    pub(crate) const fn occupied(&self) -> u64 {
+    pub(crate) fn occupied(&self) -> u64 {
         self.written - self.una
     }
 
@@ -131,7 +131,7 @@ impl SendQueue {
     pub(crate) fn assigned(&self, subflow: SubflowId) -> u64 {
         match self.planned {
             0 => 0,
-            _ => self.assigned.get(subflow.index()).map_or(0, RangeSet::len),
+            _ => self.assigned.get(subflow.index()).map_or(0, DataRangeSet::len),
         }
     }
 
@@ -141,7 +141,7 @@ impl SendQueue {
     }
 
     /// Everything written was DATA_ACKed.
-    pub(crate) const fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.una == self.written
     }
 
@@ -150,7 +150,7 @@ impl SendQueue {
     }
 
     /// Whether all of `range` waits for reinjection.
-    pub(crate) fn reinjects(&self, range: ByteRange) -> bool {
+    pub(crate) fn reinjects(&self, range: DataRange) -> bool {
         self.repeats.as_ref().is_some_and(|it| it.reinject.covers(range))
     }
 
@@ -161,7 +161,7 @@ impl SendQueue {
 
     /// Appends `len` pattern bytes.
     pub(crate) fn write_pattern(&mut self, len: u64) {
-        self.unsent.insert(ByteRange::with_len(self.written, len));
+        self.unsent.insert(DataRange::with_len(self.written, len));
         self.written += len;
     }
 
@@ -175,42 +175,43 @@ impl SendQueue {
     }
 
     /// The first unsent bytes that follow one another, at most `len`.
-    pub(crate) fn first_unsent(&self, len: u64) -> Option<ByteRange> {
+    pub(crate) fn first_unsent(&self, len: u64) -> Option<DataRange> {
         self.unsent.nth(0, len)
     }
 
     /// How many bytes from `dsn` on are stored in one piece.
-    pub(crate) fn in_one_piece(&self, dsn: u64) -> u64 {
+    pub(crate) fn in_one_piece(&self, dsn: Dsn) -> u64 {
         let Some(store) = &self.store else { return u64::MAX };
         let at = store.partition_point(|(start, _)| *start <= dsn);
         let piece = at.checked_sub(1).and_then(|at| store.get(at));
-        piece
-            .map_or(u64::MAX, |(start, bytes)| (start + u64::from(bytes.len())).saturating_sub(dsn))
+        piece.map_or(u64::MAX, |(start, bytes)| {
+            (*start + u64::from(bytes.len())).saturating_sub(dsn)
+        })
     }
 
     /// The bytes of `range` as a payload.
     #[inline]
-    pub(crate) fn payload(&self, range: ByteRange) -> Payload {
+    pub(crate) fn payload(&self, range: DataRange) -> Payload {
         if range.is_empty() {
             return Payload::Empty;
         }
-        if self.released == 0 && self.store.is_none() {
-            return Payload::Pattern { offset: range.start, len: range.len() as u32 };
+        if self.released == Dsn::ZERO && self.store.is_none() {
+            return Payload::Pattern { offset: range.start.get(), len: range.len() as u32 };
         }
         self.stored(range)
     }
 
-    fn stored(&self, range: ByteRange) -> Payload {
+    fn stored(&self, range: DataRange) -> Payload {
         if range.start < self.released {
             return self.part_released(range);
         }
-        let pattern = Payload::Pattern { offset: range.start, len: range.len() as u32 };
+        let pattern = Payload::Pattern { offset: range.start.get(), len: range.len() as u32 };
         let Some(store) = &self.store else { return pattern };
         let at = store.partition_point(|(start, _)| *start <= range.start);
         let Some((start, chunk)) = at.checked_sub(1).and_then(|at| store.get(at)) else {
             return pattern;
         };
-        let skip = range.start - start;
+        let skip = range.start - *start;
         if skip + range.len() <= u64::from(chunk.len()) {
             return chunk.slice(skip as u32, range.len() as u32);
         }
@@ -228,11 +229,11 @@ impl SendQueue {
 
     /// A subflow sends again what the peer has DATA_ACKed, in part or whole, by way of another. The
     /// peer drops those bytes, so any will do; the others must be right.
-    fn part_released(&self, range: ByteRange) -> Payload {
-        let kept = self.payload(ByteRange::new(self.released.min(range.end), range.end));
+    fn part_released(&self, range: DataRange) -> Payload {
+        let kept = self.payload(DataRange::new(self.released.min(range.end), range.end));
         match kept {
             Payload::Pattern { len, .. } if len > 0 => {
-                Payload::Pattern { offset: range.start, len: range.len() as u32 }
+                Payload::Pattern { offset: range.start.get(), len: range.len() as u32 }
             }
             kept => {
                 let mut bytes = vec![0; (range.len() - u64::from(kept.len())) as usize];
@@ -249,7 +250,7 @@ impl SendQueue {
         offset: u64,
         len: u64,
         subflow: SubflowId,
-    ) -> Option<ByteRange> {
+    ) -> Option<DataRange> {
         let range = match offset {
             0 => self.unsent.take_first(len)?,
             _ => {
@@ -262,7 +263,7 @@ impl SendQueue {
         Some(range)
     }
 
-    fn note_sent(&mut self, range: ByteRange, subflow: SubflowId) {
+    fn note_sent(&mut self, range: DataRange, subflow: SubflowId) {
         let entry = SentRange { range, carried: SubflowSet::one(subflow), first: subflow };
         if range.start >= self.nxt {
             self.nxt = range.end;
@@ -304,25 +305,25 @@ impl SendQueue {
         self.assigned.clear();
         self.planned = 0;
         self.unsent.clear();
-        self.unsent.insert(ByteRange::new(self.una, self.written));
+        self.unsent.insert(DataRange::new(self.una, self.written));
     }
 
     /// Everything is DATA_ACKed: nothing needs memory.
     pub(crate) fn give_back(&mut self) {
         self.sent = VecDeque::new();
         self.store = None;
-        self.unsent = RangeSet::new();
+        self.unsent = DataRangeSet::new();
         self.forget_repeats();
         self.assigned.clear();
     }
 
-    fn index_above(&self, dsn: u64) -> usize {
+    fn index_above(&self, dsn: Dsn) -> usize {
         self.sent.partition_point(|sent| sent.range.end <= dsn)
     }
 
     /// `subflow` has been given `range` too. Where a range starts or ends inside a sent one, that
     /// one is cut, so that each part knows who carried it.
-    pub(crate) fn mark_carried(&mut self, range: ByteRange, subflow: SubflowId) {
+    pub(crate) fn mark_carried(&mut self, range: DataRange, subflow: SubflowId) {
         self.cut(range.start);
         self.cut(range.end);
         let mut at = self.index_above(range.start);
@@ -336,8 +337,8 @@ impl SendQueue {
     }
 
     /// `range` is sent again, and its acknowledgement says nothing of the order of sending.
-    pub(crate) fn note_again(&mut self, range: ByteRange) {
-        let range = range.intersect(ByteRange::new(self.una, self.nxt));
+    pub(crate) fn note_again(&mut self, range: DataRange) {
+        let range = range.intersect(DataRange::new(self.una, self.nxt));
         self.repeats().again.insert(range);
     }
 
@@ -346,12 +347,12 @@ impl SendQueue {
         self.edge
     }
 
-    fn cut(&mut self, dsn: u64) {
+    fn cut(&mut self, dsn: Dsn) {
         let at = self.index_above(dsn);
         let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.range.start < dsn) else {
             return;
         };
-        let tail = SentRange { range: ByteRange::new(dsn, sent.range.end), ..*sent };
+        let tail = SentRange { range: DataRange::new(dsn, sent.range.end), ..*sent };
         sent.range.end = dsn;
         self.make_room();
         self.sent.insert(at + 1, tail);
@@ -364,7 +365,7 @@ impl SendQueue {
         self.sent.reserve(2 * whole.len());
         for mut rest in whole {
             while rest.range.len() > most {
-                let range = ByteRange::with_len(rest.range.start, most);
+                let range = DataRange::with_len(rest.range.start, most);
                 self.sent.push_back(SentRange { range, ..rest });
                 rest.range.start = range.end;
             }
@@ -373,7 +374,7 @@ impl SendQueue {
     }
 
     /// Every subflow had carried `range`: it may be carried by any again.
-    pub(crate) fn forget_carried(&mut self, range: ByteRange) {
+    pub(crate) fn forget_carried(&mut self, range: DataRange) {
         self.cut(range.start);
         self.cut(range.end);
         let mut at = self.index_above(range.start);
@@ -394,8 +395,8 @@ impl SendQueue {
     }
 
     /// Queues what of `range` is sent and not DATA_ACKed for reinjection.
-    pub(crate) fn queue_reinjection(&mut self, range: ByteRange) {
-        let range = range.intersect(ByteRange::new(self.una, self.nxt));
+    pub(crate) fn queue_reinjection(&mut self, range: DataRange) {
+        let range = range.intersect(DataRange::new(self.una, self.nxt));
         if range.is_empty() {
             return;
         }
@@ -425,19 +426,19 @@ impl SendQueue {
 
     /// The front of `first` that was carried by the same subflows.
     #[inline(never)]
-    fn reinjection(&self, first: ByteRange) -> Option<SentRange> {
+    fn reinjection(&self, first: DataRange) -> Option<SentRange> {
         let sent = *self.sent.get(self.index_above(first.start))?;
         Some(SentRange { range: sent.range.intersect(first), ..sent })
     }
 
     /// The left edge moves to `dsn`; returns how many bytes that freed.
     #[inline]
-    pub(crate) fn on_data_ack(&mut self, dsn: u64) -> u64 {
+    pub(crate) fn on_data_ack(&mut self, dsn: Dsn) -> u64 {
         // Most segments carry data the other way and repeat what was acknowledged.
         if dsn <= self.una { 0 } else { self.free(dsn.min(self.nxt)) }
     }
 
-    fn free(&mut self, dsn: u64) -> u64 {
+    fn free(&mut self, dsn: Dsn) -> u64 {
         let freed = dsn.saturating_sub(self.una);
         if freed == 0 {
             return 0;
@@ -459,7 +460,7 @@ impl SendQueue {
         }
         let Some(store) = &mut self.store else { return freed };
         while let Some((start, chunk)) = store.front() {
-            let end = start + u64::from(chunk.len());
+            let end = *start + u64::from(chunk.len());
             if end > dsn {
                 break;
             }
@@ -475,19 +476,19 @@ impl QueueView for SendQueue {
         self.sizes().map(|memory| memory.limit(subflow))
     }
 
-    fn sent_from(&self, dsn: u64) -> Option<SentRange> {
+    fn sent_from(&self, dsn: Dsn) -> Option<SentRange> {
         self.sent.get(self.index_above(dsn)).copied()
     }
 
-    fn unsent_at(&self, offset: u64, len: u64) -> Option<ByteRange> {
+    fn unsent_at(&self, offset: u64, len: u64) -> Option<DataRange> {
         self.unsent.nth(offset, len)
     }
 
-    fn assigned_from(&self, dsn: u64) -> Option<(ByteRange, SubflowId)> {
+    fn assigned_from(&self, dsn: Dsn) -> Option<(DataRange, SubflowId)> {
         if self.planned == 0 {
             return None;
         }
-        let above = |(set, id): (&RangeSet, u8)| Some((set.next_above(dsn)?, SubflowId(id)));
+        let above = |(set, id): (&DataRangeSet, u8)| Some((set.next_above(dsn)?, SubflowId(id)));
         self.assigned.iter().zip(0..).filter_map(above).min()
     }
 }
@@ -503,12 +504,12 @@ mod tests {
     fn data_taken_ahead_leaves_a_hole_that_is_sent_later() {
         let mut queue = SendQueue::default();
         queue.write_pattern(1_000);
-        assert_eq!(queue.take_new(500, 100, SLOW), Some(ByteRange::new(500, 600)));
-        assert_eq!(queue.take_new(0, 400, FAST), Some(ByteRange::new(0, 400)));
-        assert_eq!(queue.take_new(0, 400, FAST), Some(ByteRange::new(400, 500)));
-        assert_eq!(queue.take_new(0, 400, FAST), Some(ByteRange::new(600, 1_000)));
+        assert_eq!(queue.take_new(500, 100, SLOW), Some(DataRange::between(500, 600)));
+        assert_eq!(queue.take_new(0, 400, FAST), Some(DataRange::between(0, 400)));
+        assert_eq!(queue.take_new(0, 400, FAST), Some(DataRange::between(400, 500)));
+        assert_eq!(queue.take_new(0, 400, FAST), Some(DataRange::between(600, 1_000)));
         assert_eq!(queue.unsent(), 0);
-        let starts: Vec<u64> = queue.sent().map(|sent| sent.range.start).collect();
+        let starts: Vec<u64> = queue.sent().map(|sent| sent.range.start.get()).collect();
         assert_eq!(starts, [0, 400, 500, 600]);
     }
 
@@ -519,16 +520,22 @@ mod tests {
         for _ in 0..3 {
             queue.take_new(0, 100, FAST);
         }
-        queue.queue_reinjection(ByteRange::new(200, 300));
-        queue.queue_reinjection(ByteRange::new(0, 100));
-        queue.queue_reinjection(ByteRange::new(0, 100));
-        assert_eq!(queue.next_reinjection().map(|sent| sent.range), Some(ByteRange::new(0, 100)));
-        assert_eq!(queue.on_data_ack(150), 150);
+        queue.queue_reinjection(DataRange::between(200, 300));
+        queue.queue_reinjection(DataRange::between(0, 100));
+        queue.queue_reinjection(DataRange::between(0, 100));
+        assert_eq!(
+            queue.next_reinjection().map(|sent| sent.range),
+            Some(DataRange::between(0, 100))
+        );
+        assert_eq!(queue.on_data_ack(Dsn::new(150)), 150);
         let next = queue.next_reinjection().unwrap();
-        assert_eq!((next.range, next.carried), (ByteRange::new(200, 300), SubflowSet::one(FAST)));
+        assert_eq!(
+            (next.range, next.carried),
+            (DataRange::between(200, 300), SubflowSet::one(FAST))
+        );
         queue.mark_carried(next.range, SLOW);
         assert!(queue.next_reinjection().is_none());
-        assert!(queue.sent_from(200).unwrap().carried.contains(SLOW));
+        assert!(queue.sent_from(Dsn::new(200)).unwrap().carried.contains(SLOW));
     }
 
     /// What is beside it in the same segment was carried all the same.
@@ -537,9 +544,12 @@ mod tests {
         let mut queue = SendQueue::default();
         queue.write_pattern(100);
         queue.take_new(0, 100, FAST);
-        queue.forget_carried(ByteRange::new(40, 70));
+        queue.forget_carried(DataRange::between(40, 70));
         let carried = |dsn| queue.sent_from(dsn).unwrap().carried;
-        assert_eq!([carried(0), carried(40), carried(70)], [1, 0, 1].map(SubflowSet));
+        assert_eq!(
+            [carried(Dsn::ZERO), carried(Dsn::new(40)), carried(Dsn::new(70))],
+            [1, 0, 1].map(SubflowSet)
+        );
     }
 
     #[test]
@@ -547,9 +557,9 @@ mod tests {
         let mut queue = SendQueue::default();
         queue.write_bytes(b"hello ");
         queue.write_bytes(b"world");
-        assert_eq!(queue.payload(ByteRange::new(4, 8)).bytes(), Some(&b"o wo"[..]));
+        assert_eq!(queue.payload(DataRange::between(4, 8)).bytes(), Some(&b"o wo"[..]));
         queue.take_new(0, 11, FAST);
-        queue.on_data_ack(6);
-        assert_eq!(queue.payload(ByteRange::new(6, 11)).bytes(), Some(&b"world"[..]));
+        queue.on_data_ack(Dsn::new(6));
+        assert_eq!(queue.payload(DataRange::between(6, 11)).bytes(), Some(&b"world"[..]));
     }
 }

@@ -2,7 +2,7 @@
 //! delivered before all of it is here and its sum is right.
 
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, Time};
+use plait_base::{Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Payload, Sum};
 
 /// Most mappings that are remembered; the data of others is discarded, so that it comes again.
@@ -12,9 +12,9 @@ const MOST: usize = 4_096;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Checked {
     /// Subflow sequence numbers of its bytes.
-    pub(crate) seq: ByteRange,
+    pub(crate) seq: SubflowRange,
     /// First data sequence number, as this end counts.
-    pub(crate) dsn: u64,
+    pub(crate) dsn: Dsn,
     /// The same as on the wire, all 64 bits.
     pub(crate) wire_dsn: u64,
     /// Length as told: with a DATA_FIN one more than its bytes.
@@ -34,7 +34,7 @@ pub(crate) enum Noted {
 }
 
 /// A run of bytes in subflow order: DSN, payload, time of arrival.
-type Piece = (u64, Payload, Time);
+type Piece = (Dsn, Payload, Time);
 
 /// The mappings of one subflow that are not complete, and the bytes of the first of them.
 #[derive(Debug)]
@@ -42,16 +42,16 @@ pub(crate) struct Verifier {
     /// In the order of their sequence numbers.
     known: VecDeque<Checked>,
     /// Sequence number of the next piece.
-    next: u64,
+    next: Ssn,
     sum: Sum,
     pieces: VecDeque<Piece>,
     /// First DSN of the mapping whose checksum was wrong; from there on everything is held.
-    failed: Option<u64>,
+    failed: Option<Dsn>,
 }
 
 impl Verifier {
     /// For the data from sequence number `next` on.
-    pub(crate) fn new(next: u64) -> Verifier {
+    pub(crate) fn new(next: Ssn) -> Verifier {
         Verifier {
             known: VecDeque::new(),
             next,
@@ -80,7 +80,7 @@ impl Verifier {
     }
 
     /// The DSN of the byte at the start of `range`, where one known mapping covers it all.
-    pub(crate) fn dsn(&self, range: ByteRange) -> Option<u64> {
+    pub(crate) fn dsn(&self, range: SubflowRange) -> Option<Dsn> {
         let at = self.known.partition_point(|known| known.seq.end <= range.start);
         let mapping = self.known.get(at).filter(|known| known.seq.covers(range))?;
         Some(mapping.dsn + (range.start - mapping.seq.start))
@@ -91,7 +91,7 @@ impl Verifier {
     pub(crate) fn take(
         &mut self,
         (dsn, payload, at): Piece,
-        deliver: &mut impl FnMut(u64, Payload, Time),
+        deliver: &mut impl FnMut(Dsn, Payload, Time),
     ) {
         let len = u64::from(payload.len());
         self.next += len;
@@ -100,7 +100,7 @@ impl Verifier {
             return;
         };
         if self.next - len == mapping.seq.start {
-            self.sum = Sum::of_mapping(mapping.wire_dsn, mapping.seq.start as u32, mapping.len);
+            self.sum = Sum::of_mapping(mapping.wire_dsn, mapping.seq.start.low(), mapping.len);
         }
         self.sum.add_payload(&payload);
         self.pieces.push_back((dsn, payload, at));
@@ -116,19 +116,19 @@ impl Verifier {
     }
 
     /// Hands on everything that is held, right or not.
-    pub(crate) fn release(&mut self, deliver: &mut impl FnMut(u64, Payload, Time)) {
+    pub(crate) fn release(&mut self, deliver: &mut impl FnMut(Dsn, Payload, Time)) {
         for (dsn, payload, at) in self.pieces.drain(..) {
             deliver(dsn, payload, at);
         }
     }
 
     /// First DSN that is not held, where something is.
-    pub(crate) fn held_to(&self) -> Option<u64> {
-        self.pieces.back().map(|(dsn, payload, _)| dsn + u64::from(payload.len()))
+    pub(crate) fn held_to(&self) -> Option<Dsn> {
+        self.pieces.back().map(|(dsn, payload, _)| *dsn + u64::from(payload.len()))
     }
 
     /// First DSN of the mapping whose checksum was wrong.
-    pub(crate) const fn failed(&self) -> Option<u64> {
+    pub(crate) const fn failed(&self) -> Option<Dsn> {
         self.failed
     }
 }
@@ -143,21 +143,21 @@ mod tests {
         let mut sum = Sum::of_mapping(wire_dsn, start as u32, len);
         sum.add_payload(&Payload::Pattern { offset: start - 1, len: u32::from(len) });
         let checksum = sum.checksum() ^ u16::from(wrong);
-        let seq = ByteRange::with_len(start, u64::from(len));
-        Checked { seq, dsn: start - 1, wire_dsn, len, checksum }
+        let seq = SubflowRange::with_len(Ssn::new(start), u64::from(len));
+        Checked { seq, dsn: Dsn::new(start - 1), wire_dsn, len, checksum }
     }
 
     fn take(verifier: &mut Verifier, start: u64, len: u32) -> Vec<(u64, u32)> {
         let mut got = Vec::new();
-        let piece = (start - 1, Payload::Pattern { offset: start - 1, len }, Time::ZERO);
-        verifier.take(piece, &mut |dsn, payload: Payload, _| got.push((dsn, payload.len())));
+        let piece = (Dsn::new(start - 1), Payload::Pattern { offset: start - 1, len }, Time::ZERO);
+        verifier.take(piece, &mut |dsn, payload: Payload, _| got.push((dsn.get(), payload.len())));
         got
     }
 
     /// R34: nothing is delivered before the whole mapping is here.
     #[test]
     fn a_mapping_over_three_pieces() {
-        let mut verifier = Verifier::new(1);
+        let mut verifier = Verifier::new(Ssn::new(1));
         assert_eq!(verifier.note(mapping(1, 301, false)), Noted::Known);
         assert_eq!(verifier.note(mapping(1, 301, false)), Noted::Known);
         assert_eq!(take(&mut verifier, 1, 101), []);
@@ -169,39 +169,39 @@ mod tests {
     /// R53: bytes of a wrong mapping are held, and all that follow.
     #[test]
     fn a_wrong_sum_holds_what_follows() {
-        let mut verifier = Verifier::new(1);
+        let mut verifier = Verifier::new(Ssn::new(1));
         for (start, wrong) in [(1, false), (101, true), (201, false)] {
             assert_eq!(verifier.note(mapping(start, 100, wrong)), Noted::Known);
         }
         assert_eq!(take(&mut verifier, 1, 100), [(0, 100)]);
         assert_eq!(take(&mut verifier, 101, 100), []);
-        assert_eq!(verifier.failed(), Some(100));
+        assert_eq!(verifier.failed(), Some(Dsn::new(100)));
         assert_eq!(take(&mut verifier, 201, 100), []);
-        assert_eq!(verifier.held_to(), Some(300));
+        assert_eq!(verifier.held_to(), Some(Dsn::new(300)));
         let mut held = Vec::new();
-        verifier.release(&mut |dsn, payload: Payload, _| held.push((dsn, payload.len())));
+        verifier.release(&mut |dsn, payload: Payload, _| held.push((dsn.get(), payload.len())));
         assert_eq!(held, [(100, 100), (200, 100)]);
     }
 
     /// R31: mappings that overlap and differ contradict each other.
     #[test]
     fn overlaps_are_conflicts() {
-        let mut verifier = Verifier::new(1);
+        let mut verifier = Verifier::new(Ssn::new(1));
         assert_eq!(verifier.note(mapping(101, 100, false)), Noted::Known);
         for other in [mapping(101, 100, true), mapping(51, 51, false), mapping(200, 10, false)] {
             assert_eq!(verifier.note(other), Noted::Conflict);
         }
-        let elsewhere = Checked { dsn: 5_000, ..mapping(101, 100, false) };
+        let elsewhere = Checked { dsn: Dsn::new(5_000), ..mapping(101, 100, false) };
         assert_eq!(verifier.note(elsewhere), Noted::Conflict);
         assert_eq!(verifier.note(mapping(201, 100, false)), Noted::Known);
-        assert_eq!(verifier.dsn(ByteRange::new(150, 200)), Some(149));
-        assert_eq!(verifier.dsn(ByteRange::new(150, 202)), None);
+        assert_eq!(verifier.dsn(SubflowRange::between(150, 200)), Some(Dsn::new(149)));
+        assert_eq!(verifier.dsn(SubflowRange::between(150, 202)), None);
     }
 
     /// S6: the table is bounded.
     #[test]
     fn mappings_are_bounded() {
-        let mut verifier = Verifier::new(1);
+        let mut verifier = Verifier::new(Ssn::new(1));
         let noted = (0..5_000).filter(|n| verifier.note(mapping(1 + n, 1, false)) == Noted::Known);
         assert_eq!(noted.count(), MOST);
     }

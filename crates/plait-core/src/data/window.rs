@@ -1,22 +1,23 @@
 //! The peer's receive window: one pool for all subflows, whose right edge only moves right (RFC
 //! 8684 section 3.3.5).
 
-/// The send window.
 use crate::planted::{Planted, planted};
+use plait_base::Dsn;
 
+/// The send window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendWindow {
-    end: u64,
+    end: Dsn,
     largest: u64,
 }
 
 impl SendWindow {
     pub(crate) const fn new() -> SendWindow {
-        SendWindow { end: 0, largest: 0 }
+        SendWindow { end: Dsn::ZERO, largest: 0 }
     }
 
     /// Data must end at or below this DSN.
-    pub(crate) const fn end(self) -> u64 {
+    pub(crate) const fn end(self) -> Dsn {
         self.end
     }
 
@@ -27,7 +28,7 @@ impl SendWindow {
 
     /// Takes in a DATA_ACK with its window; true where the edge moved. An older segment cannot
     /// move it left.
-    pub(crate) fn update(&mut self, data_ack: u64, window: u64) -> bool {
+    pub(crate) fn update(&mut self, data_ack: Dsn, window: u64) -> bool {
         let edge = data_ack.saturating_add(window);
         if window > self.largest {
             self.largest = window;
@@ -58,11 +59,11 @@ mod tests {
     #[test]
     fn the_edge_never_moves_left() {
         let mut window = SendWindow::new();
-        assert!(window.update(100, 1_000));
-        assert!(!window.update(50, 1_000));
-        assert!(!window.update(200, 900));
-        assert!(window.update(200, 901));
-        assert_eq!(window.end(), 1_101);
+        assert!(window.update(Dsn::new(100), 1_000));
+        assert!(!window.update(Dsn::new(50), 1_000));
+        assert!(!window.update(Dsn::new(200), 900));
+        assert!(window.update(Dsn::new(200), 901));
+        assert_eq!(window.end(), Dsn::new(1_101));
     }
 
     /// R64.

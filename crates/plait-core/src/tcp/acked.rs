@@ -8,16 +8,16 @@ use crate::tcp::send::AckOutcome;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::tcp::undo::Evidence;
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{Span, Ssn, SubflowRange, Time};
 use plait_cc::{Ack, Flows};
 
 /// What an acknowledgement says of our sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard<'a> {
-    pub(crate) ack: u64,
-    pub(crate) blocks: &'a [ByteRange],
+    pub(crate) ack: Ssn,
+    pub(crate) blocks: &'a [SubflowRange],
     /// The first block, where it reports a duplicate.
-    pub(crate) dsack: Option<ByteRange>,
+    pub(crate) dsack: Option<SubflowRange>,
     /// Our timestamp that it echoes.
     pub(crate) echo: Option<u32>,
 }
@@ -139,7 +139,7 @@ impl Subflow {
         &mut self,
         now: Time,
         outcome: &AckOutcome,
-        dsack: Option<ByteRange>,
+        dsack: Option<SubflowRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
         let timeout = self.undo.on_ack(&Evidence {

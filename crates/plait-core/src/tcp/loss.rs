@@ -4,9 +4,9 @@ use crate::config::LossDetection;
 use crate::formulas::lost_at;
 use crate::tcp::hole::Suspicion;
 use crate::tcp::rtt::Rtt;
-use crate::tcp::send::{AckOutcome, Sent, TxRing, Whereabouts};
+use crate::tcp::send::{AckOutcome, Departure, Sent, TxRing, Whereabouts};
 use crate::tcp::tail::TailProbe;
-use plait_base::{Span, Time};
+use plait_base::{Span, Ssn, Time};
 use plait_sched::CaState;
 
 /// Rounds without a D-SACK after which the reordering window is narrow again (RFC 8985 section
@@ -20,15 +20,15 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     rule: LossDetection,
-    /// Send time and right edge of the segment sent latest among those delivered; no right edge is 0.
-    newest: (Time, u64),
+    /// The segment sent latest among those delivered; no right edge is 0.
+    newest: Departure,
     /// RTT of that segment.
     rtt: Span,
     reordering_seen: bool,
     multiplier: u8,
     rounds_left: u8,
     /// D-SACKs widen the window once per round; the round ends when this is acknowledged.
-    round_end: u64,
+    round_end: Ssn,
     /// The probe for a lost tail.
     pub(crate) tail: TailProbe,
 }
@@ -37,12 +37,12 @@ impl Rack {
     pub(crate) const fn new(rule: LossDetection) -> Rack {
         Rack {
             rule,
-            newest: (Time::ZERO, 0),
+            newest: Departure::NONE,
             rtt: Span::ZERO,
             reordering_seen: false,
             multiplier: 1,
             rounds_left: 0,
-            round_end: 0,
+            round_end: Ssn::ZERO,
             tail: TailProbe::new(),
         }
     }
@@ -64,14 +64,14 @@ impl Rack {
         if newest.retransmitted && (early() || !echoes(&newest)) {
             return;
         }
-        if self.newest < (newest.sent_at, newest.end()) {
-            self.newest = (newest.sent_at, newest.end());
+        if self.newest < newest.departure() {
+            self.newest = newest.departure();
             self.rtt = rtt;
         }
     }
 
     /// A D-SACK arrived: a retransmission was not needed.
-    pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
+    pub(crate) fn on_dsack(&mut self, una: Ssn, nxt: Ssn) {
         if una < self.round_end {
             return;
         }
@@ -114,12 +114,12 @@ impl Rack {
             return (tx.mark_passed(DUPLICATE_THRESHOLD), Time::NEVER);
         }
         let newest = self.newest;
-        if newest.1 == 0 {
+        if newest.end == Ssn::ZERO {
             return (0, Time::NEVER);
         }
         // Nothing in flight was sent before the newest that was delivered.
         if tx.first().is_none_or(|first| {
-            let behind = (first.sent_at, first.end()) >= newest;
+            let behind = first.departure() >= newest;
             behind && first.whereabouts == Whereabouts::InFlight && !first.retransmitted
         }) {
             return (0, Time::NEVER);
@@ -216,11 +216,11 @@ pub(crate) enum Phase {
     Disorder,
     /// Fast recovery until everything up to `point` is acknowledged.
     Recovery {
-        point: u64,
+        point: Ssn,
     },
     /// Recovery from a timeout until everything up to `point` is acknowledged.
     Loss {
-        point: u64,
+        point: Ssn,
     },
 }
 
@@ -238,7 +238,7 @@ impl Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::ByteRange;
+    use plait_base::{Dsn, SubflowRange};
 
     /// Without loss of ACKs PRR sends ssthresh/flight of what is delivered (RFC 6937 section 3).
     #[test]
@@ -267,23 +267,24 @@ mod tests {
             tx.syn_acked();
             let at = Time::from_nanos;
             for index in 0..8u64 {
-                tx.push(at(index), index * 1_000, 1_000, false);
+                tx.push(at(index), Dsn::new(index * 1_000), 1_000, false);
             }
             let (mut rack, mut rtt) = (Rack::new(rule), Rtt::new(crate::RtoMode::Linux));
             rtt.sample(at(10), Span::from_nanos(5));
-            let block = |from: u64, to: u64| [ByteRange::new(1 + from * 1_000, 1 + to * 1_000)];
+            let block =
+                |from: u64, to: u64| [SubflowRange::between(1 + from * 1_000, 1 + to * 1_000)];
             // Two above the hole: not enough, though RACK may know by time.
             for (sacked, expected) in [(3, lost), (4, 1_000 - lost)] {
                 let mut outcome = AckOutcome::default();
-                tx.on_ack(1, &block(1, sacked), &mut outcome);
+                tx.on_ack(Ssn::new(1), &block(1, sacked), &mut outcome);
                 rack.on_ack(at(1_000), &outcome, None, |_| true);
                 let (marked, _) = rack.detect(at(1_000), CaState::Recovery, &mut tx, &rtt);
                 assert_eq!(marked, expected, "{rule:?}, {sacked}");
             }
             // What was sent again is not marked again, and what is above the third is not lost.
             assert_eq!((tx.lost_segments(), tx.sacked_segments()), (1, 3));
-            tx.retransmit(1, at(1_100));
-            tx.on_ack(1, &block(4, 7), &mut AckOutcome::default());
+            tx.retransmit(Ssn::new(1), at(1_100));
+            tx.on_ack(Ssn::new(1), &block(4, 7), &mut AckOutcome::default());
             if rule == LossDetection::Sack {
                 let (marked, again) = rack.detect(at(1_200), CaState::Recovery, &mut tx, &rtt);
                 assert_eq!((marked, again), (0, Time::NEVER));
@@ -297,9 +298,9 @@ mod tests {
     #[test]
     fn a_wider_reordering_window_lasts_for_sixteen_recoveries() {
         let mut rack = Rack::new(LossDetection::Rack);
-        rack.on_dsack(0, 10_000);
+        rack.on_dsack(Ssn::ZERO, Ssn::new(10_000));
         // The same round counts once.
-        rack.on_dsack(5_000, 12_000);
+        rack.on_dsack(Ssn::new(5_000), Ssn::new(12_000));
         assert_eq!(rack.multiplier, 2);
         for recovery in 1..16 {
             rack.on_recovered();

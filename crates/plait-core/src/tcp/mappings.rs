@@ -2,10 +2,16 @@
 
 use crate::tcp::subflow::Told;
 use alloc::collections::VecDeque;
-use plait_base::ByteRange;
+use plait_base::{Dsn, Ssn, SubflowRange};
 
 /// Most of the peer's.
 const MOST: usize = 16;
+
+/// By how much the DSN of a byte is above its subflow sequence number, modulo 2^64: the same for all bytes of
+/// a mapping.
+pub(super) fn shift(dsn: Dsn, seq: Ssn) -> u64 {
+    dsn.get().wrapping_sub(seq.get())
+}
 
 /// Told by segments that carried a part of what they cover.
 #[derive(Debug, Default)]
@@ -25,9 +31,8 @@ impl Mappings {
             return true;
         }
         let differs = |other: &Told| {
-            let overlaps = !other.seq.intersect(told.seq).is_empty();
-            overlaps
-                && other.dsn.wrapping_sub(other.seq.start) != told.dsn.wrapping_sub(told.seq.start)
+            !other.seq.intersect(told.seq).is_empty()
+                && shift(other.dsn, other.seq.start) != shift(told.dsn, told.seq.start)
         };
         if self.theirs.iter().any(differs) {
             return false;
@@ -40,7 +45,7 @@ impl Mappings {
     }
 
     /// The latest of the peer's that covers `range`.
-    pub(crate) fn covering(&self, range: ByteRange) -> Option<Told> {
+    pub(crate) fn covering(&self, range: SubflowRange) -> Option<Told> {
         self.theirs.iter().rev().find(|told| told.seq.covers(range)).copied()
     }
 
@@ -50,13 +55,13 @@ impl Mappings {
     }
 
     /// That of ours which has the byte at `seq`, and its checksum.
-    pub(crate) fn find(&self, seq: u64) -> Option<(Told, Option<u16>)> {
+    pub(crate) fn find(&self, seq: Ssn) -> Option<(Told, Option<u16>)> {
         let at = self.ours.partition_point(|(told, _)| told.seq.end <= seq);
         self.ours.get(at).copied().filter(|(told, _)| told.seq.start <= seq)
     }
 
     /// Everything of ours below `una` is acknowledged.
-    pub(crate) fn on_acked(&mut self, una: u64) {
+    pub(crate) fn on_acked(&mut self, una: Ssn) {
         while self.ours.front().is_some_and(|(told, _)| told.seq.end <= una) {
             self.ours.pop_front();
         }
@@ -69,18 +74,23 @@ mod tests {
 
     #[test]
     fn mappings_are_found_until_all_of_them_is_acknowledged() {
-        let told = |from, to| Told { seq: ByteRange::new(from, to), dsn: 10 * from };
+        let told =
+            |from, to| Told { seq: SubflowRange::between(from, to), dsn: Dsn::new(10 * from) };
         let mut wide = Mappings::default();
+        let at = Ssn::new;
         wide.push(told(1, 301), None);
         wide.push(told(401, 601), Some(7));
-        assert_eq!(wide.find(1), Some((told(1, 301), None)));
-        assert_eq!(wide.find(300), Some((told(1, 301), None)));
-        assert_eq!((wide.find(301), wide.find(601)), (None, None));
-        wide.on_acked(300);
-        assert_eq!(wide.find(201), Some((told(1, 301), None)));
-        wide.on_acked(301);
-        assert_eq!((wide.find(201), wide.find(401)), (None, Some((told(401, 601), Some(7)))));
-        wide.on_acked(601);
-        assert_eq!(wide.find(401), None);
+        assert_eq!(wide.find(at(1)), Some((told(1, 301), None)));
+        assert_eq!(wide.find(at(300)), Some((told(1, 301), None)));
+        assert_eq!((wide.find(at(301)), wide.find(at(601))), (None, None));
+        wide.on_acked(at(300));
+        assert_eq!(wide.find(at(201)), Some((told(1, 301), None)));
+        wide.on_acked(at(301));
+        assert_eq!(
+            (wide.find(at(201)), wide.find(at(401))),
+            (None, Some((told(401, 601), Some(7))))
+        );
+        wide.on_acked(at(601));
+        assert_eq!(wide.find(at(401)), None);
     }
 }

@@ -2,16 +2,17 @@
 //! acknowledge.
 
 use crate::data::Kept;
+use crate::tcp::mappings::shift;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
+use plait_base::{Dsn, Ssn, SubflowRange, SubflowRangeSet, Time, reserve_ahead};
 use plait_wire::Payload;
 
 /// A segment that waits for the ones before it.
 #[derive(Debug)]
 struct Held {
-    seq: u64,
-    dsn: u64,
+    seq: Ssn,
+    dsn: Dsn,
     at: Time,
     payload: Payload,
 }
@@ -45,19 +46,19 @@ struct Holes {
     held: VecDeque<Held>,
     /// Payload bytes in `held`.
     bytes: u64,
-    ranges: RangeSet,
-    recent: [u64; RECENT],
+    ranges: SubflowRangeSet,
+    recent: [Ssn; RECENT],
     recent_len: usize,
-    dsack: Option<ByteRange>,
+    dsack: Option<SubflowRange>,
     /// Sequence number of a FIN ahead of data that is missing.
-    fin: Option<u64>,
+    fin: Option<Ssn>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    nxt: u64,
+    nxt: Ssn,
     /// The DSN after that of the last byte in order.
-    end_dsn: u64,
+    end_dsn: Dsn,
     /// From the first thing out of order on.
     holes: Option<Box<Holes>>,
     /// Most segments that wait.
@@ -76,8 +77,8 @@ impl Receiver {
     /// A receiver that expects the byte after the peer's SYN.
     pub(crate) fn new(quick: u32, most: u32) -> Receiver {
         Receiver {
-            nxt: 1,
-            end_dsn: 0,
+            nxt: Ssn::FIRST,
+            end_dsn: Dsn::ZERO,
             holes: None,
             most,
             unacked: 0,
@@ -88,14 +89,14 @@ impl Receiver {
     }
 
     /// Next sequence number expected.
-    pub(crate) const fn nxt(&self) -> u64 {
+    pub(crate) const fn nxt(&self) -> Ssn {
         self.nxt
     }
 
     /// Bytes of payload in order.
     pub(crate) const fn taken_in(&self) -> u64 {
         // The SYN and the FIN have numbers too.
-        self.nxt.saturating_sub(1 + self.fin_taken as u64)
+        self.nxt.saturating_sub(Ssn::new(1 + self.fin_taken as u64))
     }
 
     /// Whether some data waits behind a hole.
@@ -116,13 +117,13 @@ impl Receiver {
     }
 
     /// Whether nothing of `range` is new.
-    pub(crate) fn has(&self, range: ByteRange) -> bool {
+    pub(crate) fn has(&self, range: SubflowRange) -> bool {
         range.end <= self.nxt || self.holes.as_ref().is_some_and(|it| it.ranges.covers(range))
     }
 
     /// A segment is refused for its age; where its payload is here already, that is told (RFC 2883
     /// section 4), for its sender may wonder.
-    pub(crate) fn note_refused(&mut self, range: ByteRange) {
+    pub(crate) fn note_refused(&mut self, range: SubflowRange) {
         if !range.is_empty() && self.has(range) {
             self.note_duplicate(range);
         }
@@ -130,15 +131,19 @@ impl Receiver {
 
     /// The next acknowledgement tells of `range` (RFC 2883).
     #[cold]
-    fn note_duplicate(&mut self, range: ByteRange) {
+    fn note_duplicate(&mut self, range: SubflowRange) {
         self.holes.get_or_insert_default().dsack = Some(range);
     }
 
     /// Whether the mapping of `range` to `dsn` differs from what is known of the same bytes: the last
     /// one in order, and those behind a hole.
-    pub(crate) fn contradicts(&self, range: ByteRange, dsn: u64) -> bool {
+    pub(crate) fn contradicts(&self, range: SubflowRange, dsn: Dsn) -> bool {
         let (nxt, first) = (self.nxt, range.start);
-        if first < nxt && range.end >= nxt && nxt > 1 && dsn + (nxt - first) != self.end_dsn {
+        if first < nxt
+            && range.end >= nxt
+            && nxt > Ssn::FIRST
+            && dsn + (nxt - first) != self.end_dsn
+        {
             return true;
         }
         let Some(held) = self.holes.as_ref().map(|it| &it.held).filter(|it| !it.is_empty()) else {
@@ -148,8 +153,8 @@ impl Receiver {
         let near = held.range(at.saturating_sub(1)..);
         near.take_while(|held| held.seq < range.end).any(|held| {
             let len = u64::from(held.payload.len());
-            let overlaps = !ByteRange::with_len(held.seq, len).intersect(range).is_empty();
-            overlaps && held.dsn.wrapping_sub(held.seq) != dsn.wrapping_sub(first)
+            let overlaps = !SubflowRange::with_len(held.seq, len).intersect(range).is_empty();
+            overlaps && shift(held.dsn, held.seq) != shift(dsn, first)
         })
     }
 
@@ -159,13 +164,13 @@ impl Receiver {
     pub(crate) fn accept(
         &mut self,
         now: Time,
-        seq: u64,
-        dsn: u64,
+        seq: Ssn,
+        dsn: Dsn,
         payload: Payload,
         mss: u64,
-        mut deliver: impl FnMut(u64, Payload, Time),
+        mut deliver: impl FnMut(Dsn, Payload, Time),
     ) -> AckDue {
-        let range = ByteRange::with_len(seq, u64::from(payload.len()));
+        let range = SubflowRange::with_len(seq, u64::from(payload.len()));
         if self.has(range) {
             self.note_duplicate(range);
             return AckDue::Now;
@@ -177,7 +182,7 @@ impl Receiver {
         let skip = (self.nxt - seq) as u32;
         let filled_hole = self.has_hole();
         if skip > 0 {
-            self.note_duplicate(ByteRange::new(seq, self.nxt));
+            self.note_duplicate(SubflowRange::new(seq, self.nxt));
         }
         self.unacked = self.unacked.saturating_add((range.end - self.nxt) as u32);
         self.nxt = range.end;
@@ -194,7 +199,7 @@ impl Receiver {
     /// [`Receiver::accept`] for `len` bytes that come next, all of them new, where nothing waits
     /// behind a hole: the caller delivers them.
     #[inline(always)]
-    pub(crate) fn accept_next(&mut self, dsn: u64, len: u64, mss: u64) -> AckDue {
+    pub(crate) fn accept_next(&mut self, dsn: Dsn, len: u64, mss: u64) -> AckDue {
         debug_assert!(self.is_in_order());
         self.unacked = self.unacked.saturating_add(len as u32);
         self.nxt += len;
@@ -216,7 +221,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
+    fn hold(&mut self, now: Time, range: SubflowRange, dsn: Dsn, payload: Payload) {
         let holes = self.holes.get_or_insert_default();
         if holes.held.len() < self.most as usize && holes.ranges.count() < MOST_RANGES {
             holes.hold(now, range, dsn, payload);
@@ -224,7 +229,7 @@ impl Receiver {
     }
 
     /// Hands on what the filled hole made in order.
-    fn release(&mut self, deliver: &mut impl FnMut(u64, Payload, Time)) {
+    fn release(&mut self, deliver: &mut impl FnMut(Dsn, Payload, Time)) {
         let Some(holes) = &mut self.holes else { return };
         while let Some(first) = holes.held.front() {
             if first.seq > self.nxt {
@@ -245,7 +250,7 @@ impl Receiver {
 
     /// The peer's FIN at `seq`, if it is in order: takes its sequence number. One that is ahead is
     /// remembered.
-    pub(crate) fn take_fin(&mut self, seq: u64) -> bool {
+    pub(crate) fn take_fin(&mut self, seq: Ssn) -> bool {
         let in_order = seq == self.nxt;
         self.nxt += u64::from(in_order);
         self.fin_taken |= in_order;
@@ -257,12 +262,12 @@ impl Receiver {
     }
 
     /// A FIN that came ahead of data and is in order now.
-    pub(crate) fn fin_due(&self) -> Option<u64> {
+    pub(crate) fn fin_due(&self) -> Option<Ssn> {
         self.holes.as_ref()?.fin.filter(|seq| *seq == self.nxt)
     }
 
     /// Up to `room` blocks for the next acknowledgement.
-    pub(crate) fn sack_blocks(&mut self, room: usize, push: impl FnMut(ByteRange)) {
+    pub(crate) fn sack_blocks(&mut self, room: usize, push: impl FnMut(SubflowRange)) {
         if let Some(holes) = &mut self.holes {
             holes.sack_blocks(room, push);
         }
@@ -299,7 +304,7 @@ impl Receiver {
 }
 
 impl Holes {
-    fn hold(&mut self, now: Time, range: ByteRange, dsn: u64, payload: Payload) {
+    fn hold(&mut self, now: Time, range: SubflowRange, dsn: Dsn, payload: Payload) {
         if self.ranges.insert(range) < range.len() {
             self.dsack = Some(range);
         }
@@ -328,7 +333,7 @@ impl Holes {
 
     /// The block of `seq` is the most recent one; the others keep their order, so that each is told
     /// more than once (RFC 2018 section 4).
-    fn note_recent(&mut self, seq: u64) {
+    fn note_recent(&mut self, seq: Ssn) {
         let Some(block) = self.ranges.containing(seq) else { return };
         let known = self.recent[..self.recent_len]
             .iter()
@@ -341,12 +346,12 @@ impl Holes {
 
     /// Up to `room` blocks for the next acknowledgement: a D-SACK first, and the block that it lies
     /// in (RFC 2883 section 4), then the most recent ones (RFC 2018 section 4).
-    fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(ByteRange)) {
+    fn sack_blocks(&mut self, room: usize, mut push: impl FnMut(SubflowRange)) {
         let mut left = room;
         if left == 0 {
             return;
         }
-        let mut told = [u64::MAX; RECENT + 1];
+        let mut told = [Ssn::MAX; RECENT + 1];
         if let Some(dsack) = self.dsack.take() {
             push(dsack);
             left -= 1;
@@ -381,15 +386,16 @@ mod tests {
     fn accept(rx: &mut Receiver, seq: u64, len: u32) -> (AckDue, Vec<(u64, u32)>) {
         let mut got = Vec::new();
         let payload = Payload::Pattern { offset: seq - 1, len };
-        let due = rx.accept(Time::ZERO, seq, seq - 1, payload, 100, |dsn, payload, _| {
-            got.push((dsn, payload.len()));
+        let (seq, dsn) = (Ssn::new(seq), Dsn::new(seq - 1));
+        let due = rx.accept(Time::ZERO, seq, dsn, payload, 100, |dsn, payload, _| {
+            got.push((dsn.get(), payload.len()));
         });
         (due, got)
     }
 
     fn blocks(rx: &mut Receiver, room: usize) -> Vec<(u64, u64)> {
         let mut told = Vec::new();
-        rx.sack_blocks(room, |block| told.push((block.start, block.end)));
+        rx.sack_blocks(room, |block| told.push((block.start.get(), block.end.get())));
         told
     }
 
@@ -401,7 +407,7 @@ mod tests {
         assert_eq!(accept(&mut rx, 401, 100), (AckDue::Now, Vec::new()));
         assert_eq!(blocks(&mut rx, 3), [(401, 501), (201, 301)]);
         assert_eq!(accept(&mut rx, 101, 100), (AckDue::Now, [(100, 100), (200, 100)].to_vec()));
-        assert_eq!(rx.nxt(), 301);
+        assert_eq!(rx.nxt(), Ssn::new(301));
         assert_eq!(blocks(&mut rx, 3), [(401, 501)]);
     }
 
@@ -411,7 +417,7 @@ mod tests {
         let mut rx = Receiver::new(0, 64);
         let mut pair = |lens: [u64; 2]| {
             rx.on_ack_sent();
-            lens.map(|len| rx.accept_next(0, len, 1_428)) == [AckDue::Later, AckDue::Now]
+            lens.map(|len| rx.accept_next(Dsn::ZERO, len, 1_428)) == [AckDue::Later, AckDue::Now]
         };
         assert!(pair([504; 2]) && pair([1_428; 2]) && pair([504; 2]));
         // Not those of different length, nor those of an application that writes little.
@@ -448,7 +454,7 @@ mod tests {
         }
         assert_eq!(rx.holes.as_ref().unwrap().held.len(), 64);
         assert_eq!(accept(&mut rx, 1, 100).1.len(), 65);
-        assert_eq!(rx.nxt(), 6_501);
+        assert_eq!(rx.nxt(), Ssn::new(6_501));
         let mut rx = Receiver::new(0, u32::MAX);
         for index in 0..10_000 {
             accept(&mut rx, 11 + 10 * index, 5);

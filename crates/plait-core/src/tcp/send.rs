@@ -6,7 +6,7 @@ mod cuts;
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use plait_base::{ByteRange, RangeSet, Time, reserve_ahead};
+use plait_base::{DataRange, Dsn, Ssn, SubflowRange, SubflowRangeSet, Time, reserve_ahead};
 
 /// Where a sent segment is believed to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,9 +19,9 @@ pub(crate) enum Whereabouts {
 /// A segment that was sent. Sequence numbers count from 0 at the SYN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub(crate) seq: u64,
+    pub(crate) seq: Ssn,
     /// First data sequence number of the payload.
-    pub(crate) dsn: u64,
+    pub(crate) dsn: Dsn,
     pub(crate) sent_at: Time,
     /// Sequence space taken: payload, or 1 for a FIN.
     pub(crate) len: u32,
@@ -31,19 +31,35 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(crate) const fn end(&self) -> u64 {
-        self.seq + self.len as u64
+    pub(crate) fn end(&self) -> Ssn {
+        self.seq + u64::from(self.len)
+    }
+
+    pub(crate) fn departure(&self) -> Departure {
+        Departure { at: self.sent_at, end: self.end() }
     }
 
     /// Sent again at `at`, and in flight since.
-    fn is_resent(&self, at: Time, seq: u64) -> bool {
+    fn is_resent(&self, at: Time, seq: Ssn) -> bool {
         let it = (self.seq, self.sent_at, self.retransmitted, self.whereabouts);
         it == (seq, at, true, Whereabouts::InFlight)
     }
 
-    pub(crate) const fn data(&self) -> ByteRange {
-        ByteRange::with_len(self.dsn, if self.fin { 0 } else { self.len as u64 })
+    pub(crate) fn data(&self) -> DataRange {
+        DataRange::with_len(self.dsn, if self.fin { 0 } else { u64::from(self.len) })
     }
+}
+
+/// When a segment was sent last, and its right edge: what was sent at the same time is ordered by that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Time,
+    pub(crate) end: Ssn,
+}
+
+impl Departure {
+    /// That of no segment, before all others.
+    pub(crate) const NONE: Departure = Departure { at: Time::ZERO, end: Ssn::ZERO };
 }
 
 /// What an acknowledgement told.
@@ -74,42 +90,42 @@ const MOST_HOLES: usize = 64;
 /// What was told selectively, and what was sent again.
 #[derive(Debug, Default)]
 struct Scoreboard {
-    sacked: RangeSet,
+    sacked: SubflowRangeSet,
     /// Segments that were sent again, by time and sequence number, as long as they may be in flight.
-    resent: VecDeque<(Time, u64)>,
+    resent: VecDeque<(Time, Ssn)>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct TxRing {
     ring: VecDeque<Sent>,
-    una: u64,
-    nxt: u64,
+    una: Ssn,
+    nxt: Ssn,
     inflight: u64,
     /// Once two segments were under way, or one was sent again.
     board: Option<Box<Scoreboard>>,
     /// Highest sequence number selectively or cumulatively acknowledged.
-    highest_delivered: u64,
+    highest_delivered: Ssn,
     lost: u32,
     sacked_segments: u32,
     /// Below it no segment is lost.
-    lost_from: u64,
+    lost_from: Ssn,
     /// Below it no segment that was sent once is in flight.
-    once_from: u64,
+    once_from: Ssn,
 }
 
 impl TxRing {
     /// The ring of a subflow whose SYN (sequence number 0) counts as sent.
     pub(crate) fn new() -> TxRing {
-        TxRing { una: 0, nxt: 1, ..TxRing::default() }
+        TxRing { una: Ssn::ZERO, nxt: Ssn::FIRST, ..TxRing::default() }
     }
 
     /// Left edge: first sequence number not acknowledged.
-    pub(crate) const fn una(&self) -> u64 {
+    pub(crate) const fn una(&self) -> Ssn {
         self.una
     }
 
     /// Next sequence number to send.
-    pub(crate) const fn nxt(&self) -> u64 {
+    pub(crate) const fn nxt(&self) -> Ssn {
         self.nxt
     }
 
@@ -119,7 +135,7 @@ impl TxRing {
     }
 
     /// Bytes between the edges.
-    pub(crate) const fn outstanding(&self) -> u64 {
+    pub(crate) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
 
@@ -153,7 +169,7 @@ impl TxRing {
 
     /// The peer acknowledged our SYN.
     pub(crate) fn syn_acked(&mut self) {
-        self.una = self.una.max(1);
+        self.una = self.una.max(Ssn::FIRST);
         self.highest_delivered = self.una;
     }
 
@@ -167,7 +183,7 @@ impl TxRing {
     }
 
     /// Notes a new segment at the right edge and returns its sequence number.
-    pub(crate) fn push(&mut self, now: Time, dsn: u64, len: u32, fin: bool) -> u64 {
+    pub(crate) fn push(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool) -> Ssn {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.inflight += u64::from(len);
@@ -187,7 +203,7 @@ impl TxRing {
     }
 
     /// Takes in a cumulative acknowledgement and SACK blocks; adds what they tell to `outcome`.
-    pub(crate) fn on_ack(&mut self, ack: u64, blocks: &[ByteRange], outcome: &mut AckOutcome) {
+    pub(crate) fn on_ack(&mut self, ack: Ssn, blocks: &[SubflowRange], outcome: &mut AckOutcome) {
         let told = blocks.iter().map(|block| block.end).max().filter(|end| *end <= self.nxt);
         let ack = told.filter(|_| planted(Planted::SackForgets)).map_or(ack, |end| end.max(ack));
         if ack > self.una {
@@ -199,13 +215,13 @@ impl TxRing {
             self.pop_acked(ack, outcome);
         }
         for block in blocks {
-            let block = ByteRange::new(block.start.max(self.una), block.end.min(self.nxt));
+            let block = SubflowRange::new(block.start.max(self.una), block.end.min(self.nxt));
             self.on_sack(block, outcome);
         }
         self.highest_delivered = self.highest_delivered.max(ack);
     }
 
-    fn pop_acked(&mut self, ack: u64, outcome: &mut AckOutcome) {
+    fn pop_acked(&mut self, ack: Ssn, outcome: &mut AckOutcome) {
         let before = self.highest_delivered;
         while let Some(sent) = self.ring.front().filter(|front| front.end() <= ack) {
             match sent.whereabouts {
@@ -220,7 +236,7 @@ impl TxRing {
         }
     }
 
-    fn on_sack(&mut self, block: ByteRange, outcome: &mut AckOutcome) {
+    fn on_sack(&mut self, block: SubflowRange, outcome: &mut AckOutcome) {
         if block.is_empty() {
             return;
         }
@@ -252,18 +268,17 @@ impl TxRing {
         self.highest_delivered = self.highest_delivered.max(block.end);
     }
 
-    fn index_of(&self, seq: u64) -> usize {
+    fn index_of(&self, seq: Ssn) -> usize {
         self.ring.partition_point(|sent| sent.seq < seq)
     }
 
-    /// Marks those in flight that were sent before `newest`, a time and right edge, and that
-    /// `is_lost` names. Returns how many bytes were marked.
+    /// Marks those in flight that were sent before `newest` and that `is_lost` names. Returns how many bytes were marked.
     ///
     /// What was sent once is older the lower it lies, and what was sent again is kept by time, so
     /// that no acknowledgement has to look at the whole window.
     pub(crate) fn mark_overtaken(
         &mut self,
-        newest: (Time, u64),
+        newest: Departure,
         mut is_lost: impl FnMut(&Sent) -> bool,
     ) -> u64 {
         let before = self.inflight;
@@ -272,7 +287,7 @@ impl TxRing {
         while let Some(sent) = self.ring.get(index) {
             let end = sent.end();
             if sent.whereabouts == Whereabouts::InFlight && !sent.retransmitted {
-                if (sent.sent_at, end) >= newest {
+                if sent.departure() >= newest {
                     break;
                 }
                 if is_lost(sent) {
@@ -314,16 +329,16 @@ impl TxRing {
     /// The same of what was sent again.
     fn mark_resent_overtaken(
         &mut self,
-        newest: (Time, u64),
+        newest: Departure,
         is_lost: &mut impl FnMut(&Sent) -> bool,
     ) {
         let Some(mut board) = self.board.take_if(|board| !board.resent.is_empty()) else { return };
         let (resent, mut place) = (&mut board.resent, 0);
-        while let Some((at, seq)) = resent.get(place).copied().filter(|it| it.0 <= newest.0) {
+        while let Some((at, seq)) = resent.get(place).copied().filter(|it| it.0 <= newest.at) {
             let index = self.index_of(seq);
             let sent = self.ring.get(index).filter(|sent| sent.is_resent(at, seq));
             let lost = match sent {
-                Some(sent) if (at, sent.end()) >= newest || !is_lost(sent) => {
+                Some(sent) if sent.departure() >= newest || !is_lost(sent) => {
                     place += 1;
                     continue;
                 }
@@ -351,7 +366,7 @@ impl TxRing {
 
     /// Marks those in flight from `seq` on that have more than `most` bytes.
     #[cold]
-    pub(crate) fn mark_long_lost(&mut self, seq: u64, most: u32) {
+    pub(crate) fn mark_long_lost(&mut self, seq: Ssn, most: u32) {
         for index in 0..self.ring.len() {
             let sent = &self.ring[index];
             let long = sent.end() > seq && sent.len > most && !sent.fin;
@@ -441,7 +456,7 @@ impl TxRing {
     }
 
     /// The segment at `seq` is sent again.
-    pub(crate) fn retransmit(&mut self, seq: u64, now: Time) {
+    pub(crate) fn retransmit(&mut self, seq: Ssn, now: Time) {
         let at = self.index_of(seq);
         let Some(sent) = self.ring.get_mut(at).filter(|sent| sent.seq == seq) else { return };
         match sent.whereabouts {
@@ -463,16 +478,13 @@ impl TxRing {
     }
 }
 
-const fn sent_range(sent: &Sent) -> ByteRange {
-    ByteRange::with_len(sent.seq, sent.len as u64)
+fn sent_range(sent: &Sent) -> SubflowRange {
+    SubflowRange::with_len(sent.seq, u64::from(sent.len))
 }
 
-fn note_delivered(sent: &Sent, highest_before: u64, outcome: &mut AckOutcome) {
+fn note_delivered(sent: &Sent, highest_before: Ssn, outcome: &mut AckOutcome) {
     outcome.delivered += u64::from(sent.len);
-    if outcome
-        .newest
-        .is_none_or(|newest| (newest.sent_at, newest.end()) < (sent.sent_at, sent.end()))
-    {
+    if outcome.newest.is_none_or(|newest| newest.departure() < sent.departure()) {
         outcome.newest = Some(*sent);
     }
     if sent.sent_at >= outcome.since {
@@ -492,15 +504,15 @@ mod tests {
 
     /// What RFC 8985 section 6.2 says, segment by segment: those in flight that were sent before
     /// `newest` and not after `latest` are lost.
-    fn overtaken(ring: &TxRing, newest: (Time, u64), latest: Time) -> Vec<u64> {
+    fn overtaken(ring: &TxRing, newest: Departure, latest: Time) -> Vec<Ssn> {
         let lost = |sent: &&Sent| {
-            let older = (sent.sent_at, sent.end()) < newest && sent.sent_at <= latest;
+            let older = sent.departure() < newest && sent.sent_at <= latest;
             sent.whereabouts == Whereabouts::InFlight && older
         };
         ring.iter().filter(lost).map(|sent| sent.seq).collect()
     }
 
-    fn lost(ring: &TxRing) -> Vec<u64> {
+    fn lost(ring: &TxRing) -> Vec<Ssn> {
         let lost = ring.iter().filter(|sent| sent.whereabouts == Whereabouts::Lost);
         lost.map(|sent| sent.seq).collect()
     }
@@ -514,26 +526,26 @@ mod tests {
         ) {
             let mut ring = TxRing::new();
             ring.syn_acked();
-            let (mut now, mut newest) = (Time::ZERO, None::<(Time, u64)>);
+            let (mut now, mut newest) = (Time::ZERO, None::<Departure>);
             for (what, place, count) in steps {
                 now += plait_base::Span::from_nanos(count % 3);
-                let seq = 1 + 10 * (ring.una() / 10 + place);
+                let seq = Ssn::new(1 + 10 * (ring.una().get() / 10 + place));
                 match what {
                     0..=2 => {
                         for _ in 0..count {
-                            ring.push(now, ring.nxt() - 1, 10, false);
+                            ring.push(now, Dsn::new(ring.nxt().get() - 1), 10, false);
                         }
                     }
                     3 | 4 => {
-                        let block = ByteRange::with_len(seq, 10 * count);
+                        let block = SubflowRange::with_len(seq, 10 * count);
                         let mut outcome = AckOutcome::default();
                         ring.on_ack(ring.una(), &[block], &mut outcome);
-                        newest = newest.max(outcome.newest.map(|sent| (sent.sent_at, sent.end())));
+                        newest = newest.max(outcome.newest.map(|sent| sent.departure()));
                     }
                     5 => {
                         let mut outcome = AckOutcome::default();
                         ring.on_ack(seq.min(ring.nxt()).max(ring.una()), &[], &mut outcome);
-                        newest = newest.max(outcome.newest.map(|sent| (sent.sent_at, sent.end())));
+                        newest = newest.max(outcome.newest.map(|sent| sent.departure()));
                     }
                     6 | 7 => {
                         if let Some(seq) = ring.first_lost().map(|sent| sent.seq) {

@@ -13,13 +13,13 @@ use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
-use crate::tcp::send::TxRing;
+use crate::tcp::send::{Sent, TxRing};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{OFTEN, Timer, Timers};
 use crate::tcp::undo::Undo;
 use crate::tcp::usage::WindowUsage;
 use alloc::boxed::Box;
-use plait_base::{ByteRange, PathId, ServerAddress, SubflowId, Time};
+use plait_base::{Dsn, PathId, ServerAddress, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
 use plait_wire::Segment;
 
@@ -106,6 +106,28 @@ pub(crate) struct Handshake {
     pub(crate) offer: Offer,
 }
 
+impl Handshake {
+    /// A sequence number of ours as on the wire (RFC 9293 section 3.4).
+    pub(crate) const fn wire(&self, seq: Ssn) -> u32 {
+        self.iss.wrapping_add(seq.low())
+    }
+
+    /// A sequence number of the peer's as on the wire.
+    pub(crate) const fn peer_wire(&self, seq: Ssn) -> u32 {
+        self.irs.wrapping_add(seq.low())
+    }
+
+    /// The sequence number of ours that the wire's `seq` means, if it is close to `near`.
+    pub(crate) const fn own_seq(&self, seq: u32, near: Ssn) -> Ssn {
+        Ssn::from_low(seq.wrapping_sub(self.iss), near)
+    }
+
+    /// The same of the peer's.
+    pub(crate) const fn peer_seq(&self, seq: u32, near: Ssn) -> Ssn {
+        Ssn::from_low(seq.wrapping_sub(self.irs), near)
+    }
+}
+
 /// Options of a peer's SYN. Until it is known, what we offer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
@@ -125,8 +147,8 @@ impl Default for Offer {
 /// part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
-    pub(crate) seq: ByteRange,
-    pub(crate) dsn: u64,
+    pub(crate) seq: SubflowRange,
+    pub(crate) dsn: Dsn,
 }
 
 /// Standing of a subflow within its connection.
@@ -151,7 +173,7 @@ pub(crate) struct Standing {
     /// Most bytes in flight that a scheduler's effect allows; without one the greatest number.
     pub(crate) cap: u64,
     /// Right edge of the window that the peer told on this subflow, in its sequence numbers.
-    pub(crate) edge: u64,
+    pub(crate) edge: Ssn,
 }
 
 impl Standing {
@@ -173,7 +195,7 @@ impl Default for Standing {
             unmapped: 0,
             rec_cwnd: 0,
             cap: u64::MAX,
-            edge: 0,
+            edge: Ssn::ZERO,
         }
     }
 }
@@ -205,7 +227,7 @@ pub(crate) struct Subflow {
     pub(super) prr_rule: config::Prr,
     pub(crate) last_send: Time,
     /// The present round trip ends when this sequence number is acknowledged.
-    pub(crate) round_end: u64,
+    pub(crate) round_end: Ssn,
     /// Once the host holds some of its segments.
     pub(crate) host_queue: Option<Box<HostQueue>>,
     /// Once there is one that covers more than its segment.
@@ -257,7 +279,7 @@ impl Subflow {
             reduce_from: config.reduce_from,
             prr_rule: config.prr,
             last_send: Time::ZERO,
-            round_end: 0,
+            round_end: Ssn::ZERO,
             host_queue: None,
             mappings: None,
             verifier: None,
@@ -301,12 +323,12 @@ impl Subflow {
     }
 
     /// What the peer told earlier of `range`.
-    pub(crate) fn told(&self, range: ByteRange) -> Option<Told> {
+    pub(crate) fn told(&self, range: SubflowRange) -> Option<Told> {
         self.mappings.as_ref()?.covering(range)
     }
 
     /// Whether a mapping told earlier covers `range`.
-    pub(crate) fn covers(&self, range: ByteRange) -> bool {
+    pub(crate) fn covers(&self, range: SubflowRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
         checked || self.told(range).is_some()
     }
@@ -349,7 +371,7 @@ impl Subflow {
     }
 
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
-    pub(crate) fn on_sent(&mut self, now: Time, dsn: u64, len: u32, fin: bool, mss: u64) -> u64 {
+    pub(crate) fn on_sent(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool, mss: u64) -> Ssn {
         let seq = self.tx.push(now, dsn, len, fin);
         self.standing.fin_sent |= fin;
         self.after_send(now, u64::from(len), mss);
@@ -357,10 +379,10 @@ impl Subflow {
     }
 
     /// The segment at `seq` goes out again.
-    pub(crate) fn on_retransmitted(&mut self, now: Time, seq: u64, len: u32, mss: u64) {
+    pub(crate) fn on_retransmitted(&mut self, now: Time, seq: Ssn, len: u32, mss: u64) {
         self.tx.retransmit(seq, now);
         let probe = !matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
-        let range = ByteRange::with_len(seq, u64::from(len));
+        let range = SubflowRange::with_len(seq, u64::from(len));
         self.undo.on_retransmitted(range, self.clock.at(now), probe);
         self.after_send(now, u64::from(len), mss);
     }
@@ -418,13 +440,13 @@ impl Subflow {
     }
 
     /// The first lost segment, if the window lets it be sent again.
-    pub(crate) fn next_retransmission(&mut self) -> Option<(u64, u64, u32, bool)> {
+    pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
         if self.undo.holds_retransmissions() || self.is_paced() {
             return None;
         }
         let sent = *self.tx.first_lost()?;
         let fits = self.tx.inflight() + u64::from(sent.len) <= self.cwnd();
-        fits.then_some((sent.seq, sent.dsn, sent.len, sent.fin))
+        fits.then_some(sent)
     }
 
     /// Whether `len` bytes more would leave the window that the peer told here. With nothing in

@@ -1,13 +1,13 @@
 //! What became of a probe for a lost tail (RFC 8985 section 7.4): it may have repaired a loss that
 //! nothing else shows, and the window has to answer to that loss as to any other.
 
-use plait_base::{ByteRange, Slim};
+use plait_base::{Slim, Ssn, SubflowRange};
 
 /// The probe that is out, if there is one. It is always a segment that had been sent before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
     /// Right edge when it went out (`TLP.end_seq`).
-    end: Slim<u64>,
+    end: Slim<Ssn>,
 }
 
 impl TailProbe {
@@ -16,7 +16,7 @@ impl TailProbe {
     }
 
     /// A probe goes out; the right edge is `nxt`.
-    pub(crate) fn on_sent(&mut self, nxt: u64) {
+    pub(crate) fn on_sent(&mut self, nxt: Ssn) {
         self.end = Slim::some(nxt);
     }
 
@@ -34,7 +34,7 @@ impl TailProbe {
     /// An acknowledgement up to `ack` without data came that moves nothing and has no selective
     /// blocks: a receiver that does not report duplicates has got both copies. (It may be news of
     /// the window only; then a reduction is left out.)
-    pub(crate) fn on_duplicate(&mut self, ack: u64) {
+    pub(crate) fn on_duplicate(&mut self, ack: Ssn) {
         if self.end.value() == Some(ack) {
             self.end = Slim::NONE;
         }
@@ -42,7 +42,7 @@ impl TailProbe {
 
     /// Takes in an acknowledgement up to `ack`. Tells whether the probe has repaired a loss:
     /// everything up to it arrived, and not twice.
-    pub(crate) fn on_ack(&mut self, ack: u64, dsack: Option<ByteRange>) -> bool {
+    pub(crate) fn on_ack(&mut self, ack: Ssn, dsack: Option<SubflowRange>) -> bool {
         let Some(end) = self.end.value().filter(|end| ack >= *end) else { return false };
         let twice = dsack.is_some_and(|range| range.end == end);
         let repaired = !twice && ack > end;
@@ -62,37 +62,37 @@ mod tests {
     fn a_probe_has_repaired_what_did_not_arrive_twice() {
         let sent = || {
             let mut probe = TailProbe::new();
-            probe.on_sent(9_000);
+            probe.on_sent(Ssn::new(9_000));
             probe
         };
-        let twice = Some(ByteRange { start: 8_000, end: 9_000 });
+        let twice = Some(SubflowRange { start: Ssn::new(8_000), end: Ssn::new(9_000) });
         // Not all of it has arrived.
         let mut probe = sent();
-        assert!(!probe.on_ack(8_999, None) && probe.is_open());
+        assert!(!probe.on_ack(Ssn::new(8_999), None) && probe.is_open());
         // It has, once or twice: the next acknowledgement will tell.
-        assert!(!probe.on_ack(9_000, None) && probe.is_open());
-        assert!(probe.on_ack(9_001, None) && !probe.is_open());
+        assert!(!probe.on_ack(Ssn::new(9_000), None) && probe.is_open());
+        assert!(probe.on_ack(Ssn::new(9_001), None) && !probe.is_open());
         // Told once.
-        assert!(!probe.on_ack(9_002, None));
+        assert!(!probe.on_ack(Ssn::new(9_002), None));
         // Twice, by a report or by a bare duplicate.
         let mut probe = sent();
-        assert!(!probe.on_ack(9_000, twice) && !probe.is_open());
+        assert!(!probe.on_ack(Ssn::new(9_000), twice) && !probe.is_open());
         let mut probe = sent();
-        assert!(!probe.on_ack(9_500, twice) && !probe.is_open());
+        assert!(!probe.on_ack(Ssn::new(9_500), twice) && !probe.is_open());
         let mut probe = sent();
-        probe.on_ack(9_000, None);
-        probe.on_duplicate(9_000);
+        probe.on_ack(Ssn::new(9_000), None);
+        probe.on_duplicate(Ssn::new(9_000));
         assert!(!probe.is_open());
         // The report of something else.
         let mut probe = sent();
-        let other = Some(ByteRange { start: 6_000, end: 7_000 });
-        assert!(probe.on_ack(9_500, other));
+        let other = Some(SubflowRange { start: Ssn::new(6_000), end: Ssn::new(7_000) });
+        assert!(probe.on_ack(Ssn::new(9_500), other));
         // A duplicate of before is none of the probe's.
         let mut probe = sent();
-        probe.on_duplicate(8_000);
-        assert!(probe.on_ack(9_500, None));
+        probe.on_duplicate(Ssn::new(8_000));
+        assert!(probe.on_ack(Ssn::new(9_500), None));
         let mut probe = sent();
         probe.forget();
-        assert!(!probe.on_ack(9_500, None));
+        assert!(!probe.on_ack(Ssn::new(9_500), None));
     }
 }

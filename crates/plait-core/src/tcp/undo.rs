@@ -9,7 +9,7 @@
 
 use crate::tcp::clock::before;
 use alloc::boxed::Box;
-use plait_base::{ByteRange, RangeSet, Time};
+use plait_base::{Ssn, SubflowRange, SubflowRangeSet, Time};
 
 /// Counters of retransmissions.
 #[derive(Clone, Copy, Default, Debug)]
@@ -38,11 +38,11 @@ struct Episode {
     timeout: bool,
     began: Time,
     /// Right edge when it began.
-    point: u64,
+    point: Ssn,
     /// Our clock at the first retransmission.
     first_stamp: Option<u32>,
     /// Right edge of what was retransmitted.
-    highest: u64,
+    highest: Ssn,
     /// The timestamps have shown that a retransmission was needed.
     needed: bool,
     /// A duplicate was reported that we did not send: the network makes some, and a count of them
@@ -55,13 +55,13 @@ struct Episode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     /// Left edge after it.
-    pub(crate) una: u64,
+    pub(crate) una: Ssn,
     /// It moved the left edge.
     pub(crate) advanced: bool,
     /// Send time of the latest segment it delivers among those sent once.
     pub(crate) original: Option<Time>,
     /// The duplicate that it reports.
-    pub(crate) dsack: Option<ByteRange>,
+    pub(crate) dsack: Option<SubflowRange>,
     /// Our timestamp that it echoes.
     pub(crate) echo: Option<u32>,
     /// Segments that count as lost have not been sent again.
@@ -76,13 +76,13 @@ const ROOM: usize = 64;
 struct Resent {
     episode: Option<Episode>,
     /// The last segment sent again outside recovery, as a probe.
-    probe: Option<ByteRange>,
+    probe: Option<SubflowRange>,
     /// In this episode, and not reported as duplicates.
-    once: RangeSet,
+    once: SubflowRangeSet,
     /// The same for what was sent again more than once.
-    again: RangeSet,
+    again: SubflowRangeSet,
     /// In the episode before.
-    earlier: RangeSet,
+    earlier: SubflowRangeSet,
 }
 
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Undo {
 
     /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
     /// `point`. `frto` tells whether F-RTO may hold retransmissions back.
-    pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: u64, frto: bool) {
+    pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: Ssn, frto: bool) {
         let resent = self.resent.get_or_insert_default();
         let Resent { once, again, earlier, .. } = &mut **resent;
         core::mem::swap(earlier, once);
@@ -115,7 +115,7 @@ impl Undo {
             began: now,
             point,
             first_stamp: None,
-            highest: 0,
+            highest: Ssn::ZERO,
             needed: false,
             spoiled: false,
             frto: if frto { Frto::First } else { Frto::Off },
@@ -129,7 +129,7 @@ impl Undo {
 
     /// `range` goes out again, at `stamp` of our clock; `probe` tells that it is not because of a
     /// loss.
-    pub(crate) fn on_retransmitted(&mut self, range: ByteRange, stamp: u32, probe: bool) {
+    pub(crate) fn on_retransmitted(&mut self, range: SubflowRange, stamp: u32, probe: bool) {
         self.counters.retransmissions += 1;
         let resent = self.resent.get_or_insert_default();
         if probe {
@@ -182,7 +182,7 @@ impl Undo {
 
 impl Resent {
     /// Whether that was the last of the retransmissions to be reported as a duplicate.
-    fn on_dsack(&mut self, range: ByteRange, counters: &mut Counters) -> bool {
+    fn on_dsack(&mut self, range: SubflowRange, counters: &mut Counters) -> bool {
         if self.probe.is_some_and(|probe| probe.covers(range)) {
             self.probe = None;
             counters.spurious += 1;
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     const NOTHING: Evidence = Evidence {
-        una: 1,
+        una: Ssn::new(1),
         advanced: false,
         original: None,
         dsack: None,
@@ -259,13 +259,13 @@ mod tests {
         lost_waiting: false,
     };
 
-    fn segment(index: u64) -> ByteRange {
-        ByteRange::with_len(1 + 100 * index, 100)
+    fn segment(index: u64) -> SubflowRange {
+        SubflowRange::with_len(Ssn::new(1 + 100 * index), 100)
     }
 
     fn after_two_retransmissions() -> Undo {
         let mut undo = Undo::new(true);
-        undo.begin(Time::ZERO, false, 1_001, false);
+        undo.begin(Time::ZERO, false, Ssn::new(1_001), false);
         undo.on_retransmitted(segment(0), 50, false);
         undo.on_retransmitted(segment(2), 51, false);
         undo
@@ -302,7 +302,7 @@ mod tests {
         // The report of a probe is another matter.
         let mut undo = Undo::new(true);
         undo.on_retransmitted(segment(9), 40, true);
-        undo.begin(Time::ZERO, true, 1_001, false);
+        undo.begin(Time::ZERO, true, Ssn::new(1_001), false);
         undo.on_retransmitted(segment(0), 50, false);
         let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
         assert_eq!(undo.on_ack(&probe), None);
@@ -317,23 +317,25 @@ mod tests {
             [(301, 49, Some(false)), (201, 49, None), (301, 50, None), (301, 51, None)]
         {
             let mut undo = after_two_retransmissions();
-            let evidence = Evidence { una, advanced: true, echo: Some(echo), ..NOTHING };
+            let evidence =
+                Evidence { una: Ssn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
             assert_eq!(undo.on_ack(&evidence), verdict, "ACK {una} echoes {echo}");
         }
         // One retransmission was needed: later echoes change nothing.
         let mut undo = after_two_retransmissions();
-        let needed = Evidence { una: 201, advanced: true, echo: Some(50), ..NOTHING };
+        let needed = Evidence { una: Ssn::new(201), advanced: true, echo: Some(50), ..NOTHING };
         assert_eq!(undo.on_ack(&needed), None);
-        let late = Evidence { una: 301, advanced: true, echo: Some(49), ..NOTHING };
+        let late = Evidence { una: Ssn::new(301), advanced: true, echo: Some(49), ..NOTHING };
         assert_eq!(undo.on_ack(&late), None);
     }
 
     #[test]
     fn the_clock_may_wrap_between_original_and_retransmission() {
         let mut undo = Undo::new(true);
-        undo.begin(Time::ZERO, true, 1_001, false);
+        undo.begin(Time::ZERO, true, Ssn::new(1_001), false);
         undo.on_retransmitted(segment(0), 3, false);
-        let evidence = Evidence { una: 101, advanced: true, echo: Some(u32::MAX), ..NOTHING };
+        let evidence =
+            Evidence { una: Ssn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
         assert_eq!(undo.on_ack(&evidence), Some(true));
     }
 
@@ -343,10 +345,10 @@ mod tests {
         let at = |nanos| Time::from_nanos(nanos);
         for (sent_at, verdict) in [(at(90), Some(true)), (at(200), None)] {
             let mut undo = Undo::new(true);
-            undo.begin(at(100), true, 1_001, true);
+            undo.begin(at(100), true, Ssn::new(1_001), true);
             undo.on_retransmitted(segment(0), 0, false);
             assert!(!undo.holds_retransmissions());
-            let first = Evidence { una: 101, advanced: true, ..NOTHING };
+            let first = Evidence { una: Ssn::new(101), advanced: true, ..NOTHING };
             assert_eq!(undo.on_ack(&first), None);
             assert!(undo.holds_retransmissions());
             let second = Evidence { original: Some(sent_at), ..first };
@@ -355,8 +357,9 @@ mod tests {
         }
         // Everything acknowledged at once: nothing can be told.
         let mut undo = Undo::new(true);
-        undo.begin(at(100), true, 1_001, true);
-        let all = Evidence { una: 1_001, advanced: true, original: Some(at(9)), ..NOTHING };
+        undo.begin(at(100), true, Ssn::new(1_001), true);
+        let all =
+            Evidence { una: Ssn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
         assert_eq!(undo.on_ack(&all), None);
         assert!(!undo.holds_retransmissions());
     }
@@ -364,12 +367,12 @@ mod tests {
     #[test]
     fn switched_off_it_counts_only() {
         let mut undo = Undo::new(false);
-        undo.begin(Time::ZERO, false, 1_001, true);
+        undo.begin(Time::ZERO, false, Ssn::new(1_001), true);
         undo.on_retransmitted(segment(0), 50, false);
         let evidence = Evidence {
             dsack: Some(segment(0)),
             echo: Some(1),
-            una: 900,
+            una: Ssn::new(900),
             advanced: true,
             ..NOTHING
         };

@@ -167,7 +167,7 @@ fn data_under_an_earlier_mapping() {
     s.lose_all();
     let mut rest = s.tx(0).flags(PSH).stripped();
     (rest.len, rest.bytes) = (200, None);
-    s.sent.insert(plait_base::ByteRange::new(100, 300));
+    s.sent.insert(plait_base::DataRange::between(100, 300));
     s.send(rest);
     s.expect(want(0, ACK).ack(301));
     assert_eq!(s.endpoint.readable(s.id), 300);
@@ -302,7 +302,7 @@ fn a_server_falls_back_on_plain_data() {
     s.lose_all();
     let mut data = s.tx(0).flags(PSH).stripped();
     data.len = 100;
-    s.sent.insert(plait_base::ByteRange::new(0, 100));
+    s.sent.insert(plait_base::DataRange::between(0, 100));
     s.send(data);
     s.expect(want(0, ACK).ack(101).plain());
     assert_eq!(s.endpoint.readable(s.id), 100);

@@ -3,7 +3,7 @@
 
 use crate::harness::{PORT, Peer, SERVER, Script, carries_first_data, line};
 use crate::segment::{ACK, Seg};
-use plait_base::{ServerAddress, unwrap32};
+use plait_base::{Dsn, ServerAddress, unwrap32};
 use plait_wire::{
     DataAck, Dss, Flags, Key, Mapping, MpCapable, Mptcp, Options, Payload, Segment, Sum, Timestamps,
 };
@@ -36,7 +36,11 @@ impl Script {
             peer.last_ack = seg.ack;
         }
         if let Some(dack) = seg.dack.filter(|_| !reset && !syn) {
-            let whole = self.sent.first().filter(|first| first.start == 0).map_or(0, |it| it.end);
+            let whole = self
+                .sent
+                .first()
+                .filter(|first| first.start == Dsn::ZERO)
+                .map_or(0, |it| it.end.get());
             let most = whole + u64::from(self.data_fin == Some(whole));
             if dack > most {
                 wrong.push(format!("DATA_ACK {dack}, but only {most} was sent (R36)"));

@@ -3,7 +3,7 @@
 
 use crate::harness::{MSS, Script, multipath, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
-use plait_base::ByteRange;
+use plait_base::DataRange;
 use plait_core::{Config, ConnectionState, FallbackCause};
 use plait_wire::{MpCapable, Mptcp};
 
@@ -131,7 +131,7 @@ fn the_whole_mapping_first() {
         if seq > 1 {
             piece.options.dss = None;
         }
-        s.sent.insert(ByteRange::new(0, readable));
+        s.sent.insert(DataRange::between(0, readable));
         s.endpoint.handle(s.now, plait_base::PathId(0), &piece);
         s.drain();
         assert_eq!(s.endpoint.readable(s.id), readable, "{checksum:?}");

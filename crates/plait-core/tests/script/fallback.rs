@@ -3,7 +3,7 @@
 
 use crate::harness::{MSS, Script, multipath};
 use crate::segment::{ACK, FIN, PSH, RST, Seg, want};
-use plait_base::ByteRange;
+use plait_base::{DataRange, Dsn};
 use plait_core::{Config, ConnectionState, FallbackCause};
 use plait_wire::{Dss, Mapping, Mptcp, ResetReason};
 
@@ -33,7 +33,7 @@ impl Script {
     /// Data without any option; the peer counts it as sent.
     fn bare(&mut self, seq: u32, len: u32) -> Seg {
         let from = u64::from(seq) - 1;
-        self.sent.insert(ByteRange::with_len(from, u64::from(len)));
+        self.sent.insert(DataRange::with_len(Dsn::new(from), u64::from(len)));
         Seg { len, ..self.tx(0).seq(seq).flags(PSH).stripped() }
     }
 }
@@ -229,7 +229,7 @@ fn an_infinite_mapping_that_cannot_be() {
 #[test]
 fn the_longest_mapping() {
     let mut s = Script::open_server(multipath(), 1);
-    s.sent.insert(ByteRange::new(0, 65_535));
+    s.sent.insert(DataRange::between(0, 65_535));
     for seq in (0..65_535).step_by(1_428) {
         let len = (65_535 - seq).min(1_428);
         let piece = Seg { len, ..s.tx(0).seq(seq + 1).flags(PSH) };
@@ -358,7 +358,7 @@ fn mappings_that_contradict() {
         s.lose_all();
         s.send(bad(&s));
         s.expect(want(1, RST).mptcp(&reset(ResetReason::Mptcp)));
-        s.sent.insert(ByteRange::new(0, 200));
+        s.sent.insert(DataRange::between(0, 200));
         s.send(s.tx(0).data(0, 200));
         assert_eq!((s.endpoint.readable(s.id), s.state()), (200, ConnectionState::Open), "{what}");
     }

@@ -161,7 +161,7 @@ fn plain_tcp_is_only_reset() {
     let mut s = Script::open_server(multipath(), 1);
     let mut data = s.tx(0).flags(PSH).stripped();
     data.len = 100;
-    s.sent.insert(plait_base::ByteRange::new(0, 100));
+    s.sent.insert(plait_base::DataRange::between(0, 100));
     s.send(data);
     s.expect(want(0, ACK).ack(101).plain());
     s.send(s.tx(0).stripped().mptcp(Mptcp::FastClose(s.remote())));

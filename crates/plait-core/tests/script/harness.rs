@@ -2,7 +2,7 @@
 //! emits is audited, whatever the scenario.
 
 use crate::segment::{ACK, SYN, Seg, Want, want};
-use plait_base::{ConnId, PathId, RangeSet, Span, Stream, Time};
+use plait_base::{ConnId, DataRangeSet, Dsn, PathId, Span, Stream, Time};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
 use plait_wire::{Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, Segment, join_hmac};
 use std::collections::{BTreeMap, VecDeque};
@@ -62,7 +62,7 @@ pub(crate) struct Script {
     /// DSS checksums are in use: the peer's are made, the endpoint's verified.
     pub(crate) sums: bool,
     pub(crate) log: String,
-    pub(crate) sent: RangeSet,
+    pub(crate) sent: DataRangeSet,
     pub(crate) data_fin: Option<u64>,
     pub(crate) dack: u64,
     pub(crate) edge: u64,
@@ -113,7 +113,7 @@ impl Script {
             sums: config.checksum,
             config,
             log: String::new(),
-            sent: RangeSet::new(),
+            sent: DataRangeSet::new(),
             data_fin: None,
             dack: 0,
             edge: 0,
@@ -352,7 +352,7 @@ impl Script {
             seg.map.map(|(dsn, ssn, _)| dsn.wrapping_add(u64::from(seg.seq.saturating_sub(ssn))));
         let dsn = first.then_some(0).or(dsn).or(self.plain_dsn(&seg));
         if let Some(dsn) = dsn.filter(|dsn| *dsn < 1 << 32) {
-            self.sent.insert(plait_base::ByteRange::with_len(dsn, u64::from(seg.len)));
+            self.sent.insert(plait_base::DataRange::with_len(Dsn::new(dsn), u64::from(seg.len)));
         }
         if let Some((dsn, _, len)) = seg.map.filter(|_| seg.data_fin) {
             self.data_fin = Some(dsn.wrapping_add(u64::from(len)).wrapping_sub(1));

@@ -20,7 +20,7 @@ use crate::simulated::setup;
 use crate::workers::on_threads;
 use plait_app::Host;
 use plait_app::provenance::{Decided, Ledger, Stall};
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_core::Carry;
 use plait_sched::{Number, Spec};
 use plait_sim::Watch;
@@ -414,8 +414,8 @@ fn change(decided: &Decided, stall: &Stall, to: SubflowId) -> Change {
     Change { number: decided.number, at: decided.at, data, to }
 }
 
-fn bytes(data: ByteRange) -> Bytes {
-    Bytes { dsn: data.start, len_bytes: data.len() }
+fn bytes(data: DataRange) -> Bytes {
+    Bytes { dsn: data.start.get(), len_bytes: data.len() }
 }
 
 fn millis(time: Time) -> f64 {

@@ -5,7 +5,7 @@ use crate::compare::Cell;
 use crate::simulated::setup;
 use plait_app::provenance::Ledger;
 use plait_app::{AppEvent, Host, Measures};
-use plait_base::{PathId, Span, Time};
+use plait_base::{Dsn, PathId, Span, Time};
 use plait_core::{Detail, Event, SchedulerFactory};
 use plait_sim::{Direction, Hop, Outcome, Setup, Snapshot, Watch, Who};
 use plait_wire::Segment;
@@ -45,7 +45,7 @@ impl Watch for Bookkeeper<'_> {
 pub(super) struct Frontier {
     pub(super) reader: Host,
     /// Each position, and when it was reached.
-    pub(super) ends: Vec<(u64, Option<Time>)>,
+    pub(super) ends: Vec<(Dsn, Option<Time>)>,
 }
 
 impl Watch for Frontier {
@@ -78,7 +78,7 @@ pub struct Replay {
 /// Runs a cell with one decision of its scheduler changed (`None`: as it was), and notes when all
 /// data below each of `ends` are readable in order.
 #[must_use]
-pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[u64]) -> Replay {
+pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> Replay {
     let sender = cell.scenario.workload.sender();
     let mut setup = setup(cell, seed);
     let made = change.and_then(|change| {

@@ -1,7 +1,7 @@
 //! Schedulers that stand between a connection and its scheduler: one changes a single decision, the
 //! other asks further schedulers beside it.
 
-use plait_base::{ByteRange, SubflowId, Time};
+use plait_base::{DataRange, SubflowId, Time};
 use plait_core::SchedulerFactory;
 use plait_sched::{Decision, Needs, Notice, Number, Outcome, Reason, Scheduler, Spec, View, What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ pub struct Change {
     /// When it was made: with the number it names the decision, even where a client has begun again.
     pub at: Time,
     /// The segment at hand.
-    pub data: ByteRange,
+    pub data: DataRange,
     /// The subflow that it is to go on. One without room gets it assigned and sends it when it can.
     pub to: SubflowId,
 }
@@ -85,13 +85,13 @@ impl Changed {
 }
 
 /// Gives `data` to another subflow in a plan; false where the plan does not have it.
-fn reassigned(out: &mut Outcome, data: ByteRange, to: SubflowId) -> bool {
+fn reassigned(out: &mut Outcome, data: DataRange, to: SubflowId) -> bool {
     let Some(at) = out.plan.iter().position(|(range, _)| range.covers(data)) else { return false };
     let (range, from) = out.plan.remove(at);
     let parts = [
-        (ByteRange::new(range.start, data.start), from),
+        (DataRange::new(range.start, data.start), from),
         (data, to),
-        (ByteRange::new(data.end, range.end), from),
+        (DataRange::new(data.end, range.end), from),
     ];
     let parts = parts.into_iter().filter(|(part, _)| !part.is_empty());
     out.plan.splice(at..at, parts);

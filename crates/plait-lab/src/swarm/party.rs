@@ -4,7 +4,7 @@
 use super::case::Finish;
 use super::fault::Reading;
 use plait_app::{App, AppEvent, Stream, StreamState};
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{DataRange, Dsn, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -170,18 +170,18 @@ impl Party {
                 let taken = stream.read_bytes(&mut self.block);
                 let block = &self.block[..taken as usize];
                 if let Some(position) = content.mismatch(self.read, block) {
-                    log.push(AppEvent::Garbled { position });
+                    log.push(AppEvent::Garbled { position: Dsn::new(position) });
                 }
                 taken
             }
         };
-        let data = ByteRange::with_len(self.read, taken);
-        self.read = data.end;
+        let data = DataRange::with_len(Dsn::new(self.read), taken);
+        self.read += taken;
         if taken > 0 {
             log.push(AppEvent::Read { data });
         }
-        if data.end > self.plan.expect {
-            log.push(AppEvent::Garbled { position: self.plan.expect });
+        if self.read > self.plan.expect {
+            log.push(AppEvent::Garbled { position: Dsn::new(self.plan.expect) });
         }
         taken
     }

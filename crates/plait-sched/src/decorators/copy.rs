@@ -4,7 +4,7 @@ use crate::exact::{self, MILLION};
 use crate::{Decision, Decorator, Kind, Needs, Notice, Outcome, Param, Params, Reason, Scheduler};
 use crate::{SubflowView, View, What, rules, state};
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, Dsn, SubflowId};
 
 const QUEUE: Param = Param {
     name: "queue",
@@ -43,7 +43,7 @@ the stream, up to its window, and what is sent there when the other path falls s
     state: &[("copied.ID", "end (DSN, bytes) of what the subflow has copied or passed over")],
     wrap: |base, params: &Params| {
         let queue = params.millionths(&QUEUE);
-        Box::new(Copy { base, queue, passed: [0; SubflowId::MAX] })
+        Box::new(Copy { base, queue, passed: [Dsn::ZERO; SubflowId::MAX] })
     },
 };
 
@@ -54,12 +54,12 @@ struct Copy {
     /// In millionths.
     queue: u64,
     /// End (DSN) of what each subflow has copied or need not copy, by its id.
-    passed: [u64; SubflowId::MAX],
+    passed: [Dsn; SubflowId::MAX],
 }
 
 impl Copy {
     /// The next range that `subflow` has not carried, at most a segment, and who carried it first.
-    fn next(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<(ByteRange, SubflowId)> {
+    fn next(&mut self, view: &View<'_>, subflow: &SubflowView) -> Option<(DataRange, SubflowId)> {
         let passed = self.passed.get_mut(subflow.id.index())?;
         loop {
             let from = (*passed).max(view.connection.snd_una);
@@ -67,7 +67,7 @@ impl Copy {
             if !sent.carried.contains(subflow.id) {
                 let start = sent.range.start.max(from);
                 let end = sent.range.end.min(start.saturating_add(rules::segment_len(view)));
-                return Some((ByteRange::new(start, end), sent.first));
+                return Some((DataRange::new(start, end), sent.first));
             }
             *passed = sent.range.end;
         }
@@ -86,7 +86,7 @@ impl Copy {
     /// A copy, if any subflow has room for one.
     fn copy(&mut self, view: &View<'_>) -> Option<Decision> {
         let candidates = view.candidates();
-        let mut best: Option<(&SubflowView, ByteRange)> = None;
+        let mut best: Option<(&SubflowView, DataRange)> = None;
         for subflow in view.subflows.iter().filter(|it| candidates.contains(it.id)) {
             if best.is_some_and(|(best, _)| best.srtt_or_max() <= subflow.srtt_or_max()) {
                 continue;
@@ -126,14 +126,14 @@ impl Scheduler for Copy {
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         self.base.save_state(write);
         state::save_each("copied.", "", &self.passed, write, |end| {
-            (*end > 0).then_some(*end as f64)
+            (*end > Dsn::ZERO).then_some(end.get() as f64)
         });
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
         match state::slot("copied.", "", name, &mut self.passed) {
             Some(end) => {
-                *end = exact::nearest(value);
+                *end = Dsn::new(exact::nearest(value));
                 true
             }
             None => self.base.load_state(name, value),

@@ -7,7 +7,7 @@ use crate::{
     Scheduler, SentRange, SubflowView, View, What, WhenFull,
 };
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 
 const MODE: Param = Param {
     name: "mode",
@@ -76,7 +76,7 @@ struct Rp {
 
 /// The segment that blocks the window and who has it.
 struct Head {
-    range: ByteRange,
+    range: DataRange,
     carried: SubflowSet,
 }
 
@@ -170,7 +170,7 @@ fn head(view: &View<'_>) -> Option<Head> {
     let una = view.connection.snd_una;
     let sent = view.queue.sent_from(una).map(|SentRange { range, carried, .. }| (range, carried));
     let waits = view.queue.assigned_from(una).map(|(range, to)| (range, SubflowSet::one(to)));
-    let before = |a: &(ByteRange, SubflowSet), b: &(ByteRange, SubflowSet)| a.0.start < b.0.start;
+    let before = |a: &(DataRange, SubflowSet), b: &(DataRange, SubflowSet)| a.0.start < b.0.start;
     let (range, carried) = match (sent, waits) {
         (Some(sent), Some(waits)) => {
             if before(&waits, &sent) {
@@ -182,7 +182,7 @@ fn head(view: &View<'_>) -> Option<Head> {
         (sent, waits) => sent.or(waits)?,
     };
     let end = range.end.min(range.start.saturating_add(rules::segment_len(view)));
-    Some(Head { range: ByteRange::new(range.start, end), carried })
+    Some(Head { range: DataRange::new(range.start, end), carried })
 }
 
 /// Whether `decision` says that some subflow has been given all there is, sent or not.

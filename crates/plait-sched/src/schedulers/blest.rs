@@ -9,7 +9,7 @@ use crate::{
 };
 use alloc::boxed::Box;
 use core::cmp::Ordering;
-use plait_base::{ByteRange, Slim, Span, Time};
+use plait_base::{DataRange, Slim, Span, Time};
 
 const MODE: Param = Param {
     name: "mode",
@@ -196,7 +196,7 @@ impl Blest {
     fn fits_code(
         &self,
         view: &View<'_>,
-        segment: ByteRange,
+        segment: DataRange,
         f: &SubflowView,
         s: &SubflowView,
         out: &mut Outcome,

@@ -11,7 +11,7 @@ use crate::{
     View, What,
 };
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, SubflowId, SubflowSet, Time};
 use plan::{Flow, Plan};
 
 const ROUND: Param = Param {
@@ -151,7 +151,7 @@ impl Smoothed {
 #[derive(Clone, Copy, Default, Debug)]
 struct Walked {
     by: SubflowSet,
-    below: u64,
+    below: Dsn,
 }
 
 impl Daps {
@@ -253,21 +253,21 @@ impl Daps {
             return None;
         }
         let known = self.walked.by.0 & usable.0 == usable.0;
-        let mut at = view.connection.snd_una.max(if known { self.walked.below } else { 0 });
+        let mut at = view.connection.snd_una.max(if known { self.walked.below } else { Dsn::ZERO });
         let mut found = None;
         while let Some(sent) = view.queue.sent_from(at) {
             let free = SubflowSet(usable.0 & !sent.carried.0);
             let on = view.subflows.iter().filter(|it| free.contains(it.id));
             if let Some(subflow) = rules::fastest(on) {
                 let start = sent.range.start.max(at);
-                let range = ByteRange::new(start, sent.range.end.min(start.saturating_add(len)));
+                let range = DataRange::new(start, sent.range.end.min(start.saturating_add(len)));
                 found = Some((subflow.id, range));
                 break;
             }
             at = sent.range.end.max(at.saturating_add(1));
         }
-        let unsent = view.queue.unsent_at(0, 1).map_or(u64::MAX, |range| range.start);
-        let assigned = view.queue.assigned_from(0).map_or(u64::MAX, |(range, _)| range.start);
+        let unsent = view.queue.unsent_at(0, 1).map_or(Dsn::MAX, |range| range.start);
+        let assigned = view.queue.assigned_from(Dsn::ZERO).map_or(Dsn::MAX, |(range, _)| range.start);
         self.walked = Walked { by: usable, below: at.min(unsent).min(assigned) };
         let (subflow, range) = found?;
         let (what, grant, reason) = (What::OppRetx(range), range.len(), Reason::Opportunistic);

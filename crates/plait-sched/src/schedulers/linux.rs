@@ -9,7 +9,7 @@ use crate::{
     Decision, Entry, Kind, Notice, Outcome, Param, Params, Reason, Scheduler, SubflowView, View,
 };
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId, SubflowSet};
+use plait_base::{DataRange, SubflowId, SubflowSet};
 
 const BURST: Param = Param {
     name: "burst",
@@ -215,7 +215,7 @@ impl Linux {
     }
 
     /// Gives a burst to the subflow whose data leaves first, or tells why it does not.
-    fn begin(&mut self, view: &View<'_>, segment: ByteRange, out: &mut Outcome) -> Decision {
+    fn begin(&mut self, view: &View<'_>, segment: DataRange, out: &mut Outcome) -> Decision {
         let Some(chosen) = self.least_linger(view, |_| true, out) else {
             return rules::none_usable(view);
         };
@@ -263,7 +263,7 @@ impl Linux {
             let on = Some(subflow.id).filter(|_| subflow.alive());
             return Decision::Wait { on, reason: Reason::SendWindow };
         }
-        out.plan.push((ByteRange::new(range.start, end), subflow.id));
+        out.plan.push((DataRange::new(range.start, end), subflow.id));
         Decision::Assign { reason: Reason::LeastLinger }
     }
 

@@ -3,7 +3,7 @@
 use crate::rules;
 use crate::{Decision, Entry, Needs, Notice, Outcome, Reason, Scheduler, SubflowView, View, What};
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId};
+use plait_base::{DataRange, Dsn, SubflowId};
 
 /// What the registry says of it.
 pub(crate) const ENTRY: Entry = Entry {
@@ -41,13 +41,13 @@ Bad at   throughput, which is that of the best path, at the cost of every path; 
 struct Redundant {
     /// End (DSN) of the range handed last to each subflow, by id; zero before the first. Where it
     /// has been DATA_ACKed the subflow goes on from the left edge.
-    ptr: [u64; SubflowId::MAX],
+    ptr: [Dsn; SubflowId::MAX],
     next: SubflowId,
 }
 
 /// What a subflow would send next.
 struct Turn {
-    range: ByteRange,
+    range: DataRange,
     copy: bool,
 }
 
@@ -58,15 +58,15 @@ impl Redundant {
         let from = handed.max(view.connection.snd_una);
         match view.queue.sent_from(from) {
             Some(sent) => {
-                let rest = ByteRange::new(sent.range.start.max(from), sent.range.end);
+                let rest = DataRange::new(sent.range.start.max(from), sent.range.end);
                 let end = rest.end.min(rest.start.saturating_add(rules::segment_len(view)));
-                Some(Turn { range: ByteRange::new(rest.start, end), copy: true })
+                Some(Turn { range: DataRange::new(rest.start, end), copy: true })
             }
             None => rules::next_segment(view).map(|range| Turn { range, copy: false }),
         }
     }
 
-    fn hand(&mut self, view: &View<'_>, subflow: &SubflowView, range: ByteRange) {
+    fn hand(&mut self, view: &View<'_>, subflow: &SubflowView, range: DataRange) {
         if let Some(ptr) = self.ptr.get_mut(subflow.id.index()) {
             *ptr = range.end;
         }
@@ -136,7 +136,7 @@ impl Scheduler for Redundant {
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         write("next", f64::from(self.next.0));
         crate::state::save_each("ptr.", "", &self.ptr, write, |ptr| {
-            (*ptr > 0).then_some(*ptr as f64)
+            (*ptr > Dsn::ZERO).then_some(ptr.get() as f64)
         });
     }
 
@@ -146,7 +146,7 @@ impl Scheduler for Redundant {
             return true;
         }
         match crate::state::slot("ptr.", "", name, &mut self.ptr) {
-            Some(ptr) => *ptr = crate::exact::nearest(value),
+            Some(ptr) => *ptr = Dsn::new(crate::exact::nearest(value)),
             None => return false,
         }
         true

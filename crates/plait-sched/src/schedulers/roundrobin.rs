@@ -6,7 +6,7 @@ use crate::{
     View, WhenFull,
 };
 use alloc::boxed::Box;
-use plait_base::{ByteRange, SubflowId, SubflowSet};
+use plait_base::{DataRange, SubflowId, SubflowSet};
 
 const NUM_SEGMENTS: Param = Param {
     name: "num_segments",
@@ -103,7 +103,7 @@ impl RoundRobin {
         any_after.or(any)
     }
 
-    fn place(&mut self, view: &View<'_>, segment: ByteRange, out: &mut Outcome) -> Decision {
+    fn place(&mut self, view: &View<'_>, segment: DataRange, out: &mut Outcome) -> Decision {
         let len = segment.len();
         let mut eligible = view.candidates();
         if self.cwnd_limited {

@@ -7,7 +7,7 @@ use crate::{
     View,
 };
 use alloc::boxed::Box;
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet};
+use plait_base::{DataRange, Span, SubflowId, SubflowSet};
 
 const RTT: Param = Param {
     name: "rtt",
@@ -350,7 +350,7 @@ impl Sttf {
         &mut self,
         view: &View<'_>,
         paths: &mut Paths,
-        segment: ByteRange,
+        segment: DataRange,
         out: &mut Outcome,
     ) -> Decision {
         let mut best: Option<(u128, usize)> = None;
@@ -383,7 +383,7 @@ fn assign_anew(view: &View<'_>, mut lines: Lines, total: u128, out: &mut Outcome
     while left > 0
         && let Some((range, _)) = view.queue.assigned_from(at)
     {
-        let mut range = ByteRange::new(range.start.max(at), range.end);
+        let mut range = DataRange::new(range.start.max(at), range.end);
         // The last segment of a range may be short.
         left += 1;
         while !range.is_empty() && left > 0 {
@@ -391,12 +391,12 @@ fn assign_anew(view: &View<'_>, mut lines: Lines, total: u128, out: &mut Outcome
             let Some((id, segments)) = lines.next(most) else { return };
             left -= segments;
             let bytes = u64::try_from(segments * len).unwrap_or(u64::MAX).min(range.len());
-            let run = ByteRange::new(range.start, range.start + bytes);
+            let run = DataRange::new(range.start, range.start + bytes);
             match out.plan.last_mut() {
                 Some((last, owner)) if *owner == id && last.end == run.start => last.end = run.end,
                 _ => out.plan.push((run, id)),
             }
-            range = ByteRange::new(run.end, range.end);
+            range = DataRange::new(run.end, range.end);
         }
         at = range.end;
     }

@@ -1,7 +1,7 @@
 //! A burst on idle paths without a rate limit: segments in slow start, one acknowledgement each.
 
 use super::{MSS, Model, subflow};
-use plait_base::{ByteRange, RangeSet, Span, SubflowId, Time};
+use plait_base::{DataRange, DataRangeSet, Dsn, Span, SubflowId, Time};
 use plait_sched::{Decision, Outcome, Spec};
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ pub(crate) const LARGE: u64 = 6 * 1024 * 1024;
 pub(crate) const SMALL: u64 = 64 * 1024;
 
 /// A segment on its way: when its acknowledgement is back, and its number in order of sending.
-type Flight = BTreeMap<(u64, u64), (SubflowId, ByteRange)>;
+type Flight = BTreeMap<(u64, u64), (SubflowId, DataRange)>;
 
 /// A segment that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
     pub(crate) at_ms: u64,
     pub(crate) subflow: SubflowId,
-    pub(crate) range: ByteRange,
+    pub(crate) range: DataRange,
     pub(crate) arrives_ms: u64,
     pub(crate) acked_ms: u64,
 }
@@ -59,10 +59,10 @@ pub(crate) fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> 
     let paths = rtts_ms.iter().zip(0..);
     let subflows = paths.map(|(rtt, id)| subflow(id, Span::from_millis(*rtt), 10 * MSS)).collect();
     let mut model = Model::new(subflows, segments * MSS);
-    model.connection.wnd_end = window;
+    model.connection.wnd_end = Dsn::new(window);
     let (mut scheduler, mut out) =
         (Spec::parse(spec).expect("a scheduler").build(), Outcome::default());
-    let (mut flight, mut received) = (Flight::new(), RangeSet::new());
+    let (mut flight, mut received) = (Flight::new(), DataRangeSet::new());
     let mut sent = Vec::new();
     let millis = |time: Time| time.as_nanos() / 1_000_000;
     loop {
@@ -96,7 +96,9 @@ pub(crate) fn burst(spec: &str, rtts_ms: &[u64], window: u64, segments: u64) -> 
         let subflow = model.subflow_mut(id);
         subflow.inflight -= range.len();
         subflow.cwnd += MSS;
-        model.data_ack(received.first().filter(|first| first.start == 0).map_or(0, |r| r.end));
+        model.data_ack(
+            received.first().filter(|first| first.start == Dsn::ZERO).map_or(Dsn::ZERO, |r| r.end),
+        );
     }
     assert_eq!(sent.len() as u64, segments, "all of it is sent, once");
     Burst { sent }

@@ -5,7 +5,7 @@
 pub(crate) mod burst;
 pub(crate) mod states;
 
-use plait_base::{ByteRange, Span, SubflowId, SubflowSet, Time};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, ConnectionView, Decision, Effect, Number, Outcome, Scheduler, SentRange, StaticQueue,
     SubflowView, View, What,
@@ -71,13 +71,13 @@ impl Model {
     pub(crate) fn new(subflows: Vec<SubflowView>, unsent: u64) -> Model {
         let connection = ConnectionView {
             mss: MSS as u32,
-            wnd_end: u64::MAX,
+            wnd_end: Dsn::MAX,
             unsent,
             sndbuf_free: 1 << 20,
             sndbuf: 4 << 20,
             ..ConnectionView::default()
         };
-        let queue = StaticQueue::fresh(ByteRange::new(0, unsent));
+        let queue = StaticQueue::fresh(DataRange::between(0, unsent));
         Model { now: Time::ZERO, tsq: false, subflows, connection, queue }
     }
 
@@ -99,12 +99,12 @@ impl Model {
     }
 
     /// What a decision to send would send.
-    pub(crate) fn range(&self, what: What) -> Option<ByteRange> {
+    pub(crate) fn range(&self, what: What) -> Option<DataRange> {
         match what {
             What::New { offset } => self.queue.unsent.nth(offset, self.connection.mss.into()),
             What::Reinject => self.connection.reinject.map(|waiting| {
                 let len = waiting.range.len().min(self.connection.mss.into());
-                ByteRange::with_len(waiting.range.start, len)
+                DataRange::with_len(waiting.range.start, len)
             }),
             What::Redundant(range) | What::OppRetx(range) => Some(range),
         }
@@ -115,7 +115,7 @@ impl Model {
         &mut self,
         decision: Decision,
         effects: &[Effect],
-    ) -> Option<(SubflowId, ByteRange)> {
+    ) -> Option<(SubflowId, DataRange)> {
         self.apply_effects(effects);
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let range = self.range(what).expect("there is something to send");
@@ -125,7 +125,7 @@ impl Model {
         Some(self.send(range, subflow))
     }
 
-    fn send(&mut self, range: ByteRange, subflow: SubflowId) -> (SubflowId, ByteRange) {
+    fn send(&mut self, range: DataRange, subflow: SubflowId) -> (SubflowId, DataRange) {
         self.queue.record(range, subflow);
         self.count();
         self.connection.snd_nxt = self.connection.snd_nxt.max(range.end);
@@ -136,7 +136,7 @@ impl Model {
     }
 
     /// Gives ranges to subflows ahead of sending, as an assignment asks for.
-    pub(crate) fn assign(&mut self, plan: &[(ByteRange, SubflowId)]) {
+    pub(crate) fn assign(&mut self, plan: &[(DataRange, SubflowId)]) {
         for (range, subflow) in plan {
             self.queue.assign(*range, *subflow);
         }
@@ -152,12 +152,12 @@ impl Model {
     }
 
     /// Sends the next of what is assigned, on the first subflow that has some and room for it.
-    pub(crate) fn send_assigned(&mut self) -> Option<(SubflowId, ByteRange)> {
+    pub(crate) fn send_assigned(&mut self) -> Option<(SubflowId, DataRange)> {
         let mss = u64::from(self.connection.mss);
         let ready = self.subflows.iter().find_map(|subflow| {
             let mut own = self.queue.assigned.iter().filter(|(_, id)| *id == subflow.id);
             let (range, _) = own.next()?;
-            let segment = ByteRange::with_len(range.start, range.len().min(mss));
+            let segment = DataRange::with_len(range.start, range.len().min(mss));
             let idle = SubflowView { queued: 0, ..*subflow };
             let fits = segment.end <= self.connection.wnd_end;
             (fits && idle.usable(segment.len(), self.tsq)).then_some((segment, subflow.id))
@@ -191,10 +191,10 @@ impl Model {
     }
 
     /// Moves the left edge and, with it, the window.
-    pub(crate) fn data_ack(&mut self, dsn: u64) {
+    pub(crate) fn data_ack(&mut self, dsn: Dsn) {
         let old = self.connection.snd_una;
         self.connection.snd_una = dsn.max(old);
-        if self.connection.wnd_end != u64::MAX {
+        if self.connection.wnd_end != Dsn::MAX {
             self.connection.wnd_end += self.connection.snd_una - old;
         }
         self.queue.ack(self.connection.snd_una);
@@ -205,7 +205,7 @@ impl Model {
     }
 
     /// Queues the range for reinjection as carried by `carried`.
-    pub(crate) fn reinject(&mut self, range: ByteRange, carried: SubflowSet) {
+    pub(crate) fn reinject(&mut self, range: DataRange, carried: SubflowSet) {
         let first = carried.iter().next().unwrap_or_default();
         self.connection.reinject = Some(SentRange { range, carried, first });
     }

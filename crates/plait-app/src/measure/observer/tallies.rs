@@ -2,7 +2,7 @@
 
 use crate::measure::PathMeasures;
 use crate::measure::distribution::mean_millis;
-use plait_base::{Span, SubflowSet, Time};
+use plait_base::{Dsn, Span, SubflowSet, Time};
 use plait_core::{Block, Carry};
 
 /// Room for this many messages is made at the start, at most.
@@ -131,10 +131,10 @@ impl Blocked {
 #[derive(Debug)]
 pub(super) struct Messages {
     /// Of each message: position of its last byte plus one, and when it was due.
-    pub(super) due: Vec<(u64, Time)>,
+    pub(super) due: Vec<(Dsn, Time)>,
     pub(super) delays: Vec<Span>,
     /// Position of the first byte that the receiver has not read in order.
-    pub(super) frontier: u64,
+    pub(super) frontier: Dsn,
     /// Bytes read in order that count.
     pub(super) read: u64,
     /// When the last of them was read.
@@ -149,7 +149,7 @@ impl Messages {
         Messages {
             due: Vec::with_capacity(room),
             delays: Vec::with_capacity(room),
-            frontier: 0,
+            frontier: Dsn::ZERO,
             read: 0,
             last: Time::ZERO,
             first_due: None,

@@ -1,7 +1,7 @@
 //! Each measure on a list of events made by hand.
 
 use super::*;
-use plait_base::{Rate, ServerAddress};
+use plait_base::{Dsn, Rate, ServerAddress};
 use plait_core::{Block, WindowCause};
 
 const SENDER: Host = Host::Server;
@@ -29,7 +29,7 @@ fn observer(workload: &str) -> Observer {
 }
 
 fn sent(subflow: u8, start: u64, end: u64, carry: Carry) -> Event {
-    Event::DataSent { subflow: SubflowId(subflow), data: ByteRange::new(start, end), carry }
+    Event::DataSent { subflow: SubflowId(subflow), data: DataRange::between(start, end), carry }
 }
 
 fn acked(subflow: u8, rtt: Option<u64>) -> Event {
@@ -39,16 +39,16 @@ fn acked(subflow: u8, rtt: Option<u64>) -> Event {
 }
 
 fn readable(start: u64, end: u64, waited: u64) -> Event {
-    let data = ByteRange::new(start, end);
+    let data = DataRange::between(start, end);
     Event::DataReadable { data, waited: span(waited), subflow: SubflowId(0) }
 }
 
 fn read(start: u64, end: u64) -> AppEvent {
-    AppEvent::Read { data: ByteRange::new(start, end) }
+    AppEvent::Read { data: DataRange::between(start, end) }
 }
 
 fn due(id: u64, start: u64, end: u64, at: u64) -> AppEvent {
-    AppEvent::MessageDue { id, data: ByteRange::new(start, end), due: ms(at) }
+    AppEvent::MessageDue { id, data: DataRange::between(start, end), due: ms(at) }
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_upload_counts_from_the_client_without_its_request() {
     let (subflow, path) = (SubflowId(0), PathId(0));
     o.observe(ms(30), sender, &Event::SubflowUp { subflow, path, server: ServerAddress(0) });
     o.observe(ms(30), sender, &sent(0, 0, 200, Carry::New));
-    o.observe_app(ms(30), sender, &AppEvent::MeasureFrom { offset: 200 });
+    o.observe_app(ms(30), sender, &AppEvent::MeasureFrom { offset: Dsn::new(200) });
     o.observe_app(ms(30), sender, &due(0, 200, 1200, 30));
     o.observe(ms(30), sender, &sent(0, 200, 1200, Carry::New));
     o.observe(ms(45), receiver, &readable(0, 200, 0));
@@ -154,7 +154,7 @@ fn a_burst_counts_nothing_of_its_warm_up() {
     o.observe_app(ms(23), RECEIVER, &read(0, 5000));
     o.observe(ms(24), SENDER, &Event::Blocked(Some(Block::SendBuffer)));
     o.observe(ms(34), SENDER, &Event::Blocked(None));
-    o.observe_app(ms(1000), SENDER, &AppEvent::MeasureFrom { offset: 5000 });
+    o.observe_app(ms(1000), SENDER, &AppEvent::MeasureFrom { offset: Dsn::new(5000) });
     o.observe_app(ms(1000), SENDER, &due(0, 5000, 7000, 1000));
     // The reset that the warm-up's idling brings is not the burst's.
     let reset = Event::IdleReset { subflow: SubflowId(1), before: 300_000, after: 14_480 };
@@ -240,7 +240,7 @@ fn blocked_time_is_settled_at_each_change_of_cause() {
 fn a_cause_that_holds_when_measuring_begins_counts_from_then() {
     let mut o = observer("burst:1kB");
     o.observe(ms(100), SENDER, &Event::Blocked(Some(Block::ReceiveWindow)));
-    o.observe_app(ms(400), SENDER, &AppEvent::MeasureFrom { offset: 0 });
+    o.observe_app(ms(400), SENDER, &AppEvent::MeasureFrom { offset: Dsn::ZERO });
     assert_eq!(o.finish(ms(405)).rwnd_blocked_ms, Some(5.0));
 }
 

@@ -2,7 +2,7 @@
 
 use super::Requests;
 use crate::workload::{App, AppEvent, Stream, StreamState};
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{DataRange, Dsn, Span, Time};
 use std::sync::Arc;
 
 /// One request of a schedule.
@@ -24,9 +24,9 @@ pub(crate) struct Asking {
     /// How many requests were made.
     made: usize,
     /// Position behind the last answer asked for.
-    asked: u64,
+    asked: Dsn,
     /// Position of the next byte to read.
-    position: u64,
+    position: Dsn,
     done: bool,
 }
 
@@ -38,8 +38,8 @@ impl Asking {
             requests: Requests::default(),
             opened: None,
             made: 0,
-            asked: 0,
-            position: 0,
+            asked: Dsn::ZERO,
+            position: Dsn::ZERO,
             done: false,
         }
     }
@@ -51,7 +51,7 @@ impl Asking {
             && opened + next.at <= now
         {
             let id = self.made as u64;
-            let data = ByteRange::with_len(self.asked, next.bytes);
+            let data = DataRange::with_len(self.asked, next.bytes);
             log.push(AppEvent::MessageDue { id, data, due: opened + next.at });
             self.requests.push(id, next.bytes);
             self.asked = data.end;
@@ -72,7 +72,7 @@ impl App for Asking {
         let state = stream.state();
         let count = stream.read(u64::MAX);
         if count > 0 {
-            let data = ByteRange::with_len(self.position, count);
+            let data = DataRange::with_len(self.position, count);
             self.position = data.end;
             log.push(AppEvent::Read { data });
         }

@@ -5,7 +5,7 @@ use super::player::Player;
 use super::{Clip, Session};
 use crate::workload::exchange::Requests;
 use crate::workload::{App, AppEvent, Stream, StreamState};
-use plait_base::{ByteRange, Time};
+use plait_base::{DataRange, Dsn, Time};
 
 /// What the client is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ enum Phase {
     Resting,
     /// Waits for a chunk that ends at this position.
     Waiting {
-        end: u64,
+        end: Dsn,
         rung: usize,
         asked: Time,
     },
@@ -32,7 +32,7 @@ pub(crate) struct Client {
     phase: Phase,
     start: Option<Time>,
     /// Position of the next byte to read.
-    position: u64,
+    position: Dsn,
     wake: Option<Time>,
 }
 
@@ -44,7 +44,7 @@ impl Client {
             requests: Requests::default(),
             phase: Phase::Resting,
             start: None,
-            position: 0,
+            position: Dsn::ZERO,
             wake: None,
             session: session.clone(),
         }
@@ -65,7 +65,7 @@ impl Client {
     fn read(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
         let count = stream.read(u64::MAX);
         if count > 0 {
-            let data = ByteRange::with_len(self.position, count);
+            let data = DataRange::with_len(self.position, count);
             self.position = data.end;
             log.push(AppEvent::Read { data });
         }
@@ -100,7 +100,7 @@ impl Client {
         self.known.level = self.player.level(now);
         let (id, rung) = (self.known.chunk, self.abr().choose(self.clip(), &self.known));
         let bytes = self.clip().rungs()[rung].size(id);
-        let data = ByteRange::with_len(self.position, bytes);
+        let data = DataRange::with_len(self.position, bytes);
         log.push(AppEvent::MessageDue { id: id as u64, data, due: now });
         self.requests.push(id as u64, bytes);
         self.phase = Phase::Waiting { end: data.end, rung, asked: now };

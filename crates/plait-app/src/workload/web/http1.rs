@@ -4,7 +4,7 @@ use super::outbox::{CHUNK, Outbox};
 use super::page::Page;
 use super::session::{Shared, look};
 use crate::{App, AppEvent, Stream, StreamState};
-use plait_base::{ByteRange, Time};
+use plait_base::{DataRange, Dsn, Time};
 use std::sync::Arc;
 
 /// Bytes of a request: what browsers send, cookies and all.
@@ -66,7 +66,7 @@ pub(super) struct Client {
     expect: Expect,
     /// The object whose request the send buffer has not taken yet.
     asking: Option<u32>,
-    position: u64,
+    position: Dsn,
     open: bool,
     done: bool,
 }
@@ -79,7 +79,7 @@ impl Client {
             outbox: Outbox::new(),
             expect: Expect::Nothing,
             asking: None,
-            position: 0,
+            position: Dsn::ZERO,
             open: false,
             done: false,
         }
@@ -106,7 +106,7 @@ impl Client {
             if count == 0 {
                 return Ok(());
             }
-            let data = ByteRange::with_len(self.position, count as u64);
+            let data = DataRange::with_len(self.position, count as u64);
             self.position = data.end;
             log.push(AppEvent::Read { data });
             let mut input = chunk.get(..count).unwrap_or_default();

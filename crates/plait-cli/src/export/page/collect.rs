@@ -5,7 +5,7 @@ use super::series::{BINS, Grid, Sum, Track};
 use crate::export::drop_word;
 use crate::recorder::LOOK;
 use plait_app::{AppEvent, Host};
-use plait_base::{ByteRange, PathId, RangeSet, Span, SubflowId, Time};
+use plait_base::{DataRange, DataRangeSet, Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sched::Reason;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
@@ -98,9 +98,9 @@ pub(super) struct Incident {
 #[derive(Clone, Default, Debug)]
 struct Receiver {
     /// First byte that is not readable.
-    frontier: u64,
+    frontier: Dsn,
     /// What arrived beyond it.
-    held: RangeSet,
+    held: DataRangeSet,
     /// When `held` last changed.
     changed: Time,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Collector {
     /// The workload began with a warm-up, which is not drawn.
     warmed: bool,
     /// First byte of data that is drawn.
-    pub(super) base: u64,
+    pub(super) base: Dsn,
     pub(super) paths: Vec<PathTracks>,
     pub(super) marks: Marks,
     pub(super) readable: Track,
@@ -140,7 +140,7 @@ impl Collector {
             sender,
             grid: Grid::new(Time::ZERO),
             warmed: false,
-            base: 0,
+            base: Dsn::ZERO,
             paths: outages.into_iter().map(path).collect(),
             marks: Marks::default(),
             readable: Track::starting(Some(0)),
@@ -165,7 +165,7 @@ impl Collector {
     }
 
     /// Starts over: what came before is not measured. Subflows and their windows stay.
-    fn restart(&mut self, now: Time, base: u64) {
+    fn restart(&mut self, now: Time, base: Dsn) {
         let outages = self.paths.iter_mut().map(|path| std::mem::take(&mut path.outages));
         let fresh = Collector::new(self.sender, outages.collect());
         let anew = |life: &Life| Life { new: 0, again: 0, copied: 0, timeouts: 0, ..*life };
@@ -293,7 +293,7 @@ impl Collector {
         }
     }
 
-    fn sent(&mut self, now: Time, subflow: SubflowId, data: ByteRange, carry: Carry) {
+    fn sent(&mut self, now: Time, subflow: SubflowId, data: DataRange, carry: Carry) {
         let Some(path) = self.path_of(subflow) else { return };
         let kind = match carry {
             Carry::New => Kind::Sent,
@@ -387,7 +387,7 @@ impl Collector {
     }
 
     /// A range counted from the first byte that is drawn.
-    fn drawn(&self, data: ByteRange) -> (u64, u64) {
+    fn drawn(&self, data: DataRange) -> (u64, u64) {
         (data.start.saturating_sub(self.base), data.end.saturating_sub(self.base))
     }
 
@@ -455,7 +455,7 @@ impl Watch for Collector {
             *tracks.drops.entry(drop_word(cause)).or_insert(0) += 1;
             // A simulated payload says which bytes of the data it stands for.
             if let (true, Payload::Pattern { offset, len }) = (with_data, &segment.payload) {
-                let data = ByteRange { start: *offset, end: offset + u64::from(*len) };
+                let data = DataRange::with_len(Dsn::new(*offset), u64::from(*len));
                 let (at, (start, end)) = (self.micros(now), self.drawn(data));
                 self.marks.push(Kind::Lost, path.0, at, start, end);
             }

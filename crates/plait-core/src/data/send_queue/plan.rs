@@ -1,18 +1,19 @@
 //! What is assigned to a subflow ahead of sending.
 
 use super::SendQueue;
-use plait_base::{ByteRange, RangeSet, SubflowId, SubflowSet};
+use plait_base::{DataRange, DataRangeSet, SubflowId, SubflowSet};
 
 impl SendQueue {
     /// Gives `range`, unsent or assigned before, to `subflow`, which sends it when it can. Returns
     /// the subflows whose share of what is assigned changed.
-    pub(crate) fn assign(&mut self, range: ByteRange, subflow: SubflowId) -> SubflowSet {
+    pub(crate) fn assign(&mut self, range: DataRange, subflow: SubflowId) -> SubflowSet {
         if self.assigned.len() <= subflow.index() {
-            self.assigned.extend((self.assigned.len()..=subflow.index()).map(|_| RangeSet::new()));
+            self.assigned
+                .extend((self.assigned.len()..=subflow.index()).map(|_| DataRangeSet::new()));
         }
         let (mut touched, mut at) = (SubflowSet::EMPTY, range.start);
         while at < range.end {
-            let rest = ByteRange::new(at, range.end);
+            let rest = DataRange::new(at, range.end);
             let part = match self.unsent.containing(at) {
                 Some(held) => {
                     let part = held.intersect(rest);
@@ -38,8 +39,8 @@ impl SendQueue {
     /// Gives each range of `plan` to the subflow beside it, as [`assign`](Self::assign) does. A plan
     /// for all that is assigned, in order, is taken over as a whole: a scheduler may have one at every
     /// acknowledgement.
-    pub(crate) fn assign_all(&mut self, plan: &[(ByteRange, SubflowId)]) -> SubflowSet {
-        let known = |(_, to): &(ByteRange, SubflowId)| to.index() < self.assigned.len();
+    pub(crate) fn assign_all(&mut self, plan: &[(DataRange, SubflowId)]) -> SubflowSet {
+        let known = |(_, to): &(DataRange, SubflowId)| to.index() < self.assigned.len();
         if !plan.iter().all(known) || !self.is_planned_by(plan) {
             let each = plan.iter().map(|(range, to)| self.assign(*range, *to).0);
             return SubflowSet(each.fold(0, |all, some| all | some));
@@ -59,7 +60,7 @@ impl SendQueue {
     }
 
     /// Whether `plan` has each assigned byte once, in order, and no other.
-    fn is_planned_by(&self, plan: &[(ByteRange, SubflowId)]) -> bool {
+    fn is_planned_by(&self, plan: &[(DataRange, SubflowId)]) -> bool {
         let bytes: u64 = plan.iter().map(|(range, _)| range.len()).sum();
         let ascends =
             plan.windows(2).all(|two| matches!(two, [(a, _), (b, _)] if a.end <= b.start));
@@ -67,7 +68,7 @@ impl SendQueue {
     }
 
     /// Takes what is assigned at the start of `range` from its subflow.
-    fn take_back(&mut self, range: ByteRange) -> Option<(ByteRange, SubflowId)> {
+    fn take_back(&mut self, range: DataRange) -> Option<(DataRange, SubflowId)> {
         for (id, set) in (0..).zip(&mut *self.assigned) {
             if let Some(held) = set.containing(range.start) {
                 let part = held.intersect(range);
@@ -95,12 +96,12 @@ impl SendQueue {
     }
 
     /// The next range assigned to `subflow`, at most `len` bytes.
-    pub(crate) fn next_assigned(&self, subflow: SubflowId, len: u64) -> Option<ByteRange> {
+    pub(crate) fn next_assigned(&self, subflow: SubflowId, len: u64) -> Option<DataRange> {
         self.assigned.get(subflow.index())?.nth(0, len)
     }
 
     /// `range`, which was assigned to `subflow`, is sent.
-    pub(crate) fn take_assigned(&mut self, range: ByteRange, subflow: SubflowId) {
+    pub(crate) fn take_assigned(&mut self, range: DataRange, subflow: SubflowId) {
         if let Some(set) = self.assigned.get_mut(subflow.index()) {
             self.planned -= set.remove(range);
             self.note_sent(range, subflow);
@@ -111,9 +112,9 @@ impl SendQueue {
     /// and whose it was.
     pub(crate) fn take_waiting(
         &mut self,
-        range: ByteRange,
+        range: DataRange,
         subflow: SubflowId,
-    ) -> Option<(ByteRange, SubflowId)> {
+    ) -> Option<(DataRange, SubflowId)> {
         if self.planned == 0 {
             return None;
         }
@@ -125,9 +126,9 @@ impl SendQueue {
 }
 
 /// Whether the ranges of `plan`, which ascend, cover the whole of `set`.
-fn is_within(set: &RangeSet, plan: &[(ByteRange, SubflowId)]) -> bool {
+fn is_within(set: &DataRangeSet, plan: &[(DataRange, SubflowId)]) -> bool {
     let mut ranges = plan.iter().map(|(range, _)| *range);
-    let mut now = ByteRange::new(0, 0);
+    let mut now = DataRange::default();
     set.iter().all(|held| {
         let mut at = held.start;
         while at < held.end {
@@ -150,6 +151,7 @@ fn is_within(set: &RangeSet, plan: &[(ByteRange, SubflowId)]) -> bool {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+    use plait_base::Dsn;
     use plait_sched::QueueView;
     use proptest::prelude::*;
 
@@ -170,13 +172,13 @@ mod tests {
                 let mut queue = SendQueue::default();
                 queue.write_pattern(written);
                 for (start, len, to) in &before {
-                    queue.assign(ByteRange::new(*start, start + len), SubflowId(*to));
+                    queue.assign(DataRange::between(*start, start + len), SubflowId(*to));
                 }
                 for (len, of) in &sent {
-                    let first = queue.assigned.get(usize::from(*of)).and_then(RangeSet::first);
+                    let first = queue.assigned.get(usize::from(*of)).and_then(DataRangeSet::first);
                     if let Some(first) = first {
-                        let end = first.end.min(first.start + len);
-                        queue.take_assigned(ByteRange::new(first.start, end), SubflowId(*of));
+                        let end = first.end.min(first.start + *len);
+                        queue.take_assigned(DataRange::new(first.start, end), SubflowId(*of));
                     }
                 }
                 queue
@@ -185,11 +187,11 @@ mod tests {
             // What is assigned, cut anew, or the whole of the data.
             let mut plan = Vec::new();
             let (mut at, mut cuts) = (0, cuts.iter().cycle());
-            while let Some(held) = one.assigned_from(at).map(|(held, _)| held) {
+            while let Some(held) = one.assigned_from(Dsn::new(at)).map(|(held, _)| held) {
                 let (len, to) = cuts.next().unwrap();
-                let start = if whole { at.max(held.start) } else { at };
-                let end = (start + len).min(held.end);
-                plan.push((ByteRange::new(start, end), SubflowId(*to)));
+                let start = if whole { at.max(held.start.get()) } else { at };
+                let end = (start + len).min(held.end.get());
+                plan.push((DataRange::between(start, end), SubflowId(*to)));
                 at = end;
             }
             let mut touched = SubflowSet::EMPTY;
@@ -200,7 +202,7 @@ mod tests {
             prop_assert_eq!(one.assign_all(&plan), touched);
             prop_assert_eq!(one.planned, other.planned);
             prop_assert_eq!(one.unsent.iter().collect::<Vec<_>>(), other.unsent.iter().collect::<Vec<_>>());
-            let held = |queue: &SendQueue| -> Vec<Vec<ByteRange>> {
+            let held = |queue: &SendQueue| -> Vec<Vec<DataRange>> {
                 queue.assigned.iter().map(|set| set.iter().collect()).collect()
             };
             prop_assert_eq!(held(&one), held(&other));
@@ -211,17 +213,17 @@ mod tests {
     fn a_plan_is_thrown_away_without_loss() {
         let mut queue = SendQueue::default();
         queue.write_pattern(300);
-        queue.assign(ByteRange::new(100, 200), SLOW);
+        queue.assign(DataRange::between(100, 200), SLOW);
         assert_eq!((queue.unsent(), queue.assigned(SLOW)), (200, 100));
-        assert_eq!(queue.next_assigned(SLOW, 60), Some(ByteRange::new(100, 160)));
-        queue.take_assigned(ByteRange::new(100, 160), SLOW);
+        assert_eq!(queue.next_assigned(SLOW, 60), Some(DataRange::between(100, 160)));
+        queue.take_assigned(DataRange::between(100, 160), SLOW);
         queue.unassign_all();
         assert_eq!((queue.unsent(), queue.assigned(SLOW)), (240, 0));
     }
 
     #[test]
     fn what_waits_is_taken_by_another_once() {
-        let range = ByteRange::new;
+        let range = DataRange::between;
         let mut queue = SendQueue::default();
         queue.write_pattern(300);
         assert_eq!(queue.take_waiting(range(0, 100), FAST), None);
@@ -229,8 +231,11 @@ mod tests {
         queue.assign(range(100, 250), SLOW);
         assert_eq!(queue.take_waiting(range(0, 100), FAST), None);
         assert_eq!(queue.take_waiting(range(150, 200), FAST), Some((range(150, 200), SLOW)));
-        assert_eq!((queue.assigned(SLOW), queue.planned, queue.nxt()), (100, 100, 200));
-        assert_eq!(queue.sent_from(150).map(|sent| sent.carried), Some(SubflowSet::one(FAST)));
+        assert_eq!((queue.assigned(SLOW), queue.planned, queue.nxt()), (100, 100, Dsn::new(200)));
+        assert_eq!(
+            queue.sent_from(Dsn::new(150)).map(|sent| sent.carried),
+            Some(SubflowSet::one(FAST))
+        );
         assert_eq!(queue.take_waiting(range(150, 200), FAST), None);
         // As far as it goes.
         assert_eq!(queue.take_waiting(range(200, 300), FAST), Some((range(200, 250), SLOW)));
@@ -238,17 +243,17 @@ mod tests {
 
     #[test]
     fn a_plan_is_changed_in_place() {
-        let range = ByteRange::new;
+        let range = DataRange::between;
         let mut queue = SendQueue::default();
         queue.write_pattern(400);
         assert_eq!(queue.assign(range(0, 300), FAST), SubflowSet::one(FAST));
         let both: SubflowSet = [FAST, SLOW].into_iter().collect();
         assert_eq!(queue.assign(range(100, 200), SLOW), both);
         assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (200, 100, 100));
-        assert_eq!(queue.assigned_from(50), Some((range(0, 100), FAST)));
-        assert_eq!(queue.assigned_from(100), Some((range(100, 200), SLOW)));
-        assert_eq!(queue.assigned_from(200), Some((range(200, 300), FAST)));
-        assert_eq!(queue.assigned_from(300), None);
+        assert_eq!(queue.assigned_from(Dsn::new(50)), Some((range(0, 100), FAST)));
+        assert_eq!(queue.assigned_from(Dsn::new(100)), Some((range(100, 200), SLOW)));
+        assert_eq!(queue.assigned_from(Dsn::new(200)), Some((range(200, 300), FAST)));
+        assert_eq!(queue.assigned_from(Dsn::new(300)), None);
         // Over everything there is, and beyond it.
         assert_eq!(queue.assign(range(0, 1_000), SLOW), both);
         assert_eq!((queue.assigned(FAST), queue.assigned(SLOW), queue.unsent()), (0, 400, 0));

@@ -5,7 +5,7 @@
 //! `tcp_rcv_rtt_measure_ts` and `tcp_measure_rcv_mss` (net/ipv4/tcp_input.c).
 
 use crate::config::KernelBuffers;
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{Dsn, Span, SubflowId, Time};
 
 /// Bytes that count as read in the round trip before the first: ten segments.
 const FIRST_SPACE_BYTES: u64 = 10 * ADVERTISED_MSS;
@@ -102,9 +102,9 @@ pub(crate) struct MemoryWindow {
     segment_memory: u64,
     /// Parts of [`WHOLE`] of the connection's memory that are payload.
     ratio: u64,
-    /// What had been read when the present round trip began, and when that was; the first one began long
+    /// DSN up to which had been read when the present round trip began, and when that was; the first one began long
     /// ago.
-    read: u64,
+    read: Dsn,
     at: Option<Time>,
     rtt: Option<Span>,
     arrivals: [Arrivals; SubflowId::MAX],
@@ -128,7 +128,7 @@ impl MemoryWindow {
             mss,
             segment_memory: segment_memory(mss),
             ratio: FIRST_RATIO,
-            read: 0,
+            read: Dsn::ZERO,
             at: None,
             rtt: None,
             arrivals: [fresh; SubflowId::MAX],
@@ -174,9 +174,9 @@ impl MemoryWindow {
         arrivals.is_some_and(|it| core::mem::take(&mut it.short))
     }
 
-    /// Grows the buffers if a round trip is over. `read`: bytes that the application has read so far.
+    /// Grows the buffers if a round trip is over. `read`: DSN up to which the application has read.
     /// `subflows`: the number of subflows.
-    pub(crate) fn on_read(&mut self, now: Time, read: u64, subflows: usize) {
+    pub(crate) fn on_read(&mut self, now: Time, read: Dsn, subflows: usize) {
         let elapsed = self.at.map_or(Span::MAX, |at| now.since(at));
         if self.rtt.is_some_and(|rtt| elapsed < rtt) {
             return;
@@ -236,21 +236,21 @@ mod tests {
         let mut window = MemoryWindow::new(BUFFERS, MSS);
         assert_eq!(window.window(0), 65_536);
         window.on_segment(SubflowId(0), 100, 1, Span::from_millis(50));
-        window.on_read(at(10), 100, 1);
+        window.on_read(at(10), Dsn::new(100), 1);
         assert_eq!(window.window(0), 65_536);
         window.on_segment(SubflowId(0), MSS, 2, Span::from_millis(50));
-        window.on_read(at(20), 1_520, 1);
+        window.on_read(at(20), Dsn::new(1_520), 1);
         // 157 of 256 parts.
         assert_eq!(window.window(0), 131_072 * 157 / 256);
         // With a second subflow that has carried nothing it is half again.
-        window.on_read(at(80), 1_520, 2);
+        window.on_read(at(80), Dsn::new(1_520), 2);
         assert_eq!(window.window(0), 65_536);
     }
 
     #[test]
     fn data_out_of_order_takes_window() {
         let mut window = window();
-        window.on_read(at(10), 0, 1);
+        window.on_read(at(10), Dsn::ZERO, 1);
         let (all, less) = (window.window(0), window.window(10 * MSS));
         assert_eq!((all - less) / 1_000, 10 * 2_304 * 157 / 256 / 1_000);
         assert_eq!(window.window(u64::MAX), 0);
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn less_than_a_round_trip_counts_for_nothing() {
         let mut window = window();
-        window.on_read(at(10), 0, 1);
-        window.on_read(at(59), 31_240, 1);
+        window.on_read(at(10), Dsn::ZERO, 1);
+        window.on_read(at(59), Dsn::new(31_240), 1);
         assert_eq!(window.window(0), 131_072 * 157 / 256);
-        window.on_read(at(60), 31_240, 1);
+        window.on_read(at(60), Dsn::new(31_240), 1);
         assert_eq!(window.window(0), 337_717 * 157 / 256);
     }
 
@@ -310,7 +310,7 @@ mod tests {
         for mss in [536, 1_420, 8_920, 65_000] {
             let mut window = MemoryWindow::new(fixed, mss);
             window.on_segment(SubflowId(0), mss, 1, Span::from_millis(50));
-            window.on_read(at(10), mss, 1);
+            window.on_read(at(10), Dsn::new(mss), 1);
             let held = mss;
             assert!(held + window.window(held) <= BUFFERS.first_rcvbuf, "{mss}");
         }
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn the_memory_has_a_bound() {
         let mut window = window();
-        window.on_read(at(10), 0, 1);
-        window.on_read(at(60), 1 << 30, 1);
+        window.on_read(at(10), Dsn::ZERO, 1);
+        window.on_read(at(60), Dsn::new(1 << 30), 1);
         assert_eq!(window.window(0), BUFFERS.most_rcvbuf * 157 / 256);
     }
 

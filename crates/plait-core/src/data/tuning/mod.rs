@@ -5,7 +5,7 @@
 mod memory;
 
 pub(crate) use memory::MemoryWindow;
-use plait_base::{Span, Time};
+use plait_base::{Dsn, Span, Time};
 
 /// Segments beside twice what was read: room for what is on its way when the window is told.
 const BESIDE: u64 = 16;
@@ -19,14 +19,14 @@ pub(crate) struct Tuning {
     /// The most that was read in a round trip.
     space: u64,
     /// Where the present round trip began.
-    read: u64,
+    read: Dsn,
     at: Time,
     rtt: Span,
 }
 
 impl Tuning {
     pub(crate) fn new(most: u64, mss: u64) -> Tuning {
-        Tuning { most, space: FIRST * mss, read: 0, at: Time::ZERO, rtt: Span::ZERO }
+        Tuning { most, space: FIRST * mss, read: Dsn::ZERO, at: Time::ZERO, rtt: Span::ZERO }
     }
 
     /// Whether a round trip is over.
@@ -37,7 +37,7 @@ impl Tuning {
 
     /// The window after a round trip, where it was `window` and the application has read up to
     /// `read`; `rtt` is the longest of the subflows. It never shrinks.
-    pub(crate) fn turn(&mut self, now: Time, read: u64, rtt: Span, mss: u64, window: u64) -> u64 {
+    pub(crate) fn turn(&mut self, now: Time, read: Dsn, rtt: Span, mss: u64, window: u64) -> u64 {
         let first = self.rtt == Span::ZERO;
         let copied = read.saturating_sub(self.read);
         (self.read, self.at, self.rtt) = (read, now, rtt);
@@ -73,13 +73,13 @@ mod tests {
         let mut tuning = Tuning::new(1 << 20, MSS);
         let mut window = 64_000;
         assert!(tuning.is_due(at(10)));
-        window = tuning.turn(at(10), 0, rtt, MSS, window);
+        window = tuning.turn(at(10), Dsn::ZERO, rtt, MSS, window);
         assert!(!tuning.is_due(at(59)) && tuning.is_due(at(60)));
         let mut read = 0;
         let mut windows = [0; 5];
         for ((n, segments), told) in (1..).zip([8, 20, 24, 26, 10]).zip(&mut windows) {
             read += segments * MSS;
-            window = tuning.turn(at(10 + 50 * n), read, rtt, MSS, window);
+            window = tuning.turn(at(10 + 50 * n), Dsn::new(read), rtt, MSS, window);
             *told = window;
         }
         // 20 is twice the 10 before: 2 (2 x 20 + 16); 24 and 26 are 20 and 8 % more: 2 x 26 + 16 is
@@ -91,8 +91,8 @@ mod tests {
     fn the_buffer_bounds_it() {
         let mut tuning = Tuning::new(200_000, MSS);
         let rtt = Span::from_millis(1);
-        tuning.turn(at(0), 0, rtt, MSS, 64_000);
-        assert_eq!(tuning.turn(at(1), 90_000, rtt, MSS, 64_000), 200_000);
-        assert_eq!(tuning.turn(at(2), u64::MAX, rtt, MSS, 200_000), 200_000);
+        tuning.turn(at(0), Dsn::ZERO, rtt, MSS, 64_000);
+        assert_eq!(tuning.turn(at(1), Dsn::new(90_000), rtt, MSS, 64_000), 200_000);
+        assert_eq!(tuning.turn(at(2), Dsn::MAX, rtt, MSS, 200_000), 200_000);
     }
 }

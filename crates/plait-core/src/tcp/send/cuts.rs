@@ -1,12 +1,13 @@
 //! Cutting what was sent, where a path takes no segments as long as that.
 
 use super::{Sent, TxRing, Whereabouts};
+use plait_base::Ssn;
 
 impl TxRing {
     /// Cuts the segment at the left edge into a part of `small` bytes and others of at most `most`.
     #[cold]
     pub(crate) fn cut_first(&mut self, small: u32, most: u32) {
-        let end = self.ring.front().map_or(0, |first| first.seq + u64::from(small));
+        let end = self.ring.front().map_or(Ssn::ZERO, |first| first.seq + u64::from(small));
         self.cut(|sent| if sent.seq < end { small } else { most }, 1);
     }
 

@@ -1,7 +1,7 @@
 //! How long data and objects take.
 
 use plait_app::AppEvent;
-use plait_base::{ByteRange, Span, Time};
+use plait_base::{DataRange, Dsn, Span, Time};
 use std::collections::VecDeque;
 
 /// From a byte's place in the send buffer to its being readable, where the sender writes all the time:
@@ -9,21 +9,26 @@ use std::collections::VecDeque;
 pub(super) struct Delivery {
     sndbuf: u64,
     /// Ends of what was written, and when, of what is not readable yet.
-    written: VecDeque<(u64, Time)>,
+    written: VecDeque<(Dsn, Time)>,
     nanos: u128,
     bytes: u128,
 }
 
 impl Delivery {
     pub(super) fn new(sndbuf: u64) -> Delivery {
-        Delivery { sndbuf, written: VecDeque::from([(sndbuf, Time::ZERO)]), nanos: 0, bytes: 0 }
+        Delivery {
+            sndbuf,
+            written: VecDeque::from([(Dsn::new(sndbuf), Time::ZERO)]),
+            nanos: 0,
+            bytes: 0,
+        }
     }
 
-    pub(super) fn on_data_acked(&mut self, now: Time, next: u64) {
+    pub(super) fn on_data_acked(&mut self, now: Time, next: Dsn) {
         self.written.push_back((next + self.sndbuf, now));
     }
 
-    pub(super) fn on_readable(&mut self, now: Time, data: ByteRange) {
+    pub(super) fn on_readable(&mut self, now: Time, data: DataRange) {
         let mut from = data.start;
         while let Some((end, written)) = self.written.front().copied()
             && from < data.end
@@ -78,7 +83,7 @@ impl Objects {
 pub(super) struct Messages {
     settled: bool,
     /// Messages on their way: the end of each, when it was due, and whether it counts.
-    due: VecDeque<(u64, Time, bool)>,
+    due: VecDeque<(Dsn, Time, bool)>,
     longest: Option<Span>,
 }
 
@@ -121,18 +126,18 @@ mod tests {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut messages = Messages::default();
         let due = |start, end, ms| AppEvent::MessageDue {
-            data: ByteRange::new(start, end),
+            data: DataRange::new(start, end),
             due: at(ms),
             id: 0,
         };
-        let read = |start, end| AppEvent::Read { data: ByteRange::new(start, end) };
-        messages.on_app(at(0), &due(0, 10, 0));
+        let read = |start, end| AppEvent::Read { data: DataRange::new(start, end) };
+        messages.on_app(at(0), &due(Dsn::ZERO, Dsn::new(10), 0));
         messages.settle();
-        messages.on_app(at(100), &due(10, 20, 95));
-        messages.on_app(at(500), &read(0, 15));
+        messages.on_app(at(100), &due(Dsn::new(10), Dsn::new(20), 95));
+        messages.on_app(at(500), &read(Dsn::ZERO, Dsn::new(15)));
         assert_eq!(messages.longest_ms(), None, "the first one was due too early");
-        messages.on_app(at(505), &due(20, 30, 505));
-        messages.on_app(at(510), &read(15, 30));
+        messages.on_app(at(505), &due(Dsn::new(20), Dsn::new(30), 505));
+        messages.on_app(at(510), &read(Dsn::new(15), Dsn::new(30)));
         assert_eq!(messages.longest_ms(), Some(415.0));
     }
 

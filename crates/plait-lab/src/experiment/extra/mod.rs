@@ -260,7 +260,7 @@ impl Watch for Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::{ByteRange, Span};
+    use plait_base::{DataRange, Dsn, Span};
 
     fn who(host: Host) -> Who {
         Who { pair: 0, connection: 0, host }
@@ -292,8 +292,8 @@ mod tests {
         for event in [
             acked(10_000, 10_000),
             acked(20_000, 14_000),
-            Event::DataAcked { old: 0, new: 9_999 },
-            Event::DataAcked { old: 9_999, new: 39_996 },
+            Event::DataAcked { old: Dsn::ZERO, new: Dsn::new(9_999) },
+            Event::DataAcked { old: Dsn::new(9_999), new: Dsn::new(39_996) },
         ] {
             collector.on_core(Time::ZERO, who(Host::Server), &event);
         }
@@ -311,13 +311,21 @@ mod tests {
     fn delivery_counts_from_the_place_in_the_send_buffer() {
         let mut collector = collector(1_000);
         let readable = |start, end, waited| Event::DataReadable {
-            data: ByteRange::new(start, end),
+            data: DataRange::new(start, end),
             waited: Span::from_millis(waited),
             subflow: SubflowId(0),
         };
-        collector.on_core(at(50), who(Host::Client), &readable(0, 1_000, 0));
-        collector.on_core(at(60), who(Host::Server), &Event::DataAcked { old: 0, new: 1_000 });
-        collector.on_core(at(150), who(Host::Client), &readable(1_000, 2_000, 30));
+        collector.on_core(at(50), who(Host::Client), &readable(Dsn::ZERO, Dsn::new(1_000), 0));
+        collector.on_core(
+            at(60),
+            who(Host::Server),
+            &Event::DataAcked { old: Dsn::ZERO, new: Dsn::new(1_000) },
+        );
+        collector.on_core(
+            at(150),
+            who(Host::Client),
+            &readable(Dsn::new(1_000), Dsn::new(2_000), 30),
+        );
         let values = collector.finish(["wifi"]);
         // 50 ms and 90 ms.
         assert!((values["delivery_delay_ms"] - 70.0).abs() < 1e-9);

@@ -106,7 +106,7 @@ impl Fetches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plait_base::{ByteRange, Rate};
+    use plait_base::{DataRange, Dsn, Rate};
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
@@ -127,15 +127,15 @@ mod tests {
     fn a_player_at_rest_is_not_slow() {
         let mut fetches = Fetches::new(20);
         let whole = AppEvent::Chunk { id: 0, rate: Rate::INFINITE, lasts: Span::ZERO };
-        let due = AppEvent::MessageDue { id: 0, data: ByteRange::new(0, 1), due: Time::ZERO };
-        let read = |end| AppEvent::Read { data: ByteRange::new(0, end) };
+        let due = AppEvent::MessageDue { id: 0, data: DataRange::between(0, 1), due: Time::ZERO };
+        let read = |end| AppEvent::Read { data: DataRange::new(Dsn::ZERO, end) };
         for (ms, event) in [
             (15_000, &due),
-            (19_000, &read(3_000_000)),
-            (25_000, &read(2_000_000)),
+            (19_000, &read(Dsn::new(3_000_000))),
+            (25_000, &read(Dsn::new(2_000_000))),
             (25_000, &whole),
             (30_000, &due),
-            (31_000, &read(1_000_000)),
+            (31_000, &read(Dsn::new(1_000_000))),
             (31_000, &whole),
         ] {
             fetches.on_app(at(ms), event);

@@ -7,7 +7,7 @@ use super::frames::{
     PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, is_ok, request,
 };
 use crate::{App, AppEvent, Stream, StreamState};
-use plait_base::{ByteRange, Time};
+use plait_base::{DataRange, Dsn, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The only connection of its session.
@@ -35,7 +35,7 @@ pub(in super::super) struct Client {
     asking: VecDeque<(u64, u32)>,
     /// Bytes of the connection that the server was not told of.
     untold: u32,
-    position: u64,
+    position: Dsn,
     greeted: bool,
     done: bool,
 }
@@ -51,7 +51,7 @@ impl Client {
             next_stream: 1,
             asking: VecDeque::new(),
             untold: 0,
-            position: 0,
+            position: Dsn::ZERO,
             greeted: false,
             done: false,
         }
@@ -93,7 +93,7 @@ impl Client {
             if count == 0 {
                 return Ok(());
             }
-            let data = ByteRange::with_len(self.position, count);
+            let data = DataRange::with_len(self.position, count);
             self.position = data.end;
             log.push(AppEvent::Read { data });
             let mut input = chunk.get(..count as usize).unwrap_or_default();
