@@ -1,4 +1,4 @@
-use crate::{Missing, unwrap32};
+use crate::Missing;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
@@ -63,7 +63,8 @@ impl<S: Space> Sequence<S> {
     #[inline]
     #[must_use]
     pub const fn from_low(low: u32, near: Sequence<S>) -> Sequence<S> {
-        Sequence::new(unwrap32(low, near.0))
+        let ahead = low.wrapping_sub(near.0 as u32) as i32;
+        Sequence::new(near.0.wrapping_add(ahead as i64 as u64))
     }
 
     /// The low 32 bits, for the wire.
@@ -210,6 +211,7 @@ impl<S: Space> fmt::Debug for Sequence<S> {
 mod tests {
     use super::*;
     use alloc::format;
+    use proptest::prelude::*;
 
     #[test]
     fn a_number_counts_bytes_and_comes_back_from_its_low_bits() {
@@ -220,7 +222,7 @@ mod tests {
             (0x1_0000_0010, 0x20, 0)
         );
         assert_eq!((next - 0x20, next.low()), (first, 0x10));
-        assert_eq!(Dsn::from_low(0x10, first), next);
+        assert_eq!((Dsn::from_low(0x10, first), Dsn::from_low(0xffff_fff0, next)), (next, first));
         assert_eq!((next.checked_sub(first), first.checked_sub(next)), (Some(0x20), None));
         assert_eq!((Dsn::MAX.saturating_add(1), Dsn::MAX.checked_add(1)), (Dsn::MAX, None));
         assert!(Ssn::ZERO < Ssn::new(1) && Ssn::new(1) <= Ssn::new(1) && Ssn::MAX > Ssn::ZERO);
@@ -236,5 +238,13 @@ mod tests {
             format!("{bare} {bare:?} {bare:#?} {bare:>9}")
         );
         assert_eq!(format!("{ssn:#x?}"), format!("{bare:#x?}"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_comes_back_within_half_the_space(near: u64, off in -0x7fff_ffffi64..0x7fff_ffff) {
+            let number = Ssn::new(near.wrapping_add(off as u64));
+            prop_assert_eq!(Ssn::from_low(number.low(), Ssn::new(near)), number);
+        }
     }
 }

@@ -421,7 +421,6 @@ impl Connection {
     }
 
     fn reset_failed(&mut self, ctx: &mut Context<'_>, index: usize, dsn: Dsn) {
-        let dsn = self.keys.theirs.wire(dsn);
         self.reset_subflow(ctx, index, Cause::Failed(dsn));
     }
 
@@ -443,8 +442,7 @@ impl Connection {
 
     /// MP_FAIL: a checksum of ours was wrong at the peer. It is answered with an infinite mapping,
     /// and with MP_FAIL for the other direction.
-    pub(super) fn on_mp_fail(&mut self, ctx: &mut Context<'_>, index: usize, told: u64) {
-        let dsn = self.keys.own.read(told);
+    pub(super) fn on_mp_fail(&mut self, ctx: &mut Context<'_>, index: usize, dsn: Dsn) {
         let already = self.fallback.sending != Sending::Mapped;
         let possible = self.queue.una() <= dsn && dsn <= self.queue.nxt();
         if !already && (self.mode != Mode::Multipath || !possible) {
@@ -465,13 +463,12 @@ impl Connection {
         self.send_plain(index);
     }
 
-    /// The DSN of our MP_FAIL as on the wire: that of the mapping that failed, or of what is expected.
-    pub(super) fn failed_dsn(&self) -> u64 {
-        let dsn = match self.fallback.receiving {
+    /// The DSN of our MP_FAIL: that of the mapping that failed, or of what is expected.
+    pub(super) fn failed_dsn(&self) -> Dsn {
+        match self.fallback.receiving {
             Receiving::Failing { dsn, .. } => dsn,
             _ => self.recv.nxt(),
-        };
-        self.keys.theirs.wire(dsn)
+        }
     }
 
     /// The infinite mapping, which starts at the last DATA_ACKed byte.

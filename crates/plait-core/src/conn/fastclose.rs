@@ -131,7 +131,7 @@ impl Connection {
         let reset = |reason, transient| Mptcp::Reset { reason, transient };
         Some(match (cause, self.keys.peer) {
             (Cause::Close, Some(key)) => Mptcp::FastClose(key),
-            (Cause::Failed(dsn), _) => Mptcp::Fail(dsn),
+            (Cause::Failed(dsn), _) => Mptcp::Fail(self.keys.theirs.wire(dsn)),
             (Cause::Close, None) => reset(ResetReason::Unspecified, false),
             // Another attempt may do better on a path that was only silent.
             (Cause::Reason(reason), _) => reset(reason, reason == ResetReason::Performance),

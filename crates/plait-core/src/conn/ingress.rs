@@ -134,7 +134,7 @@ impl Connection {
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
             Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
-            Mptcp::Fail(dsn) => self.on_mp_fail(ctx, index, *dsn),
+            Mptcp::Fail(dsn) => self.on_mp_fail(ctx, index, self.keys.own.read(*dsn)),
             Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             Mptcp::Several(options) => {
                 options.iter().for_each(|option| self.on_mptcp_option(ctx, index, option));

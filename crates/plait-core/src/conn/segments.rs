@@ -240,7 +240,7 @@ impl Connection {
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let options = &mut transmit.segment.options;
         if fail {
-            options.mptcp = Some(Box::new(Mptcp::Fail(self.failed_dsn())));
+            options.mptcp = Some(Box::new(Mptcp::Fail(self.keys.theirs.wire(self.failed_dsn()))));
         }
         if infinite {
             // Beside MP_FAIL and timestamps there is no room for a DATA_ACK.

@@ -9,6 +9,7 @@ use super::segments::Transmit;
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::event::{Carry, Event};
+use crate::tcp::mappings::Wide;
 use crate::tcp::subflow::Told;
 use plait_base::{DataRange, Dsn, Ssn, SubflowId, SubflowRange};
 use plait_wire::{Flags, Mapping, Segment};
@@ -61,8 +62,8 @@ impl Connection {
             && let Some(told) = segment.options.dss.and_then(|dss| dss.mapping)
         {
             let seq = SubflowRange::with_len(seq, data.len());
-            let wide = Told { seq, dsn: data.start };
-            subflow.mappings.get_or_insert_default().push(wide, told.checksum);
+            let wide = Wide { told: Told { seq, dsn: data.start }, checksum: told.checksum };
+            subflow.mappings.get_or_insert_default().push(wide);
         }
         Transmit { path: subflow.address.path(), segment, report: None, cut: cut as u16 }
     }
@@ -77,7 +78,7 @@ impl Connection {
 
     /// Where what starts at `seq` was part of a superpacket, its mapping is told again.
     pub(super) fn tell_wide(&self, index: usize, seq: Ssn, segment: &mut Segment) {
-        if let Some((told, checksum)) =
+        if let Some(Wide { told, checksum }) =
             self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
             && let Some(dss) = &mut segment.options.dss
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)

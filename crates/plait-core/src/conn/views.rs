@@ -17,10 +17,18 @@ pub(super) struct Views {
     pub(super) list: Vec<SubflowView>,
     /// Which of them no longer tell the truth.
     pub(super) stale: Stale,
-    /// What all have in common: the size of a segment, and whether this is plain TCP.
-    common: (u32, bool),
+    common: Common,
     /// More has changed since the scheduler was last asked than what subflows change by sending.
     pub(super) unseen: bool,
+}
+
+/// What the views of all subflows have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Common {
+    /// Payload bytes of a full segment.
+    segment_size: u32,
+    /// Plain TCP is spoken.
+    plain: bool,
 }
 
 /// Views that are out of date.
@@ -41,12 +49,12 @@ impl Stale {
 
 impl Views {
     pub(super) fn new() -> Views {
-        Views { list: Vec::new(), stale: Stale::ALL, common: (0, false), unseen: true }
+        Views { list: Vec::new(), stale: Stale::ALL, common: Common::default(), unseen: true }
     }
 
     /// Payload bytes of a full segment when the views were made.
     pub(super) const fn segment_size(&self) -> u64 {
-        self.common.0 as u64
+        self.common.segment_size as u64
     }
 }
 
@@ -135,7 +143,7 @@ impl Connection {
     /// Brings the views of the subflows that carry data up to date.
     #[inline(always)]
     pub(super) fn refresh_views(&mut self, now: Time) {
-        let common = (self.segment_size() as u32, self.sends_plain());
+        let common = Common { segment_size: self.segment_size() as u32, plain: self.sends_plain() };
         let stale = core::mem::replace(&mut self.scheduling.views.stale, Stale::NOTHING);
         if stale.all || self.spec.config.tsq || self.scheduling.views.common != common {
             self.scheduling.views.common = common;
@@ -154,7 +162,7 @@ impl Connection {
             }
             left.remove(id);
             if stale.acked.contains(id) {
-                self.renew(view, common.0);
+                self.renew(view, common.segment_size);
             } else {
                 let subflow = &self.subflows[id.index()];
                 let held = self.held_back(subflow);
@@ -184,7 +192,7 @@ impl Connection {
             }
             let subflow = &self.subflows[index];
             if subflow.standing.joined && subflow.state.synchronised() {
-                let mss = self.scheduling.views.common.0;
+                let mss = self.scheduling.views.common.segment_size;
                 views.push(self.subflow_view(&self.subflows[index], mss));
             }
         }

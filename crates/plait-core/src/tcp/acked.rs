@@ -3,7 +3,7 @@
 use crate::config::{self, ReduceFrom};
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
-use crate::tcp::loss::{Phase, Prr, Troubles};
+use crate::tcp::loss::{Detected, Phase, Prr, Troubles};
 use crate::tcp::send::AckOutcome;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -194,7 +194,8 @@ impl Subflow {
 
     /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
     pub(crate) fn detect_loss(&mut self, now: Time, flows: Flows<'_>, mss: u64, acked: &mut Acked) {
-        let (marked, again) = self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
+        let Detected { marked, again } =
+            self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
         self.timers.set(Timer::Reorder, again);
         if marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.enter_recovery(now, flows, mss);

@@ -33,6 +33,19 @@ pub(crate) struct Rack {
     pub(crate) tail: TailProbe,
 }
 
+/// What a look for lost segments has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Detected {
+    /// Bytes marked as lost.
+    pub(crate) marked: u64,
+    /// When to look again, if some segment may yet become lost; else [`Time::NEVER`].
+    pub(crate) again: Time,
+}
+
+impl Detected {
+    const NOTHING: Detected = Detected { marked: 0, again: Time::NEVER };
+}
+
 impl Rack {
     pub(crate) const fn new(rule: LossDetection) -> Rack {
         Rack {
@@ -107,22 +120,21 @@ impl Rack {
         self.rule != LossDetection::Sack
     }
 
-    /// Marks lost segments. Returns the bytes marked and when to look again, if some segment may
-    /// yet become lost (RFC 8985 section 6.2 step 5).
-    pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> (u64, Time) {
+    /// Marks lost segments (RFC 8985 section 6.2 step 5).
+    pub(crate) fn detect(&self, now: Time, ca: CaState, tx: &mut TxRing, rtt: &Rtt) -> Detected {
         if self.rule != LossDetection::Rack {
-            return (tx.mark_passed(DUPLICATE_THRESHOLD), Time::NEVER);
+            return Detected { marked: tx.mark_passed(DUPLICATE_THRESHOLD), ..Detected::NOTHING };
         }
         let newest = self.newest;
         if newest.end == Ssn::ZERO {
-            return (0, Time::NEVER);
+            return Detected::NOTHING;
         }
         // Nothing in flight was sent before the newest that was delivered.
         if tx.first().is_none_or(|first| {
             let behind = first.departure() >= newest;
             behind && first.whereabouts == Whereabouts::InFlight && !first.retransmitted
         }) {
-            return (0, Time::NEVER);
+            return Detected::NOTHING;
         }
         let window = self.reorder_window(ca, tx.sacked_segments(), rtt);
         let mut again = Time::NEVER;
@@ -133,7 +145,7 @@ impl Rack {
             }
             lost_at <= now
         });
-        (marked, again)
+        Detected { marked, again }
     }
 }
 
@@ -278,7 +290,8 @@ mod tests {
                 let mut outcome = AckOutcome::default();
                 tx.on_ack(Ssn::new(1), &block(1, sacked), &mut outcome);
                 rack.on_ack(at(1_000), &outcome, None, |_| true);
-                let (marked, _) = rack.detect(at(1_000), CaState::Recovery, &mut tx, &rtt);
+                let Detected { marked, .. } =
+                    rack.detect(at(1_000), CaState::Recovery, &mut tx, &rtt);
                 assert_eq!(marked, expected, "{rule:?}, {sacked}");
             }
             // What was sent again is not marked again, and what is above the third is not lost.
@@ -286,8 +299,8 @@ mod tests {
             tx.retransmit(Ssn::new(1), at(1_100));
             tx.on_ack(Ssn::new(1), &block(4, 7), &mut AckOutcome::default());
             if rule == LossDetection::Sack {
-                let (marked, again) = rack.detect(at(1_200), CaState::Recovery, &mut tx, &rtt);
-                assert_eq!((marked, again), (0, Time::NEVER));
+                let detected = rack.detect(at(1_200), CaState::Recovery, &mut tx, &rtt);
+                assert_eq!(detected, Detected::NOTHING);
             }
         }
         assert!(!Rack::new(LossDetection::Sack).probes_tail());

@@ -13,13 +13,21 @@ pub(super) fn shift(dsn: Dsn, seq: Ssn) -> u64 {
     dsn.get().wrapping_sub(seq.get())
 }
 
+/// A mapping of ours that was told beside a part of its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wide {
+    pub(crate) told: Told,
+    /// Where checksums are in use.
+    pub(crate) checksum: Option<u16>,
+}
+
 /// Told by segments that carried a part of what they cover.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// The peer's, the latest last.
     theirs: VecDeque<Told>,
-    /// Ours, by sequence number and without overlaps, with their checksums.
-    ours: VecDeque<(Told, Option<u16>)>,
+    /// Ours, by sequence number and without overlaps.
+    ours: VecDeque<Wide>,
 }
 
 impl Mappings {
@@ -50,19 +58,19 @@ impl Mappings {
     }
 
     /// One of ours, told beside new data: above all others.
-    pub(crate) fn push(&mut self, told: Told, checksum: Option<u16>) {
-        self.ours.push_back((told, checksum));
+    pub(crate) fn push(&mut self, wide: Wide) {
+        self.ours.push_back(wide);
     }
 
-    /// That of ours which has the byte at `seq`, and its checksum.
-    pub(crate) fn find(&self, seq: Ssn) -> Option<(Told, Option<u16>)> {
-        let at = self.ours.partition_point(|(told, _)| told.seq.end <= seq);
-        self.ours.get(at).copied().filter(|(told, _)| told.seq.start <= seq)
+    /// That of ours which has the byte at `seq`.
+    pub(crate) fn find(&self, seq: Ssn) -> Option<Wide> {
+        let at = self.ours.partition_point(|wide| wide.told.seq.end <= seq);
+        self.ours.get(at).copied().filter(|wide| wide.told.seq.start <= seq)
     }
 
     /// Everything of ours below `una` is acknowledged.
     pub(crate) fn on_acked(&mut self, una: Ssn) {
-        while self.ours.front().is_some_and(|(told, _)| told.seq.end <= una) {
+        while self.ours.front().is_some_and(|wide| wide.told.seq.end <= una) {
             self.ours.pop_front();
         }
     }
@@ -74,23 +82,23 @@ mod tests {
 
     #[test]
     fn mappings_are_found_until_all_of_them_is_acknowledged() {
-        let told =
-            |from, to| Told { seq: SubflowRange::between(from, to), dsn: Dsn::new(10 * from) };
-        let mut wide = Mappings::default();
-        let at = Ssn::new;
-        wide.push(told(1, 301), None);
-        wide.push(told(401, 601), Some(7));
-        assert_eq!(wide.find(at(1)), Some((told(1, 301), None)));
-        assert_eq!(wide.find(at(300)), Some((told(1, 301), None)));
-        assert_eq!((wide.find(at(301)), wide.find(at(601))), (None, None));
-        wide.on_acked(at(300));
-        assert_eq!(wide.find(at(201)), Some((told(1, 301), None)));
-        wide.on_acked(at(301));
-        assert_eq!(
-            (wide.find(at(201)), wide.find(at(401))),
-            (None, Some((told(401, 601), Some(7))))
-        );
-        wide.on_acked(at(601));
-        assert_eq!(wide.find(at(401)), None);
+        let wide = |from, to, checksum| {
+            let seq = SubflowRange::between(from, to);
+            Wide { told: Told { seq, dsn: Dsn::new(10 * from) }, checksum }
+        };
+        let (low, high) = (wide(1, 301, None), wide(401, 601, Some(7)));
+        let mut mappings = Mappings::default();
+        mappings.push(low);
+        mappings.push(high);
+        let find =
+            |mappings: &Mappings, seqs: [u64; 2]| seqs.map(|seq| mappings.find(Ssn::new(seq)));
+        assert_eq!(find(&mappings, [1, 300]), [Some(low), Some(low)]);
+        assert_eq!(find(&mappings, [301, 601]), [None, None]);
+        mappings.on_acked(Ssn::new(300));
+        assert_eq!(find(&mappings, [201, 401]), [Some(low), Some(high)]);
+        mappings.on_acked(Ssn::new(301));
+        assert_eq!(find(&mappings, [201, 401]), [None, Some(high)]);
+        mappings.on_acked(Ssn::new(601));
+        assert_eq!(find(&mappings, [201, 401]), [None, None]);
     }
 }

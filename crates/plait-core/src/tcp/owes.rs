@@ -1,5 +1,6 @@
 //! What a subflow has to send besides data, and what its reset tells.
 
+use plait_base::Dsn;
 use plait_wire::ResetReason;
 
 /// Why a subflow is reset: what its RST tells.
@@ -9,8 +10,8 @@ pub(crate) enum Cause {
     Reason(ResetReason),
     /// MP_FASTCLOSE: the connection ends.
     Close,
-    /// MP_FAIL: the checksum of the mapping with this DSN, as on the wire, was wrong.
-    Failed(u64),
+    /// MP_FAIL: the checksum of the peer's mapping with this DSN was wrong.
+    Failed(Dsn),
 }
 
 impl Default for Cause {

@@ -39,10 +39,14 @@ impl Sent {
         Departure { at: self.sent_at, end: self.end() }
     }
 
-    /// Sent again at `at`, and in flight since.
-    fn is_resent(&self, at: Time, seq: Ssn) -> bool {
-        let it = (self.seq, self.sent_at, self.retransmitted, self.whereabouts);
-        it == (seq, at, true, Whereabouts::InFlight)
+    /// As it was sent last, for the books of what was sent again.
+    fn last_sending(&self) -> Resent {
+        Resent { at: self.sent_at, seq: self.seq }
+    }
+
+    /// Sent again, and in flight since.
+    fn is_resent(&self) -> bool {
+        self.retransmitted && self.whereabouts == Whereabouts::InFlight
     }
 
     pub(crate) fn data(&self) -> DataRange {
@@ -87,12 +91,19 @@ const MOST_RANGES: usize = 4_096;
 /// More separate ranges than a window of some hundred segments gets.
 const MOST_HOLES: usize = 64;
 
+/// A segment that was sent again, and when.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Resent {
+    at: Time,
+    seq: Ssn,
+}
+
 /// What was told selectively, and what was sent again.
 #[derive(Debug, Default)]
 struct Scoreboard {
     sacked: SubflowRangeSet,
-    /// Segments that were sent again, by time and sequence number, as long as they may be in flight.
-    resent: VecDeque<(Time, Ssn)>,
+    /// Segments that were sent again, in this order, as long as they may be in flight.
+    resent: VecDeque<Resent>,
 }
 
 #[derive(Debug, Default)]
@@ -334,9 +345,10 @@ impl TxRing {
     ) {
         let Some(mut board) = self.board.take_if(|board| !board.resent.is_empty()) else { return };
         let (resent, mut place) = (&mut board.resent, 0);
-        while let Some((at, seq)) = resent.get(place).copied().filter(|it| it.0 <= newest.at) {
-            let index = self.index_of(seq);
-            let sent = self.ring.get(index).filter(|sent| sent.is_resent(at, seq));
+        while let Some(again) = resent.get(place).copied().filter(|it| it.at <= newest.at) {
+            let index = self.index_of(again.seq);
+            let same = |sent: &&Sent| sent.is_resent() && sent.last_sending() == again;
+            let sent = self.ring.get(index).filter(same);
             let lost = match sent {
                 Some(sent) if sent.departure() >= newest || !is_lost(sent) => {
                     place += 1;
@@ -388,10 +400,10 @@ impl TxRing {
     #[cold]
     fn look_anew(&mut self) {
         self.once_from = self.una;
-        let again = self.ring.iter().filter(|it| it.is_resent(it.sent_at, it.seq));
+        let again = self.ring.iter().filter(|it| it.is_resent());
         let resent = &mut self.board.get_or_insert_default().resent;
         resent.clear();
-        resent.extend(again.map(|sent| (sent.sent_at, sent.seq)));
+        resent.extend(again.map(Sent::last_sending));
         resent.make_contiguous().sort_unstable();
     }
 
@@ -474,7 +486,7 @@ impl TxRing {
         sent.retransmitted = true;
         let resent = &mut self.board.get_or_insert_default().resent;
         reserve_ahead(resent, 64);
-        resent.push_back((now, seq));
+        resent.push_back(Resent { at: now, seq });
     }
 }
 

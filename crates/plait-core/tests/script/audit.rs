@@ -3,7 +3,7 @@
 
 use crate::harness::{PORT, Peer, SERVER, Script, carries_first_data, line};
 use crate::segment::{ACK, Seg};
-use plait_base::{Dsn, ServerAddress, unwrap32};
+use plait_base::{Dsn, ServerAddress};
 use plait_wire::{
     DataAck, Dss, Flags, Key, Mapping, MpCapable, Mptcp, Options, Payload, Segment, Sum, Timestamps,
 };
@@ -181,7 +181,8 @@ impl Script {
         let (own, remote) = (self.key, self.remote_key.unwrap_or(Key(0)));
         let dsn = |key: Key, value: u64, long: bool, near: u64| {
             let first = key.idsn().wrapping_add(1);
-            let low = unwrap32((value as u32).wrapping_sub(first as u32), near);
+            let low =
+                Dsn::from_low((value as u32).wrapping_sub(first as u32), Dsn::new(near)).get();
             if long { value.wrapping_sub(first) } else { low }
         };
         let map = options.dss.and_then(|dss| dss.mapping);
