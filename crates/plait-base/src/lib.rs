@@ -1,7 +1,7 @@
-//! Floor 0: what every other crate of plait shares, and nothing that knows about a protocol.
+//! Floor 0: what every other crate of plait shares, and of a protocol no more than its sequence numbers.
 //!
-//! Time is an integer count of nanoseconds, data an integer count of bytes, randomness a stream
-//! that is derived from a seed and a purpose. No clock, no thread, no unordered container.
+//! Time is an integer count of nanoseconds, data an integer count of bytes, a sequence number a type
+//! of its own at each level, randomness a stream that is derived from a seed and a purpose. No clock, no thread, no unordered container.
 #![no_std]
 
 extern crate alloc;

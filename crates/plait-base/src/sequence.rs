@@ -2,7 +2,7 @@ use crate::Missing;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::{Add, AddAssign, Sub, SubAssign};
+use core::ops::{Add, AddAssign, Sub};
 
 /// A space of sequence numbers: [`DataSpace`] or [`SubflowSpace`], and no other.
 pub trait Space: sealed::Sealed + Copy + Ord + core::hash::Hash + Default + fmt::Debug {}
@@ -62,43 +62,43 @@ impl<S: Space> Sequence<S> {
     /// (RFC 8684 section 3.3.1, RFC 9293 section 3.4).
     #[inline]
     #[must_use]
-    pub const fn from_low(low: u32, near: Sequence<S>) -> Sequence<S> {
+    pub fn from_low(low: u32, near: Sequence<S>) -> Sequence<S> {
         let ahead = low.wrapping_sub(near.0 as u32) as i32;
-        Sequence::new(near.0.wrapping_add(ahead as i64 as u64))
+        Sequence::new(near.0.wrapping_add_signed(i64::from(ahead)))
     }
 
     /// The low 32 bits, for the wire.
     #[inline]
     #[must_use]
-    pub const fn low(self) -> u32 {
+    pub fn low(self) -> u32 {
         self.0 as u32
     }
 
     /// Bytes from `earlier` to this; zero if `earlier` is not below this.
     #[inline]
     #[must_use]
-    pub const fn saturating_sub(self, earlier: Sequence<S>) -> u64 {
+    pub fn saturating_sub(self, earlier: Sequence<S>) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// Bytes from `earlier` to this; `None` if `earlier` is above this.
     #[inline]
     #[must_use]
-    pub const fn checked_sub(self, earlier: Sequence<S>) -> Option<u64> {
+    pub fn checked_sub(self, earlier: Sequence<S>) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
     /// The number of the byte before, or 0.
     #[inline]
     #[must_use]
-    pub const fn before(self) -> Sequence<S> {
+    pub fn before(self) -> Sequence<S> {
         Sequence::new(self.0.saturating_sub(1))
     }
 
     /// The number `bytes` further on, or the greatest one.
     #[inline]
     #[must_use]
-    pub const fn saturating_add(self, bytes: u64) -> Sequence<S> {
+    pub fn saturating_add(self, bytes: u64) -> Sequence<S> {
         Sequence::new(self.0.saturating_add(bytes))
     }
 
@@ -181,13 +181,6 @@ impl<S: Space> Sub<u64> for Sequence<S> {
     #[inline]
     fn sub(self, bytes: u64) -> Sequence<S> {
         Sequence::new(self.0 - bytes)
-    }
-}
-
-impl<S: Space> SubAssign<u64> for Sequence<S> {
-    #[inline]
-    fn sub_assign(&mut self, bytes: u64) {
-        self.0 -= bytes;
     }
 }
 

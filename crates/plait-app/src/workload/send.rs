@@ -60,7 +60,7 @@ struct Messages {
 
 impl Messages {
     /// Position of the first byte of message `id`.
-    const fn start(&self, id: u64) -> Dsn {
+    fn start(&self, id: u64) -> Dsn {
         self.base.saturating_add(self.size.saturating_mul(id))
     }
 }

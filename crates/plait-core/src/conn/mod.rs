@@ -160,22 +160,22 @@ pub(crate) struct Keys {
 struct FirstDsn(u64);
 
 impl FirstDsn {
-    const fn after(idsn: u64) -> FirstDsn {
+    fn after(idsn: u64) -> FirstDsn {
         FirstDsn(idsn.wrapping_add(1))
     }
 
     /// All 64 bits of `dsn` on the wire.
-    const fn wire(self, dsn: Dsn) -> u64 {
+    fn wire(self, dsn: Dsn) -> u64 {
         self.0.wrapping_add(dsn.get())
     }
 
     /// The DSN that the wire's 64 bits mean. Those below the first byte wrap to the end of the space.
-    const fn read(self, wire: u64) -> Dsn {
+    fn read(self, wire: u64) -> Dsn {
         Dsn::new(wire.wrapping_sub(self.0))
     }
 
     /// The DSN that the wire's low 32 bits mean, if it is close to `near` (RFC 8684 section 3.3.1).
-    const fn read_low(self, wire: u32, near: Dsn) -> Dsn {
+    fn read_low(self, wire: u32, near: Dsn) -> Dsn {
         Dsn::from_low(wire.wrapping_sub(self.0 as u32), near)
     }
 }

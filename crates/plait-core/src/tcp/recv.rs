@@ -94,9 +94,9 @@ impl Receiver {
     }
 
     /// Bytes of payload in order.
-    pub(crate) const fn taken_in(&self) -> u64 {
+    pub(crate) fn taken_in(&self) -> u64 {
         // The SYN and the FIN have numbers too.
-        self.nxt.saturating_sub(Ssn::new(1 + self.fin_taken as u64))
+        self.nxt.saturating_sub(Ssn::new(1 + u64::from(self.fin_taken)))
     }
 
     /// Whether some data waits behind a hole.

@@ -108,22 +108,22 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// A sequence number of ours as on the wire (RFC 9293 section 3.4).
-    pub(crate) const fn wire(&self, seq: Ssn) -> u32 {
+    pub(crate) fn wire(&self, seq: Ssn) -> u32 {
         self.iss.wrapping_add(seq.low())
     }
 
     /// A sequence number of the peer's as on the wire.
-    pub(crate) const fn peer_wire(&self, seq: Ssn) -> u32 {
+    pub(crate) fn peer_wire(&self, seq: Ssn) -> u32 {
         self.irs.wrapping_add(seq.low())
     }
 
     /// The sequence number of ours that the wire's `seq` means, if it is close to `near`.
-    pub(crate) const fn own_seq(&self, seq: u32, near: Ssn) -> Ssn {
+    pub(crate) fn own_seq(&self, seq: u32, near: Ssn) -> Ssn {
         Ssn::from_low(seq.wrapping_sub(self.iss), near)
     }
 
     /// The same of the peer's.
-    pub(crate) const fn peer_seq(&self, seq: u32, near: Ssn) -> Ssn {
+    pub(crate) fn peer_seq(&self, seq: u32, near: Ssn) -> Ssn {
         Ssn::from_low(seq.wrapping_sub(self.irs), near)
     }
 }
