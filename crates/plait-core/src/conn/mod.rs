@@ -149,9 +149,9 @@ pub enum ConnectionState {
 pub(crate) struct Keys {
     pub(crate) local: Key,
     pub(crate) peer: Option<Key>,
-    /// Of our data.
+    /// DSN of our first byte on the wire.
     own: FirstDsn,
-    /// Of the peer's.
+    /// DSN of the peer's first byte on the wire.
     theirs: FirstDsn,
 }
 
