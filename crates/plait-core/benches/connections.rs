@@ -57,7 +57,8 @@ impl Pair {
     fn connect(&mut self, first: u32) -> (ConnId, ConnId) {
         // The joins of all connections are limited each second.
         self.now += Span::from_millis(2);
-        let client = self.client.connect(self.now, PORT, spec("minrtt", "cubic", first..first + 2));
+        let client =
+            self.client.connect(self.now, PORT, spec("minrtt", "cubic", first..first + 2)).unwrap();
         self.carry();
         let server = self.server.poll_accept().expect("an accepted connection");
         self.exchange((client, server));
@@ -67,12 +68,12 @@ impl Pair {
 
     /// A request and an answer of 100 bytes.
     fn exchange(&mut self, (client, server): (ConnId, ConnId)) {
-        self.client.write(self.now, client, 100);
+        self.client.write(self.now, client, 100).unwrap();
         self.carry();
-        assert_eq!(self.server.skip(self.now, server, 1_000), 100);
-        self.server.write(self.now, server, 100);
+        assert_eq!(self.server.skip(self.now, server, 1_000).unwrap(), 100);
+        self.server.write(self.now, server, 100).unwrap();
         self.carry();
-        assert_eq!(self.client.skip(self.now, client, 1_000), 100);
+        assert_eq!(self.client.skip(self.now, client, 1_000).unwrap(), 100);
         self.carry();
     }
 }

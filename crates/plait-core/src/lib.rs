@@ -9,6 +9,7 @@ mod config;
 mod conn;
 mod data;
 mod endpoint;
+mod error;
 mod event;
 pub mod formulas;
 #[cfg(feature = "planted-bugs")]
@@ -28,6 +29,7 @@ pub use conn::{
     SchedulerFactory, Transmit,
 };
 pub use endpoint::{Endpoint, Holdings};
+pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
 /// Whether bugs can be switched on in this build. They cannot be in anything that ships.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");

@@ -200,7 +200,7 @@ impl Bench {
         endpoint.record_events(Detail::Everything);
         endpoint.listen(PORT, spec.clone());
         if client {
-            endpoint.connect(Time::ZERO, PORT, spec);
+            endpoint.connect(Time::ZERO, PORT, spec).unwrap();
         }
         let keys = (Key(11), Key(0));
         Bench { endpoint, now: Time::ZERO, last: Vec::new(), keys, mtu }
@@ -216,19 +216,19 @@ impl Bench {
             Step::Answer(which) => self.answer(*which),
             Step::Pass(micros) => self.pass(Span::from_micros(u64::from(*micros))),
             Step::Write(len) => {
-                self.endpoint.write(now, id, u64::from(*len));
+                self.endpoint.write(now, id, u64::from(*len)).ok();
             }
             Step::WriteBytes(len) => {
-                self.endpoint.write_bytes(now, id, &vec![1; usize::from(*len)]);
+                self.endpoint.write_bytes(now, id, &vec![1; usize::from(*len)]).ok();
             }
             Step::Read(len) => {
-                self.endpoint.read(now, id, &mut vec![0; usize::from(*len)]);
+                self.endpoint.read(now, id, &mut vec![0; usize::from(*len)]).ok();
             }
             Step::Skip(len) => {
-                self.endpoint.skip(now, id, u64::from(*len));
+                self.endpoint.skip(now, id, u64::from(*len)).ok();
             }
-            Step::Finish => self.endpoint.finish(now, id),
-            Step::Abort => self.endpoint.abort(now, id),
+            Step::Finish => drop(self.endpoint.finish(now, id)),
+            Step::Abort => drop(self.endpoint.abort(now, id)),
             Step::WarmUp(on) => self.endpoint.warm_up(now, id, *on),
             Step::ResetWindows => self.endpoint.reset_windows(now, id),
         }

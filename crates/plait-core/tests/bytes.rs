@@ -68,7 +68,7 @@ impl Session {
         let mut buffer = [0; 5_000];
         loop {
             let room = stream.within(1, buffer.len() as u64) as usize;
-            let count = endpoint.read(now, self.id, &mut buffer[..room]);
+            let count = endpoint.read(now, self.id, &mut buffer[..room]).unwrap();
             self.got.extend_from_slice(&buffer[..count]);
             if count == 0 {
                 break;
@@ -77,7 +77,7 @@ impl Session {
         while self.written < data.len() {
             let piece = stream.within(1, 4_000) as usize;
             let end = (self.written + piece).min(data.len());
-            let count = endpoint.write_bytes(now, self.id, &data[self.written..end]);
+            let count = endpoint.write_bytes(now, self.id, &data[self.written..end]).unwrap_or(0);
             self.written += count;
             if count == 0 {
                 break;
@@ -85,7 +85,7 @@ impl Session {
         }
         if self.written == data.len() && !self.finished {
             self.finished = true;
-            endpoint.finish(now, self.id);
+            endpoint.finish(now, self.id).unwrap();
         }
     }
 }
@@ -111,7 +111,7 @@ impl End {
 
     /// The conversation that came to its end.
     fn closed(&self) -> Option<&Session> {
-        let closed = |it: &&Session| self.endpoint.state(it.id) == ConnectionState::Closed;
+        let closed = |it: &&Session| self.endpoint.state(it.id).unwrap() == ConnectionState::Closed;
         self.sessions.iter().find(closed)
     }
 }
@@ -183,7 +183,7 @@ fn run(case: &Case) -> Result<(), String> {
         Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0, offered: 0 };
     let mut now = Time::ZERO;
     ends[1].endpoint.listen(80, spec(case, 1));
-    let id = ends[0].endpoint.connect(now, 80, spec(case, 0));
+    let id = ends[0].endpoint.connect(now, 80, spec(case, 0)).unwrap();
     ends[0].sessions.push(Session::new(id));
     loop {
         for (index, end) in ends.iter_mut().enumerate() {

@@ -58,7 +58,7 @@ fn converse(name: &str) -> Vec<Sent> {
     let checksum = name == "checksum";
     let (mut client, mut server) = (endpoint(5, "client"), endpoint(5, "server"));
     server.listen(PORT, spec(checksum));
-    let id = client.connect(at(0), PORT, spec(checksum));
+    let id = client.connect(at(0), PORT, spec(checksum)).unwrap();
     let (mut sent, mut accepted) = (Vec::new(), None);
     let narrow = (name == "narrow").then_some([(false, 1_400), (true, 1_300)]);
     let mut narrow = narrow.into_iter().flatten();
@@ -67,11 +67,11 @@ fn converse(name: &str) -> Vec<Sent> {
         client.handle_timeout(now);
         server.handle_timeout(now);
         match step {
-            4 => drop(client.write_bytes(now, id, &[b'c'; 3_000])),
-            8 => drop(client.set_backup(now, id, PathId(1), true)),
-            12 if name == "abort" => client.abort(now, id),
+            4 => drop(client.write_bytes(now, id, &[b'c'; 3_000]).unwrap()),
+            8 => drop(client.set_backup(now, id, PathId(1), true).unwrap()),
+            12 if name == "abort" => client.abort(now, id).unwrap(),
             12 if name == "leave" => client.lose_address(now, PathId(1)),
-            16 => client.finish(now, id),
+            16 => client.finish(now, id).unwrap(),
             _ => {}
         }
         while let Some(transmit) = client.poll_transmit(now) {
@@ -83,12 +83,12 @@ fn converse(name: &str) -> Vec<Sent> {
         }
         accepted = accepted.or_else(|| server.poll_accept());
         if let Some(id) = accepted {
-            server.skip(now, id, u64::MAX);
+            server.skip(now, id, u64::MAX).unwrap();
             if step == 5 {
-                server.write_bytes(now, id, &[b's'; 3_000]);
+                server.write_bytes(now, id, &[b's'; 3_000]).unwrap();
             }
             if step == 18 {
-                server.finish(now, id);
+                server.finish(now, id).unwrap();
             }
         }
         while let Some(transmit) = server.poll_transmit(now) {
@@ -102,7 +102,7 @@ fn converse(name: &str) -> Vec<Sent> {
                 sent.push((step, said));
             }
         }
-        client.skip(now, id, u64::MAX);
+        client.skip(now, id, u64::MAX).unwrap();
     }
     sent
 }

@@ -66,7 +66,7 @@ impl Transfer {
         let end = |name: &str| endpoint(3, name);
         let mut ends = [end("client"), end("server")];
         ends[SERVER].listen(PORT, spec("minrtt", "cubic", 0..2));
-        let id = ends[CLIENT].connect(Time::ZERO, PORT, spec("minrtt", "cubic", 0..2));
+        let id = ends[CLIENT].connect(Time::ZERO, PORT, spec("minrtt", "cubic", 0..2)).unwrap();
         Transfer {
             now: Time::ZERO,
             ends,
@@ -92,9 +92,9 @@ impl Transfer {
         while endpoint.poll_news().is_some() {}
         if let Some(id) = self.ids[end] {
             if end == SERVER {
-                endpoint.write(now, id, u64::MAX);
+                endpoint.write(now, id, u64::MAX).unwrap();
             } else {
-                self.read += endpoint.skip(now, id, u64::MAX);
+                self.read += endpoint.skip(now, id, u64::MAX).unwrap();
             }
         }
         while let Some(transmit) = endpoint.poll_transmit(now) {
@@ -324,7 +324,7 @@ fn many_addresses() -> Result<(), Failed> {
             _ => IpAddr::from([10, 9, 8, n]),
         };
         let now = transfer.now;
-        transfer.ends[SERVER].announce(now, id, address, None);
+        transfer.ends[SERVER].announce(now, id, address, None).unwrap();
         transfer.until(now + Span::from_millis(10), 0, &mut |_, _| None);
         let flying = transfer.flying.values();
         let syns = flying.filter(|(to, _, it)| *to == SERVER && it.flags == Flags::SYN);
@@ -371,7 +371,7 @@ fn blind() -> Result<(), Failed> {
         last
     })?;
     for (end, id) in transfer.ids.iter().enumerate() {
-        let state = transfer.ends[end].state(id.unwrap());
+        let state = transfer.ends[end].state(id.unwrap()).unwrap();
         if state != ConnectionState::Open || transfer.subflows(end) != 2 {
             return Err(format!("{state:?}, {} subflows", transfer.subflows(end)).into());
         }
@@ -435,7 +435,7 @@ fn all_is_drawn() -> Result<(), Failed> {
         let mut client = endpoint(seed, "client");
         let mut server = endpoint(seed, "server");
         server.listen(PORT, spec("minrtt", "cubic", 0..2));
-        client.connect(Time::ZERO, PORT, spec("minrtt", "cubic", 0..2));
+        client.connect(Time::ZERO, PORT, spec("minrtt", "cubic", 0..2)).unwrap();
         let mut seen = BTreeSet::new();
         for _ in 0..6 {
             for up in [true, false] {

@@ -97,18 +97,21 @@ impl Pair {
     fn exchange(&mut self, (client, server): (ConnId, ConnId)) {
         const BYTES: u64 = 300_000;
         self.lost = 50;
-        self.client.call(|it| it.write(self.now, client, BYTES));
-        self.server.call(|it| it.write(self.now, server, BYTES));
+        self.client.call(|it| it.write(self.now, client, BYTES).unwrap());
+        self.server.call(|it| it.write(self.now, server, BYTES).unwrap());
         let (mut up, mut down) = (0, 0);
         while (up, down) != (BYTES, BYTES) {
             self.until(self.now + Span::from_millis(100));
-            up += self.server.call(|it| it.skip(self.now, server, BYTES));
-            down += self.client.call(|it| it.skip(self.now, client, BYTES));
+            up += self.server.call(|it| it.skip(self.now, server, BYTES).unwrap());
+            down += self.client.call(|it| it.skip(self.now, client, BYTES).unwrap());
         }
         self.lost = 0;
         self.until(self.now + Span::from_secs(2));
         assert_eq!(
-            (self.client.endpoint.unacked(client), self.server.endpoint.unacked(server)),
+            (
+                self.client.endpoint.unacked(client).unwrap(),
+                self.server.endpoint.unacked(server).unwrap()
+            ),
             (0, 0)
         );
     }
@@ -132,19 +135,19 @@ impl Pair {
 
     /// A connection of two subflows over which a request and an answer have gone.
     fn connect(&mut self, spec: &Arc<ConnectionSpec>) -> (ConnId, ConnId) {
-        let client = self.client.call(|it| it.connect(self.now, PORT, spec.clone()));
+        let client = self.client.call(|it| it.connect(self.now, PORT, spec.clone()).unwrap());
         self.carry();
         let server = self.server.call(Endpoint::poll_accept).unwrap();
-        self.client.call(|it| it.write(self.now, client, 100));
+        self.client.call(|it| it.write(self.now, client, 100).unwrap());
         self.carry();
-        assert_eq!(self.server.call(|it| it.skip(self.now, server, 1_000)), 100);
-        self.server.call(|it| it.write(self.now, server, 100));
+        assert_eq!(self.server.call(|it| it.skip(self.now, server, 1_000).unwrap()), 100);
+        self.server.call(|it| it.write(self.now, server, 100).unwrap());
         self.carry();
-        assert_eq!(self.client.call(|it| it.skip(self.now, client, 1_000)), 100);
+        assert_eq!(self.client.call(|it| it.skip(self.now, client, 1_000).unwrap()), 100);
         self.carry();
         for (end, id) in [(&self.client, client), (&self.server, server)] {
             assert_eq!(end.endpoint.ports(id).unwrap().len(), 2);
-            assert_eq!(end.endpoint.unacked(id), 0);
+            assert_eq!(end.endpoint.unacked(id).unwrap(), 0);
         }
         (client, server)
     }
@@ -184,9 +187,9 @@ fn idle() -> Result<(), Failed> {
         );
         // They go on as if nothing had been.
         for (client, server) in all {
-            pair.client.call(|it| it.write(pair.now, client, 10_000));
+            pair.client.call(|it| it.write(pair.now, client, 10_000).unwrap());
             pair.carry();
-            assert_eq!(pair.server.call(|it| it.skip(pair.now, server, 20_000)), 10_000);
+            assert_eq!(pair.server.call(|it| it.skip(pair.now, server, 20_000).unwrap()), 10_000);
         }
         let most = MOST_IDLE + if keep_alive.is_some() { LISTENING } else { 0 };
         if each.0 > most || each.1 > MOST_IDLE {
@@ -207,13 +210,13 @@ fn memory_returns() -> Result<(), Failed> {
         let all: Vec<_> = (0..many).map(|_| pair.connect(&spec)).collect();
         let most = (pair.client.bytes, pair.server.bytes);
         for (client, server) in all {
-            pair.client.call(|it| it.finish(pair.now, client));
+            pair.client.call(|it| it.finish(pair.now, client).unwrap());
             pair.carry();
-            pair.server.call(|it| it.finish(pair.now, server));
+            pair.server.call(|it| it.finish(pair.now, server).unwrap());
             pair.carry();
-            assert_eq!(pair.client.endpoint.state(client), ConnectionState::Closed);
-            pair.client.call(|it| it.release(pair.now, client));
-            pair.server.call(|it| it.release(pair.now, server));
+            assert_eq!(pair.client.endpoint.state(client).unwrap(), ConnectionState::Closed);
+            pair.client.call(|it| it.release(pair.now, client).unwrap());
+            pair.server.call(|it| it.release(pair.now, server).unwrap());
         }
         let waiting = (pair.client.bytes, pair.server.bytes);
         println!("{waiting:?} bytes in TIME-WAIT");
@@ -248,10 +251,10 @@ fn ended() -> Result<(), Failed> {
         [half_open, closing, time_wait]
     };
     let mut seen = vec![at_client(&pair)];
-    pair.client.call(|it| it.release(pair.now, client));
+    pair.client.call(|it| it.release(pair.now, client).unwrap());
     pair.carry();
     seen.push(at_client(&pair));
-    pair.server.call(|it| it.finish(pair.now, server));
+    pair.server.call(|it| it.finish(pair.now, server).unwrap());
     pair.carry();
     seen.push(at_client(&pair));
     pair.until(pair.now + Span::from_secs(120));
@@ -260,9 +263,9 @@ fn ended() -> Result<(), Failed> {
         return Err(format!("{seen:?}").into());
     }
     pair.server.call(|it| it.turn_away(true));
-    let refused = pair.client.call(|it| it.connect(pair.now, PORT, spec.clone()));
+    let refused = pair.client.call(|it| it.connect(pair.now, PORT, spec.clone()).unwrap());
     pair.carry();
-    let refused = pair.client.endpoint.state(refused);
+    let refused = pair.client.endpoint.state(refused).unwrap();
     pair.server.call(|it| it.turn_away(false));
     pair.connect(&spec);
     match (refused, pair.server.endpoint.turned_away()) {
@@ -333,7 +336,7 @@ fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Fa
         while pair.now < until {
             let end = bytes.len().min(written + piece);
             let part = &bytes[written..end];
-            let count = pair.client.call(|it| it.write_bytes(pair.now, client, part));
+            let count = pair.client.call(|it| it.write_bytes(pair.now, client, part).unwrap());
             written += count;
             pair.carry();
             if count == 0 {
@@ -348,7 +351,7 @@ fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Fa
     let said = pair.server.endpoint.holdings().bytes - said;
     let mut buffer = vec![0; 65_536];
     while got.len() < len {
-        let count = pair.server.call(|it| it.read(pair.now, server, &mut buffer));
+        let count = pair.server.call(|it| it.read(pair.now, server, &mut buffer).unwrap());
         got.extend_from_slice(&buffer[..count]);
         if count == 0 {
             go_on(&mut pair, Span::from_millis(100));
@@ -387,7 +390,7 @@ fn short() -> Result<(), Failed> {
         let ration = allowed.map(|share| Ration { share, unsent: share, most: share });
         pair.server.call(|it| it.limit_buffers(ration));
         let (before, piece) = (pair.server.bytes, [7; 50_000]);
-        while pair.server.call(|it| it.write_bytes(pair.now, server, &piece)) > 0 {}
+        while pair.server.call(|it| it.write_bytes(pair.now, server, &piece).unwrap()) > 0 {}
         let took = pair.server.bytes - before;
         if !(least..most).contains(&took) {
             return Err(format!("{took} bytes are held to be sent, {allowed:?}").into());
@@ -407,16 +410,16 @@ fn numbers_return() -> Result<(), Failed> {
         for number in 0..EACH {
             let (client, server) = pair.connect(&spec);
             let address = IpAddr::from([10, 0, round, number]);
-            pair.server.call(|it| it.announce(pair.now, server, address, None));
+            pair.server.call(|it| it.announce(pair.now, server, address, None).unwrap());
             pair.carry();
             if pair.client.endpoint.number_of(address).is_none() {
                 return Err(format!("{address} has no number").into());
             }
-            pair.client.call(|it| it.finish(pair.now, client));
-            pair.server.call(|it| it.finish(pair.now, server));
+            pair.client.call(|it| it.finish(pair.now, client).unwrap());
+            pair.server.call(|it| it.finish(pair.now, server).unwrap());
             pair.carry();
-            pair.client.call(|it| it.release(pair.now, client));
-            pair.server.call(|it| it.release(pair.now, server));
+            pair.client.call(|it| it.release(pair.now, client).unwrap());
+            pair.server.call(|it| it.release(pair.now, server).unwrap());
         }
         pair.until(pair.now + Span::from_secs(120));
         pair.rest();

@@ -5,7 +5,7 @@ mod common;
 
 use common::endpoint;
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Error};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Options, Segment};
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl Pair {
 
     /// A connection that is established, at both ends.
     fn connect(&mut self, config: Config) -> (ConnId, ConnId) {
-        let client = self.client.connect(self.now, PORT, spec(config));
+        let client = self.client.connect(self.now, PORT, spec(config)).unwrap();
         self.carry();
         (client, self.server.poll_accept().unwrap())
     }
@@ -91,16 +91,16 @@ fn what_is_kept_does_not_grow() {
         for round in 0..50_000 {
             let (client, server) = pair.connect(config.clone());
             assert_eq!(client.0, round);
-            pair.client.write(pair.now, client, 100);
-            pair.client.finish(pair.now, client);
+            pair.client.write(pair.now, client, 100).unwrap();
+            pair.client.finish(pair.now, client).unwrap();
             pair.carry();
-            assert_eq!(pair.server.skip(pair.now, server, 1_000), 100);
-            pair.server.finish(pair.now, server);
+            assert_eq!(pair.server.skip(pair.now, server, 1_000).unwrap(), 100);
+            pair.server.finish(pair.now, server).unwrap();
             pair.carry();
-            assert_eq!(pair.client.state(client), ConnectionState::Closed);
-            assert_eq!(pair.server.state(server), ConnectionState::Closed);
-            pair.client.release(pair.now, client);
-            pair.server.release(pair.now, server);
+            assert_eq!(pair.client.state(client).unwrap(), ConnectionState::Closed);
+            assert_eq!(pair.server.state(server).unwrap(), ConnectionState::Closed);
+            pair.client.release(pair.now, client).unwrap();
+            pair.server.release(pair.now, server).unwrap();
             pair.carry();
             most = (most.0.max(pair.client.kept()), most.1.max(pair.server.kept()));
             pair.until(pair.now + Span::from_secs(1));
@@ -124,9 +124,9 @@ fn closing_connections_have_a_limit() {
         ids.push(pair.connect(plain()).1);
     }
     // From here on nothing reaches the clients.
-    pair.server.write(pair.now, ids[0], 100);
+    pair.server.write(pair.now, ids[0], 100).unwrap();
     for id in &ids {
-        pair.server.release(pair.now, *id);
+        pair.server.release(pair.now, *id).unwrap();
     }
     let mut resets = 0;
     while let Some(sent) = pair.server.poll_transmit(pair.now) {
@@ -144,19 +144,42 @@ fn closing_connections_have_a_limit() {
 fn a_released_connection_is_unknown() {
     let mut pair = Pair::new(Config::default());
     let (kept, far) = pair.connect(Config::default());
-    pair.client.finish(pair.now, kept);
-    pair.server.finish(pair.now, far);
+    pair.client.finish(pair.now, kept).unwrap();
+    pair.server.finish(pair.now, far).unwrap();
     pair.carry();
     pair.until(pair.now + TIME_WAIT + TIME_WAIT);
-    assert_eq!(pair.client.state(kept), ConnectionState::Closed);
+    assert_eq!(pair.client.state(kept).unwrap(), ConnectionState::Closed);
     assert_eq!((pair.client.kept(), pair.server.kept()), (1, 1));
-    pair.client.release(pair.now, kept);
+    pair.client.release(pair.now, kept).unwrap();
     assert_eq!(pair.client.kept(), 0);
-    assert_eq!(pair.client.state(kept), ConnectionState::Failed);
+    assert_eq!(pair.client.state(kept), Err(Error::UnknownConnection(kept)));
     assert!(pair.client.stats(kept).is_none());
-    assert_eq!(pair.client.write(pair.now, kept, 10), 0);
+    assert_eq!(pair.client.write(pair.now, kept, 10), Err(Error::UnknownConnection(kept)));
     let (next, _) = pair.connect(Config::default());
     assert_ne!(next, kept);
+}
+
+/// Each call that cannot be done says why, and changes nothing.
+#[test]
+fn a_call_that_cannot_be_done_says_why() {
+    let mut pair = Pair::new(Config::default());
+    let mut none = spec(Config::default());
+    none.paths.clear();
+    assert_eq!(pair.client.connect(pair.now, PORT, none), Err(Error::NoPath));
+    let stranger = ConnId(4_711);
+    let unknown = Error::UnknownConnection(stranger);
+    assert_eq!(pair.client.readable(stranger), Err(unknown));
+    assert_eq!(pair.client.finish(pair.now, stranger), Err(unknown));
+    assert_eq!(unknown.to_string(), "there is no connection 4711");
+    let (client, server) = pair.connect(Config::default());
+    let address = "10.9.9.9".parse().unwrap();
+    assert_eq!(pair.client.announce(pair.now, client, address, None), Err(Error::NotServer));
+    let withdrawn = pair.server.withdraw(pair.now, server, address);
+    assert_eq!(withdrawn, Err(Error::NotAnnounced(address)));
+    pair.client.finish(pair.now, client).unwrap();
+    assert_eq!(pair.client.write(pair.now, client, 1), Err(Error::Finished));
+    pair.client.abort(pair.now, client).unwrap();
+    assert_eq!(pair.client.write(pair.now, client, 1), Err(Error::Failed));
 }
 
 /// A connection that is released while it is open: its data is delivered, what comes is thrown away,
@@ -166,23 +189,23 @@ fn an_open_connection_is_released() {
     for config in [Config::default(), plain()] {
         let mut pair = Pair::new(config.clone());
         let (client, server) = pair.connect(config);
-        pair.client.write(pair.now, client, 5_000);
-        pair.client.release(pair.now, client);
+        pair.client.write(pair.now, client, 5_000).unwrap();
+        pair.client.release(pair.now, client).unwrap();
         pair.carry();
         pair.news();
-        assert_eq!(pair.server.skip(pair.now, server, 10_000), 5_000);
-        assert_eq!(pair.server.state(server), ConnectionState::PeerDone);
+        assert_eq!(pair.server.skip(pair.now, server, 10_000).unwrap(), 5_000);
+        assert_eq!(pair.server.state(server).unwrap(), ConnectionState::PeerDone);
         // More than the client's buffer takes.
         let mut written = 0;
         while written < 20_000_000 {
-            written += pair.server.write(pair.now, server, 1 << 20);
+            written += pair.server.write(pair.now, server, 1 << 20).unwrap();
             pair.carry();
             assert!(pair.client.poll_news().is_none());
             pair.until(pair.now + Span::from_millis(100));
         }
-        pair.server.finish(pair.now, server);
+        pair.server.finish(pair.now, server).unwrap();
         pair.carry();
-        assert_eq!(pair.server.state(server), ConnectionState::Closed);
+        assert_eq!(pair.server.state(server).unwrap(), ConnectionState::Closed);
         pair.until(pair.now + TIME_WAIT + TIME_WAIT);
         assert_eq!(pair.client.kept(), 0);
     }
@@ -194,14 +217,17 @@ fn a_released_connection_does_not_wait_for_ever() {
     for config in [Config::default(), plain()] {
         let mut pair = Pair::new(config.clone());
         let (client, server) = pair.connect(config);
-        pair.client.release(pair.now, client);
+        pair.client.release(pair.now, client).unwrap();
         pair.carry();
         pair.until(pair.now + Span::from_millis(59_999));
-        assert_eq!((pair.client.kept(), pair.server.state(server)), (1, ConnectionState::PeerDone));
+        assert_eq!(
+            (pair.client.kept(), pair.server.state(server).unwrap()),
+            (1, ConnectionState::PeerDone)
+        );
         pair.until(pair.now + Span::from_millis(1));
         assert_eq!(pair.client.kept(), 0);
-        assert_eq!(pair.server.state(server), ConnectionState::Failed);
-        pair.server.release(pair.now, server);
+        assert_eq!(pair.server.state(server).unwrap(), ConnectionState::Failed);
+        pair.server.release(pair.now, server).unwrap();
         assert_eq!(pair.server.kept(), 0);
     }
 }
@@ -326,8 +352,8 @@ fn newcomers_are_served_in_a_flood_of_syns() {
         (0..250).for_each(|_| world.step(20));
         for number in 0..20 {
             let mut client = endpoint(number, "client");
-            let id = client.connect(world.now, PORT, spec(config.clone()));
-            client.write(world.now, id, 20_000);
+            let id = client.connect(world.now, PORT, spec(config.clone())).unwrap();
+            client.write(world.now, id, 20_000).unwrap();
             world.clients.push((client, id));
         }
         let mut read = BTreeMap::new();
@@ -337,7 +363,7 @@ fn newcomers_are_served_in_a_flood_of_syns() {
                 read.insert(id, 0);
             }
             for (id, read) in &mut read {
-                *read += world.server.skip(world.now, *id, u64::MAX);
+                *read += world.server.skip(world.now, *id, u64::MAX).unwrap();
             }
         }
         let whole = read.values().filter(|it| **it == 20_000).count();
@@ -359,7 +385,7 @@ fn joins_of_all_connections_have_a_rate() {
     let tokens: Vec<u32> = (0..130)
         .map(|_| {
             // The client's SYN is carried by hand, to see the server's key.
-            let client = pair.client.connect(pair.now, PORT, spec(Config::default()));
+            let client = pair.client.connect(pair.now, PORT, spec(Config::default())).unwrap();
             let syn = pair.client.poll_transmit(pair.now).unwrap();
             pair.server.handle(pair.now, syn.path, &syn.segment);
             let answer = pair.server.poll_transmit(pair.now).unwrap();
@@ -369,7 +395,7 @@ fn joins_of_all_connections_have_a_rate() {
             };
             pair.client.handle(pair.now, answer.path, &answer.segment);
             pair.carry();
-            assert_eq!(pair.client.state(client), ConnectionState::Open);
+            assert_eq!(pair.client.state(client).unwrap(), ConnectionState::Open);
             key.token()
         })
         .collect();
@@ -400,7 +426,7 @@ fn drawn_ports_are_not_known_beforehand() {
             client.draw_ports();
             let mut syns = Vec::new();
             for _ in 0..50 {
-                client.connect(Time::ZERO, PORT, spec(Config::default()));
+                client.connect(Time::ZERO, PORT, spec(Config::default())).unwrap();
                 let syn = client.poll_transmit(Time::ZERO).unwrap().segment;
                 syns.push((syn.src_port, syn.seq));
             }

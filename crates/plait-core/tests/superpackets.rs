@@ -83,7 +83,7 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     let (mut client, mut server) = (endpoint("client"), endpoint("server"));
     server.listen(PORT, spec(0, checksum));
     let (mut now, mut sent) = (Time::ZERO, 0);
-    let conn = client.connect(now, PORT, spec(superpacket, false));
+    let conn = client.connect(now, PORT, spec(superpacket, false)).unwrap();
     let source: Vec<u8> = (0..LEN).map(|n| (n % 251) as u8).collect();
     let (mut written, mut accepted, mut piece) = (0, None, vec![0; 100_000]);
     let mut upload = Upload { longest: 0, count: 0, bytes: Vec::new() };
@@ -91,7 +91,8 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
     let mut arrived = vec![Vec::new(); 2];
     while upload.bytes.len() < LEN {
         assert!(now < Time::ZERO + Span::from_secs(300), "{} bytes came", upload.bytes.len());
-        written += client.write_bytes(now, conn, &source[written..LEN.min(written + 200_000)]);
+        written +=
+            client.write_bytes(now, conn, &source[written..LEN.min(written + 200_000)]).unwrap();
         while let Some(transmit) = client.poll_transmit(now) {
             upload.longest = upload.longest.max(transmit.segment.payload.len());
             upload.count += usize::from(!transmit.segment.payload.is_empty());
@@ -105,7 +106,7 @@ fn upload(superpacket: u32, lossy: usize, checksum: bool) -> Upload {
         }
         accepted = accepted.or_else(|| server.poll_accept());
         if let Some(accepted) = accepted {
-            let count = server.read(now, accepted, &mut piece);
+            let count = server.read(now, accepted, &mut piece).unwrap();
             upload.bytes.extend_from_slice(&piece[..count]);
         }
         while let Some(transmit) = server.poll_transmit(now) {

@@ -268,7 +268,7 @@ impl<W: World> Engine<W> {
         let path = |path: &PathId| PathConfig { path: *path, backup: false, ssthresh: None };
         spec.paths = paths.iter().map(path).collect();
         let now = stack.world.now();
-        let conn = stack.endpoint.connect(now, to.port(), spec);
+        let conn = stack.endpoint.connect(now, to.port(), spec).map_err(io::Error::other)?;
         let mut relay = Relay::new(conn, stream, false).dialled(now, to);
         if let Some(greeting) = greeting {
             relay.greet(greeting);
@@ -291,7 +291,7 @@ impl<W: World> Engine<W> {
             && at <= self.stack.world.now()
         {
             self.dials.pending.pop_front();
-            let connecting = self.stack.endpoint.state(conn) == ConnectionState::Connecting;
+            let connecting = self.stack.endpoint.state(conn) == Ok(ConnectionState::Connecting);
             if connecting && self.relays.contains_key(&conn) {
                 self.end(conn, Some(SILENT.to_owned()));
             }
@@ -317,8 +317,8 @@ impl<W: World> Engine<W> {
             // Its handshake had begun before.
             self.guard.refuse(shortage, 1);
             let now = self.stack.world.now();
-            self.stack.endpoint.abort(now, conn);
-            return self.stack.endpoint.release(now, conn);
+            self.stack.discard(now, conn);
+            return;
         }
         let from = self.stack.endpoint.ports(conn).and_then(|ports| {
             let (path, ..) = *ports.first()?;
@@ -453,7 +453,7 @@ impl<W: World> Engine<W> {
             relay.refuse(refused);
         }
         if let Some(to) = to
-            && self.stack.endpoint.state(conn) != ConnectionState::Closed
+            && self.stack.endpoint.state(conn) != Ok(ConnectionState::Closed)
         {
             self.happenings.push(Happening::Unreached { conn, to, refused });
         }
@@ -473,10 +473,11 @@ impl<W: World> Engine<W> {
         if let Some(cause) = fallback {
             *self.tally.fallbacks.entry(cause).or_default() += 1;
         }
-        if problem.is_some() {
-            self.stack.endpoint.abort(now, conn);
+        match problem {
+            Some(_) => self.stack.discard(now, conn),
+            // A connection that is unknown has been let go already.
+            None => self.stack.endpoint.release(now, conn).unwrap_or_default(),
         }
-        self.stack.endpoint.release(now, conn);
         self.stack.observed.tell(now, &mut self.stack.endpoint);
         self.stack.observed.on_ended(conn);
         let sent = moved.to_peer.saturating_sub(in_flight);

@@ -261,10 +261,10 @@ impl<S: Stream> Relay<S> {
         piece: &mut [u8],
     ) -> io::Result<Course> {
         if self.connecting {
-            let failed = endpoint.state(self.conn) == ConnectionState::Failed;
+            let failed = self.state(endpoint) == ConnectionState::Failed;
             return Ok(if failed { Course::Over } else { Course::Waits });
         }
-        let state = endpoint.state(self.conn);
+        let state = self.state(endpoint);
         if self.greeting.is_some() && state == ConnectionState::Failed {
             return Ok(Course::Over);
         }
@@ -273,7 +273,7 @@ impl<S: Stream> Relay<S> {
         }
         let more =
             self.feed_socket(now, endpoint, piece)? | self.feed_peer(now, endpoint, piece)?;
-        let state = endpoint.state(self.conn);
+        let state = self.state(endpoint);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
         self.established |= !without.contains(&state);
         let read_out = self.socket_ended && self.to_peer.is_empty();
@@ -282,7 +282,7 @@ impl<S: Stream> Relay<S> {
             true => self.told_socket || read_out,
             false => self.told_socket && read_out,
         };
-        let complete = ended && endpoint.unacked(self.conn) == 0;
+        let complete = ended && endpoint.unacked(self.conn) == Ok(0);
         // The program is gone, and its peer goes on: the endpoint ends the connection by itself.
         let deserted = self.gone && !self.told_socket && read_out && self.to_socket.is_empty();
         Ok(match state {
@@ -311,7 +311,7 @@ impl<S: Stream> Relay<S> {
                 self.moved.to_socket += count as u64 - own;
                 continue;
             }
-            let count = endpoint.read(now, self.conn, piece);
+            let count = endpoint.read(now, self.conn, piece).unwrap_or(0);
             if count == 0 {
                 return self.end_socket(endpoint).map(|()| false);
             }
@@ -324,10 +324,15 @@ impl<S: Stream> Relay<S> {
         Ok(true)
     }
 
+    /// The state of its connection. A connection that the endpoint does not know has failed.
+    fn state(&self, endpoint: &Endpoint) -> ConnectionState {
+        endpoint.state(self.conn).unwrap_or(ConnectionState::Failed)
+    }
+
     /// Ends the writing side of the socket once the peer's data has ended.
     fn end_socket(&mut self, endpoint: &Endpoint) -> io::Result<()> {
         let ended = [ConnectionState::PeerDone, ConnectionState::Closed];
-        if !self.told_socket && ended.contains(&endpoint.state(self.conn)) {
+        if !self.told_socket && ended.contains(&self.state(endpoint)) {
             self.told_socket = true;
             match self.socket.end() {
                 // The program has gone. Its data is read all the same.
@@ -357,7 +362,9 @@ impl<S: Stream> Relay<S> {
     ) -> io::Result<bool> {
         for _ in 0..TURNS {
             if !self.to_peer.is_empty() {
-                let count = endpoint.write_bytes(now, self.conn, self.to_peer.pending());
+                // A connection that takes no data any more is found by its state.
+                let pending = self.to_peer.pending();
+                let count = endpoint.write_bytes(now, self.conn, pending).unwrap_or(0);
                 self.to_peer.take(count);
                 self.moved.to_peer += count as u64;
                 if !self.to_peer.is_empty() {
@@ -373,10 +380,10 @@ impl<S: Stream> Relay<S> {
             if count == 0 {
                 self.socket_ended = true;
                 self.ask_after();
-                endpoint.finish(now, self.conn);
+                endpoint.finish(now, self.conn).ok();
                 return Ok(false);
             }
-            let written = endpoint.write_bytes(now, self.conn, &piece[..count]);
+            let written = endpoint.write_bytes(now, self.conn, &piece[..count]).unwrap_or(0);
             self.moved.to_peer += written as u64;
             if written < count {
                 self.to_peer.keep(&piece[written..count]);

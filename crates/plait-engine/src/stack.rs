@@ -5,7 +5,7 @@ use crate::names::{Departure, Names};
 use crate::observe::{Observe, Observed, Sight};
 use crate::virtio::Virtio;
 use crate::world::{Outgoing, World};
-use plait_base::{PathId, Span, Time};
+use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Endpoint, Entropy};
 use plait_wire::codec::{self, EncodeError, Headers, TcpChecksum, TooBig, Verify};
 use plait_wire::{Flags, Payload, Segment};
@@ -99,6 +99,13 @@ impl<W: World> Stack<W> {
             segment: Segment::default(),
             incoming: vec![0; LARGEST].into(),
             outgoing: Vec::with_capacity(LARGEST),
+        }
+    }
+
+    /// Ends a connection at once and lets it go. A connection that is unknown has been let go already.
+    pub(crate) fn discard(&mut self, now: Time, conn: ConnId) {
+        if self.endpoint.abort(now, conn).is_ok() {
+            self.endpoint.release(now, conn).unwrap_or_default();
         }
     }
 

@@ -112,8 +112,8 @@ fn endpoint(case: Case, meter: &Meter) -> io::Result<()> {
         while host.endpoint().poll_news().is_some() {}
         let Some(conn) = conn else { continue };
         let mut step = || match case.out {
-            true => host.endpoint().write_bytes(now, conn, &piece),
-            false => host.endpoint().read(now, conn, &mut piece),
+            true => host.endpoint().write_bytes(now, conn, &piece).unwrap_or(0),
+            false => host.endpoint().read(now, conn, &mut piece).unwrap_or(0),
         };
         while step() > 0 {}
     }

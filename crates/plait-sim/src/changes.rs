@@ -63,7 +63,8 @@ impl PathChanges {
                 }
                 Change::Backup | Change::Regular => {
                     for conn in connections.clone() {
-                        endpoint.set_backup(now, conn, path, change == Change::Backup);
+                        // It matters to connections alone that have a subflow there.
+                        endpoint.set_backup(now, conn, path, change == Change::Backup).ok();
                     }
                 }
             }

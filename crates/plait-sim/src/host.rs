@@ -179,7 +179,8 @@ impl Host {
     }
 }
 
-/// One end of a connection, lent to its app.
+/// One end of a connection, lent to its app. An app sees the end of its connection by the state; until it
+/// looks, a connection that is over takes and gives no data.
 struct End<'a> {
     endpoint: &'a mut Endpoint,
     conn: ConnId,
@@ -189,44 +190,44 @@ struct End<'a> {
 impl Stream for End<'_> {
     fn state(&self) -> StreamState {
         match self.endpoint.state(self.conn) {
-            ConnectionState::Connecting => StreamState::Connecting,
-            ConnectionState::Open => StreamState::Open,
-            ConnectionState::PeerDone => StreamState::PeerDone,
-            ConnectionState::Closed => StreamState::Closed,
-            ConnectionState::Failed => StreamState::Failed,
+            Ok(ConnectionState::Connecting) => StreamState::Connecting,
+            Ok(ConnectionState::Open) => StreamState::Open,
+            Ok(ConnectionState::PeerDone) => StreamState::PeerDone,
+            Ok(ConnectionState::Closed) => StreamState::Closed,
+            Ok(ConnectionState::Failed) | Err(_) => StreamState::Failed,
         }
     }
 
     fn write(&mut self, len: u64) -> u64 {
-        self.endpoint.write(self.now, self.conn, len)
+        self.endpoint.write(self.now, self.conn, len).unwrap_or(0)
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) -> u64 {
-        self.endpoint.write_bytes(self.now, self.conn, bytes) as u64
+        self.endpoint.write_bytes(self.now, self.conn, bytes).unwrap_or(0) as u64
     }
 
     fn read_bytes(&mut self, buffer: &mut [u8]) -> u64 {
-        self.endpoint.read(self.now, self.conn, buffer) as u64
+        self.endpoint.read(self.now, self.conn, buffer).unwrap_or(0) as u64
     }
 
     fn readable(&self) -> u64 {
-        self.endpoint.readable(self.conn)
+        self.endpoint.readable(self.conn).unwrap_or(0)
     }
 
     fn read(&mut self, max: u64) -> u64 {
-        self.endpoint.skip(self.now, self.conn, max)
+        self.endpoint.skip(self.now, self.conn, max).unwrap_or(0)
     }
 
     fn unacked(&self) -> u64 {
-        self.endpoint.unacked(self.conn)
+        self.endpoint.unacked(self.conn).unwrap_or(0)
     }
 
     fn finish(&mut self) {
-        self.endpoint.finish(self.now, self.conn);
+        self.endpoint.finish(self.now, self.conn).ok();
     }
 
     fn segment_payload(&self) -> u64 {
-        self.endpoint.segment_payload(self.conn)
+        self.endpoint.segment_payload(self.conn).unwrap_or(0)
     }
 
     fn subflows(&self) -> u32 {

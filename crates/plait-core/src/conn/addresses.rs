@@ -7,6 +7,7 @@ use super::segments::Transmit;
 use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::config::Config;
+use crate::error::Error;
 use crate::seldom::Seldom;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Address;
@@ -167,7 +168,8 @@ impl Connection {
     pub(super) fn announce_all(&mut self, ctx: &mut Context<'_>) {
         let spec = Arc::clone(&self.spec);
         for address in &spec.addresses {
-            self.announce(ctx, *address, None);
+            // One that cannot be announced on this connection is left out.
+            self.announce(ctx, *address, None).ok();
         }
     }
 
@@ -178,16 +180,17 @@ impl Connection {
         ctx: &mut Context<'_>,
         address: IpAddr,
         port: Option<u16>,
-    ) -> bool {
-        if self.client || self.falls_back() || self.failed {
-            return false;
+    ) -> Result<(), Error> {
+        if self.client {
+            return Err(Error::NotServer);
         }
-        let Some(number) = ctx.directory.number(address) else { return false };
+        self.uses_multipath()?;
+        let number = ctx.directory.number(address).ok_or(Error::UnknownAddress(address))?;
         if !self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.push(address);
         }
         if self.mode != Mode::Multipath {
-            return true;
+            return Ok(());
         }
         let id = self.server_id(number);
         self.addresses.own.retain(|own| own.id != id);
@@ -196,7 +199,16 @@ impl Connection {
         self.addresses.own.push(own);
         self.tell_address(own);
         self.set_address_timer();
-        true
+        Ok(())
+    }
+
+    /// Refuses a connection that is over, or that is plain TCP or about to be.
+    pub(super) fn uses_multipath(&self) -> Result<(), Error> {
+        match self.failed {
+            true => Err(Error::Failed),
+            false if self.falls_back() => Err(Error::PlainTcp),
+            false => Ok(()),
+        }
     }
 
     fn tell_address(&mut self, own: Announced) {

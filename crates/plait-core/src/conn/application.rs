@@ -1,6 +1,7 @@
 //! What the user of a connection sees of it, and asks of it.
 
 use super::{Connection, ConnectionState, Context, Mode, Ration};
+use crate::error::Error;
 use crate::stats::Progress;
 use crate::tcp::timer::Timer;
 use plait_base::{Dsn, Time};
@@ -24,23 +25,23 @@ impl Connection {
     }
 
     /// Takes `len` pattern bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_pattern(&mut self, ctx: &Context<'_>, len: u64) -> u64 {
-        let taken = self.room_for(ctx.ration, len);
+    pub(crate) fn write_pattern(&mut self, ctx: &Context<'_>, len: u64) -> Result<u64, Error> {
+        let taken = self.room_for(ctx.ration, len)?;
         if taken > 0 {
             self.queue.write_pattern(taken);
             self.on_written(ctx.now);
         }
-        taken
+        Ok(taken)
     }
 
     /// Takes real bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_bytes(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> usize {
-        let taken = self.room_for(ctx.ration, bytes.len() as u64) as usize;
+    pub(crate) fn write_bytes(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> Result<usize, Error> {
+        let taken = self.room_for(ctx.ration, bytes.len() as u64)? as usize;
         if taken > 0 {
             self.queue.write_bytes(&bytes[..taken]);
             self.on_written(ctx.now);
         }
-        taken
+        Ok(taken)
     }
 
     fn on_written(&mut self, now: Time) {
@@ -49,18 +50,21 @@ impl Connection {
     }
 
     /// Where memory is short, the send buffer is no larger than `ration` says.
-    fn room_for(&mut self, ration: Option<Ration>, len: u64) -> u64 {
-        if self.closing.asked || self.failed {
-            return 0;
+    fn room_for(&mut self, ration: Option<Ration>, len: u64) -> Result<u64, Error> {
+        if self.failed {
+            return Err(Error::Failed);
+        }
+        if self.closing.asked {
+            return Err(Error::Finished);
         }
         if self.queue.counts_memory() {
-            return self.memory_for(len);
+            return Ok(self.memory_for(len));
         }
         let most = ration.map_or(u64::MAX, |ration| self.sendable(ration));
         let most = most.min(self.spec.config.sndbuf);
         let room = most.saturating_sub(self.queue.occupied());
         self.scheduling.app_blocked = len > room;
-        len.min(room)
+        Ok(len.min(room))
     }
 
     /// The same if the send buffers are counted in memory: their sum bounds what is written.

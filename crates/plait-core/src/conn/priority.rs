@@ -2,15 +2,22 @@
 
 use super::addresses::Addresses;
 use super::{Connection, Context, Mode};
+use crate::error::Error;
 use plait_base::{PathId, SubflowId};
 use plait_wire::Mptcp;
 
 impl Connection {
     /// Asks the peer to send on the established subflows of `path` only where no other works, or
     /// again as on others; this end does the same. False where it cannot be asked.
-    pub(crate) fn set_backup(&mut self, ctx: &mut Context<'_>, path: PathId, backup: bool) -> bool {
-        if self.mode != Mode::Multipath || self.falls_back() || self.failed {
-            return false;
+    pub(crate) fn set_backup(
+        &mut self,
+        ctx: &mut Context<'_>,
+        path: PathId,
+        backup: bool,
+    ) -> Result<(), Error> {
+        self.uses_multipath()?;
+        if self.mode != Mode::Multipath {
+            return Err(Error::PlainTcp);
         }
         let (mut found, mut changed) = (false, false);
         for subflow in &mut self.subflows {
@@ -28,7 +35,7 @@ impl Connection {
         if changed {
             self.notify_subflows(ctx);
         }
-        found
+        if found { Ok(()) } else { Err(Error::NoSubflow(path)) }
     }
 
     /// That the first subflow is a backup has no place in its SYN, as it has in that of a join.

@@ -2,6 +2,7 @@
 
 use super::joins::Target;
 use super::{Connection, Context, Mode};
+use crate::error::Error;
 use crate::seldom::Seldom;
 use crate::tcp::owes::{Cause, Debt};
 use crate::tcp::state::State;
@@ -102,11 +103,10 @@ impl Connection {
     }
 
     /// One of this server's announced addresses is gone. False where it was not announced.
-    pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> bool {
-        let Some(number) = ctx.directory.number(address).filter(|_| !self.client) else {
-            return false;
-        };
-        let Some(id) = self.addresses.take_back(address) else { return false };
+    pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> Result<(), Error> {
+        let unknown = Error::NotAnnounced(address);
+        let number = ctx.directory.number(address).filter(|_| !self.client).ok_or(unknown)?;
+        let id = self.addresses.take_back(address).ok_or(unknown)?;
         if self.spec.addresses.contains(&address) {
             Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
         }
@@ -117,7 +117,7 @@ impl Connection {
         }
         self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         self.set_address_timer();
-        true
+        Ok(())
     }
 
     /// REMOVE_ADDR: nothing more is opened to these addresses, and their subflows are closed unless

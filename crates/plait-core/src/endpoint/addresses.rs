@@ -2,22 +2,35 @@
 
 use super::Endpoint;
 use crate::conn::{Connection, Context};
+use crate::error::Error;
 use crate::tcp::subflow::Address;
 use core::net::IpAddr;
 use plait_base::{ConnId, PathId, Time};
 
 impl Endpoint {
-    /// Tells the client of a connection of a further address of this end: it may join it. False
-    /// where it cannot be told: the connection is plain TCP or over, or this end is the client.
-    pub fn announce(&mut self, now: Time, id: ConnId, address: IpAddr, port: Option<u16>) -> bool {
-        self.with(now, id, |conn, ctx| conn.announce(ctx, address, port)).unwrap_or(false)
+    /// Announces a further address of this end to the client of a connection, which may join it (ADD_ADDR,
+    /// RFC 8684 section 3.4.1).
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`], [`Error::NotServer`], [`Error::Failed`], [`Error::PlainTcp`], and
+    /// [`Error::UnknownAddress`] if the address has no number.
+    pub fn announce(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> Result<(), Error> {
+        self.ask(now, id, |conn, ctx| conn.announce(ctx, address, port))?
     }
 
-    /// One of the addresses that this end announced to the client of a connection is gone: the
-    /// client is told (REMOVE_ADDR), and the subflows there are closed. False where it was not
-    /// announced.
-    pub fn withdraw(&mut self, now: Time, id: ConnId, address: IpAddr) -> bool {
-        self.with(now, id, |conn, ctx| conn.withdraw(ctx, address)).unwrap_or(false)
+    /// Takes an announced address back: the client learns of it (REMOVE_ADDR, RFC 8684 section 3.4.2), and
+    /// the subflows there are closed.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`], and [`Error::NotAnnounced`].
+    pub fn withdraw(&mut self, now: Time, id: ConnId, address: IpAddr) -> Result<(), Error> {
+        self.ask(now, id, |conn, ctx| conn.withdraw(ctx, address))?
     }
 
     /// This host's own address on `path` is gone: its connections as a client close their subflows
@@ -36,11 +49,20 @@ impl Endpoint {
     /// Asks the peer of a connection to send on the subflows of `path` only where no other works
     /// (`backup`), or again as on others; this end does the same (MP_PRIO, RFC 8684 section 3.3.8).
     /// A peer's own wish stands beside it: a subflow is a backup where either end asked for that. The
-    /// option goes out once, on an acknowledgement. False where there is no established subflow on
-    /// the path, or the connection is plain TCP; one that is opened later is what its path was
-    /// configured to be.
-    pub fn set_backup(&mut self, now: Time, id: ConnId, path: PathId, backup: bool) -> bool {
-        self.with(now, id, |conn, ctx| conn.set_backup(ctx, path, backup)).unwrap_or(false)
+    /// option goes out once, on an acknowledgement. A subflow that is opened later is a backup if its path was
+    /// configured so.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`], [`Error::Failed`], [`Error::PlainTcp`], and [`Error::NoSubflow`] if no
+    /// established subflow is on the path.
+    pub fn set_backup(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        path: PathId,
+        backup: bool,
+    ) -> Result<(), Error> {
+        self.ask(now, id, |conn, ctx| conn.set_backup(ctx, path, backup))?
     }
 
     /// Whether a conversation on `path`, or one that is only beginning, is kept. The number of any

@@ -1,7 +1,8 @@
 //! What an application asks of its connections: data in and out, their state, their end.
 
 use super::Endpoint;
-use crate::conn::{Connection, ConnectionState};
+use crate::conn::{Connection, ConnectionState, Context};
+use crate::error::Error;
 use crate::stats::{ConnectionStats, Progress, Totals};
 use alloc::vec::Vec;
 use plait_base::{ConnId, PathId, Time};
@@ -20,28 +21,40 @@ impl Endpoint {
         self.connection(id)?.service_port()
     }
 
-    /// State of a connection; one that does not exist, or not any more, has failed.
-    #[must_use]
-    pub fn state(&self, id: ConnId) -> ConnectionState {
-        self.connection(id).map_or(ConnectionState::Failed, Connection::state)
+    /// State of a connection.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn state(&self, id: ConnId) -> Result<ConnectionState, Error> {
+        self.known(id).map(Connection::state)
     }
 
     /// Bytes in order that wait for the reader.
-    #[must_use]
-    pub fn readable(&self, id: ConnId) -> u64 {
-        self.connection(id).map_or(0, Connection::readable)
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn readable(&self, id: ConnId) -> Result<u64, Error> {
+        self.known(id).map(Connection::readable)
     }
 
     /// Bytes written and not DATA_ACKed.
-    #[must_use]
-    pub fn unacked(&self, id: ConnId) -> u64 {
-        self.connection(id).map_or(0, Connection::unacked)
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn unacked(&self, id: ConnId) -> Result<u64, Error> {
+        self.known(id).map(Connection::unacked)
     }
 
     /// Payload bytes of a full segment.
-    #[must_use]
-    pub fn segment_payload(&self, id: ConnId) -> u64 {
-        self.connection(id).map_or(0, Connection::mss)
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn segment_payload(&self, id: ConnId) -> Result<u64, Error> {
+        self.known(id).map(Connection::mss)
+    }
+
+    fn known(&self, id: ConnId) -> Result<&Connection, Error> {
+        self.connection(id).ok_or(Error::UnknownConnection(id))
     }
 
     /// How far a connection's data has come.
@@ -58,35 +71,63 @@ impl Endpoint {
     }
 
     /// Writes `len` bytes of the known pattern (the byte at position n of the stream is position
-    /// n of the pattern). Returns how many the send buffer took.
-    pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> u64 {
-        self.with(now, id, |conn, ctx| conn.write_pattern(ctx, len)).unwrap_or(0)
+    /// n of the pattern). Returns how many the send buffer took; none if it is full.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
+    pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> Result<u64, Error> {
+        self.ask(now, id, |conn, ctx| conn.write_pattern(ctx, len))?
     }
 
-    /// Writes real bytes. Returns how many the send buffer took.
-    pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> usize {
-        self.with(now, id, |conn, ctx| conn.write_bytes(ctx, bytes)).unwrap_or(0)
+    /// Writes real bytes. Returns how many the send buffer took; none if it is full.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
+    pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> Result<usize, Error> {
+        self.ask(now, id, |conn, ctx| conn.write_bytes(ctx, bytes))?
     }
 
     /// Reads up to `max` bytes without looking at them. Returns how many there were.
-    pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> u64 {
-        self.with(now, id, |conn, ctx| conn.skip(ctx.ration, max)).unwrap_or(0)
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> Result<u64, Error> {
+        self.ask(now, id, |conn, ctx| conn.skip(ctx.ration, max))
     }
 
     /// Reads real bytes into `buffer`. Returns how many there were.
-    pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> usize {
-        self.with(now, id, |conn, ctx| conn.read_bytes(ctx.ration, buffer)).unwrap_or(0)
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.ask(now, id, |conn, ctx| conn.read_bytes(ctx.ration, buffer))
     }
 
-    /// No more data from this end; what was written is still delivered.
-    pub fn finish(&mut self, now: Time, id: ConnId) {
-        self.with(now, id, |conn, ctx| conn.finish(ctx.now));
+    /// Ends this end's data. The data written so far is still delivered.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn finish(&mut self, now: Time, id: ConnId) -> Result<(), Error> {
+        self.ask(now, id, |conn, ctx| conn.finish(ctx.now))
     }
 
-    /// Ends the connection at once: what was not delivered is lost at both ends. The peer is told
+    /// Ends the connection at once: data that was not delivered is lost at both ends. The peer learns of it
     /// by MP_FASTCLOSE (RFC 8684 section 3.5), by a RST in plain TCP.
-    pub fn abort(&mut self, now: Time, id: ConnId) {
-        self.with(now, id, |conn, ctx| conn.abort(ctx));
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn abort(&mut self, now: Time, id: ConnId) -> Result<(), Error> {
+        self.ask(now, id, |conn, ctx| conn.abort(ctx))
+    }
+
+    /// [`Endpoint::with`], with an error in place of nothing.
+    pub(super) fn ask<R>(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        f: impl FnOnce(&mut Connection, &mut Context<'_>) -> R,
+    ) -> Result<R, Error> {
+        self.with(now, id, f).ok_or(Error::UnknownConnection(id))
     }
 
     /// The user is done with a connection, and will not name it again. It is let go as soon as it is
@@ -95,14 +136,17 @@ impl Endpoint {
     /// acknowledged for [`Config::close_timeout`](crate::Config::close_timeout) while the peer does
     /// not finish, it is aborted. What nobody releases is kept, so that its state can be asked for.
     ///
-    /// One that has been let go is like one that never was: [`Endpoint::state`] says `Failed`,
-    /// [`Endpoint::stats`] `None`, and nothing can be written or read. Identifiers are counted on:
-    /// one comes back after 2^32 connections, unless it is still in use.
-    pub fn release(&mut self, now: Time, id: ConnId) {
-        if self.with(now, id, |conn, ctx| conn.release(ctx)) == Some(true) {
+    /// Once it is let go, its identifier is unknown. Identifiers are counted on: one comes back after 2^32
+    /// connections, unless it is still in use.
+    ///
+    /// # Errors
+    /// [`Error::UnknownConnection`].
+    pub fn release(&mut self, now: Time, id: ConnId) -> Result<(), Error> {
+        if self.ask(now, id, |conn, ctx| conn.release(ctx))? {
             self.connections.note_release(id);
             self.limit_closing(now);
         }
+        Ok(())
     }
 
     /// Returns how many connections are kept: those in use, half-open ones and those that are not

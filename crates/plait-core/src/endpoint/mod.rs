@@ -18,6 +18,7 @@ use crate::conn::{
     Allowance, Audit, Connection, ConnectionSpec, Context, Entropy, Opening, Provisional, Report,
     Shared, Transmit,
 };
+use crate::error::Error;
 use crate::event::{Detail, Event};
 use crate::planted::{Planted, planted};
 use crate::stats::Sizes;
@@ -179,19 +180,29 @@ impl Endpoint {
         self.listeners.remove(&port);
     }
 
-    /// Dials `port` at the other end of the spec's first path. A spec without a path gives a
-    /// connection that has failed. Connections that are made from one `Arc` share it.
+    /// Dials `port` at the other end of the spec's first path. Connections that are made from one `Arc` share
+    /// it.
+    ///
+    /// # Errors
+    /// [`Error::NoPath`] if the spec has none.
     pub fn connect(
         &mut self,
         now: Time,
         port: u16,
         spec: impl Into<Arc<ConnectionSpec>>,
-    ) -> ConnId {
-        self.dial(now, port, spec.into())
+    ) -> Result<ConnId, Error> {
+        let spec = spec.into();
+        let path = spec.paths.first().ok_or(Error::NoPath)?.path;
+        Ok(self.dial(now, port, spec, path))
     }
 
-    fn dial(&mut self, now: Time, port: u16, mut spec: Arc<ConnectionSpec>) -> ConnId {
-        let path = spec.paths.first().map_or(PathId(0), |config| config.path);
+    fn dial(
+        &mut self,
+        now: Time,
+        port: u16,
+        mut spec: Arc<ConnectionSpec>,
+        path: PathId,
+    ) -> ConnId {
         let server = ServerAddress::default();
         let mut address = Address::new(path, server, 0, port);
         // Ports come round: one whose last conversation is in TIME-WAIT is passed over.

@@ -4,7 +4,7 @@
 use crate::harness::{KEY, MSS, SERVER, Script, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::{PathId, ServerAddress, Span, Time};
-use plait_core::{Config, ConnectionSpec, ConnectionState};
+use plait_core::{Config, ConnectionSpec, ConnectionState, Error};
 use plait_wire::{AddAddr, Flags, Key, Mptcp, ResetReason, add_addr_hmac};
 use std::net::IpAddr;
 
@@ -304,8 +304,9 @@ fn plain_tcp_dials_elsewhere_without_its_address() {
 fn an_announced_address_is_taken_back() {
     let mut s = announcing(second());
     s.lose_all();
-    assert!(!s.endpoint.withdraw(s.now, s.id, IpAddr::from([10, 1, 1, 1])));
-    assert!(s.endpoint.withdraw(s.now, s.id, second()));
+    let other = IpAddr::from([10, 1, 1, 1]);
+    assert_eq!(s.endpoint.withdraw(s.now, s.id, other), Err(Error::NotAnnounced(other)));
+    assert_eq!(s.endpoint.withdraw(s.now, s.id, second()), Ok(()));
     s.drain();
     s.expect(want(0, ACK).mptcp("RemoveAddr([1])"));
     s.after(1_000_000);
@@ -433,7 +434,7 @@ fn a_new_attempt_takes_a_token_of_its_own() {
     // Key, port and ISN of two connections, then the ISN and keys of the second's next attempt.
     let draws = [used, 1, 0x9999, 2, 3, used, 0x9999, fresh];
     let mut s = Script::client_drawing(spec(multipath(), 1, None), &draws);
-    let second = s.endpoint.connect(s.now, 81, spec(multipath(), 2, None));
+    let second = s.endpoint.connect(s.now, 81, spec(multipath(), 2, None)).unwrap();
     s.drain();
     s.id = second;
     s.after(500);

@@ -4,7 +4,7 @@
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, RST, SYN, Seg, want};
 use plait_base::PathId;
-use plait_core::{Config, ConnectionState};
+use plait_core::{Config, ConnectionState, Error};
 use plait_wire::{Flags, Mptcp};
 
 /// R64 (RFC 7323 section 1.3): no window scale in the answer to a SYN that has none, and no
@@ -106,10 +106,11 @@ fn the_peers_clock_wraps() {
     s.send(s.tx(0).stamp(u32::MAX));
     s.id = s.endpoint.poll_accept().unwrap();
     let data = |s: &mut Script, stamp: u32| {
-        let mut data = s.tx(0).seq(1 + s.endpoint.readable(s.id) as u32).flags(PSH).stamp(stamp);
+        let mut data =
+            s.tx(0).seq(1 + s.endpoint.readable(s.id).unwrap() as u32).flags(PSH).stamp(stamp);
         data.len = 100;
         s.send(data);
-        s.endpoint.readable(s.id)
+        s.endpoint.readable(s.id).unwrap()
     };
     for (stamp, readable) in [(u32::MAX, 100), (3, 200), (u32::MAX, 200), (2, 200), (3, 300)] {
         assert_eq!(data(&mut s, stamp), readable, "stamp {stamp}");
@@ -141,7 +142,7 @@ fn a_client_falls_back_on_plain_data() {
     data.len = 100;
     s.send(data);
     s.expect(want(0, ACK).ack(101).plain());
-    assert_eq!(s.endpoint.readable(s.id), 100);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
 /// R51: the same is told by an acknowledgement of our first data that has no DSS.
@@ -154,7 +155,7 @@ fn a_client_falls_back_on_a_plain_acknowledgement() {
     s.write(100);
     s.expect(want(0, PSH).len(100).mptcp("capable2 100"));
     s.send(s.tx(0).ack(101).stripped());
-    assert_eq!(s.endpoint.unacked(s.id), 0);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
     s.write(100);
     s.expect(want(0, PSH).seq(101).plain());
 }
@@ -170,7 +171,7 @@ fn data_under_an_earlier_mapping() {
     s.sent.insert(plait_base::DataRange::between(100, 300));
     s.send(rest);
     s.expect(want(0, ACK).ack(301));
-    assert_eq!(s.endpoint.readable(s.id), 300);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 300);
 }
 
 /// R4, R47: MP_PRIO beside a DSS makes a subflow a backup, however often it comes, and takes it
@@ -226,19 +227,19 @@ fn a_backup_is_asked_for() {
         s.drain();
         asked
     };
-    assert!(ask(&mut s, 1, true));
+    assert_eq!(ask(&mut s, 1, true), Ok(()));
     s.expect(want(1, ACK).mptcp("Prio { backup: true }").len(0).dack(0));
-    assert!(ask(&mut s, 1, true), "nothing new");
+    assert_eq!(ask(&mut s, 1, true), Ok(()), "nothing new");
     s.expect_nothing();
     s.write(40 * u64::from(MSS));
     assert!(s.out.iter().all(|(_, seg, _)| seg.path == 0));
     assert_eq!(s.lose_all(), 10);
-    assert!(ask(&mut s, 1, false));
+    assert_eq!(ask(&mut s, 1, false), Ok(()));
     s.expect(want(1, ACK).mptcp("Prio { backup: false }"));
     assert!(s.lose_all() > 0 && s.log_has_data_on(1));
     // Two in one instant: each on its own, the last word of each.
     for (path, backup) in [(0, true), (1, true), (0, false)] {
-        s.endpoint.set_backup(s.now, s.id, PathId(path), backup);
+        s.endpoint.set_backup(s.now, s.id, PathId(path), backup).unwrap();
     }
     s.drain();
     let told = |path: u32| {
@@ -254,14 +255,20 @@ fn a_backup_is_asked_for() {
 #[test]
 fn a_backup_cannot_be_asked_for() {
     let mut s = Script::open_client(plain(), 1);
-    assert!(!s.endpoint.set_backup(s.now, s.id, PathId(0), true));
+    assert_eq!(s.endpoint.set_backup(s.now, s.id, PathId(0), true), Err(Error::PlainTcp));
     let mut s = Script::open_client(multipath(), 2);
-    assert!(!s.endpoint.set_backup(s.now, s.id, PathId(2), true));
-    assert!(s.endpoint.set_backup(s.now, s.id, PathId(1), true));
+    assert_eq!(
+        s.endpoint.set_backup(s.now, s.id, PathId(2), true),
+        Err(Error::NoSubflow(PathId(2)))
+    );
+    assert_eq!(s.endpoint.set_backup(s.now, s.id, PathId(1), true), Ok(()));
     let reset = s.tx(1).flags(RST);
     s.send(reset);
     assert!(s.out.iter().all(|(_, seg, _)| seg.mptcp.is_none()), "{}", s.log);
-    assert!(!s.endpoint.set_backup(s.now, s.id, PathId(1), false));
+    assert_eq!(
+        s.endpoint.set_backup(s.now, s.id, PathId(1), false),
+        Err(Error::NoSubflow(PathId(1)))
+    );
 }
 
 /// R65 (RFC 7323 section 5): a segment older than the last one in order is not taken.
@@ -274,7 +281,7 @@ fn protection_against_wrapped_sequences() {
     let mut old = s.tx(0).flags(PSH).stamp(8_000);
     old.len = 100;
     s.send(old);
-    assert_eq!(s.endpoint.readable(s.id), 100);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
 /// R80, S3: half-open connections are bounded.
@@ -305,5 +312,5 @@ fn a_server_falls_back_on_plain_data() {
     s.sent.insert(plait_base::DataRange::between(0, 100));
     s.send(data);
     s.expect(want(0, ACK).ack(101).plain());
-    assert_eq!(s.endpoint.readable(s.id), 100);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }

@@ -41,7 +41,7 @@ fn the_client_asks() {
     s.write(1_000);
     s.lose_all();
     s.send(s.tx(0).data(0, 500));
-    assert_eq!(s.endpoint.readable(s.id), 500);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 500);
 }
 
 /// R12: a client that does not ask uses them because the server does: its third ACK and its first
@@ -75,7 +75,7 @@ fn a_client_verifies_too() {
     s.send(s.tx(0).data(0, 500));
     s.expect(want(0, ACK).ack(501).dack(500));
     s.send(s.tx(0).data(500, 500).edited());
-    assert_eq!(s.endpoint.readable(s.id), 500);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 500);
     let cause = s.endpoint.stats(s.id).unwrap().fallback;
     assert_eq!(cause, Some(FallbackCause::Checksum));
 }
@@ -112,7 +112,7 @@ fn first_data_with_its_checksum() {
         let first = asking(true, Some(400), &s);
         let data = Seg { len: 400, dack: None, edited, ..s.tx(0).flags(PSH).mptcp(first) };
         s.send(data);
-        assert_eq!(s.endpoint.readable(s.id), if edited { 0 } else { 400 });
+        assert_eq!(s.endpoint.readable(s.id).unwrap(), if edited { 0 } else { 400 });
     }
 }
 
@@ -134,7 +134,7 @@ fn the_whole_mapping_first() {
         s.sent.insert(DataRange::between(0, readable));
         s.endpoint.handle(s.now, plait_base::PathId(0), &piece);
         s.drain();
-        assert_eq!(s.endpoint.readable(s.id), readable, "{checksum:?}");
+        assert_eq!(s.endpoint.readable(s.id).unwrap(), readable, "{checksum:?}");
         s.expect(want(0, ACK).ack(seq + 100).dack(readable));
     }
 }
@@ -163,7 +163,7 @@ fn the_data_fin_with_data() {
     last.data_fin = true;
     s.send(last);
     s.expect(want(0, ACK).ack(501).dack(501));
-    assert_eq!(s.endpoint.readable(s.id), 500);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 500);
 }
 
 /// R53, F4: with several subflows the one whose checksum is wrong is reset with MP_FAIL and the
@@ -177,7 +177,7 @@ fn a_wrong_checksum_among_subflows() {
     s.expect(want(1, RST).mptcp(&failed(&s, 500)));
     s.send(s.tx(0).data(500, 500));
     s.expect(want(0, ACK).dack(1_000));
-    assert_eq!((s.endpoint.readable(s.id), s.state()), (1_000, ConnectionState::Open));
+    assert_eq!((s.endpoint.readable(s.id).unwrap(), s.state()), (1_000, ConnectionState::Open));
 }
 
 /// R53: what a subflow carried goes elsewhere when the peer resets it with MP_FAIL, also what was

@@ -123,7 +123,7 @@ fn a_subflow_that_the_peer_never_ends_is_left() {
         let mut s = Script::open_server(multipath(), 2);
         let release = |s: &mut Script, now| {
             if now {
-                s.endpoint.release(s.now, s.id);
+                s.endpoint.release(s.now, s.id).unwrap();
             }
         };
         s.finish();
@@ -169,7 +169,7 @@ fn fin_wait_2_ends_without_a_release() {
 fn closed_first(config: Config) -> Script {
     let mut s = Script::open_server(config, 1);
     s.finish();
-    s.endpoint.release(s.now, s.id);
+    s.endpoint.release(s.now, s.id).unwrap();
     s.data_rcv = 1;
     if s.config.multipath {
         s.send(s.tx(0).data_fin(0));
@@ -332,7 +332,7 @@ fn a_data_fin_beside_data() {
     seg.data_fin = true;
     s.send(seg);
     s.expect(want(0, ACK).ack(101).dack(101));
-    assert_eq!(s.endpoint.readable(s.id), 100);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
 /// R31, R41: a DATA_FIN with data takes no byte of its subflow: what a stock kernel sends there after
@@ -388,7 +388,7 @@ fn a_fin_is_not_a_data_fin() {
     assert_eq!(s.state(), ConnectionState::Open);
     s.write(100);
     s.send(s.tx(1).data(0, 100));
-    assert_eq!(s.endpoint.readable(s.id), 100);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
 }
 
 /// R60, R70 (RFC 5961 section 3.2): only the exact sequence number resets; another one in the
@@ -447,7 +447,7 @@ fn a_reset_subflow() {
     }
     assert!(reinjected >= 10 * FULL, "{reinjected}");
     s.ack(1, s.peers[&1].rcv, 12 * FULL);
-    assert_eq!(s.endpoint.unacked(s.id), 0);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
 /// R30, R40, R60: what the subflow had acknowledged, but the connection had not, counts as lost
@@ -508,7 +508,7 @@ fn a_fin_ahead_of_data() {
         data.len = 100;
         s.send(data);
         s.expect(want(0, ACK).ack(102));
-        assert_eq!(s.endpoint.readable(s.id), 100);
+        assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
         assert_eq!(s.state(), ConnectionState::Open);
         s.skip(100);
         let done = if multipath { ConnectionState::Open } else { ConnectionState::PeerDone };

@@ -83,7 +83,7 @@ fn the_first_data_has_the_keys() {
     (data.len, data.dack) = (100, None);
     s.send(data);
     accept(&mut s);
-    assert_eq!(s.endpoint.readable(s.id), 100);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
     assert!(s.endpoint.stats(s.id).unwrap().multipath);
 }
 

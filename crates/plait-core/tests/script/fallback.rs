@@ -59,18 +59,21 @@ fn the_receiver_of_wrong_data() {
     s.expect(want(0, ACK).ack(1_001).dack(500).mptcp(&fail));
     s.send(s.tx(0).data(1_000, 500));
     s.expect(want(0, ACK).ack(1_501).dack(500).mptcp("-"));
-    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (500, Some(FallbackCause::Checksum)));
+    assert_eq!(
+        (s.endpoint.readable(s.id).unwrap(), s.fallback()),
+        (500, Some(FallbackCause::Checksum))
+    );
     s.write(100);
     s.expect(want(0, PSH).map(0, 1, 100).dack(500));
     // The infinite mapping starts at the last DATA_ACKed byte, its checksum is zero.
     let infinite = s.tx(0).mptcp(s.our_fail(0)).map(500, 501, 0);
     s.send(infinite);
     s.expect(want(0, ACK).ack(1_501).map(0, 1, 0).dack_none().mptcp("-"));
-    assert_eq!(s.endpoint.readable(s.id), 1_500);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 1_500);
     let data = s.bare(1_501, 300);
     s.send(data);
     s.expect(want(0, ACK).ack(1_801).plain());
-    assert_eq!(s.endpoint.readable(s.id), 1_800);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 1_800);
     // The new data tells the infinite mapping until some of it is acknowledged.
     s.write(200);
     s.expect(want(0, PSH).seq(101).map(0, 1, 0).dack_none());
@@ -80,7 +83,7 @@ fn the_receiver_of_wrong_data() {
     s.expect(want(0, PSH).seq(301).plain());
     s.finish();
     s.expect(want(0, FIN).seq(351).plain());
-    assert_eq!(s.endpoint.unacked(s.id), 50);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 50);
 }
 
 /// Once the infinite mapping has been acknowledged, full segments are those of plain TCP; while it is
@@ -117,7 +120,10 @@ fn the_sender_of_wrong_data() {
     let fail = s.their_fail(10);
     let told = s.expect(want(0, ACK).mptcp(&fail).map(u64::from(MSS), MSS + 1, 0));
     assert_eq!(told.len, 0);
-    assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (0, Some(FallbackCause::Checksum)));
+    assert_eq!(
+        (s.endpoint.unacked(s.id).unwrap(), s.fallback()),
+        (0, Some(FallbackCause::Checksum))
+    );
     s.write(500);
     s.expect(want(0, PSH).seq(3_001).map(u64::from(MSS), MSS + 1, 0).dack(10));
     // The other direction is mapped until its own infinite mapping.
@@ -130,7 +136,7 @@ fn the_sender_of_wrong_data() {
     let bare = s.bare(31, 40);
     s.send(bare);
     s.expect(want(0, ACK).ack(71).plain());
-    assert_eq!((s.endpoint.readable(s.id), s.endpoint.unacked(s.id)), (70, 0));
+    assert_eq!((s.endpoint.readable(s.id).unwrap(), s.endpoint.unacked(s.id).unwrap()), (70, 0));
 }
 
 /// R53: MP_FAIL is told again while no answer comes; then the subflow is reset with it.
@@ -148,7 +154,7 @@ fn an_unanswered_mp_fail() {
     let ack = (ACK, fail.clone());
     assert_eq!(words, [ack.clone(), ack.clone(), ack.clone(), ack, (RST, fail)]);
     assert_eq!(s.state(), ConnectionState::Failed);
-    assert_eq!(s.endpoint.readable(s.id), 0);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
 }
 
 /// R53: held bytes are delivered where the answer's options are taken off too: plain data tells that
@@ -161,7 +167,7 @@ fn plain_data_answers_mp_fail() {
     let bare = s.bare(501, 100);
     s.send(bare);
     s.expect(want(0, ACK).ack(601).plain());
-    assert_eq!(s.endpoint.readable(s.id), 600);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 600);
 }
 
 /// R53: an MP_FAIL for data that was never sent is not believed.
@@ -200,12 +206,15 @@ fn an_infinite_mapping_out_of_the_blue() {
     let first = s.bare(501, 100).dack(0).map(500, 501, 0);
     s.send(first);
     s.expect(want(0, ACK).ack(601).plain());
-    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (600, Some(FallbackCause::Mappings)));
+    assert_eq!(
+        (s.endpoint.readable(s.id).unwrap(), s.fallback()),
+        (600, Some(FallbackCause::Mappings))
+    );
     // R49, R54: no options any more, not on a reset either; no joins.
     let join = s.join_syn(1, false);
     s.send(join);
     s.expect(want(1, RST));
-    s.endpoint.abort(s.now, s.id);
+    s.endpoint.abort(s.now, s.id).unwrap();
     s.drain();
     s.expect(want(0, RST).plain());
 }
@@ -235,7 +244,7 @@ fn the_longest_mapping() {
         let piece = Seg { len, ..s.tx(0).seq(seq + 1).flags(PSH) };
         s.send(if seq == 0 { piece.map(0, 1, 65_535) } else { piece });
     }
-    assert_eq!(s.endpoint.readable(s.id), 65_535);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 65_535);
 }
 
 /// R52: data without a mapping in the middle of an only subflow is plain data.
@@ -253,16 +262,19 @@ fn mappings_vanish_on_the_only_subflow() {
     let bare = s.bare(501, 200);
     s.send(bare);
     s.expect(want(0, ACK).ack(701).plain());
-    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (700, Some(FallbackCause::Mappings)));
+    assert_eq!(
+        (s.endpoint.readable(s.id).unwrap(), s.fallback()),
+        (700, Some(FallbackCause::Mappings))
+    );
     let late = s.bare(701, 100);
     s.send(late);
-    assert_eq!(s.endpoint.readable(s.id), 800);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 800);
     s.write(300);
     s.lose_all();
     let mut end = s.tx(0).seq(801).flags(FIN).stripped();
     end.ack = 401;
     s.send(end);
-    assert_eq!((s.state(), s.endpoint.unacked(s.id)), (ConnectionState::Open, 0));
+    assert_eq!((s.state(), s.endpoint.unacked(s.id).unwrap()), (ConnectionState::Open, 0));
     s.skip(1_000);
     assert_eq!(s.state(), ConnectionState::PeerDone);
 }
@@ -274,7 +286,7 @@ fn data_acks_vanish_on_the_only_subflow() {
     for (count, unacked) in [(1, 5_000), (2, 5_000), (3, 5_000 - 3 * u64::from(MSS))] {
         s.peers.get_mut(&0).unwrap().rcv = count * MSS + 1;
         s.send(s.tx(0).stripped());
-        assert_eq!(s.endpoint.unacked(s.id), unacked);
+        assert_eq!(s.endpoint.unacked(s.id).unwrap(), unacked);
     }
     assert_eq!(s.fallback(), Some(FallbackCause::Mappings));
 }
@@ -285,9 +297,12 @@ fn one_data_ack_vanishes() {
     let mut s = exchanging(multipath(), 100);
     s.peers.get_mut(&0).unwrap().rcv = 101;
     s.send(s.tx(0).stripped());
-    assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (100, None));
+    assert_eq!((s.endpoint.unacked(s.id).unwrap(), s.fallback()), (100, None));
     s.after(1_000);
-    assert_eq!((s.endpoint.unacked(s.id), s.fallback()), (0, Some(FallbackCause::Mappings)));
+    assert_eq!(
+        (s.endpoint.unacked(s.id).unwrap(), s.fallback()),
+        (0, Some(FallbackCause::Mappings))
+    );
     s.lose_all();
     s.finish();
     // What comes is still mapped, as far as is known: this end is told in both ways.
@@ -316,7 +331,7 @@ fn mappings_vanish_beside_another_subflow() {
     s.expect(want(0, RST).mptcp(&reset(ResetReason::Middlebox)));
     s.send(s.tx(1).data(1_000, 100));
     s.expect(want(1, ACK).dack(1_100));
-    assert_eq!((s.endpoint.readable(s.id), s.fallback()), (1_100, None));
+    assert_eq!((s.endpoint.readable(s.id).unwrap(), s.fallback()), (1_100, None));
 }
 
 /// R52: a path whose subflow the peer reset for a middlebox is not joined again.
@@ -354,13 +369,17 @@ fn mappings_that_contradict() {
         s.send(good(&s));
         s.send(good(&s));
         s.send(s.tx(1).seq(501).data(500, 100));
-        assert_eq!(s.endpoint.readable(s.id), 100);
+        assert_eq!(s.endpoint.readable(s.id).unwrap(), 100);
         s.lose_all();
         s.send(bad(&s));
         s.expect(want(1, RST).mptcp(&reset(ResetReason::Mptcp)));
         s.sent.insert(DataRange::between(0, 200));
         s.send(s.tx(0).data(0, 200));
-        assert_eq!((s.endpoint.readable(s.id), s.state()), (200, ConnectionState::Open), "{what}");
+        assert_eq!(
+            (s.endpoint.readable(s.id).unwrap(), s.state()),
+            (200, ConnectionState::Open),
+            "{what}"
+        );
     }
 }
 
@@ -378,7 +397,7 @@ fn numbers_that_cannot_be() {
     }
     s.data_fin = None;
     s.send(s.tx(0).dack(101));
-    assert_eq!(s.endpoint.unacked(s.id), 100);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 100);
 }
 
 /// R33: the wire form of our infinite mapping: length 0, and a checksum of 0 where they are in use.

@@ -14,7 +14,7 @@ const UNSPECIFIED: &str = "Reset { reason: Unspecified, transient: false }";
 
 impl Script {
     fn abort(&mut self) {
-        self.endpoint.abort(self.now, self.id);
+        self.endpoint.abort(self.now, self.id).unwrap();
         self.drain();
     }
 
@@ -89,7 +89,7 @@ fn nothing_is_taken_after_an_abort() {
     s.lose_all();
     s.send(s.tx(0).data(0, 500));
     s.expect_nothing();
-    assert_eq!(s.endpoint.readable(s.id), 0);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
     s.send(s.tx(0).seq(7).flags(RST));
     assert!(!s.endpoint.is_over());
 }

@@ -164,7 +164,7 @@ fn first_data_on_capable_to_the_server() {
         // R7: its repetition changes nothing.
         s.send(data);
         s.expect(want(0, ACK).ack(101).dack(100).sack(&[(1, 101)]));
-        assert_eq!(s.endpoint.readable(s.id), 0);
+        assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
     }
 }
 
@@ -229,7 +229,7 @@ fn fallback_on_the_syn_ack() {
     s.write(100);
     s.expect(want(0, PSH).seq(101).plain());
     assert!(!s.endpoint.stats(s.id).unwrap().multipath);
-    assert_eq!(s.endpoint.unacked(s.id), 100);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 100);
 }
 
 /// R50: a SYN without the option likewise.
@@ -270,7 +270,7 @@ fn a_dss_after_the_fallback_is_not_read() {
     s.lose_all();
     s.write(500);
     s.send(s.tx(0).ack(1).dack(400).data_fin(0));
-    assert_eq!(s.endpoint.unacked(s.id), 500);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 500);
     assert_eq!(s.state(), ConnectionState::Open);
 }
 

@@ -130,7 +130,7 @@ impl Script {
     /// The same, whose entropy starts with `first` (its key, then its ISN).
     pub(crate) fn client_drawing(spec: ConnectionSpec, first: &[u64]) -> Script {
         let mut script = Script::new(spec.config.clone(), true, first);
-        script.id = script.endpoint.connect(script.now, PORT, spec);
+        script.id = script.endpoint.connect(script.now, PORT, spec).unwrap();
         script.drain();
         script
     }
@@ -387,27 +387,27 @@ impl Script {
     }
 
     pub(crate) fn write(&mut self, len: u64) {
-        let taken = self.endpoint.write(self.now, self.id, len);
+        let taken = self.endpoint.write(self.now, self.id, len).unwrap();
         self.note(&format!("write {len}: {taken}"));
         self.drain();
     }
 
     pub(crate) fn finish(&mut self) {
-        self.endpoint.finish(self.now, self.id);
+        self.endpoint.finish(self.now, self.id).unwrap();
         self.note("finish");
         self.drain();
     }
 
     /// Reads all there is, at most `max` bytes.
     pub(crate) fn skip(&mut self, max: u64) -> u64 {
-        let read = self.endpoint.skip(self.now, self.id, max);
+        let read = self.endpoint.skip(self.now, self.id, max).unwrap();
         self.note(&format!("read {read}"));
         self.drain();
         read
     }
 
     pub(crate) fn state(&self) -> ConnectionState {
-        self.endpoint.state(self.id)
+        self.endpoint.state(self.id).unwrap()
     }
 
     pub(crate) fn drain(&mut self) {

@@ -39,7 +39,7 @@ fn lengths(s: &mut Script) -> Vec<u32> {
 }
 
 fn size(s: &Script) -> u64 {
-    s.endpoint.segment_payload(s.id)
+    s.endpoint.segment_payload(s.id).unwrap()
 }
 
 /// R63: the second timeout in a row sends the first segment in pieces, each with its own mapping.

@@ -158,7 +158,7 @@ fn the_server_waits_for_the_proof() {
     s.send(s.tx(1).data(0, 100));
     s.expect_nothing();
     assert!(!up(&s, 1));
-    assert_eq!(s.endpoint.readable(s.id), 0);
+    assert_eq!(s.endpoint.readable(s.id).unwrap(), 0);
 }
 
 /// R20, R26: an unknown token is refused and leaves no state.

@@ -266,7 +266,7 @@ fn timeouts_back_off() {
     let stats = s.endpoint.stats(s.id).unwrap().subflows[0];
     assert_eq!(stats.srtt, Some(Span::from_millis(20)));
     assert_eq!(stats.rto, Span::from_millis(220));
-    assert_eq!(s.endpoint.unacked(s.id), 0);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
     s.after(10_000);
     s.expect_nothing();
 }
@@ -404,7 +404,7 @@ fn reinjection_beside_the_retransmission() {
     assert_eq!(of(&s, 0)[0], (0, 1, MSS as u16));
     s.lose_all();
     s.ack(1, 1 + 2 * MSS, 2 * full);
-    assert_eq!(s.endpoint.unacked(s.id), 0);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
     // All data is there; the first subflow's sequence numbers are not.
     s.after(2_000);
     assert!(of(&s, 0).contains(&(0, 1, MSS as u16)));
@@ -420,8 +420,8 @@ fn reinjection_beside_the_retransmission() {
 fn a_retransmission_has_its_own_bytes() {
     let mut s = Script::open_server(whole(), 2);
     let (first, second) = ([b'x'; 600], [b'y'; 600]);
-    s.endpoint.write_bytes(s.now, s.id, &first);
-    s.endpoint.write_bytes(s.now, s.id, &second);
+    s.endpoint.write_bytes(s.now, s.id, &first).unwrap();
+    s.endpoint.write_bytes(s.now, s.id, &second).unwrap();
     s.drain();
     let sent = s.expect(want(0, PSH).map(0, 1, 1_200));
     let original = sent.bytes.unwrap();

@@ -11,7 +11,7 @@ impl Script {
     }
 
     fn dial(&mut self, config: Config) {
-        self.id = self.endpoint.connect(self.now, PORT, spec(config, 1, None));
+        self.id = self.endpoint.connect(self.now, PORT, spec(config, 1, None)).unwrap();
         self.drain();
     }
 
@@ -67,7 +67,7 @@ fn silence_is_remembered() {
         s.dial(multipath());
         s.expect(want(0, SYN).plain());
         assert_eq!(s.cause(), Some(FallbackCause::Silence));
-        s.endpoint.abort(s.now, s.id);
+        s.endpoint.abort(s.now, s.id).unwrap();
         s.drain();
         s.after(1_000);
         s.lose_all();

@@ -128,7 +128,7 @@ fn a_timeout_that_the_echo_shows_too_soon() {
     assert_eq!(s.lose_all(), 1);
     s.after(1_000);
     s.expect_nothing();
-    assert_eq!(s.endpoint.unacked(s.id), 0);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 0);
 }
 
 /// R67: the same timeout where only the acknowledgements were lost: the D-SACK tells.

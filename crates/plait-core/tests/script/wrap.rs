@@ -31,7 +31,7 @@ fn what_is_sent() {
         }
         s.after(20);
         s.ack(0, 1 + acked as u32, acked);
-        assert_eq!(s.endpoint.unacked(s.id), total - acked);
+        assert_eq!(s.endpoint.unacked(s.id).unwrap(), total - acked);
     }
     assert_eq!(wraps, 1);
     s.finish();

@@ -23,7 +23,7 @@ impl World<'_> {
                 continue;
             }
             let port = FIRST_PORT + index as u16;
-            seat.conn = Some(endpoint.connect(self.now, port, connection.client.clone()));
+            seat.conn = endpoint.connect(self.now, port, connection.client.clone()).ok();
             seat.wake = self.now;
             changes.repeat(self.now, endpoint);
         }

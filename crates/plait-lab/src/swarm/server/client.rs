@@ -210,7 +210,7 @@ impl Client {
 
     /// How it stands, for a report.
     pub(super) fn state(&self) -> String {
-        let state = self.conn.map(|conn| self.endpoint.state(conn));
+        let state = self.conn.and_then(|conn| self.endpoint.state(conn).ok());
         let Client { place, group, sent, sends, received, gets, .. } = self;
         format!(
             "client {place} ({}) {state:?}: sent {sent} of {sends}, received {received} of {gets}",
@@ -233,7 +233,7 @@ impl Client {
         (self.excused, self.forgotten) = (self.drained, false);
         self.ports.clear();
         self.accepted.clear();
-        self.conn = Some(self.endpoint.connect(now, PORT, Arc::clone(&self.spec)));
+        self.conn = self.endpoint.connect(now, PORT, Arc::clone(&self.spec)).ok();
     }
 
     /// The server has accepted a connection that this client dialled from `port`; if that is not known any more,
@@ -272,7 +272,7 @@ impl Client {
         self.ports.extend(ports.iter().map(|(_, own, _)| *own));
         // A server that does not know the connection yet refuses a join of it. The client then dials anew, and the
         // server may have stopped listening meanwhile.
-        let connects = self.endpoint.state(conn) == ConnectionState::Connecting;
+        let connects = self.endpoint.state(conn) == Ok(ConnectionState::Connecting);
         // The subflow that was accepted may be gone, and its connection lives on others.
         if was_accepted && !connects && !self.is_accepted() {
             self.accepted.extend(self.ports.first());
@@ -302,10 +302,11 @@ impl Client {
     pub(super) fn lose_address(&mut self, now: Time) {
         let over = [ConnectionState::Closed, ConnectionState::Failed];
         let endpoint = &self.endpoint;
-        self.ends.retain(|(conn, _)| !over.contains(&endpoint.state(*conn)));
+        self.ends.retain(|(conn, _)| !over.contains(&state_of(endpoint, *conn)));
         self.endpoint.lose_address(now, PathId(1));
         for (conn, at) in &self.ends {
-            self.visited[*at].end_lost |= self.endpoint.state(*conn) == ConnectionState::Failed;
+            self.visited[*at].end_lost |=
+                state_of(&self.endpoint, *conn) == ConnectionState::Failed;
         }
         let stats = self.conn.and_then(|conn| self.endpoint.stats(conn));
         self.excused |= stats.is_some_and(|it| {
@@ -362,7 +363,7 @@ impl Client {
         self.note_ports(conn);
         self.write(now, conn);
         self.read(now, conn);
-        let state = self.endpoint.state(conn);
+        let state = state_of(&self.endpoint, conn);
         let without = [ConnectionState::Connecting, ConnectionState::Failed];
         // A server that crashed during the handshake resets it, and the client dials anew.
         self.established &= state != ConnectionState::Connecting;
@@ -383,13 +384,13 @@ impl Client {
             return self.leave(now, conn, Outcome::Failed);
         }
         if now >= self.patience {
-            self.endpoint.abort(now, conn);
+            self.endpoint.abort(now, conn).ok();
             return self.leave(now, conn, Outcome::GaveUp);
         }
         let half = self.received + self.sent >= (self.sends + self.gets) / 2;
         match self.group.visit {
             Visit::Abort if half && self.established => {
-                self.endpoint.abort(now, conn);
+                self.endpoint.abort(now, conn).ok();
                 return self.leave(now, conn, Outcome::Left);
             }
             Visit::Vanish if half && self.established => {
@@ -403,9 +404,9 @@ impl Client {
         let waits = stays || (self.place % 2 == 1 && !peer_done);
         if !self.finished && !waits && self.sent == self.sends + REQUEST as u64 {
             self.finished = true;
-            self.endpoint.finish(now, conn);
+            self.endpoint.finish(now, conn).ok();
         }
-        if peer_done && self.finished && self.endpoint.unacked(conn) == 0 {
+        if peer_done && self.finished && self.endpoint.unacked(conn) == Ok(0) {
             let complete = self.received == self.gets;
             self.leave(now, conn, if complete { Outcome::Complete } else { Outcome::Failed });
         }
@@ -417,12 +418,12 @@ impl Client {
         while self.sent < all {
             let count = if self.sent < REQUEST as u64 {
                 let rest = &head[self.sent as usize..];
-                self.endpoint.write_bytes(now, conn, rest)
+                self.endpoint.write_bytes(now, conn, rest).unwrap_or(0)
             } else {
                 let at = self.sent - REQUEST as u64;
                 let len = (self.sends - at).min(PIECE as u64) as usize;
                 fill(self.salt, at, &mut self.piece[..len]);
-                self.endpoint.write_bytes(now, conn, &self.piece[..len])
+                self.endpoint.write_bytes(now, conn, &self.piece[..len]).unwrap_or(0)
             };
             self.sent += count as u64;
             if count == 0 {
@@ -433,7 +434,7 @@ impl Client {
 
     fn read(&mut self, now: Time, conn: ConnId) {
         loop {
-            let count = self.endpoint.read(now, conn, &mut self.piece);
+            let count = self.endpoint.read(now, conn, &mut self.piece).unwrap_or(0);
             if count == 0 {
                 return;
             }
@@ -453,7 +454,7 @@ impl Client {
         if plain && outcome == Outcome::Complete {
             self.ends.push((conn, self.visited.len()));
         }
-        self.endpoint.release(now, conn);
+        self.endpoint.release(now, conn).ok();
         self.conn = None;
         let accepted = self.is_accepted();
         let Client { began, established, excused, forgotten, .. } = *self;
@@ -473,4 +474,9 @@ impl Client {
             self.begin(now);
         }
     }
+}
+
+/// The state of a connection. A connection that was let go has failed.
+fn state_of(endpoint: &Endpoint, conn: ConnId) -> ConnectionState {
+    endpoint.state(conn).unwrap_or(ConnectionState::Failed)
 }
