@@ -11,8 +11,6 @@ mod flags;
 mod log;
 mod output;
 mod progress;
-mod recorder;
-mod render;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -22,14 +20,12 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 /// Version, commit and what is built in.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    "\ncommit ",
-    env!("PLAIT_COMMIT"),
-    "\nfeatures simulator live"
-);
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!("{}\ncommit {}\nfeatures simulator live", plait_report::VERSION, plait_report::COMMIT)
+});
 
 /// The bugs that the test of the swarm plants are in no build of the program.
 const _: () = assert!(!plait_core::PLANTED_BUGS, "built with planted bugs");
@@ -41,7 +37,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Multipath TCP: which packet scheduler to choose, and why
 #[derive(Parser, Debug)]
-#[command(name = "plait", version = VERSION, before_help = EXAMPLES)]
+#[command(name = "plait", version = VERSION.as_str(), before_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Task,

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use crate::render::comparison;
 use plait_app::Host;
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
 use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
+use plait_report::render::comparison;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -178,7 +178,8 @@ fn judge(document: &Document) -> Result<(), Failure> {
 
 /// The comparisons of a verdict with their values.
 fn values(verdict: &Verdict) -> String {
-    let number = |value: Option<f64>| value.map_or("(no value)".to_owned(), crate::render::figure);
+    let number =
+        |value: Option<f64>| value.map_or("(no value)".to_owned(), plait_report::render::figure);
     let parts = verdict.comparisons.iter().map(|it| {
         let word = if it.holds { "holds" } else { "fails" };
         format!(

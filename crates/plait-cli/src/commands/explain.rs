@@ -5,11 +5,11 @@ use crate::export::recorded::Recorded;
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, whole};
 use crate::progress::Tally;
-use crate::render;
 use plait_app::quantity;
 use plait_base::{Span, Time};
 use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
 use plait_lab::{Cell, Draft, Scenario};
+use plait_report::render;
 use plait_sim::Watch;
 use std::path::PathBuf;
 

@@ -9,11 +9,11 @@ use crate::export::qlog::Qlog;
 use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::progress::{self, Clock};
-use crate::recorder::Recorder;
-use crate::render::{PathCounters, PathSeries, Timeline, again, figure, percent};
 use plait_app::measure::{MEASURES, Value};
 use plait_base::Time;
 use plait_lab::{Cell, Draft, PathReport, Scenario};
+use plait_report::recorder::Recorder;
+use plait_report::render::{PathCounters, PathSeries, Timeline, again, figure, percent};
 use plait_sim::Watch;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -286,7 +286,7 @@ impl Args {
             command,
             scenario: scenario.to_toml(),
             seed: scenario.seed,
-            version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT")),
+            version: plait_report::PROGRAM.to_owned(),
             scheduler: cell.to_string(),
             cc: cell.cc.to_string(),
             workload: scenario.workload.to_string(),
@@ -401,7 +401,8 @@ fn headline(measures: &plait_app::Measures, width: usize) -> String {
         }
         Value::Path(_) => None,
     });
-    crate::render::wrap(&parts.collect::<Vec<_>>().join(", "), width.min(96)).join("\n") + "\n"
+    plait_report::render::wrap(&parts.collect::<Vec<_>>().join(", "), width.min(96)).join("\n")
+        + "\n"
 }
 
 /// A line for each kind of competing flows.

@@ -2,8 +2,8 @@
 
 use crate::console::{deliver, json};
 use crate::failure::Failure;
-use crate::render::{Align, Column, Emphasis, Table};
 use clap::ValueEnum;
+use plait_report::render::{Align, Column, Emphasis, Table};
 
 const EXAMPLES: &str = "Examples:
   plait schema compare
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),
         Reporting::Reproduce | Reporting::Experiment => {
-            written::<crate::commands::reproduction::Document>()
+            written::<plait_report::reproduction::Document>()
         }
         Reporting::Trace => written::<crate::commands::trace::Document>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),

@@ -56,7 +56,7 @@ impl CaptureFile {
     ) -> Result<CaptureFile, Failure> {
         let fail = |error| unwritable(file, error);
         let out = File::create(file).map_err(|error| fail(PcapError::IoError(error)))?;
-        let program = format!("plait {} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT"));
+        let program = format!("plait {} ({})", env!("CARGO_PKG_VERSION"), plait_report::COMMIT);
         let section = SectionHeaderBlock {
             // The same bytes on every machine.
             endianness: Endianness::Little,

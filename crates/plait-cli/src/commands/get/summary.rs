@@ -1,8 +1,8 @@
 //! The traffic of a connection by path, one line a path.
 
-use crate::render;
 use plait_base::Span;
 use plait_live::{Happening, Origin, PathTraffic};
+use plait_report::render;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::IpAddr;

@@ -114,7 +114,7 @@ fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     let mut out = Exposition::default();
     let name = "plait_build_info";
     out.family(name, "gauge", "Which plait this is; always 1.");
-    let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("PLAIT_COMMIT"))];
+    let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", plait_report::COMMIT)];
     out.sample(name, &build, 1);
     connections(&mut out, overview, schedulers);
     limits(&mut out, overview);

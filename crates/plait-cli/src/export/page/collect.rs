@@ -3,10 +3,10 @@
 use super::marks::{Kind, Marks};
 use super::series::{BINS, Grid, Sum, Track};
 use crate::export::drop_word;
-use crate::recorder::LOOK;
 use plait_app::{AppEvent, Host};
 use plait_base::{DataRange, DataRangeSet, Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
+use plait_report::recorder::LOOK;
 use plait_sched::Reason;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
 use plait_wire::{Payload, Segment};

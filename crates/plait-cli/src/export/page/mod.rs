@@ -10,10 +10,10 @@ pub(crate) use collect::Collector;
 
 use crate::commands::run::Document;
 use crate::failure::Failure;
-use crate::render::{PathCounters, bytes, millis};
 use collect::{BLOCKS, PathTracks};
 use plait_base::Time;
 use plait_core::Block;
+use plait_report::render::{PathCounters, bytes, millis};
 use serde::Serialize;
 use series::Band;
 use std::fmt::Write;
@@ -114,7 +114,7 @@ pub(crate) fn render(
          again.</footer>\n</main>\n<script type=\"application/json\" id=\"run\">{numbers}</script>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION"),
-        env!("PLAIT_COMMIT"),
+        plait_report::COMMIT,
         document.seed,
         document.segment_hash,
     );

@@ -10,12 +10,12 @@ mod plot;
 mod standalone;
 
 use super::page::{STYLE, escaped};
-use crate::commands::reproduction::{Document, LeftOut, Paper, Verdict, papers};
 use crate::console::write;
 use crate::failure::Failure;
 use figure::{Drawn, draw};
 use palette::Palette;
 use plait_lab::experiment::Results;
+use plait_report::reproduction::{Document, LeftOut, Paper, Verdict, papers};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -132,7 +132,7 @@ fn page(title: &str, entry: &str, body: &str, document: &Document) -> String {
          </html>\n",
         escaped(title),
         env!("CARGO_PKG_VERSION"),
-        env!("PLAIT_COMMIT"),
+        plait_report::COMMIT,
         escaped(&document.command),
     )
 }

@@ -9,7 +9,7 @@ const NUMBERS: [&str; 9] =
 
 /// The document as CSV: one line for each number of each row. The varied settings come first, each in
 /// a column of its own.
-pub(crate) fn csv(document: &Document) -> String {
+pub fn csv(document: &Document) -> String {
     let mut lines = Vec::new();
     for report in document.reports() {
         for row in &report.rows {
@@ -30,7 +30,7 @@ pub(crate) fn csv(document: &Document) -> String {
 
 /// The document as CSV with one line for each run of each row: the varied settings, the row, the seed,
 /// and a column for every measure. What a run lacks is empty.
-pub(crate) fn csv_of_runs(document: &Document) -> String {
+pub fn csv_of_runs(document: &Document) -> String {
     let runs = || document.reports().iter().flat_map(|report| &report.each_run);
     let mut names: Vec<&str> = Vec::new();
     let mut known = BTreeSet::new();

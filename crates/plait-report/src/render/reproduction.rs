@@ -2,8 +2,7 @@
 
 use super::table::{self, wrap};
 use super::{Align, Column, Emphasis, Table};
-use crate::commands::reproduction::{Document, Paper, Verdict, papers};
-use crate::console::Console;
+use crate::reproduction::{Document, Paper, Verdict, papers};
 use anstyle::{AnsiColor, Style};
 use plait_lab::experiment::{Experiment, Results, figure};
 
@@ -14,7 +13,7 @@ const CHANGED: &str = include_str!("../../../../experiments/changed.md");
 const NAMES: usize = 32;
 
 /// The experiments of a paper, one a line.
-pub(crate) fn list(experiments: &[&Experiment], width: usize) -> String {
+pub fn list(experiments: &[&Experiment], width: usize) -> String {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),
         Column::new("claims", Align::Right),
@@ -28,14 +27,14 @@ pub(crate) fn list(experiments: &[&Experiment], width: usize) -> String {
 }
 
 /// A table for each paper.
-pub(crate) fn text(results: &[Results], document: &Document, console: Console) -> String {
+pub fn text(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
     let mut out = String::new();
     for Paper { tag, title, place } in papers(document) {
-        let heading = wrap(&heading(&title, &place), console.width);
+        let heading = wrap(&heading(&title, &place), width);
         out.push_str(&format!("{}\n", heading.join("\n")));
         let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
         if !of.is_empty() {
-            out.push_str(&claims(&of, console));
+            out.push_str(&claims(&of, width, colour));
             out.push('\n');
         }
         // What has no claims is shown by its numbers.
@@ -44,11 +43,11 @@ pub(crate) fn text(results: &[Results], document: &Document, console: Console) -
             experiment.paper() == tag && experiment.claims.is_empty()
         };
         for one in results.iter().filter(unjudged) {
-            out.push_str(&measured(one, console));
+            out.push_str(&measured(one, width));
         }
     }
-    out.push_str(&ablation(document, |table| table.to_text(console.width, false)));
-    out.push_str(&left_out(document, console.width));
+    out.push_str(&ablation(document, |table| table.to_text(width, false)));
+    out.push_str(&left_out(document, width));
     out + &closing(document)
 }
 
@@ -95,24 +94,24 @@ fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
 }
 
 /// The cells of one experiment, then its claims.
-pub(crate) fn experiment(results: &[Results], document: &Document, console: Console) -> String {
+pub fn experiment(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
     let mut out = String::new();
     for one in results {
-        out.push_str(&measured(one, console));
+        out.push_str(&measured(one, width));
     }
     let all: Vec<&Verdict> = document.claims.iter().collect();
     if !all.is_empty() {
-        out.push_str(&claims(&all, console));
+        out.push_str(&claims(&all, width, colour));
         out.push('\n');
     }
-    out.push_str(&left_out(document, console.width));
+    out.push_str(&left_out(document, width));
     out + &closing(document)
 }
 
 /// What an experiment is called, and its numbers.
-fn measured(results: &Results, console: Console) -> String {
+fn measured(results: &Results, width: usize) -> String {
     let experiment = &results.plan.experiment;
-    format!("{}: {}\n{}\n", experiment.id, experiment.title, cells(results, console))
+    format!("{}: {}\n{}\n", experiment.id, experiment.title, cells(results, width))
 }
 
 /// The title of a paper, with the place where it appeared.
@@ -121,13 +120,13 @@ fn heading(title: &str, place: &str) -> String {
 }
 
 /// Medians by row at each point.
-fn cells(results: &Results, console: Console) -> String {
+fn cells(results: &Results, width: usize) -> String {
     let Some((title, table)) = medians(results) else { return String::new() };
-    format!("{title}\n{}", table.to_text(console.width, false))
+    format!("{title}\n{}", table.to_text(width, false))
 }
 
 /// An experiment in Markdown: its cells, then its claims.
-pub(crate) fn experiment_markdown(results: &[Results], document: &Document) -> String {
+pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
     let mut out = String::new();
     for one in results {
         let experiment = &one.plan.experiment;
@@ -145,7 +144,7 @@ pub(crate) fn experiment_markdown(results: &[Results], document: &Document) -> S
 }
 
 /// Every measure of every cell, one a line.
-pub(crate) fn csv_of_cells(results: &[Results], document: &Document) -> String {
+pub fn csv_of_cells(results: &[Results], document: &Document) -> String {
     let axes = results.iter().flat_map(|it| &it.plan.experiment.axes);
     let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
     let mut header = vec!["experiment", "row"];
@@ -185,13 +184,13 @@ fn medians(results: &Results) -> Option<(String, Table)> {
 }
 
 /// Name, kind and standing; beside them the paper's words and, below, what came out.
-fn claims(list: &[&Verdict], console: Console) -> String {
-    let room = console.width.saturating_sub(NAMES).max(30);
+fn claims(list: &[&Verdict], width: usize, colour: bool) -> String {
+    let room = width.saturating_sub(NAMES).max(30);
     let half = room.saturating_sub(2) / 2;
     let mut out = String::new();
     let head = format!("{:<9}  {:<5}  {:<12}", "claim", "kind", "");
     let head = format!("{head:<NAMES$}{:<half$}  {}", "paper says", "we got");
-    out.push_str(&painted(head.trim_end(), Style::new().underline(), console.colour));
+    out.push_str(&painted(head.trim_end(), Style::new().underline(), colour));
     out.push('\n');
     for claim in list {
         let mut ours = claim.got.clone();
@@ -208,7 +207,7 @@ fn claims(list: &[&Verdict], console: Console) -> String {
             let names = match at {
                 0 => {
                     let standing = format!("{:<12}", claim.standing);
-                    let standing = painted(&standing, style(claim), console.colour);
+                    let standing = painted(&standing, style(claim), colour);
                     format!("{:<9}  {:<5}  {standing} ", claim.id, claim.kind)
                 }
                 _ => " ".repeat(NAMES),
@@ -251,7 +250,7 @@ fn closing(document: &Document) -> String {
 }
 
 /// How the claims of each kind stand, then a table for each paper, in Markdown.
-pub(crate) fn markdown(document: &Document) -> String {
+pub fn markdown(document: &Document) -> String {
     let mut out: String =
         document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
     // The list of changes concerns the papers' experiments alone.
@@ -308,7 +307,7 @@ fn kinds(document: &Document) -> Table {
 }
 
 /// Every claim, one a line.
-pub(crate) fn csv(document: &Document) -> String {
+pub fn csv(document: &Document) -> String {
     let header =
         ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why", "again"];
     let rows: Vec<Vec<String>> = document.claims.iter().map(row).collect();

@@ -1,50 +1,74 @@
 //! The report of `plait experiment run` and `plait reproduce`: the document of `--json`. Tables are made from it.
 
-use super::again::{Repeated, repeated};
-use super::cells::{CellValues, cells};
-use super::making::Made;
-use super::sensitivity::{Sensitivity, sensitivities};
-use crate::failure::Failure;
-use plait_lab::experiment::{Experiment, Judged, PAPERS, Proven, Results, Standing, Unrun};
+mod again;
+mod cells;
+mod sensitivity;
+
+pub use again::Repeated;
+pub use cells::{CellValues, Values};
+pub use sensitivity::Sensitivity;
+
+use again::repeated;
+use cells::cells;
+use plait_lab::experiment::{
+    Ablated, Again, Experiment, Judged, PAPERS, Proven, Results, Settled, Standing, Unrun,
+};
 use schemars::JsonSchema;
+use sensitivity::sensitivities;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Runs and their verdicts.
+pub struct Made {
+    /// The runs, and the verdicts on the claims.
+    pub settled: Settled,
+    /// The claims that hold, judged with further seeds.
+    pub repeated: Vec<Again>,
+    /// The claims, judged with the values that the papers leave open.
+    pub ablated: Vec<Ablated>,
+    /// The experiments that a quick run leaves out.
+    pub left_out: Vec<LeftOut>,
+    /// Seed of the first run of each cell.
+    pub seed: u64,
+    /// Whether runs are missing because it was interrupted.
+    pub interrupted: bool,
+}
+
 /// What `plait reproduce --json` and `plait experiment run --json` print.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Document {
+pub struct Document {
     /// `plait.reproduce/1` or `plait.experiment/1`.
-    pub(crate) schema: String,
+    pub schema: String,
     /// The line that runs it again.
-    pub(crate) command: String,
+    pub command: String,
     /// Version and commit of the program.
-    pub(crate) version: String,
+    pub version: String,
     /// Whether fewer points and runs were made, for the core claims alone.
     quick: bool,
     /// Seed of the first run of each cell.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Confidence of each look at the runs; all looks at a claim together have 0.95.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// Runs in all, those that undecided claims needed included.
-    pub(crate) runs: usize,
+    pub runs: usize,
     /// The experiments, in order.
-    pub(crate) experiments: Vec<Told>,
+    pub experiments: Vec<Told>,
     /// The cells of the experiments with their values, in order: those of the runs that the files ask
     /// for. Not in the manifest of `--output`, beside which every run stands.
-    pub(crate) cells: Vec<CellValues>,
+    pub cells: Vec<CellValues>,
     /// The experiments that `--quick` leaves out, because none of their claims is a core claim.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOut>,
     /// The claims, in the order of the experiments.
-    pub(crate) claims: Vec<Verdict>,
+    pub claims: Vec<Verdict>,
     /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
-    pub(crate) tally: BTreeMap<String, u32>,
+    pub tally: BTreeMap<String, u32>,
     /// How the claims that hold stand with each further seed; empty without `--again`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) again: Vec<Repeated>,
+    pub again: Vec<Repeated>,
     /// Each claim over the values of what its paper leaves open; empty without `--ablate`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) ablation: Vec<Sensitivity>,
+    pub ablation: Vec<Sensitivity>,
     /// Whether runs are missing because it was interrupted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
@@ -55,7 +79,7 @@ const VARIES: &str = "varies";
 
 /// An experiment that was run.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Told {
+pub struct Told {
     /// Its name.
     id: String,
     /// What it shows.
@@ -63,27 +87,27 @@ pub(crate) struct Told {
     /// How many cells it has: rows at points.
     cells: usize,
     /// How many runs were made of them.
-    pub(crate) runs: usize,
+    pub runs: usize,
     /// Seed of the first run of each cell.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Runs that did not finish, or in which something was wrong.
     failed: usize,
 }
 
 /// An experiment that a quick run leaves out.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct LeftOut {
+pub struct LeftOut {
     /// Its name.
-    pub(crate) id: String,
+    pub id: String,
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// How many claims it has, none of them a core claim.
-    pub(crate) claims: usize,
+    pub claims: usize,
 }
 
 impl LeftOut {
     /// Why it was not run, and what runs it.
-    pub(crate) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         let claims = match self.claims {
             1 => "1 claim, but no core claim".to_owned(),
             count => format!("{count} claims, but no core claims"),
@@ -100,56 +124,57 @@ impl From<&Experiment> for LeftOut {
 
 /// A claim and what became of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// The claim.
-    pub(crate) id: String,
+    pub id: String,
     /// Its experiment.
-    pub(crate) experiment: String,
+    pub experiment: String,
     /// `exact`, `hard` or `soft`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// What the paper says.
-    pub(crate) paper: String,
+    pub paper: String,
     /// The statement that was judged.
     #[serde(skip_serializing_if = "String::is_empty")]
     statement: String,
     /// What came out.
-    pub(crate) got: String,
+    pub got: String,
     /// `holds` or `fails` (with a confidence of 95 %; exact claims: computed), `undecided`, `miss` (it
     /// fails for a known cause), `holds again` (a listed miss that holds), `varies` (it holds with the
     /// first seed and not with each of `--again`), `proven` (by a test), `not run` or `no file` (no experiment judges it).
-    pub(crate) standing: String,
+    pub standing: String,
     /// Why it does not hold, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) why: String,
+    pub why: String,
     /// Whether the run fails because of it.
-    pub(crate) gates: bool,
+    pub gates: bool,
     /// Share of the bootstrap's resamples in which the statement holds; absent if nothing is random.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) share: Option<f64>,
+    pub share: Option<f64>,
     /// Most runs of a cell that the verdict rests on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) runs: Option<u32>,
+    pub runs: Option<u32>,
     /// Networks that it rests on, if they are a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) networks: Option<usize>,
+    pub networks: Option<usize>,
     /// Its verdicts with the further seeds of `--again`, in their order; only a claim that holds and
     /// has something random in it has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) again: Vec<String>,
+    pub again: Vec<String>,
 }
 
 /// A paper, or a group of experiments that somebody calls alike.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Paper {
+pub struct Paper {
     /// What its experiments' names begin with.
-    pub(crate) tag: String,
-    pub(crate) title: String,
+    pub tag: String,
+    /// Its title.
+    pub title: String,
     /// Where it appeared; empty for experiments that are of no paper.
-    pub(crate) place: String,
+    pub place: String,
 }
 
 /// What a document speaks of: the papers in their order, then the experiments of no paper.
-pub(crate) fn papers(document: &Document) -> Vec<Paper> {
+pub fn papers(document: &Document) -> Vec<Paper> {
     let mut tags: Vec<&str> = Vec::new();
     let experiments = document.experiments.iter().map(|it| tag(&it.id));
     let left_out = document.left_out.iter().map(|it| tag(&it.id));
@@ -175,7 +200,7 @@ fn tag(id: &str) -> &str {
 
 impl Verdict {
     /// The tag of the paper: that of its experiment, or of its own name if a test proves it.
-    pub(crate) fn paper_tag(&self) -> &str {
+    pub fn paper_tag(&self) -> &str {
         tag(if self.experiment.is_empty() { &self.id } else { &self.experiment })
     }
 }
@@ -208,7 +233,7 @@ impl From<&Judged> for Verdict {
 }
 
 /// The wanted of the claims that tests prove, as they stand in the table of a paper.
-pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
+pub fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     let verdict = |(id, claim): (&String, &plait_lab::experiment::ProvenClaim)| Verdict {
         id: id.clone(),
         experiment: String::new(),
@@ -231,7 +256,7 @@ pub(crate) fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verd
 }
 
 /// Claims that nothing judges, and why.
-pub(crate) fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
+pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     let verdict = |(id, claim): (&String, &plait_lab::experiment::UnrunClaim)| Verdict {
         id: id.clone(),
         experiment: String::new(),
@@ -252,7 +277,7 @@ pub(crate) fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict>
 
 impl Document {
     /// The document of what was run.
-    pub(crate) fn of(
+    pub fn of(
         schema: &str,
         command: String,
         made: &Made,
@@ -278,7 +303,7 @@ impl Document {
         Document {
             schema: schema.to_owned(),
             command,
-            version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT")),
+            version: crate::PROGRAM.to_owned(),
             quick,
             seed: made.seed,
             confidence: made.settled.confidence,
@@ -295,13 +320,13 @@ impl Document {
     }
 
     /// Whether it has an experiment of a paper.
-    pub(crate) fn of_papers(&self) -> bool {
+    pub fn of_papers(&self) -> bool {
         let mut run = self.experiments.iter().map(|it| tag(&it.id));
         run.any(|tag| PAPERS.iter().any(|known| known.0 == tag))
     }
 
     /// How the claims of each kind stand, in a sentence each.
-    pub(crate) fn headline(&self) -> String {
+    pub fn headline(&self) -> String {
         let count = |kind: &str, words: &[&str]| {
             let of = self.claims.iter().filter(|it| it.kind == kind);
             of.filter(|it| words.contains(&it.standing.as_str())).count()
@@ -343,18 +368,10 @@ impl Document {
         lines.iter().map(|line| format!("{line}.\n")).collect()
     }
 
-    /// Fails where a claim does, or where it was interrupted.
-    pub(crate) fn judge(&self, made: &Made) -> Result<(), Failure> {
-        if made.interrupted {
-            return Err(Failure::Interrupted);
-        }
-        let broken: Vec<String> = self
-            .claims
-            .iter()
-            .filter(|claim| claim.gates)
-            .map(|claim| format!("{} {}: {}", claim.id, claim.standing, claim.got))
-            .collect();
-        if broken.is_empty() { Ok(()) } else { Err(Failure::Claim(broken.join("\n"))) }
+    /// The claims because of which the run fails, a line each.
+    pub fn broken(&self) -> Vec<String> {
+        let gates = self.claims.iter().filter(|claim| claim.gates);
+        gates.map(|claim| format!("{} {}: {}", claim.id, claim.standing, claim.got)).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use anstyle::Style;
 
 /// Where a column's text stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Align {
+pub enum Align {
     /// Names.
     Left,
     /// Numbers.
@@ -13,44 +13,44 @@ pub(crate) enum Align {
 
 /// A column.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     /// Its heading.
-    pub(crate) title: String,
+    pub title: String,
     /// Where its text stands.
-    pub(crate) align: Align,
+    pub align: Align,
     /// 0 always stays; of the others the highest goes first where the width is short.
-    pub(crate) dispensable: u8,
+    pub dispensable: u8,
     /// A drawing: it has no meaning outside text.
-    pub(crate) drawing: bool,
+    pub drawing: bool,
     /// Running text: it is broken into lines where the width is short.
-    pub(crate) prose: bool,
+    pub prose: bool,
 }
 
 impl Column {
     /// A column that always stays.
-    pub(crate) fn new(title: &str, align: Align) -> Column {
+    pub fn new(title: &str, align: Align) -> Column {
         Column { title: title.to_owned(), align, dispensable: 0, drawing: false, prose: false }
     }
 
     /// The same, given up in this order where the width is short.
-    pub(crate) fn dispensable(self, rank: u8) -> Column {
+    pub fn dispensable(self, rank: u8) -> Column {
         Column { dispensable: rank, ..self }
     }
 
     /// The same, for running text.
-    pub(crate) fn prose(self) -> Column {
+    pub fn prose(self) -> Column {
         Column { prose: true, ..self }
     }
 
     /// The same, for text only.
-    pub(crate) fn drawing(self) -> Column {
+    pub fn drawing(self) -> Column {
         Column { drawing: true, ..self }
     }
 }
 
 /// How a row stands out.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Emphasis {
+pub enum Emphasis {
     /// It does not.
     #[default]
     None,
@@ -75,19 +75,19 @@ impl Emphasis {
 
 /// A table.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     rows: Vec<(Emphasis, Vec<String>)>,
 }
 
 impl Table {
     /// An empty table with these columns.
-    pub(crate) fn new(columns: Vec<Column>) -> Table {
+    pub fn new(columns: Vec<Column>) -> Table {
         Table { columns, rows: Vec::new() }
     }
 
     /// Adds a row; missing cells are empty, surplus ones are dropped.
-    pub(crate) fn row(&mut self, emphasis: Emphasis, mut cells: Vec<String>) {
+    pub fn row(&mut self, emphasis: Emphasis, mut cells: Vec<String>) {
         cells.resize(self.columns.len(), String::new());
         self.rows.push((emphasis, cells));
     }
@@ -119,7 +119,7 @@ impl Table {
     }
 
     /// The titles of the columns that [`Table::to_text`] gives up at this width, drawings aside.
-    pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {
+    pub fn left_out(&self, width: usize) -> Vec<&str> {
         let kept = self.fitting(width);
         let gone = |at: &usize| kept.iter().all(|(index, ..)| index != at);
         let columns =
@@ -128,7 +128,7 @@ impl Table {
     }
 
     /// Aligned text, at most `width` columns where giving up dispensable columns gets there.
-    pub(crate) fn to_text(&self, width: usize, colour: bool) -> String {
+    pub fn to_text(&self, width: usize, colour: bool) -> String {
         let columns = self.fitting(width);
         let line = |cells: &dyn Fn(usize) -> String| -> String {
             let mut text = String::new();
@@ -156,7 +156,7 @@ impl Table {
     }
 
     /// A table of GitHub's Markdown, without drawings.
-    pub(crate) fn to_markdown(&self) -> String {
+    pub fn to_markdown(&self) -> String {
         let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut text = line(columns.iter().map(|(_, c)| escaped(&c.title)).collect());
@@ -195,7 +195,7 @@ fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<Stri
 }
 
 /// Text in lines of at most `width` columns; at least one line.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let used = lines.last().map_or(0, |line| line.chars().count());
@@ -214,7 +214,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// The same lines; a line wider than `width` is broken at spaces. The rest begins below the text
 /// behind a label, or a step to the right.
-pub(crate) fn fold(text: &str, width: usize) -> String {
+pub fn fold(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let mut rest = line.to_owned();
@@ -254,7 +254,7 @@ fn break_of(line: &str, width: usize) -> Option<usize> {
 }
 
 /// Rows as CSV (RFC 4180, lines end with LF).
-pub(crate) fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
+pub fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
     let field = |text: &str| -> String {
         if text.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", text.replace('"', "\"\""))

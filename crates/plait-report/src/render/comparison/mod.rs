@@ -7,7 +7,7 @@ mod tables;
 mod verdict;
 
 use super::{again, wrap};
-pub(crate) use csv::{csv, csv_of_runs};
+pub use csv::{csv, csv_of_runs};
 use heading::{heading, title};
 use plait_app::measure::{Better, MEASURES};
 use plait_lab::{Document, Report, Row};
@@ -18,7 +18,7 @@ use verdict::{limits, verdict};
 const EXACT: f64 = 0.005;
 
 /// The document as text, in lines of at most `width` columns.
-pub(crate) fn text(document: &Document, width: usize, colour: bool) -> String {
+pub fn text(document: &Document, width: usize, colour: bool) -> String {
     let again = again(&document.command, width);
     let paragraph = |text: &str| match text {
         "" => String::new(),
@@ -162,7 +162,7 @@ fn why(report: &Report, width: usize) -> String {
 }
 
 /// The document as Markdown.
-pub(crate) fn markdown(document: &Document) -> String {
+pub fn markdown(document: &Document) -> String {
     if let Some(report) = document.single() {
         let rows = ordered(report);
         let why = rows.iter().filter_map(|row| Some((label(report, row), row.why.as_ref()?)));

@@ -13,10 +13,10 @@ const BINS: usize = 1_024;
 /// First length of a bin.
 const FINEST: Span = Span::from_millis(1);
 /// How often queues are looked at.
-pub(crate) const LOOK: Span = Span::from_millis(1);
+pub const LOOK: Span = Span::from_millis(1);
 
 /// The observer. It looks at the end that sends the workload's data.
-pub(crate) struct Recorder {
+pub struct Recorder {
     sender: Host,
     /// When what is drawn begins: a burst's warm-up is not part of it.
     origin: Time,
@@ -32,7 +32,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// An observer of the paths of these names.
-    pub(crate) fn new<'a>(sender: Host, names: impl Iterator<Item = &'a str>) -> Recorder {
+    pub fn new<'a>(sender: Host, names: impl Iterator<Item = &'a str>) -> Recorder {
         let paths: Vec<PathSeries> = names
             .map(|name| PathSeries { name: name.to_owned(), ..PathSeries::default() })
             .collect();
@@ -52,7 +52,7 @@ impl Recorder {
     }
 
     /// What was seen, up to `ended`.
-    pub(crate) fn finish(mut self, title: String, ended: Time) -> Timeline {
+    pub fn finish(mut self, title: String, ended: Time) -> Timeline {
         self.hold(ended, None);
         let end = self.last.max(self.origin);
         let bins = self.index(end).map_or(0, |last| last + 1);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A row at a point of the sweep, over its runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct CellValues {
+pub struct CellValues {
     /// Its experiment.
     experiment: String,
     /// Its row.
@@ -24,7 +24,7 @@ pub(crate) struct CellValues {
 
 /// A measure over the runs of a cell. The unit is at the end of its name.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub(crate) struct Values {
+pub struct Values {
     /// Mean.
     mean: f64,
     /// Median.
@@ -51,7 +51,7 @@ impl Values {
 }
 
 /// The cells of an experiment.
-pub(crate) fn cells(results: &Results) -> Vec<CellValues> {
+pub(super) fn cells(results: &Results) -> Vec<CellValues> {
     let experiment = &results.plan.experiment;
     let cell = |(at, planned): (usize, &plait_lab::experiment::Planned)| {
         let made = || results.runs[at].iter().flatten();
@@ -78,7 +78,7 @@ pub(crate) fn cells(results: &Results) -> Vec<CellValues> {
 
 impl CellValues {
     /// A line of CSV for each measure: the experiment, the row, its points, the measure, its values.
-    pub(crate) fn csv(&self, axes: &[String]) -> Vec<Vec<String>> {
+    pub fn csv(&self, axes: &[String]) -> Vec<Vec<String>> {
         let line = |(name, it): (&String, &Values)| {
             let mut line = vec![self.experiment.clone(), self.row.clone()];
             line.extend(axes.iter().map(|axis| self.point.get(axis).cloned().unwrap_or_default()));

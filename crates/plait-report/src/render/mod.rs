@@ -2,21 +2,21 @@
 //! width and returns lines; nothing here knows where the data comes from or where the lines go.
 
 mod bars;
-pub(crate) mod comparison;
+pub mod comparison;
 mod explain;
-pub(crate) mod reproduction;
-pub(crate) mod scoreboard;
+pub mod reproduction;
+pub mod scoreboard;
 mod table;
 mod timeline;
 
-pub(crate) use bars::{bar, chart};
-pub(crate) use explain::explained;
-pub(crate) use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
-pub(crate) use timeline::{Cause, PathCounters, PathSeries, Timeline};
+pub use bars::{bar, chart};
+pub use explain::explained;
+pub use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
+pub use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
 /// `Run again: COMMAND`, broken before flags so that no line is wider than `width` if its words allow.
 /// The lines can be pasted into a shell as they are.
-pub(crate) fn again(command: &str, width: usize) -> String {
+pub fn again(command: &str, width: usize) -> String {
     const MARGIN: &str = "      ";
     let text = format!("Run again: {command}");
     if text.chars().count() <= width {
@@ -43,12 +43,12 @@ pub(crate) fn again(command: &str, width: usize) -> String {
 }
 
 /// Bytes with a decimal unit and about three digits: `1.23 MB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     scaled(count as f64, 1000.0, &["B", "kB", "MB", "GB", "TB"])
 }
 
 /// A rate with its unit and about three digits: `8.21 mbit`.
-pub(crate) fn rate(bps: u64) -> String {
+pub fn rate(bps: u64) -> String {
     if bps == u64::MAX {
         return "inf".to_owned();
     }
@@ -56,12 +56,12 @@ pub(crate) fn rate(bps: u64) -> String {
 }
 
 /// Milliseconds with their unit and about three digits: `480 us`, `12.5 ms`, `1.84 s`.
-pub(crate) fn millis(ms: f64) -> String {
+pub fn millis(ms: f64) -> String {
     scaled(ms * 1000.0, 1000.0, &["us", "ms", "s"])
 }
 
 /// A share as a percentage: `0`, `0.4 %`, `64 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         p if !p.is_finite() => "-".to_owned(),
@@ -73,7 +73,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A number with about four digits, without a unit.
-pub(crate) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "-".to_owned(),
         v if v >= 999.95 => format!("{value:.0}"),

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 /// The claims that hold, judged with another seed. Claims without anything random are left out.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Repeated {
+pub struct Repeated {
     /// The seed.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// How many claims were judged.
-    pub(crate) claims: usize,
+    pub claims: usize,
     /// How many of them hold again.
-    pub(crate) holds: usize,
+    pub holds: usize,
     /// How many runs were made for them.
     runs: usize,
 }

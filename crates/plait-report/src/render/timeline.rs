@@ -12,7 +12,7 @@ const FIGURE: usize = 18;
 
 /// What keeps a sender from sending although it has data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Cause {
+pub enum Cause {
     /// The peer's window is full.
     SendWindow,
     /// The send buffer is full, the application waits.
@@ -40,7 +40,7 @@ impl Cause {
     }
 
     /// Its name in JSON.
-    pub(crate) fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             Cause::SendWindow => "send_window",
             Cause::SendBuffer => "send_buffer",
@@ -53,53 +53,53 @@ impl Cause {
 
 /// One path over time; every series has one value a bin.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct PathSeries {
+pub struct PathSeries {
     /// The path's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Payload bytes sent in the bin, all kinds.
-    pub(crate) sent_bytes: Vec<u64>,
+    pub sent_bytes: Vec<u64>,
     /// Congestion window in bytes, greatest in the bin.
-    pub(crate) cwnd_bytes: Vec<u64>,
+    pub cwnd_bytes: Vec<u64>,
     /// Bytes in the bottleneck's queue, greatest in the bin.
-    pub(crate) queue_bytes: Vec<u64>,
+    pub queue_bytes: Vec<u64>,
     /// Packets lost in the bin.
-    pub(crate) lost: Vec<u32>,
+    pub lost: Vec<u32>,
 }
 
 /// Totals of one path over the run.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct PathCounters {
+pub struct PathCounters {
     /// The path's name.
-    pub(crate) name: String,
+    pub name: String,
     /// Payload bytes sent, all kinds.
-    pub(crate) sent_bytes: u64,
+    pub sent_bytes: u64,
     /// Data segments sent.
-    pub(crate) segments: u64,
+    pub segments: u64,
     /// Share of all payload bytes sent: copies and retransmissions count.
-    pub(crate) share: f64,
+    pub share: f64,
     /// Of the bytes sent, those that the subflow had sent before.
-    pub(crate) retransmitted_bytes: u64,
+    pub retransmitted_bytes: u64,
     /// Of the bytes sent, those that another subflow had sent before.
-    pub(crate) reinjected_bytes: u64,
+    pub reinjected_bytes: u64,
     /// Packets that the link lost, all causes.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Least, mean and greatest RTT sample in milliseconds.
-    pub(crate) rtt_ms: Option<(f64, f64, f64)>,
+    pub rtt_ms: Option<(f64, f64, f64)>,
 }
 
 /// Everything the drawing needs.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Timeline {
+pub struct Timeline {
     /// What ran, in a few words.
-    pub(crate) title: String,
+    pub title: String,
     /// Length of a bin.
-    pub(crate) bin: Span,
+    pub bin: Span,
     /// The paths.
-    pub(crate) paths: Vec<PathSeries>,
+    pub paths: Vec<PathSeries>,
     /// When the sender was held back, from when to when.
-    pub(crate) blocked: Vec<(Cause, Time, Time)>,
+    pub blocked: Vec<(Cause, Time, Time)>,
     /// Totals.
-    pub(crate) counters: Vec<PathCounters>,
+    pub counters: Vec<PathCounters>,
 }
 
 /// Bins merged so that they fit the columns there are.
@@ -133,7 +133,7 @@ impl Grid {
 
 impl Timeline {
     /// The drawing and the table of counters, at most `width` (and 100) columns wide.
-    pub(crate) fn to_text(&self, width: usize, colour: bool) -> String {
+    pub fn to_text(&self, width: usize, colour: bool) -> String {
         let grid = Grid::new(self, width);
         let end = Span::from_nanos(self.bin.as_nanos().saturating_mul(grid.bins as u64));
         let mut lines = vec![

@@ -6,23 +6,23 @@ use serde::Serialize;
 
 /// A claim over the values of what its paper leaves open.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct Sensitivity {
+pub struct Sensitivity {
     /// The claim.
-    pub(crate) id: String,
+    pub id: String,
     /// `exact`, `hard` or `soft`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its verdict with the values of the file.
-    pub(crate) standing: String,
+    pub standing: String,
     /// Settings that were judged, that of the file included.
-    pub(crate) settings: usize,
+    pub settings: usize,
     /// With how many of them it holds.
-    pub(crate) holds: usize,
+    pub holds: usize,
     /// With how many of them it fails.
-    pub(crate) fails: usize,
+    pub fails: usize,
     /// `all`, `most` (more than half), `few` or `none` of the settings with a verdict: it holds there.
-    pub(crate) word: String,
+    pub word: String,
     /// Settings whose verdict is another than that of the file.
-    pub(crate) other: Vec<String>,
+    pub other: Vec<String>,
 }
 
 /// What becomes of each claim over all values, in the order of the claims.
