@@ -4,8 +4,6 @@
 
 mod commands;
 mod console;
-mod decide;
-mod export;
 mod failure;
 mod flags;
 mod log;
@@ -289,30 +287,6 @@ mod tests {
                 Ok(_) => {}
                 Err(error) => prop_assert!(matches!(error.exit_code(), 0 | 2)),
             }
-        }
-
-        #[test]
-        fn no_question_makes_decide_panic(line in any::<String>(), cut in 0..200_usize, put in any::<char>()) {
-            let mut session = decide::Session::default();
-            let _ = session.answer(&line);
-            let whole = r#"{"scheduler":"blest+rp","state":{"lambda_milli":1200},"connection":{"unsent":3,"send_window":1,"now_ms":5},"subflows":[{"id":0,"srtt_ms":9,"inflight":10,"ssthresh":5},{"id":1,"srtt_ms":1e9,"carried":true}]}"#;
-            let mut text: Vec<char> = whole.chars().collect();
-            let at = cut.min(text.len() - 1);
-            text[at] = put;
-            let _ = session.answer(&text.into_iter().collect::<String>());
-        }
-
-        #[test]
-        fn no_numbers_make_decide_panic(numbers in prop::collection::vec(prop_oneof![
-            any::<f64>().prop_filter("JSON has no others", |n| n.is_finite()),
-            prop::sample::select(vec![0.0, 1.0, 1e3, 1e9, 1e15, 9e15]),
-        ], 9), index in 0..5_usize) {
-            let name = plait_sched::SCHEDULERS[index % plait_sched::SCHEDULERS.len()].name;
-            let [a, b, c, d, e, f, g, h, i] = numbers[..] else { unreachable!() };
-            let question = format!(
-                r#"{{"scheduler":"{name}+rp","connection":{{"unsent":{a},"now_ms":{b}}},"subflows":[{{"id":0,"srtt_ms":{c},"cwnd":{d},"inflight":{e}}},{{"id":7,"srtt_ms":{f},"rttvar_ms":{g},"cwnd":{h},"ssthresh":{i},"carried":true}}]}}"#
-            );
-            let _ = decide::Session::default().answer(&question);
         }
     }
 

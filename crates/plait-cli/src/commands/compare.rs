@@ -1,7 +1,6 @@
 //! `plait compare`: one workload, the given paths, all schedulers, many seeds.
 
 use crate::console::{Console, json, write};
-use crate::export::capture::Capture;
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
@@ -10,6 +9,7 @@ use plait_app::Host;
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
 use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
+use plait_report::capture::Capture;
 use plait_report::render::comparison;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -113,7 +113,8 @@ impl Args {
         let mut capture = Capture::create(file, &cell, first.seed, &command)?;
         // What comes of it is in the report.
         let _ = plait_lab::simulate(&cell, first.seed, &mut capture);
-        capture.finish()
+        capture.finish()?;
+        Ok(())
     }
 
     fn text(&self, document: &Document, console: Console) -> Result<String, Failure> {

@@ -80,7 +80,7 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
             return Ok(found.clone());
         }
         let names: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
-        let unknown = crate::failure::unknown("experiment", name, names.into_iter());
+        let unknown = plait_report::names::unknown("experiment", name, names.into_iter());
         return Err(Failure::Usage(format!("FILE: {unknown}, or a file (TOML)")));
     }
     let text = plait_app::file::settings(path)

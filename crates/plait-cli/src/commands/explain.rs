@@ -1,7 +1,6 @@
 //! `plait explain`: why data waited in a run, which decision is to blame, and what it cost.
 
 use crate::console::{Console, check_writable, deliver, json};
-use crate::export::recorded::Recorded;
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, whole};
 use crate::progress::Tally;
@@ -9,6 +8,7 @@ use plait_app::quantity;
 use plait_base::{Span, Time};
 use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
 use plait_lab::{Cell, Draft, Scenario};
+use plait_report::recorded::Recorded;
 use plait_report::render;
 use plait_sim::Watch;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ impl Args {
             }
         };
         let draft = || match &recorded {
-            Some(recorded) => recorded.draft(),
+            Some(recorded) => recorded.draft().map_err(Failure::from),
             None => self.flags.draft().map_err(usage),
         };
         let run = draft()?;

@@ -2,11 +2,11 @@
 
 use super::making::{Making, judge, refused};
 use crate::console::{Console, deliver, json};
-use crate::export::papers;
 use crate::failure::Failure;
 use crate::output::TableFormat;
 use plait_lab::experiment::{Experiment, Misses, Open, PAPERS, Proven, Unrun, experiments};
 use plait_lab::scenario::quoted;
+use plait_report::papers;
 use plait_report::render::reproduction as render;
 use plait_report::reproduction::{Document, proven, unrun};
 use std::collections::BTreeSet;
@@ -104,7 +104,7 @@ impl Args {
         let (paper, figure) = self.parts();
         let Some(paper) = paper else { return Ok(all) };
         let unknown = |what: &str, given: &str, names: Vec<&str>| {
-            Failure::Usage(crate::failure::unknown(what, given, names.into_iter()))
+            Failure::Usage(plait_report::names::unknown(what, given, names.into_iter()))
         };
         let mut papers: Vec<&str> = PAPERS.iter().map(|known| known.0).collect();
         papers.extend(all.iter().map(Experiment::paper));

@@ -68,16 +68,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             return deliver(&json(&plait_lab::experiment::file_schema())?, None);
         }
         // What is read; everything else is written.
-        Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
-        Reporting::Decide => written::<crate::decide::Answer>(),
+        Reporting::DecideQuestion => schemars::schema_for!(plait_report::decide::Question),
+        Reporting::Decide => written::<plait_report::decide::Answer>(),
         Reporting::DecideCcQuestion => {
-            schemars::schema_for!(crate::decide::controller::Question)
+            schemars::schema_for!(plait_report::decide::controller::Question)
         }
-        Reporting::DecideCc => written::<crate::decide::controller::Answer>(),
-        Reporting::Run => written::<crate::commands::run::Document>(),
+        Reporting::DecideCc => written::<plait_report::decide::controller::Answer>(),
+        Reporting::Run => written::<plait_report::run::Document>(),
         Reporting::Doctor => written::<crate::commands::doctor::Document>(),
         Reporting::Get => written::<crate::commands::get::Document>(),
-        Reporting::Events => written::<crate::export::events::Line<'static>>(),
+        Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),
         Reporting::Reproduce | Reporting::Experiment => {

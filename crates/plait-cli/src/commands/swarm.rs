@@ -107,7 +107,7 @@ impl Args {
                 return Err(Failure::Usage(format!("{from}: it is empty\n  allowed: {allowed}")));
             }
             let usage = |CaseError { member, problem }| {
-                let error = CaseError { member, problem: crate::decide::plain(&problem) };
+                let error = CaseError { member, problem: plait_report::decide::plain(&problem) };
                 Failure::Usage(format!("{from}: {error}"))
             };
             if ServerCase::is_meant(text) {

@@ -228,12 +228,3 @@ fn every_entry_has_a_line_and_a_page() {
         }
     }
 }
-
-#[test]
-fn problems_of_a_spec_bring_the_nearest_name() {
-    let problem = |text: &str| spec_problem(&plait_sched::Spec::parse(text).unwrap_err());
-    assert!(problem("blset").contains("did you mean `blest`?"));
-    assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
-    assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
-    assert!(problem("ecf:beta=x").contains("a number from"));
-}

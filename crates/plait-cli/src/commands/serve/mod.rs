@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     drop(translation);
     notify::tell(notify::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
-    served.and(written)?;
+    served.and(written.map_err(Failure::from))?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 

@@ -5,7 +5,7 @@
 use super::weighed::Weighed;
 use super::whole::{WholeRecords, problem};
 use super::words::{Block, Carry};
-use crate::failure::Failure;
+use crate::Error;
 use plait_app::Host;
 use plait_base::{ConnId, PathId, Span, SubflowId, Time};
 use plait_core::Event;
@@ -29,7 +29,7 @@ const VIEWS: usize = 4_096;
 pub(super) type Group = Option<ConnId>;
 
 /// The observer that writes the file.
-pub(crate) struct Qlog {
+pub struct Qlog {
     file: PathBuf,
     out: WholeRecords,
     paths: Vec<String>,
@@ -50,7 +50,7 @@ struct View {
 
 impl Qlog {
     /// Creates the file for a run of a cell and writes its header.
-    pub(crate) fn create(file: &Path, cell: &Cell, command: &str) -> Result<Qlog, Failure> {
+    pub fn create(file: &Path, cell: &Cell, command: &str) -> Result<Qlog, Error> {
         let scenario = &cell.scenario;
         let mut qlog = Qlog::open(file, scenario.workload.sender())?;
         qlog.paths = scenario.paths.iter().map(|path| path.name.clone()).collect();
@@ -61,8 +61,8 @@ impl Qlog {
     }
 
     /// Creates the file for what one end sees.
-    pub(super) fn open(file: &Path, vantage: Host) -> Result<Qlog, Failure> {
-        let out = File::create(file).map_err(|error| Failure::unwritable(FLAG, file, &error))?;
+    pub(super) fn open(file: &Path, vantage: Host) -> Result<Qlog, Error> {
+        let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
         Ok(Qlog {
             file: file.to_owned(),
             out: WholeRecords::new(out),
@@ -124,12 +124,12 @@ impl Qlog {
     }
 
     /// Ends the file; fails if a record of it could not be written.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Error> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
         match outcome {
             // A reader that went away has what it wanted.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            outcome => outcome.map_err(|error| Failure::unwritable(FLAG, &self.file, &error)),
+            outcome => outcome.map_err(|error| Error::unwritable(FLAG, &self.file, &error)),
         }
     }
 

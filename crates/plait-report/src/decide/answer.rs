@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// One answer.
 #[derive(Serialize, JsonSchema, Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// send, wait, idle or assign.
     decision: &'static str,
     /// The subflow to send on, the one waited for, or the one that all of a plan is assigned to.
@@ -58,7 +58,7 @@ enum Effected {
 
 impl Answer {
     /// Puts a decision into words.
-    pub(crate) fn new(
+    pub fn new(
         situation: &Situation,
         decision: Decision,
         outcome: &Outcome,
@@ -125,7 +125,7 @@ fn sole(outcome: &Outcome) -> Option<SubflowId> {
 }
 
 /// The name of a number, with its subflow's id where it is one's, and its value.
-pub(crate) fn named(entry: &Number) -> (String, Value) {
+pub fn named(entry: &Number) -> (String, Value) {
     let name = match entry.subflow {
         Some(id) => format!("{}.{}", entry.name, id.0),
         None => entry.name.to_owned(),

@@ -4,7 +4,7 @@ use super::weighed::{Assigned, Considered, Weighed};
 use super::words::{
     Block, Carry, Drop, FallbackCause, HostWord, OptionWord, SizeCause, Way, WindowCause, reasons,
 };
-use crate::failure::Failure;
+use crate::Error;
 use plait_app::provenance::{Foretold, Regret};
 use plait_app::{AppEvent, Host};
 use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
@@ -25,7 +25,7 @@ const FLAG: &str = "--events";
 /// One line of the file: the first is the header, each further one an event.
 #[derive(Serialize, JsonSchema, Debug)]
 #[serde(untagged)]
-pub(crate) enum Line<'a> {
+pub enum Line<'a> {
     /// What ran.
     Header(Header<'a>),
     /// What happened.
@@ -34,30 +34,30 @@ pub(crate) enum Line<'a> {
 
 /// The first line.
 #[derive(Serialize, JsonSchema, Debug)]
-pub(crate) struct Header<'a> {
+pub struct Header<'a> {
     /// Always `plait.events/1`.
-    pub(crate) schema: &'static str,
+    pub schema: &'static str,
     /// The line that runs it again.
-    pub(crate) command: &'a str,
+    pub command: &'a str,
     /// The same as a scenario file (TOML), of which `plait explain` makes the run again.
-    pub(crate) scenario: String,
+    pub scenario: String,
     /// The seed.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Version and commit of the program.
-    pub(crate) version: String,
+    pub version: String,
     /// The scheduler in canonical form, or `tcp:PATH`.
-    pub(crate) scheduler: String,
+    pub scheduler: String,
     /// The congestion controller in canonical form.
-    pub(crate) cc: String,
+    pub cc: String,
     /// The workload.
-    pub(crate) workload: String,
+    pub workload: String,
     /// Names of the paths, the primary first.
-    pub(crate) paths: &'a [String],
+    pub paths: &'a [String],
 }
 
 /// Every further line.
 #[derive(Serialize, JsonSchema, Debug)]
-pub(crate) struct Happening<'a> {
+pub struct Happening<'a> {
     /// Nanoseconds since the run began; never less than in the line before.
     t_ns: u64,
     /// `client` or `server`: where it happened. A dropped segment has its sender's.
@@ -241,7 +241,7 @@ struct Packet<'a> {
 }
 
 /// Writes the file while the run goes on.
-pub(crate) struct EventLog {
+pub struct EventLog {
     file: PathBuf,
     out: BufWriter<Box<dyn Write>>,
     paths: Vec<String>,
@@ -255,8 +255,8 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Creates the file and writes the header.
-    pub(crate) fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Failure> {
-        let out = File::create(file).map_err(|error| Failure::unwritable(FLAG, file, &error))?;
+    pub fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Error> {
+        let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
         let mut log = EventLog::into_writer(file, Box::new(out), header.paths);
         log.broken = line(&mut log.out, &Line::Header(header)).err();
         Ok(log)
@@ -280,14 +280,14 @@ impl EventLog {
     }
 
     /// Ends the file; fails if a line of it could not be written.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Error> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
         // A reader that went away (`--events /dev/stdout | head`) has what it wanted.
         let outcome = outcome.or_else(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => Ok(()),
             _ => Err(error),
         });
-        outcome.map_err(|error| Failure::unwritable(FLAG, &self.file, &error))
+        outcome.map_err(|error| Error::unwritable(FLAG, &self.file, &error))
     }
 
     fn write(&mut self, now: Time, host: Host, connection: usize, what: What<'_>) {

@@ -1,7 +1,7 @@
 //! A drawing as PDF, with its font inside: it looks the same on a machine without fonts.
 
 use super::standalone::TEXT_SIZE;
-use crate::failure::Failure;
+use crate::Error;
 use pdf_writer::types::{CidFontType, FontFlags, LineJoinStyle, SystemInfo, UnicodeCmap};
 use pdf_writer::{Content, Finish, Name, Pdf, Rect, Ref, Str};
 use roxmltree::{Document, Node};
@@ -23,8 +23,8 @@ const IDENTITY: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
 /// The PDF of a standalone drawing.
-pub(super) fn render(svg: &str) -> Result<Vec<u8>, Failure> {
-    let broken = |what: String| Failure::Internal(format!("a figure as PDF: {what}"));
+pub(super) fn render(svg: &str) -> Result<Vec<u8>, Error> {
+    let broken = |what: String| Error::Internal(format!("a figure as PDF: {what}"));
     let document = Document::parse(svg).map_err(|error| broken(error.to_string()))?;
     let face = Face::parse(FONT, 0).map_err(|error| broken(error.to_string()))?;
     let root = document.root_element();

@@ -3,7 +3,7 @@
 
 use super::super::page::STYLE;
 use super::plot::{LETTER, LINE};
-use plait_report::render::wrap;
+use crate::render::wrap;
 use std::fmt::Write;
 
 /// The size of text, in units of the drawing.

@@ -2,11 +2,11 @@
 
 use super::collect::{BLOCKS, Collector};
 use super::{cause_words, escaped};
-use crate::commands::run::Document;
+use crate::render::{PathCounters, bytes, figure, millis, percent, rate};
+use crate::run::Document;
 use plait_app::measure::{Entry, MEASURES};
 use plait_base::Time;
 use plait_lab::PathReport;
-use plait_report::render::{PathCounters, bytes, figure, millis, percent, rate};
 use std::fmt::Write;
 
 /// Measures that stand at the top of the page.

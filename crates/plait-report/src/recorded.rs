@@ -2,7 +2,7 @@
 //! those of the run made again.
 
 use super::events::EventLog;
-use crate::failure::Failure;
+use crate::Error;
 use plait_app::AppEvent;
 use plait_app::quantity::Binary;
 use plait_base::{PathId, Time};
@@ -34,7 +34,7 @@ struct Opening {
 }
 
 /// A file of events; as a watcher of the run made again it finds the first line that differs.
-pub(crate) struct Recorded {
+pub struct Recorded {
     file: PathBuf,
     opening: Opening,
     log: EventLog,
@@ -78,12 +78,12 @@ impl Write for Comparing {
 
 impl Recorded {
     /// Opens a file and reads its first line.
-    pub(crate) fn open(file: &Path) -> Result<Recorded, Failure> {
+    pub fn open(file: &Path) -> Result<Recorded, Error> {
         let shown = file.display();
         let unreadable = |error: &io::Error| {
             let problem = plait_lab::unreadable(error);
             let allowed = "a file that `plait run --events FILE` wrote";
-            Failure::Usage(format!("RUN: `{shown}`: {problem}\n  allowed: {allowed}"))
+            Error::Refused(format!("RUN: `{shown}`: {problem}\n  allowed: {allowed}"))
         };
         let mut rest = BufReader::new(File::open(file).map_err(|error| unreadable(&error))?);
         let mut first = Vec::new();
@@ -91,7 +91,7 @@ impl Recorded {
             .take(LONGEST_HEADER)
             .read_until(b'\n', &mut first)
             .map_err(|error| unreadable(&error))?;
-        let refused = |problem: &str| Failure::Usage(format!("{shown}:1: {problem}"));
+        let refused = |problem: &str| Error::Refused(format!("{shown}:1: {problem}"));
         if first.len() as u64 == LONGEST_HEADER && !first.ends_with(b"\n") {
             let most = Binary(LONGEST_HEADER);
             return Err(refused(&format!("the first line is larger than {most}, the limit")));
@@ -115,14 +115,14 @@ impl Recorded {
     }
 
     /// The scenario that made it. What is wrong with it has a place in the text in the first line.
-    pub(crate) fn draft(&self) -> Result<Draft, Failure> {
+    pub fn draft(&self) -> Result<Draft, Error> {
         let name = format!("{}:1: scenario", self.file.display());
         Draft::from_toml(&name, &self.opening.scenario)
-            .map_err(|error| Failure::Usage(error.to_string()))
+            .map_err(|error| Error::Refused(error.to_string()))
     }
 
     /// Fails where the file is not what the run made again says.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Error> {
         let written = self.log.flush();
         let Ok(mut state) = self.state.lock() else { return Ok(()) };
         let differs = state.differs || written.is_err();
@@ -131,7 +131,7 @@ impl Recorded {
             return Ok(());
         }
         let (file, line) = (self.file.display(), state.lines + 1);
-        Err(Failure::Usage(format!(
+        Err(Error::Refused(format!(
             "{file}:{line}: the run that its first line names does not say this: the file was cut or \
              changed, or another version made it ({})\n  make it again: {} --events {file}",
             self.opening.version, self.opening.command,

@@ -6,14 +6,14 @@ mod marks;
 mod series;
 mod tables;
 
-pub(crate) use collect::Collector;
+pub use collect::Collector;
 
-use crate::commands::run::Document;
-use crate::failure::Failure;
+use crate::Error;
+use crate::render::{PathCounters, bytes, millis};
+use crate::run::Document;
 use collect::{BLOCKS, PathTracks};
 use plait_base::Time;
 use plait_core::Block;
-use plait_report::render::{PathCounters, bytes, millis};
 use serde::Serialize;
 use series::Band;
 use std::fmt::Write;
@@ -77,15 +77,15 @@ struct Group {
 }
 
 /// The page of a run: what it was, its totals by path, and what was seen of it.
-pub(crate) fn render(
+pub fn render(
     document: &Document,
     counters: &[PathCounters],
     mut seen: Collector,
-) -> Result<String, Failure> {
+) -> Result<String, Error> {
     seen.close();
     let drawing = drawing(document, &seen);
     let numbers = serde_json::to_string(&drawing)
-        .map_err(|error| Failure::Internal(error.to_string()))?
+        .map_err(|error| Error::Internal(error.to_string()))?
         // Nothing in it may end the element that it stands in.
         .replace('<', "\\u003c");
     let title = format!("{}, {}", document.scheduler, document.workload);
@@ -100,7 +100,7 @@ pub(crate) fn render(
          style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{title} \u{b7} plait run</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n",
-        version = env!("CARGO_PKG_VERSION"),
+        version = crate::VERSION,
         title = escaped(&title),
     );
     head(&mut page, document);
@@ -113,8 +113,8 @@ pub(crate) fn render(
         "<footer>plait {} ({}), seed {}, segment hash {}: the same line makes the same bytes \
          again.</footer>\n</main>\n<script type=\"application/json\" id=\"run\">{numbers}</script>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION"),
-        plait_report::COMMIT,
+        crate::VERSION,
+        crate::COMMIT,
         document.seed,
         document.segment_hash,
     );

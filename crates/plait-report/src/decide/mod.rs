@@ -2,7 +2,7 @@
 //! docs/decide.md; this module is that page in code.
 
 mod answer;
-pub(crate) mod controller;
+pub mod controller;
 #[cfg(test)]
 mod fuzz;
 mod question;
@@ -11,19 +11,19 @@ mod state;
 mod words;
 
 use plait_sched::{Outcome, Scheduler, Spec};
-pub(crate) use question::Question;
+pub use question::Question;
 use question::{INFINITE_SSTHRESH, MSS};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use situation::{GREATEST_COUNT, span};
 use std::fmt;
 
-pub(crate) use answer::{Answer, named};
-pub(crate) use words::plain;
+pub use answer::{Answer, named};
+pub use words::plain;
 
 /// Why a question cannot be answered.
 #[derive(Debug)]
-pub(crate) struct Refusal(String);
+pub struct Refusal(String);
 
 impl Refusal {
     fn new(field: &str, problem: &str) -> Refusal {
@@ -40,13 +40,13 @@ impl fmt::Display for Refusal {
 
 /// Answers questions; keeps its memory between them, and nothing else.
 #[derive(Default)]
-pub(crate) struct Session {
+pub struct Session {
     outcome: Outcome,
 }
 
 impl Session {
     /// One question, one answer, both JSON text on one line.
-    pub(crate) fn answer(&mut self, line: &str) -> Result<String, Refusal> {
+    pub fn answer(&mut self, line: &str) -> Result<String, Refusal> {
         let question: Question = parse(line, SAMPLE, known_scheduler)?;
         let mut scheduler = build(&question)?;
         let situation = question.situation()?;
@@ -106,7 +106,7 @@ fn parse<T: DeserializeOwned>(
 /// Fails where a line that is no question names a scheduler that there is not.
 fn known_scheduler(value: &Value) -> Result<(), Refusal> {
     let Some(name) = value["scheduler"].as_str() else { return Ok(()) };
-    let refused = |error| Refusal::new("scheduler", &crate::commands::list::spec_problem(&error));
+    let refused = |error| Refusal::new("scheduler", &crate::names::spec_problem(&error));
     Spec::parse(name).map(drop).map_err(refused)
 }
 
@@ -114,7 +114,7 @@ fn known_scheduler(value: &Value) -> Result<(), Refusal> {
 fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
     let text = question.spec()?;
     let spec = Spec::parse(&text)
-        .map_err(|error| Refusal::new("scheduler", &crate::commands::list::spec_problem(&error)))?;
+        .map_err(|error| Refusal::new("scheduler", &crate::names::spec_problem(&error)))?;
     let mut scheduler = spec.build();
     let mut given = Vec::new();
     let words: Vec<(&str, &str)> = {
@@ -125,7 +125,7 @@ fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
         let value = value.map_err(|problem| Refusal::new(&format!("state.{name}"), problem))?;
         if !scheduler.load_state(name, value) {
             let known = words.iter().map(|(name, _)| *name);
-            return Err(Refusal::new("", &crate::failure::unknown("state", name, known)));
+            return Err(Refusal::new("", &crate::names::unknown("state", name, known)));
         }
         given.push((name, value));
     }

@@ -222,3 +222,15 @@ impl From<&Mptcp> for OptionWord {
 pub(super) fn reasons() -> Vec<&'static str> {
     plait_sched::Reason::ALL.iter().map(|reason| reason.as_str()).collect()
 }
+
+/// Why a path, or the host behind it, dropped a packet.
+pub(crate) fn drop_word(cause: DropCause) -> &'static str {
+    match cause {
+        DropCause::Loss => "loss",
+        DropCause::Queue => "queue",
+        DropCause::Outage => "outage",
+        DropCause::Mtu => "mtu",
+        DropCause::Corrupt => "corrupt",
+        DropCause::Aqm => "aqm",
+    }
+}

@@ -4,7 +4,7 @@ use plait_app::name::nearest;
 
 /// The reader's message without its line, which the caller knows better: with kinds of values named
 /// as JSON names them, and the nearest of the names that it allows.
-pub(crate) fn plain(message: &str) -> String {
+pub fn plain(message: &str) -> String {
     let (text, column) = message.split_once(" at line 1 column ").unwrap_or((message, ""));
     let column = if column.is_empty() { String::new() } else { format!(" (column {column})") };
     let text = match text.strip_prefix("invalid ").and_then(|rest| rest.split_once(", expected ")) {

@@ -15,7 +15,7 @@ pub(super) const INFINITE_SSTHRESH: f64 = 1e9;
 /// One question: a scheduler, its state, and what it would see.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Question {
+pub struct Question {
     /// A scheduler as in `--schedulers`, decorators included.
     pub(super) scheduler: String,
     /// Its parameters; those of a decorator are written `rp.mode`.
@@ -232,7 +232,7 @@ fn yes() -> bool {
 
 impl Question {
     /// The scheduler with its parameters in the grammar of `--schedulers`.
-    pub(crate) fn spec(&self) -> Result<String, Refusal> {
+    pub fn spec(&self) -> Result<String, Refusal> {
         let mut parts: Vec<String> = self.scheduler.split('+').map(str::to_owned).collect();
         for (key, value) in &self.params {
             let place = format!("params.{key}");
@@ -282,7 +282,7 @@ impl Question {
     }
 
     /// The state's names and values; switches count as 0 and 1.
-    pub(crate) fn state(&self) -> impl Iterator<Item = (&str, Result<f64, &'static str>)> {
+    pub fn state(&self) -> impl Iterator<Item = (&str, Result<f64, &'static str>)> {
         self.state.iter().map(|(name, value)| {
             let number = match value {
                 Value::Bool(on) => Some(f64::from(u8::from(*on))),

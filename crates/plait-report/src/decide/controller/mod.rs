@@ -5,10 +5,10 @@ mod answer;
 mod question;
 
 use super::{Refusal, parse};
-pub(crate) use answer::Answer;
+pub use answer::Answer;
 use plait_base::Span;
 use plait_cc::{Ack, Congestion, Flow, Flows, IdleRestart, Spec, View};
-pub(crate) use question::Question;
+pub use question::Question;
 use question::{Happens, Known};
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 const SAMPLE: &str = r#"{"cc":"lia","flows":[{"cwnd":20,"srtt_ms":20}],"event":{"ack":1460}}"#;
 
 /// One question, one answer, both JSON text on one line.
-pub(crate) fn answer(line: &str) -> Result<String, Refusal> {
+pub fn answer(line: &str) -> Result<String, Refusal> {
     let question: Question = parse(line, SAMPLE, known_controller)?;
     let spec = spec(&question)?;
     let known = question.known()?;
@@ -127,7 +127,7 @@ fn window(
                 let problem = format!("`{}` remembers nothing", spec.entry().name);
                 return Err(Refusal::new(&place, &problem));
             }
-            return Err(Refusal::new("", &crate::failure::unknown("state", name, names)));
+            return Err(Refusal::new("", &crate::names::unknown("state", name, names)));
         }
     }
     let mut kept = Vec::new();

@@ -2,7 +2,7 @@
 //! layer, nanoseconds, and comments.
 
 use super::whole::{WholeRecords, problem};
-use crate::failure::Failure;
+use crate::Error;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -53,10 +53,10 @@ impl CaptureFile {
         file: &Path,
         comment: &str,
         interfaces: impl Iterator<Item = &'a str>,
-    ) -> Result<CaptureFile, Failure> {
+    ) -> Result<CaptureFile, Error> {
         let fail = |error| unwritable(file, error);
         let out = File::create(file).map_err(|error| fail(PcapError::IoError(error)))?;
-        let program = format!("plait {} ({})", env!("CARGO_PKG_VERSION"), plait_report::COMMIT);
+        let program = format!("plait {}", crate::PROGRAM);
         let section = SectionHeaderBlock {
             // The same bytes on every machine.
             endianness: Endianness::Little,
@@ -124,7 +124,7 @@ impl CaptureFile {
     }
 
     /// Ends the file; fails if a packet of it could not be written.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), Error> {
         let flushed = || self.out.into_inner().flush().map_err(PcapError::IoError);
         let outcome = self.broken.map_or_else(flushed, Err);
         match outcome {
@@ -146,10 +146,10 @@ fn interface(name: &str) -> InterfaceDescriptionBlock<'_> {
     }
 }
 
-fn unwritable(file: &Path, error: PcapError) -> Failure {
+fn unwritable(file: &Path, error: PcapError) -> Error {
     let error = match error {
         PcapError::IoError(error) => error,
         other => io::Error::other(other),
     };
-    Failure::unwritable(FLAG, file, &error)
+    Error::unwritable(FLAG, file, &error)
 }

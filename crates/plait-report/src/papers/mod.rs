@@ -10,17 +10,20 @@ mod plot;
 mod standalone;
 
 use super::page::{STYLE, escaped};
-use crate::console::write;
-use crate::failure::Failure;
+use crate::Error;
+use crate::reproduction::{Document, LeftOut, Paper, Verdict, papers};
 use figure::{Drawn, draw};
 use palette::Palette;
 use plait_lab::experiment::Results;
-use plait_report::reproduction::{Document, LeftOut, Paper, Verdict, papers};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const PAGES: &str = include_str!("papers.css");
 const PLOTS: &str = include_str!("plot.css");
+
+fn write(file: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(file, text).map_err(|error| Error::unwritable("--html", file, &error))
+}
 
 /// Where the files of a page go.
 struct Files {
@@ -31,12 +34,12 @@ struct Files {
 
 impl Files {
     /// Makes the directories that are missing.
-    fn in_directory(directory: &Path) -> Result<Files, Failure> {
+    fn in_directory(directory: &Path) -> Result<Files, Error> {
         let made = |name: &str| {
             let path = directory.join(name);
             std::fs::create_dir_all(&path)
-                .map_err(|error| Failure::unwritable("--html", directory, &error))?;
-            Ok::<PathBuf, Failure>(path)
+                .map_err(|error| Error::unwritable("--html", directory, &error))?;
+            Ok::<PathBuf, Error>(path)
         };
         Ok(Files { svg: made("svg")?, pdf: made("pdf")?, csv: made("csv")? })
     }
@@ -44,12 +47,12 @@ impl Files {
 
 /// Writes the pages and pictures into a directory, which is made if it is missing. A single
 /// `figure` has a page of its own, so that it does not replace the page of its paper.
-pub(crate) fn render(
+pub fn render(
     directory: &Path,
     results: &[Results],
     figure: bool,
     document: &Document,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let files = Files::in_directory(directory)?;
     for Paper { tag, title, place } in papers(document) {
         let of: Vec<&Results> =
@@ -97,10 +100,10 @@ pub(crate) fn render(
         let entry = index::entry(&entry, &place, &tally);
         let heading = if place.is_empty() { title } else { format!("{title} ({place})") };
         let page = page(&heading, &entry, &body, document);
-        write("--html", &directory.join(format!("{name}.html")), &page)?;
+        write(&directory.join(format!("{name}.html")), &page)?;
     }
     let (title, body) = index::body(directory)?;
-    write("--html", &directory.join("index.html"), &page(title, "", &body, document))
+    write(&directory.join("index.html"), &page(title, "", &body, document))
 }
 
 /// How many claims stand how.
@@ -131,8 +134,8 @@ fn page(title: &str, entry: &str, body: &str, document: &Document) -> String {
          <body>\n<main>\n{body}<footer>plait {} ({}): <code>{}</code></footer>\n</main>\n</body>\n\
          </html>\n",
         escaped(title),
-        env!("CARGO_PKG_VERSION"),
-        plait_report::COMMIT,
+        crate::VERSION,
+        crate::COMMIT,
         escaped(&document.command),
     )
 }
@@ -143,7 +146,7 @@ fn experiment(
     claims: &[&Verdict],
     palette: &Palette,
     files: &Files,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let experiment = &results.plan.experiment;
     let id = escaped(&experiment.id);
     let _ = writeln!(body, "<section id=\"{id}\">\n<h2>{id}: {}</h2>", escaped(&experiment.title));
@@ -154,7 +157,7 @@ fn experiment(
     for note in &experiment.notes {
         let _ = writeln!(body, "<p class=\"hint\">{}</p>", escaped(note));
     }
-    write("--html", &files.csv.join(format!("{}.csv", experiment.id)), &results.csv())?;
+    write(&files.csv.join(format!("{}.csv", experiment.id)), &results.csv())?;
     let drawn = draw(results, palette);
     if !drawn.is_empty() {
         body.push_str("<div class=\"plots\">\n");
@@ -168,10 +171,10 @@ fn experiment(
                 escaped(note)
             );
             let alone = standalone::svg(svg);
-            write("--html", &files.svg.join(format!("{name}.svg")), &alone)?;
+            write(&files.svg.join(format!("{name}.svg")), &alone)?;
             let file = files.pdf.join(format!("{name}.pdf"));
             std::fs::write(&file, pdf::render(&alone)?)
-                .map_err(|error| Failure::unwritable("--html", &file, &error))?;
+                .map_err(|error| Error::unwritable("--html", &file, &error))?;
         }
         body.push_str("</div>\n");
     } else {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// One answer.
 #[derive(Serialize, JsonSchema, Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// The flow that the event happened to.
     flow: usize,
     /// How much its window grew, in bytes; negative where it shrank.

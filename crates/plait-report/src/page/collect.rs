@@ -2,11 +2,11 @@
 
 use super::marks::{Kind, Marks};
 use super::series::{BINS, Grid, Sum, Track};
-use crate::export::drop_word;
+use crate::recorder::LOOK;
+use crate::words::drop_word;
 use plait_app::{AppEvent, Host};
 use plait_base::{DataRange, DataRangeSet, Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
-use plait_report::recorder::LOOK;
 use plait_sched::Reason;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
 use plait_wire::{Payload, Segment};
@@ -106,7 +106,7 @@ struct Receiver {
 }
 
 /// The observer.
-pub(crate) struct Collector {
+pub struct Collector {
     sender: Host,
     pub(super) grid: Grid,
     /// The workload began with a warm-up, which is not drawn.
@@ -134,7 +134,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// An observer of a run over paths with these outages.
-    pub(crate) fn new(sender: Host, outages: Vec<Vec<(Time, Time)>>) -> Collector {
+    pub fn new(sender: Host, outages: Vec<Vec<(Time, Time)>>) -> Collector {
         let path = |outages| PathTracks { outages, ..PathTracks::default() };
         Collector {
             sender,

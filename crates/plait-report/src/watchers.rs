@@ -1,28 +1,13 @@
-//! What a run leaves behind in files: every event as JSON lines, a page to look at, and its
-//! packets.
-
-pub(crate) mod capture;
-pub(crate) mod events;
-pub(crate) mod live;
-pub(crate) mod page;
-pub(crate) mod papers;
-mod pcapng;
-pub(crate) mod qlog;
-mod reasons;
-pub(crate) mod recorded;
-mod weighed;
-mod whole;
-mod words;
+//! Several observers of one run.
 
 use plait_app::AppEvent;
 use plait_base::{PathId, Span, Time};
 use plait_core::Event;
-use plait_link::DropCause;
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
 use plait_wire::Segment;
 
 /// Several observers of one run, told in this order.
-pub(crate) struct Watchers<'a>(pub(crate) Vec<&'a mut dyn Watch>);
+pub struct Watchers<'a>(pub Vec<&'a mut dyn Watch>);
 
 impl Watch for Watchers<'_> {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
@@ -48,17 +33,5 @@ impl Watch for Watchers<'_> {
 
     fn goes_on(&self) -> bool {
         self.0.iter().all(|watch| watch.goes_on())
-    }
-}
-
-/// Why a path, or the host behind it, dropped a packet.
-fn drop_word(cause: DropCause) -> &'static str {
-    match cause {
-        DropCause::Loss => "loss",
-        DropCause::Queue => "queue",
-        DropCause::Outage => "outage",
-        DropCause::Mtu => "mtu",
-        DropCause::Corrupt => "corrupt",
-        DropCause::Aqm => "aqm",
     }
 }

@@ -15,7 +15,7 @@ const MOST_TIMES: u64 = 1_000_000;
 /// One question: a controller, the flows of a connection, and what happens to one of them.
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Question {
+pub struct Question {
     /// A controller as in `--cc`, parameters included.
     pub(super) cc: String,
     /// Its parameters.

@@ -4,14 +4,14 @@
 use super::pcapng::{CaptureFile, FLAG, Frame};
 use super::qlog::{self, Qlog};
 use super::reasons::Reasons;
-use crate::console::{Console, remark};
-use crate::failure::Failure;
+use crate::Error;
 use plait_app::Host;
 use plait_base::{ConnId, Time};
 use plait_core::Event;
-use plait_live::{Observe, Sight};
+use plait_engine::{Observe, Sight};
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -22,15 +22,18 @@ const INTERFACES: usize = 1_000;
 /// Connections whose reasons are known at a time.
 const KNOWN: usize = 4_096;
 
+/// Tells somebody of something at once.
+pub type Tell = fn(&dyn Display);
+
 /// The files that were asked for. A handle of it hears, another one ends them.
 #[derive(Clone)]
-pub(crate) struct LiveFiles {
+pub struct LiveFiles {
     inner: Arc<Mutex<Inner>>,
 }
 
 struct Inner {
-    /// Whether somebody is to be told at once of what cannot be written.
-    tells: bool,
+    /// Told of what cannot be written.
+    tell: Option<Tell>,
     capture: Option<LiveCapture>,
     qlog: Option<Qlog>,
     names: Names,
@@ -51,30 +54,26 @@ impl Names {
 }
 
 impl LiveFiles {
-    /// Creates the files, if any is asked for. `names` are those of paths that have another name
-    /// than the client's address.
-    pub(crate) fn create(
+    /// Creates the files of packets and of what one end sees. The title and the command stand at
+    /// their heads; `names` are those of paths that have another name than the client's address.
+    /// `tell` is told of what cannot be written, once.
+    pub fn create(
         (pcap, qlog): (Option<&Path>, Option<&Path>),
         end: Host,
-        title: &str,
+        (title, command): (&str, String),
         names: BTreeMap<IpAddr, String>,
-        console: Console,
-    ) -> Result<Option<LiveFiles>, Failure> {
-        if pcap.is_none() && qlog.is_none() {
-            return Ok(None);
-        }
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        tell: Option<Tell>,
+    ) -> Result<LiveFiles, Error> {
         let comment = format!("{title}\n{command}");
         let capture = pcap.map(|file| LiveCapture::create(file, &comment)).transpose()?;
         let qlog = qlog.map(|file| Qlog::open(file, end)).transpose()?;
         let names = Names { given: names, known: BTreeMap::new() };
-        let tells = console.chatter > 0;
-        let inner = Inner { tells, capture, qlog, names, title: title.to_owned(), command };
-        Ok(Some(LiveFiles { inner: Arc::new(Mutex::new(inner)) }))
+        let inner = Inner { tell, capture, qlog, names, title: title.to_owned(), command };
+        Ok(LiveFiles { inner: Arc::new(Mutex::new(inner)) })
     }
 
     /// Ends the files; fails where one could not be written.
-    pub(crate) fn finish(&self) -> Result<(), Failure> {
+    pub fn finish(&self) -> Result<(), Error> {
         let Ok(mut inner) = self.inner.lock() else { return Ok(()) };
         let (capture, qlog) = (inner.capture.take(), inner.qlog.take());
         let captured = capture.map_or(Ok(()), |capture| capture.file.finish());
@@ -151,11 +150,11 @@ impl Inner {
         if let Some(qlog) = &mut self.qlog {
             qlog.flush();
         }
-        if self.tells
+        if let Some(tell) = self.tell
             && let Some(problem) = self.problem()
         {
-            self.tells = false;
-            remark(&problem);
+            self.tell = None;
+            tell(&problem);
         }
     }
 
@@ -181,7 +180,7 @@ struct LiveCapture {
 }
 
 impl LiveCapture {
-    fn create(file: &Path, comment: &str) -> Result<LiveCapture, Failure> {
+    fn create(file: &Path, comment: &str) -> Result<LiveCapture, Error> {
         Ok(LiveCapture {
             file: CaptureFile::create(file, comment, std::iter::empty())?,
             epoch_ns: 0,
@@ -273,9 +272,8 @@ mod tests {
     use plait_wire::Segment;
 
     fn files(pcap: Option<&Path>, qlog: Option<&Path>) -> LiveFiles {
-        let console = Console { width: 80, colour: false, animate: false, chatter: 1 };
-        let files = LiveFiles::create((pcap, qlog), Host::Server, "", BTreeMap::new(), console);
-        files.unwrap().unwrap()
+        let head = ("", String::new());
+        LiveFiles::create((pcap, qlog), Host::Server, head, BTreeMap::new(), None).unwrap()
     }
 
     /// What comes after the user is done with a connection, which may be most of it, is there to be read
@@ -323,7 +321,7 @@ mod tests {
         let problem = files.inner.lock().unwrap().problem().unwrap();
         let told = "event=file-ended flag=--qlog problem=\"No space left on device (os error 28)\"";
         assert_eq!(problem, told);
-        assert_eq!(files.finish().unwrap_err().code(), 2);
+        assert!(matches!(files.finish(), Err(Error::Refused(_))));
     }
 
     /// As `date -u -d @SECONDS` says.

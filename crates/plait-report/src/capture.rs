@@ -3,7 +3,7 @@
 
 use super::pcapng::{CaptureFile, FLAG, Frame};
 use super::reasons::Reasons;
-use crate::failure::Failure;
+use crate::Error;
 use plait_app::Host;
 use plait_base::{PathId, Time};
 use plait_core::Event;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 /// The observer that writes the file.
-pub(crate) struct Capture {
+pub struct Capture {
     file: CaptureFile,
     addresses: Addresses,
     /// The instant that `packets` and `said` are of.
@@ -42,12 +42,7 @@ struct Packet {
 
 impl Capture {
     /// Creates the file for a run of a cell.
-    pub(crate) fn create(
-        file: &Path,
-        cell: &Cell,
-        seed: u64,
-        command: &str,
-    ) -> Result<Capture, Failure> {
+    pub fn create(file: &Path, cell: &Cell, seed: u64, command: &str) -> Result<Capture, Error> {
         let scenario = &cell.scenario;
         let comment = format!("{cell}, {}, {}, seed {seed}\n{command}", cell.cc, scenario.workload);
         let names = scenario.paths.iter().map(|path| path.name.as_str());
@@ -64,10 +59,10 @@ impl Capture {
     }
 
     /// Ends the file.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Error> {
         self.settle(Time::NEVER);
         if let Some(refused) = self.refused {
-            return Err(Failure::Internal(format!("{FLAG}: {refused}")));
+            return Err(Error::Internal(format!("{FLAG}: {refused}")));
         }
         self.file.finish()
     }
