@@ -42,6 +42,9 @@ struct Packet {
 
 impl Capture {
     /// Creates the file for a run of a cell.
+    ///
+    /// # Errors
+    /// If it cannot be written.
     pub fn create(file: &Path, cell: &Cell, seed: u64, command: &str) -> Result<Capture, Error> {
         let scenario = &cell.scenario;
         let comment = format!("{cell}, {}, {}, seed {seed}\n{command}", cell.cc, scenario.workload);
@@ -59,6 +62,9 @@ impl Capture {
     }
 
     /// Ends the file.
+    ///
+    /// # Errors
+    /// If a packet of it could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         self.settle(Time::NEVER);
         if let Some(refused) = self.refused {

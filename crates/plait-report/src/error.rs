@@ -7,7 +7,7 @@ use std::path::Path;
 /// Why a report was not written, in words.
 #[derive(Debug)]
 pub enum Error {
-    /// A file cannot be written, or is not what it is taken for.
+    /// A file cannot be written or read, or has other contents than it should have.
     Refused(String),
     /// A fault of this program.
     Internal(String),

@@ -255,6 +255,9 @@ pub struct EventLog {
 
 impl EventLog {
     /// Creates the file and writes the header.
+    ///
+    /// # Errors
+    /// If it cannot be made.
     pub fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Error> {
         let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
         let mut log = EventLog::into_writer(file, Box::new(out), header.paths);
@@ -279,7 +282,10 @@ impl EventLog {
         self.broken.take().map_or_else(|| self.out.flush(), Err)
     }
 
-    /// Ends the file; fails if a line of it could not be written.
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If a line of it could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
         // A reader that went away (`--events /dev/stdout | head`) has what it wanted.

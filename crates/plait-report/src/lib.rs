@@ -1,20 +1,21 @@
-//! What is written of a run, of a comparison or of a reproduction. The laboratory makes the numbers,
-//! and a program says what to make; a report is what lies between them.
+//! Reports of runs, of comparisons and of reproductions: documents, text, pages, figures, captures and
+//! logs. The laboratory (`plait-lab`) makes the numbers; the command line (`plait-cli`) asks for a
+//! report and shows it.
 //!
-//! * [`run`] is the report of one run, [`reproduction`] that of the papers' experiments: documents
-//!   (JSON) and how they are made. A comparison and an explanation are documents of `plait-lab`.
+//! * [`run`] has the document (JSON) and the text of one run, [`reproduction`] the document of the
+//!   papers' experiments. The documents of comparisons and explanations are in `plait-lab`.
 //! * [`render`] draws text: tables, charts, timelines and the sentences around them.
-//! * [`page`] and [`papers`] draw pages for browsers, and pictures (SVG, PDF).
-//! * [`events`], [`capture`] and [`qlog`] write files while a run goes on, [`live`] the last two of
-//!   them in front of a kernel. [`recorded`] reads a file of events back.
-//! * [`recorder`] watches a run for its timeline; with [`Watchers`] several watch one run.
+//! * [`page`] and [`papers`] write pages for browsers, and figures (SVG, PDF).
+//! * [`events`], [`capture`] and [`qlog`] write files while a run goes on. [`live`] writes captures
+//!   and qlog beside a kernel. [`recorded`] reads a file of events back.
+//! * [`recorder`] watches a run for its timeline. [`Watchers`] lets several watch one run.
 //! * [`decide`] asks a scheduler or a congestion controller outside any connection: JSON in, JSON
 //!   out.
-//! * [`names`] says what a name that is not known may have been meant to be.
+//! * [`names`] finds the nearest name for an unknown one.
 //!
 //! Nothing here reads flags or looks at a terminal: a function that makes text takes its width, and
-//! whether colour is wanted. Files are told apart by the flags of `plait` that ask for them, so that
-//! an [`Error`] says which one cannot be written.
+//! whether colour is wanted. An [`Error`] names a file by the flag of `plait` that asks for it, such
+//! as `--pcap`.
 
 pub mod capture;
 pub mod decide;

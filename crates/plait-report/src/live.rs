@@ -22,7 +22,7 @@ const INTERFACES: usize = 1_000;
 /// Connections whose reasons are known at a time.
 const KNOWN: usize = 4_096;
 
-/// Tells somebody of something at once.
+/// Shows a line to somebody at once, or puts it into a log.
 pub type Tell = fn(&dyn Display);
 
 /// The files that were asked for. A handle of it hears, another one ends them.
@@ -32,7 +32,7 @@ pub struct LiveFiles {
 }
 
 struct Inner {
-    /// Told of what cannot be written.
+    /// Takes a line about a file that cannot be written.
     tell: Option<Tell>,
     capture: Option<LiveCapture>,
     qlog: Option<Qlog>,
@@ -54,9 +54,12 @@ impl Names {
 }
 
 impl LiveFiles {
-    /// Creates the files of packets and of what one end sees. The title and the command stand at
-    /// their heads; `names` are those of paths that have another name than the client's address.
-    /// `tell` is told of what cannot be written, once.
+    /// Creates a capture, a qlog of one end, or both. The title and the command stand at their heads;
+    /// `names` are those of paths that have another name than the client's address.
+    /// `tell` takes a line, once, if a file cannot be written.
+    ///
+    /// # Errors
+    /// If one of them cannot be made.
     pub fn create(
         (pcap, qlog): (Option<&Path>, Option<&Path>),
         end: Host,
@@ -72,7 +75,10 @@ impl LiveFiles {
         Ok(LiveFiles { inner: Arc::new(Mutex::new(inner)) })
     }
 
-    /// Ends the files; fails where one could not be written.
+    /// Ends the files.
+    ///
+    /// # Errors
+    /// If one could not be written.
     pub fn finish(&self) -> Result<(), Error> {
         let Ok(mut inner) = self.inner.lock() else { return Ok(()) };
         let (capture, qlog) = (inner.capture.take(), inner.qlog.take());

@@ -1,4 +1,4 @@
-//! A name that is not known: what it may have been meant to be, and what is allowed.
+//! Errors about unknown names, with the nearest name and all that are allowed.
 
 use plait_app::name::nearest;
 use plait_sched::SpecError;
@@ -33,6 +33,7 @@ fn of_decorator(error: &plait_sched::ParamError) -> String {
 }
 
 /// A scheduler's name or parameter that cannot be taken, with the nearest name.
+#[must_use]
 pub fn spec_problem(error: &SpecError) -> String {
     let names = || {
         plait_sched::SCHEDULERS

@@ -50,6 +50,9 @@ struct View {
 
 impl Qlog {
     /// Creates the file for a run of a cell and writes its header.
+    ///
+    /// # Errors
+    /// If it cannot be made.
     pub fn create(file: &Path, cell: &Cell, command: &str) -> Result<Qlog, Error> {
         let scenario = &cell.scenario;
         let mut qlog = Qlog::open(file, scenario.workload.sender())?;
@@ -123,7 +126,10 @@ impl Qlog {
         problem(self.broken.as_ref()?)
     }
 
-    /// Ends the file; fails if a record of it could not be written.
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If a record of it could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
         match outcome {

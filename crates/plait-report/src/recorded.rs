@@ -78,6 +78,9 @@ impl Write for Comparing {
 
 impl Recorded {
     /// Opens a file and reads its first line.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no such file.
     pub fn open(file: &Path) -> Result<Recorded, Error> {
         let shown = file.display();
         let unreadable = |error: &io::Error| {
@@ -114,14 +117,20 @@ impl Recorded {
         Ok(Recorded { file: file.to_owned(), opening, log, state })
     }
 
-    /// The scenario that made it. What is wrong with it has a place in the text in the first line.
+    /// The scenario that made it.
+    ///
+    /// # Errors
+    /// If it is wrong. The error has a place in the text in the first line.
     pub fn draft(&self) -> Result<Draft, Error> {
         let name = format!("{}:1: scenario", self.file.display());
         Draft::from_toml(&name, &self.opening.scenario)
             .map_err(|error| Error::Refused(error.to_string()))
     }
 
-    /// Fails where the file is not what the run made again says.
+    /// Ends the comparison.
+    ///
+    /// # Errors
+    /// If the file is not what the run made again says.
     pub fn finish(mut self) -> Result<(), Error> {
         let written = self.log.flush();
         let Ok(mut state) = self.state.lock() else { return Ok(()) };

@@ -13,7 +13,7 @@ const BINS: usize = 1_024;
 /// First length of a bin.
 const FINEST: Span = Span::from_millis(1);
 /// How often queues are looked at.
-pub const LOOK: Span = Span::from_millis(1);
+pub(crate) const LOOK: Span = Span::from_millis(1);
 
 /// The observer. It looks at the end that sends the workload's data.
 pub struct Recorder {
@@ -52,6 +52,7 @@ impl Recorder {
     }
 
     /// What was seen, up to `ended`.
+    #[must_use]
     pub fn finish(mut self, title: String, ended: Time) -> Timeline {
         self.hold(ended, None);
         let end = self.last.max(self.origin);

@@ -12,6 +12,29 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The report of one run.
+///
+/// ```
+/// use plait_report::{recorder::Recorder, run::Report};
+///
+/// let mut draft = plait_lab::Draft::new();
+/// for (name, text) in [
+///     ("path", "wifi-home"),
+///     ("path", "lte-att"),
+///     ("workload", "download:64kB"),
+///     ("schedulers", "ecf"),
+/// ] {
+///     draft.argument(name, text)?;
+/// }
+/// let scenario = draft.build()?;
+/// let cell = &plait_lab::cells(&scenario)[0];
+/// let paths = scenario.paths.iter().map(|path| path.name.as_str());
+/// let mut recorder = Recorder::new(scenario.workload.sender(), paths);
+/// let outcome = plait_lab::simulate(cell, scenario.seed, &mut recorder);
+/// let report = Report::of(cell, outcome, recorder, scenario.command_line(), false);
+/// assert!(report.document.complete);
+/// assert!(report.to_text(80, false).contains("wifi-home"));
+/// # Ok::<(), plait_lab::ScenarioError>(())
+/// ```
 #[derive(Debug)]
 pub struct Report {
     /// The document of `plait run --json`.
@@ -23,7 +46,7 @@ pub struct Report {
 
 impl Report {
     /// The report of a run of a cell that a recorder watched, with the seed of its scenario.
-    /// `command` runs it again; `stopped` is whether somebody asked it to end early.
+    /// `command` runs it again. `stopped` tells whether somebody asked it to end early.
     #[must_use]
     pub fn of(
         cell: &Cell,

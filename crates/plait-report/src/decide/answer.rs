@@ -58,7 +58,7 @@ enum Effected {
 
 impl Answer {
     /// Puts a decision into words.
-    pub fn new(
+    pub(super) fn new(
         situation: &Situation,
         decision: Decision,
         outcome: &Outcome,
@@ -125,7 +125,7 @@ fn sole(outcome: &Outcome) -> Option<SubflowId> {
 }
 
 /// The name of a number, with its subflow's id where it is one's, and its value.
-pub fn named(entry: &Number) -> (String, Value) {
+pub(crate) fn named(entry: &Number) -> (String, Value) {
     let name = match entry.subflow {
         Some(id) => format!("{}.{}", entry.name, id.0),
         None => entry.name.to_owned(),

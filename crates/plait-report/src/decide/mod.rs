@@ -1,5 +1,5 @@
-//! Asking a scheduler, or a congestion controller, outside any connection. The names and units of the JSON form are those of
-//! docs/decide.md; this module is that page in code.
+//! Asking a scheduler, or a congestion controller, outside any connection. The names and units of
+//! the JSON form are those of docs/decide.md; this module is that page in code.
 
 mod answer;
 pub mod controller;
@@ -11,14 +11,15 @@ mod state;
 mod words;
 
 use plait_sched::{Outcome, Scheduler, Spec};
-pub use question::Question;
 use question::{INFINITE_SSTHRESH, MSS};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use situation::{GREATEST_COUNT, span};
 use std::fmt;
 
-pub use answer::{Answer, named};
+pub use answer::Answer;
+pub(crate) use answer::named;
+pub use question::Question;
 pub use words::plain;
 
 /// Why a question cannot be answered.
@@ -38,6 +39,8 @@ impl fmt::Display for Refusal {
     }
 }
 
+impl std::error::Error for Refusal {}
+
 /// Answers questions; keeps its memory between them, and nothing else.
 #[derive(Default)]
 pub struct Session {
@@ -46,6 +49,16 @@ pub struct Session {
 
 impl Session {
     /// One question, one answer, both JSON text on one line.
+    ///
+    /// ```
+    /// let question = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
+    /// let answer = plait_report::decide::Session::default().answer(question)?;
+    /// assert!(answer.starts_with(r#"{"decision":"send","subflow":0,"what":"new","#));
+    /// # Ok::<(), plait_report::decide::Refusal>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the line is no question, in the words of the page that describes the questions.
     pub fn answer(&mut self, line: &str) -> Result<String, Refusal> {
         let question: Question = parse(line, SAMPLE, known_scheduler)?;
         let mut scheduler = build(&question)?;

@@ -232,7 +232,7 @@ fn yes() -> bool {
 
 impl Question {
     /// The scheduler with its parameters in the grammar of `--schedulers`.
-    pub fn spec(&self) -> Result<String, Refusal> {
+    pub(super) fn spec(&self) -> Result<String, Refusal> {
         let mut parts: Vec<String> = self.scheduler.split('+').map(str::to_owned).collect();
         for (key, value) in &self.params {
             let place = format!("params.{key}");
@@ -282,7 +282,7 @@ impl Question {
     }
 
     /// The state's names and values; switches count as 0 and 1.
-    pub fn state(&self) -> impl Iterator<Item = (&str, Result<f64, &'static str>)> {
+    pub(super) fn state(&self) -> impl Iterator<Item = (&str, Result<f64, &'static str>)> {
         self.state.iter().map(|(name, value)| {
             let number = match value {
                 Value::Bool(on) => Some(f64::from(u8::from(*on))),

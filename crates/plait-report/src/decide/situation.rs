@@ -15,7 +15,7 @@ const UNLIMITED: u64 = 1 << 62;
 
 /// Everything a view borrows from.
 #[derive(Debug)]
-pub struct Situation {
+pub(super) struct Situation {
     now: Time,
     tsq: bool,
     connection: ConnectionView,
@@ -25,7 +25,7 @@ pub struct Situation {
 
 impl Situation {
     /// What the scheduler sees.
-    pub fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         View {
             now: self.now,
             tsq: self.tsq,
@@ -36,14 +36,14 @@ impl Situation {
     }
 
     /// Bytes in segments.
-    pub fn segments(&self, bytes: u64) -> f64 {
+    pub(super) fn segments(&self, bytes: u64) -> f64 {
         bytes as f64 / f64::from(self.connection.mss.max(1))
     }
 }
 
 impl Question {
     /// What the scheduler is to be told before it is asked.
-    pub fn notice(&self) -> Result<Option<Notice>, Refusal> {
+    pub(super) fn notice(&self) -> Result<Option<Notice>, Refusal> {
         let Some(Happening { data_ack, edge, again }) = self.event else { return Ok(None) };
         if data_ack == 0 {
             return Err(Refusal::new("event.data_ack", "must be at least 1"));
@@ -60,7 +60,7 @@ impl Question {
     }
 
     /// The view's substance in bytes and nanoseconds.
-    pub fn situation(&self) -> Result<Situation, Refusal> {
+    pub(super) fn situation(&self) -> Result<Situation, Refusal> {
         let mss = self.connection.mss;
         if mss == 0 {
             return Err(Refusal::new("connection.mss", "must be at least 1"));

@@ -4,6 +4,7 @@ use plait_app::name::nearest;
 
 /// The reader's message without its line, which the caller knows better: with kinds of values named
 /// as JSON names them, and the nearest of the names that it allows.
+#[must_use]
 pub fn plain(message: &str) -> String {
     let (text, column) = message.split_once(" at line 1 column ").unwrap_or((message, ""));
     let column = if column.is_empty() { String::new() } else { format!(" (column {column})") };

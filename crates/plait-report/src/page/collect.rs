@@ -134,6 +134,7 @@ pub struct Collector {
 
 impl Collector {
     /// An observer of a run over paths with these outages.
+    #[must_use]
     pub fn new(sender: Host, outages: Vec<Vec<(Time, Time)>>) -> Collector {
         let path = |outages| PathTracks { outages, ..PathTracks::default() };
         Collector {

@@ -77,6 +77,9 @@ struct Group {
 }
 
 /// The page of a run: what it was, its totals by path, and what was seen of it.
+///
+/// # Errors
+/// If the numbers of the drawings are no JSON.
 pub fn render(
     document: &Document,
     counters: &[PathCounters],

@@ -47,6 +47,9 @@ impl Files {
 
 /// Writes the pages and pictures into a directory, which is made if it is missing. A single
 /// `figure` has a page of its own, so that it does not replace the page of its paper.
+///
+/// # Errors
+/// If one of them cannot be written, or a figure cannot be drawn.
 pub fn render(
     directory: &Path,
     results: &[Results],

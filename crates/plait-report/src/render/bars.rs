@@ -16,7 +16,7 @@ fn eighths(value: f64, max: f64, cells: usize) -> usize {
 }
 
 /// A horizontal bar, without trailing space.
-pub fn bar(value: f64, max: f64, width: usize) -> String {
+pub(crate) fn bar(value: f64, max: f64, width: usize) -> String {
     let filled = eighths(value, max, width);
     let mut text = "█".repeat(filled / 8);
     if !filled.is_multiple_of(8) {
@@ -26,6 +26,7 @@ pub fn bar(value: f64, max: f64, width: usize) -> String {
 }
 
 /// Columns `height` lines high, top line first, one column a value.
+#[must_use]
 pub fn chart(values: &[f64], max: f64, height: usize) -> Vec<String> {
     let line = |row: usize| -> String {
         let below = (height - 1 - row) * 8;

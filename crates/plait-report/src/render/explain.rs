@@ -4,6 +4,7 @@ use super::{Align, Column, Emphasis, Table, again, bytes, figure, wrap};
 use plait_lab::explain::{Alternative, Explained, Explanation, Judged, MOST_STALLS, Opinion};
 
 /// What a person reads, at most `width` columns wide.
+#[must_use]
 pub fn explained(explanation: &Explanation, width: usize) -> String {
     let Explanation { scheduler, cc, workload, seed, .. } = explanation;
     let mut text = format!("{scheduler}, {cc}, {workload}, seed {seed}: ");

@@ -9,13 +9,15 @@ pub mod scoreboard;
 mod table;
 mod timeline;
 
-pub use bars::{bar, chart};
+pub(crate) use bars::bar;
+pub use bars::chart;
 pub use explain::explained;
 pub use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
 pub use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
 /// `Run again: COMMAND`, broken before flags so that no line is wider than `width` if its words allow.
 /// The lines can be pasted into a shell as they are.
+#[must_use]
 pub fn again(command: &str, width: usize) -> String {
     const MARGIN: &str = "      ";
     let text = format!("Run again: {command}");
@@ -43,11 +45,13 @@ pub fn again(command: &str, width: usize) -> String {
 }
 
 /// Bytes with a decimal unit and about three digits: `1.23 MB`.
+#[must_use]
 pub fn bytes(count: u64) -> String {
     scaled(count as f64, 1000.0, &["B", "kB", "MB", "GB", "TB"])
 }
 
 /// A rate with its unit and about three digits: `8.21 mbit`.
+#[must_use]
 pub fn rate(bps: u64) -> String {
     if bps == u64::MAX {
         return "inf".to_owned();
@@ -56,11 +60,13 @@ pub fn rate(bps: u64) -> String {
 }
 
 /// Milliseconds with their unit and about three digits: `480 us`, `12.5 ms`, `1.84 s`.
+#[must_use]
 pub fn millis(ms: f64) -> String {
     scaled(ms * 1000.0, 1000.0, &["us", "ms", "s"])
 }
 
 /// A share as a percentage: `0`, `0.4 %`, `64 %`.
+#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -73,6 +79,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A number with about four digits, without a unit.
+#[must_use]
 pub fn figure(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "-".to_owned(),

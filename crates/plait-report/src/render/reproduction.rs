@@ -13,6 +13,7 @@ const CHANGED: &str = include_str!("../../../../experiments/changed.md");
 const NAMES: usize = 32;
 
 /// The experiments of a paper, one a line.
+#[must_use]
 pub fn list(experiments: &[&Experiment], width: usize) -> String {
     let mut table = Table::new(vec![
         Column::new("name", Align::Left),
@@ -27,6 +28,7 @@ pub fn list(experiments: &[&Experiment], width: usize) -> String {
 }
 
 /// A table for each paper.
+#[must_use]
 pub fn text(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
     let mut out = String::new();
     for Paper { tag, title, place } in papers(document) {
@@ -94,6 +96,7 @@ fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
 }
 
 /// The cells of one experiment, then its claims.
+#[must_use]
 pub fn experiment(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
     let mut out = String::new();
     for one in results {
@@ -126,6 +129,7 @@ fn cells(results: &Results, width: usize) -> String {
 }
 
 /// An experiment in Markdown: its cells, then its claims.
+#[must_use]
 pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
     let mut out = String::new();
     for one in results {

@@ -7,6 +7,7 @@ use plait_lab::scoreboard::{Board, Cell, EQUAL, Score};
 const COLUMNS: usize = 6;
 
 /// The board as text.
+#[must_use]
 pub fn text(board: &Board, width: usize, colour: bool) -> String {
     let mut text = format!("{}\n\n", wrap(&title(board), width).join("\n"));
     text += &standings(board).to_text(width, colour);
@@ -51,6 +52,7 @@ fn key(board: &Board) -> String {
 }
 
 /// The board as the page in `docs/`.
+#[must_use]
 pub fn markdown(board: &Board) -> String {
     let head = "# Where each scheduler helps and harms";
     let mut page = format!("{head}\n\n{}\n\n{}\n\n", title(board), verdict(board));
@@ -93,6 +95,7 @@ fn about_linux() -> String {
 }
 
 /// The board as CSV: a line a cell and scheduler, plain TCP on the best path among them.
+#[must_use]
 pub fn csv(board: &Board) -> String {
     let mut rows = Vec::new();
     for cell in &board.cells {

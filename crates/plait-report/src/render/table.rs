@@ -15,34 +15,38 @@ pub enum Align {
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Its heading.
-    pub title: String,
+    title: String,
     /// Where its text stands.
-    pub align: Align,
+    align: Align,
     /// 0 always stays; of the others the highest goes first where the width is short.
-    pub dispensable: u8,
+    dispensable: u8,
     /// A drawing: it has no meaning outside text.
-    pub drawing: bool,
+    drawing: bool,
     /// Running text: it is broken into lines where the width is short.
-    pub prose: bool,
+    prose: bool,
 }
 
 impl Column {
     /// A column that always stays.
+    #[must_use]
     pub fn new(title: &str, align: Align) -> Column {
         Column { title: title.to_owned(), align, dispensable: 0, drawing: false, prose: false }
     }
 
     /// The same, given up in this order where the width is short.
+    #[must_use]
     pub fn dispensable(self, rank: u8) -> Column {
         Column { dispensable: rank, ..self }
     }
 
     /// The same, for running text.
+    #[must_use]
     pub fn prose(self) -> Column {
         Column { prose: true, ..self }
     }
 
     /// The same, for text only.
+    #[must_use]
     pub fn drawing(self) -> Column {
         Column { drawing: true, ..self }
     }
@@ -82,6 +86,7 @@ pub struct Table {
 
 impl Table {
     /// An empty table with these columns.
+    #[must_use]
     pub fn new(columns: Vec<Column>) -> Table {
         Table { columns, rows: Vec::new() }
     }
@@ -119,7 +124,7 @@ impl Table {
     }
 
     /// The titles of the columns that [`Table::to_text`] gives up at this width, drawings aside.
-    pub fn left_out(&self, width: usize) -> Vec<&str> {
+    pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {
         let kept = self.fitting(width);
         let gone = |at: &usize| kept.iter().all(|(index, ..)| index != at);
         let columns =
@@ -128,6 +133,7 @@ impl Table {
     }
 
     /// Aligned text, at most `width` columns where giving up dispensable columns gets there.
+    #[must_use]
     pub fn to_text(&self, width: usize, colour: bool) -> String {
         let columns = self.fitting(width);
         let line = |cells: &dyn Fn(usize) -> String| -> String {
@@ -156,6 +162,7 @@ impl Table {
     }
 
     /// A table of GitHub's Markdown, without drawings.
+    #[must_use]
     pub fn to_markdown(&self) -> String {
         let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -195,6 +202,7 @@ fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<Stri
 }
 
 /// Text in lines of at most `width` columns; at least one line.
+#[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -214,6 +222,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// The same lines; a line wider than `width` is broken at spaces. The rest begins below the text
 /// behind a label, or a step to the right.
+#[must_use]
 pub fn fold(text: &str, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -254,6 +263,7 @@ fn break_of(line: &str, width: usize) -> Option<usize> {
 }
 
 /// Rows as CSV (RFC 4180, lines end with LF).
+#[must_use]
 pub fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
     let field = |text: &str| -> String {
         if text.contains([',', '"', '\n', '\r']) {

@@ -40,6 +40,7 @@ impl Cause {
     }
 
     /// Its name in JSON.
+    #[must_use]
     pub fn key(self) -> &'static str {
         match self {
             Cause::SendWindow => "send_window",
@@ -133,6 +134,7 @@ impl Grid {
 
 impl Timeline {
     /// The drawing and the table of counters, at most `width` (and 100) columns wide.
+    #[must_use]
     pub fn to_text(&self, width: usize, colour: bool) -> String {
         let grid = Grid::new(self, width);
         let end = Span::from_nanos(self.bin.as_nanos().saturating_mul(grid.bins as u64));

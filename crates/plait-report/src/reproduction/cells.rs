@@ -78,7 +78,7 @@ pub(super) fn cells(results: &Results) -> Vec<CellValues> {
 
 impl CellValues {
     /// A line of CSV for each measure: the experiment, the row, its points, the measure, its values.
-    pub fn csv(&self, axes: &[String]) -> Vec<Vec<String>> {
+    pub(crate) fn csv(&self, axes: &[String]) -> Vec<Vec<String>> {
         let line = |(name, it): (&String, &Values)| {
             let mut line = vec![self.experiment.clone(), self.row.clone()];
             line.extend(axes.iter().map(|axis| self.point.get(axis).cloned().unwrap_or_default()));

@@ -107,7 +107,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// Why it was not run, and what runs it.
-    pub fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let claims = match self.claims {
             1 => "1 claim, but no core claim".to_owned(),
             count => format!("{count} claims, but no core claims"),
@@ -164,17 +164,17 @@ pub struct Verdict {
 
 /// A paper, or a group of experiments that somebody calls alike.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Paper {
+pub(crate) struct Paper {
     /// What its experiments' names begin with.
-    pub tag: String,
+    pub(crate) tag: String,
     /// Its title.
-    pub title: String,
+    pub(crate) title: String,
     /// Where it appeared; empty for experiments that are of no paper.
-    pub place: String,
+    pub(crate) place: String,
 }
 
 /// What a document speaks of: the papers in their order, then the experiments of no paper.
-pub fn papers(document: &Document) -> Vec<Paper> {
+pub(crate) fn papers(document: &Document) -> Vec<Paper> {
     let mut tags: Vec<&str> = Vec::new();
     let experiments = document.experiments.iter().map(|it| tag(&it.id));
     let left_out = document.left_out.iter().map(|it| tag(&it.id));
@@ -200,7 +200,7 @@ fn tag(id: &str) -> &str {
 
 impl Verdict {
     /// The tag of the paper: that of its experiment, or of its own name if a test proves it.
-    pub fn paper_tag(&self) -> &str {
+    pub(crate) fn paper_tag(&self) -> &str {
         tag(if self.experiment.is_empty() { &self.id } else { &self.experiment })
     }
 }
@@ -320,13 +320,13 @@ impl Document {
     }
 
     /// Whether it has an experiment of a paper.
-    pub fn of_papers(&self) -> bool {
+    pub(crate) fn of_papers(&self) -> bool {
         let mut run = self.experiments.iter().map(|it| tag(&it.id));
         run.any(|tag| PAPERS.iter().any(|known| known.0 == tag))
     }
 
     /// How the claims of each kind stand, in a sentence each.
-    pub fn headline(&self) -> String {
+    pub(crate) fn headline(&self) -> String {
         let count = |kind: &str, words: &[&str]| {
             let of = self.claims.iter().filter(|it| it.kind == kind);
             of.filter(|it| words.contains(&it.standing.as_str())).count()
@@ -369,6 +369,7 @@ impl Document {
     }
 
     /// The claims because of which the run fails, a line each.
+    #[must_use]
     pub fn broken(&self) -> Vec<String> {
         let gates = self.claims.iter().filter(|claim| claim.gates);
         gates.map(|claim| format!("{} {}: {}", claim.id, claim.standing, claim.got)).collect()

@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 const SAMPLE: &str = r#"{"cc":"lia","flows":[{"cwnd":20,"srtt_ms":20}],"event":{"ack":1460}}"#;
 
 /// One question, one answer, both JSON text on one line.
+///
+/// # Errors
+/// If the line is no question, in the words of the page that describes the questions.
 pub fn answer(line: &str) -> Result<String, Refusal> {
     let question: Question = parse(line, SAMPLE, known_controller)?;
     let spec = spec(&question)?;

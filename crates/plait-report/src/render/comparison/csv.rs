@@ -9,6 +9,7 @@ const NUMBERS: [&str; 9] =
 
 /// The document as CSV: one line for each number of each row. The varied settings come first, each in
 /// a column of its own.
+#[must_use]
 pub fn csv(document: &Document) -> String {
     let mut lines = Vec::new();
     for report in document.reports() {
@@ -30,6 +31,7 @@ pub fn csv(document: &Document) -> String {
 
 /// The document as CSV with one line for each run of each row: the varied settings, the row, the seed,
 /// and a column for every measure. What a run lacks is empty.
+#[must_use]
 pub fn csv_of_runs(document: &Document) -> String {
     let runs = || document.reports().iter().flat_map(|report| &report.each_run);
     let mut names: Vec<&str> = Vec::new();

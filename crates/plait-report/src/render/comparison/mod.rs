@@ -18,6 +18,7 @@ use verdict::{limits, verdict};
 const EXACT: f64 = 0.005;
 
 /// The document as text, in lines of at most `width` columns.
+#[must_use]
 pub fn text(document: &Document, width: usize, colour: bool) -> String {
     let again = again(&document.command, width);
     let paragraph = |text: &str| match text {
