@@ -232,7 +232,7 @@ impl Connection {
             return;
         }
         if !segment.flags.has(Flags::ACK) {
-            return self.on_crossed_syn(index, segment);
+            return self.on_simultaneous_syn(index, segment);
         }
         if subflow.shake.join && self.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow: its proof needs the key.
@@ -305,7 +305,7 @@ impl Connection {
         let subflow = &self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && subflow.shake.initiator {
-            self.on_crossed_answer(ctx, index, segment);
+            self.on_simultaneous_syn_ack(ctx, index, segment);
             return false;
         }
         if segment.flags.has(Flags::SYN) {

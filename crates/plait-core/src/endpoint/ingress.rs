@@ -30,7 +30,7 @@ impl Endpoint {
             && !segment.flags.has(Flags::RST);
         let known = self.addresses.get(&address.key()).copied();
         if opens && let Some(Known { conn: id, .. }) = known {
-            let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
+            let left = self.with(now, id, |conn, _| conn.reuse_time_wait(address, segment));
             if let Some(after) = left.flatten() {
                 return self.on_syn(now, client, address, segment, Some(after));
             }
