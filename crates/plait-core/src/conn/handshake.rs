@@ -258,8 +258,8 @@ impl Connection {
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
-                let provisional = self.spec.config.join == JoinTiming::Simultaneous;
-                let authentic = provisional && answer.hmac == 0
+                let simultaneous = self.spec.config.join == JoinTiming::Simultaneous;
+                let authentic = simultaneous && answer.hmac == 0
                     || self.keys.peer.is_some_and(|peer| {
                         join_hmac(peer, self.keys.local, answer.nonce, own_nonce)
                             .matches64(answer.hmac)

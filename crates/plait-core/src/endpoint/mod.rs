@@ -15,7 +15,7 @@ mod silence;
 mod wakes;
 
 use crate::conn::{
-    Allowance, Audit, Connection, ConnectionSpec, Context, Entropy, Opening, Provisional, Report,
+    Allowance, Audit, Connection, ConnectionSpec, Context, EarlyJoin, Entropy, Opening, Report,
     Shared, Transmit,
 };
 use crate::event::{Detail, Event};
@@ -40,7 +40,7 @@ use remnants::Remnants;
 use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
-const MAX_PARKED: usize = 16;
+const MAX_EARLY_JOINS: usize = 16;
 
 /// First of the ephemeral ports (RFC 6335 section 6).
 pub(crate) const FIRST_PORT: u16 = 49_152;
@@ -77,8 +77,9 @@ pub struct Endpoint {
     /// Answers to segments that belong to no connection.
     answers: VecDeque<Transmit>,
     /// Joins that came before their connection, and when.
-    parked: Vec<(PathId, Segment, Time)>,
-    provisional: Vec<Provisional>,
+    early_join_syns: Vec<(PathId, Segment, Time)>,
+    /// Early joins that were answered: their keys are not there yet.
+    early_joins: Vec<EarlyJoin>,
     shared: Shared,
     check: bool,
     violation: Option<String>,
@@ -112,8 +113,8 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
-            parked: Vec::new(),
-            provisional: Vec::new(),
+            early_join_syns: Vec::new(),
+            early_joins: Vec::new(),
             shared: Shared::new(entropy),
             check: false,
             violation: None,
