@@ -45,7 +45,7 @@ impl Connection {
 
     fn on_written(&mut self, now: Time) {
         self.scheduling.on_data();
-        self.arm_patience(now);
+        self.arm_user_timeout(now);
     }
 
     /// Where memory is short, the send buffer is no larger than `ration` says.

@@ -76,7 +76,7 @@ impl Connection {
     /// No more data from this end.
     pub(crate) fn finish(&mut self, now: Time) {
         self.closing.asked = true;
-        self.arm_patience(now);
+        self.arm_user_timeout(now);
         self.scheduling.app_blocked = false;
         self.scheduling.wake();
     }

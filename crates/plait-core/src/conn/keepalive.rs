@@ -15,7 +15,7 @@ const LOOKS: u64 = 8;
 
 /// What was heard of the peer, as far as somebody has looked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct LastHeard {
     /// When something was last.
     since: Time,
     /// What grows with nearly every segment of the peer's: [`Connection::heard`].
@@ -53,14 +53,14 @@ impl Connection {
     fn listen_anew(&mut self, now: Time) {
         let Some(idle) = self.spec.config.keep_alive else { return };
         let sum = self.heard();
-        *self.patience.heard() = Some(Heard { since: now, sum, probes: 0 });
+        *self.peer_liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
         self.timers.set(Awaited::KeepAlive, now + idle.over(LOOKS));
     }
 
     /// Looks whether the peer is still there, and asks where nothing tells. True where it was asked
     /// often enough.
-    pub(super) fn is_out_of_hearing(&mut self, ctx: &mut Context<'_>) -> bool {
-        let (Some(idle), Some(heard)) = (self.spec.config.keep_alive, *self.patience.heard())
+    pub(super) fn keep_alive_expired(&mut self, ctx: &mut Context<'_>) -> bool {
+        let (Some(idle), Some(heard)) = (self.spec.config.keep_alive, *self.peer_liveness.heard())
         else {
             return false;
         };
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// A probe goes out on every subflow; one that has left as many unanswered as there are goes.
-    fn ask_for_life(&mut self, ctx: &mut Context<'_>, heard: Heard, idle: Span) {
+    fn ask_for_life(&mut self, ctx: &mut Context<'_>, heard: LastHeard, idle: Span) {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
             // What is under way is a question by itself.
@@ -101,7 +101,7 @@ impl Connection {
         }
         // None of this was the peer's doing.
         let (sum, probes) = (self.heard(), heard.probes + 1);
-        *self.patience.heard() = Some(Heard { sum, probes, ..heard });
+        *self.peer_liveness.heard() = Some(LastHeard { sum, probes, ..heard });
         self.timers.set(Awaited::KeepAlive, ctx.now + idle.min(Config::KEEP_ALIVE_INTERVAL));
     }
 }

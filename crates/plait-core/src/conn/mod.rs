@@ -22,7 +22,6 @@ mod ingress;
 mod invariants;
 mod joins;
 mod keepalive;
-mod patience;
 mod payload;
 mod priority;
 mod probing;
@@ -38,6 +37,7 @@ mod sizing;
 mod superpackets;
 mod time_wait_reuse;
 mod timeouts;
+mod user_timeout;
 mod views;
 mod waiting;
 
@@ -72,13 +72,13 @@ use core::net::IpAddr;
 use egress::Rounds;
 use fallback::Fallback;
 use joins::Joins;
-use patience::Patience;
 use plait_base::{Dsn, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
 use plait_sched::Scheduler;
 use plait_wire::Key;
 use scheduling::Scheduling;
 use timeouts::ConnectionTimers;
+use user_timeout::PeerLiveness;
 
 /// Fills the places of flows that are not there.
 const NO_FLOW: Flow = Flow {
@@ -212,7 +212,7 @@ pub(crate) struct Connection {
     recv: Reassembly,
     scheduling: Scheduling,
     closing: Closing,
-    patience: Patience,
+    peer_liveness: PeerLiveness,
     joins: Joins,
     addresses: Addresses,
     /// Payload bytes of a full segment: what our MTU, the peers' MSS and the paths leave.
@@ -259,7 +259,7 @@ impl Connection {
                 .count_memory(spec.config.kernel_buffers, spec.config.segment_payload()),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
-            patience: Patience::default(),
+            peer_liveness: PeerLiveness::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
             mss: spec.config.segment_payload() as u32,

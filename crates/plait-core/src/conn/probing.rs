@@ -61,7 +61,11 @@ impl Connection {
             return rto.min(interval(base, u16::from(subflow.shake.retries)));
         }
         let first = self.dials == 0 && subflow.shake.retries == 0;
-        if first && self.ways_to_dial() > 1 { rto.min(Config::DIAL_PATIENCE) } else { rto }
+        if first && self.ways_to_dial() > 1 {
+            rto.min(Config::CONNECTION_ATTEMPT_DELAY)
+        } else {
+            rto
+        }
     }
 
     /// A subflow of ours is gone: it is opened anew, ever less often while others live.

@@ -52,7 +52,7 @@ pub(crate) enum Awaited {
     /// No subflow is left: until then there must be one.
     LastChance,
     /// Whether the peer takes anything is looked at.
-    Patience,
+    UserTimeout,
     /// Whether anything is heard of the peer is.
     KeepAlive,
 }
@@ -337,10 +337,11 @@ impl Connection {
         if self.timers.take_due(Awaited::Release, ctx.now) {
             return self.on_release_timer(ctx);
         }
-        if self.timers.take_due(Awaited::Patience, ctx.now) && self.is_out_of_patience(ctx.now) {
+        if self.timers.take_due(Awaited::UserTimeout, ctx.now) && self.user_timeout_expired(ctx.now)
+        {
             return self.give_up_on_peer(ctx, TimedOut::User);
         }
-        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.is_out_of_hearing(ctx) {
+        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.keep_alive_expired(ctx) {
             return self.give_up_on_peer(ctx, TimedOut::KeepAlive);
         }
         if self.timers.at(Awaited::Address) <= ctx.now {
