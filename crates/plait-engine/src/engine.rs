@@ -11,7 +11,9 @@ use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
 use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionState, Holdings, PathConfig, SubflowStats, TimedOut};
+use plait_core::{
+    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowStats, TimedOut,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -190,9 +192,9 @@ impl<W: World> Engine<W> {
     fn weigh(&mut self, now: Time) {
         let taken_in = self.taken + self.stack.counters.bytes_in;
         if self.guard.is_due(now, taken_in) {
-            let holdings = self.stack.endpoint.holdings();
-            let held = holdings.bytes + self.between();
-            let share = self.guard.look(now, taken_in, held, holdings.laden);
+            let report = self.stack.endpoint.memory_report();
+            let held = report.bytes + self.between();
+            let share = self.guard.look(now, taken_in, held, report.above_threshold);
             self.stack.endpoint.limit_buffers(share);
         }
     }
@@ -214,9 +216,9 @@ impl<W: World> Engine<W> {
 
     /// Returns the bytes of memory that connections hold, with the data between them and sockets. It looks at
     /// every connection.
-    pub fn holdings(&self) -> Holdings {
-        let holdings = self.stack.endpoint.holdings();
-        Holdings { bytes: holdings.bytes + self.between(), ..holdings }
+    pub fn memory_report(&self) -> MemoryReport {
+        let report = self.stack.endpoint.memory_report();
+        MemoryReport { bytes: report.bytes + self.between(), ..report }
     }
 
     /// Returns how many numbers of paths were examined so far to reclaim unused ones.
@@ -236,7 +238,7 @@ impl<W: World> Engine<W> {
 
     /// Returns the bytes of data between connections and sockets.
     fn between(&self) -> u64 {
-        self.relays.values().map(Relay::holds).sum()
+        self.relays.values().map(Relay::memory_bytes).sum()
     }
 
     /// The present shortage, if there is one.
@@ -386,7 +388,7 @@ impl<W: World> Engine<W> {
             *tally.fallbacks.entry(cause).or_default() += 1;
         }
         tally.refused.clone_from(&self.guard.refused);
-        let holdings = self.stack.endpoint.holdings();
+        let report = self.stack.endpoint.memory_report();
         Overview {
             age: now.since(Time::ZERO),
             counters: self.stack.counters,
@@ -394,9 +396,9 @@ impl<W: World> Engine<W> {
             sizes: self.stack.endpoint.sizes(),
             tally,
             connections,
-            holdings,
+            memory_report: report,
             overflows: self.stack.endpoint.overflows(),
-            memory: holdings.bytes + self.between(),
+            memory: report.bytes + self.between(),
             limits: self.guard.limits,
             paths: self.stack.names.len(),
         }

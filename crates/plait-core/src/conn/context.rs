@@ -1,6 +1,6 @@
 //! What the connections of an endpoint share, and what the parts of one get with every call.
 
-use super::Ration;
+use super::MemoryLimit;
 use crate::config::Config;
 use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     /// The tokens of all connections.
     pub(crate) tokens: BTreeMap<u32, ConnId>,
     /// What each connection may keep of either direction, where memory is short.
-    pub(crate) ration: Option<Ration>,
+    pub(crate) memory_limit: Option<MemoryLimit>,
     pub(crate) sizes: Sizes,
     pub(crate) overflows: Overflows,
 }
@@ -83,7 +83,7 @@ impl Shared {
             checked: false,
             directory: Directory::default(),
             tokens: BTreeMap::new(),
-            ration: None,
+            memory_limit: None,
             sizes: Sizes::default(),
             overflows: Overflows::default(),
         }

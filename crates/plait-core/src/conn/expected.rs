@@ -104,7 +104,7 @@ impl Connection {
         let dsn = keys.theirs.read_low(map.dsn as u32, before);
         let Some(end) = dsn.checked_add(len) else { return false };
         // Where memory is short, more is looked at.
-        if recv.is_crowded() || end > recv.right_edge() || ctx.ration.is_some() {
+        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit.is_some() {
             return false;
         }
         fallback.on_dss();

@@ -113,7 +113,7 @@ impl Connection {
     ) -> Box<Segment> {
         let receives_plain = self.receives_plain();
         let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
-        let mut window = self.window_to_tell(ctx.ration);
+        let mut window = self.window_to_tell(ctx.memory_limit);
         if self.spec.config.kernel_buffers.is_some() {
             window = self.recv.window_of(SubflowId(index as u8), window);
         }

@@ -70,12 +70,12 @@ impl Endpoint {
 
     /// Reads up to `max` bytes without looking at them. Returns how many there were.
     pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> u64 {
-        self.with(now, id, |conn, ctx| conn.skip(ctx.ration, max)).unwrap_or(0)
+        self.with(now, id, |conn, ctx| conn.skip(ctx.memory_limit, max)).unwrap_or(0)
     }
 
     /// Reads real bytes into `buffer`. Returns how many there were.
     pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> usize {
-        self.with(now, id, |conn, ctx| conn.read_bytes(ctx.ration, buffer)).unwrap_or(0)
+        self.with(now, id, |conn, ctx| conn.read_bytes(ctx.memory_limit, buffer)).unwrap_or(0)
     }
 
     /// No more data from this end; what was written is still delivered.

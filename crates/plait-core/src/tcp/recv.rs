@@ -1,7 +1,7 @@
 //! The receiving half of a subflow: sequence order, SACK and D-SACK blocks, and when to
 //! acknowledge.
 
-use crate::data::Kept;
+use crate::data::MemoryUsage;
 use crate::tcp::mappings::shift;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -105,9 +105,9 @@ impl Receiver {
     }
 
     /// Memory of what waits behind a hole.
-    pub(crate) fn kept(&self) -> Kept {
-        let of = |it: &Holes| Kept::bytes(it.bytes) + Kept::pieces(&it.held);
-        self.holes.as_deref().map_or(Kept::default(), of)
+    pub(crate) fn memory_usage(&self) -> MemoryUsage {
+        let of = |it: &Holes| MemoryUsage::bytes(it.bytes) + MemoryUsage::pieces(&it.held);
+        self.holes.as_deref().map_or(MemoryUsage::default(), of)
     }
 
     /// Whether nothing that has come waits for data before it, neither data nor a FIN.
