@@ -334,7 +334,7 @@ impl Connection {
         options.mptcp = Some(Box::new(signal.option));
         // A DATA_ACK that finds no room is told on its own.
         options.give_way();
-        self.subflows[index].owes.ack |= options.dss.is_none();
+        self.subflows[index].pending.ack |= options.dss.is_none();
         self.on_touched();
         Some(transmit)
     }

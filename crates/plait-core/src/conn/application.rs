@@ -103,7 +103,7 @@ impl Connection {
         let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
-                subflow.owes.ack = true;
+                subflow.pending.ack = true;
             }
         }
     }
@@ -117,7 +117,7 @@ impl Connection {
         let Some(memory) = self.recv.memory() else { return };
         for subflow in &mut self.subflows {
             if memory.take_short(subflow.id) {
-                subflow.owes.ack |= subflow.timers.is_set(Timer::Ack);
+                subflow.pending.ack |= subflow.timers.is_set(Timer::Ack);
             }
         }
     }

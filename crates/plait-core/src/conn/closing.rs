@@ -7,7 +7,7 @@ use crate::Event;
 use crate::endpoint::Remnant;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Subflow};
 use crate::tcp::timer::Timer;
@@ -173,7 +173,7 @@ impl Connection {
             State::FinWait2 => s.timers.is_set(Timer::TimeWait),
             _ => false,
         };
-        let all = || self.subflows.iter().all(|s| waits(s) && !s.owes.urgent());
+        let all = || self.subflows.iter().all(|s| waits(s) && !s.pending.urgent());
         self.is_released() && self.closing.settled() && !self.failed && !self.waits() && all()
     }
 
@@ -190,12 +190,12 @@ impl Connection {
                 continue;
             }
             let until = self.subflows[index].timers.at(Timer::TimeWait);
-            let owed = self.subflows[index].owes.ack;
+            let ack_pending = self.subflows[index].pending.ack;
             let seq = self.subflows[index].tx.nxt();
             let last = self.pure_ack(ctx, index, seq);
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
-            remnants.push((address, remnant, Some(last).filter(|_| owed)));
+            remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
         }
         remnants
     }
@@ -205,6 +205,6 @@ impl Connection {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         // A last DATA_ACK that may have to be told again is like TIME-WAIT.
         let waits = self.waits() && !self.closing.done();
-        self.subflows.iter().all(|s| gone(s.state) && !s.owes.has(Debt::Rst)) && !waits
+        self.subflows.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst)) && !waits
     }
 }

@@ -140,7 +140,7 @@ fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
 fn is_steady(subflow: &Subflow) -> bool {
     debug_assert!(subflow.verifier.is_none());
     let standing = &subflow.standing;
-    let answered = subflow.owes.unanswered == 0 && !standing.pf;
+    let answered = subflow.pending.unanswered == 0 && !standing.pf;
     subflow.state.takes_data() && standing.joined && answered && subflow.rx.is_in_order()
 }
 

@@ -4,7 +4,7 @@
 
 use super::timeouts::ConnectionTimers;
 use super::{Connection, Context};
-use crate::tcp::owes::{Cause, Debt, Owes};
+use crate::tcp::pending::{Cause, ControlSegment, Pending};
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
 use plait_base::SubflowId;
@@ -52,7 +52,7 @@ impl Connection {
         self.closing.fast = Some(FastClose { carrier: subflow.id, retries: 0 });
         subflow.tx.abandon();
         subflow.timers.clear_all();
-        subflow.owes = Owes::only(Debt::FastClose);
+        subflow.pending = Pending::only(ControlSegment::FastClose);
         // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
         // retransmissions would hold the connection for eight.
         subflow.rtt.clear_backoff();
@@ -111,14 +111,14 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
-        subflow.owes.add(Debt::FastClose);
+        subflow.pending.add(ControlSegment::FastClose);
     }
 
     /// Resets a subflow and tells why.
     pub(super) fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
         if self.subflows[index].state != State::Closed {
             self.kill_subflow(ctx, index, true);
-            self.subflows[index].owes.cause = cause;
+            self.subflows[index].pending.cause = cause;
         }
     }
 

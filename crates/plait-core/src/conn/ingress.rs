@@ -82,7 +82,7 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         let revived = core::mem::take(&mut subflow.standing.pf);
-        if core::mem::take(&mut subflow.owes.unanswered) > 0 {
+        if core::mem::take(&mut subflow.pending.unanswered) > 0 {
             self.on_sign_of_life(ctx.now);
         }
         let subflow = &mut self.subflows[index];
@@ -127,7 +127,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         match option {
             // Our fourth ACK was lost: the peer may not send before it has one.
-            Mptcp::JoinAck(_) => subflow.owes.ack |= !subflow.shake.initiator,
+            Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
             Mptcp::Prio { backup } if subflow.standing.peer_backup != *backup => {
                 subflow.standing.peer_backup = *backup;
                 self.notify_subflows(ctx);

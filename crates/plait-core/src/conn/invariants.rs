@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::config::KernelBuffers;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -93,8 +93,10 @@ impl Connection {
                 _ if !s.tx.is_empty() || s.shake.initiator && !s.standing.joined => Timer::Rto,
                 _ => return false,
             };
-            let owed = s.owes.has(Debt::Syn) || s.owes.has(Debt::JoinAck) || s.owes.ack;
-            (timer != Timer::Rto || !owed) && !s.timers.is_set(timer)
+            let pending = s.pending.has(ControlSegment::Syn)
+                || s.pending.has(ControlSegment::JoinAck)
+                || s.pending.ack;
+            (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
         };
         let subflow = self.subflows.iter().find(forgotten)?;
         let (id, state) = (subflow.id, subflow.state);

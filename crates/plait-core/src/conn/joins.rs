@@ -4,7 +4,7 @@ use super::{Connection, Context, Mode};
 use crate::config::{JoinTiming, PathConfig};
 use crate::event::Event;
 use crate::seldom::Seldom;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use plait_base::{PathId, ServerAddress, SubflowId, Time};
@@ -119,7 +119,7 @@ impl Connection {
         self.add_subflow(id, address, State::SynSent, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.standing.backup = backup;
-        subflow.owes.add(Debt::Syn);
+        subflow.pending.add(ControlSegment::Syn);
         true
     }
 

@@ -4,7 +4,7 @@
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::config::Config;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use plait_base::{Span, Time};
@@ -92,11 +92,11 @@ impl Connection {
             if !is_reachable(subflow) || !subflow.is_quiet() {
                 continue;
             }
-            if subflow.owes.unanswered >= Config::KEEP_ALIVES {
+            if subflow.pending.unanswered >= Config::KEEP_ALIVES {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
             } else {
-                subflow.owes.unanswered += 1;
-                subflow.owes.add(Debt::WindowProbe);
+                subflow.pending.unanswered += 1;
+                subflow.pending.add(ControlSegment::WindowProbe);
             }
         }
         // None of this was the peer's doing.

@@ -56,7 +56,7 @@ use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::event::Event;
 use crate::stats::{SubflowStats, Totals};
-use crate::tcp::owes::{Debt, Owes};
+use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use addresses::Addresses;
@@ -331,14 +331,16 @@ impl Connection {
 
     /// Whether there is a slot for a subflow.
     fn has_room(&self) -> bool {
-        let free = |s: &Subflow| s.state == State::Closed && !s.owes.has(Debt::Rst);
+        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
         self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
     }
 
     /// A slot for a subflow: that of a closed one, or a new one.
     fn free_slot(&mut self) -> Option<SubflowId> {
-        let closed =
-            self.subflows.iter().position(|s| s.state == State::Closed && !s.owes.has(Debt::Rst));
+        let closed = self
+            .subflows
+            .iter()
+            .position(|s| s.state == State::Closed && !s.pending.has(ControlSegment::Rst));
         match closed {
             Some(index) => {
                 let id = SubflowId(index as u8);
@@ -386,7 +388,7 @@ impl Connection {
     /// Index of the subflow that `address` belongs to, `likely` as a rule.
     #[inline(always)]
     pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
-        let is_open = |s: &Subflow| s.state != State::Closed || s.owes.has(Debt::Rst);
+        let is_open = |s: &Subflow| s.state != State::Closed || s.pending.has(ControlSegment::Rst);
         let open = |s: &Subflow| s.address == address && is_open(s);
         let index = usize::from(likely);
         let first = self.subflows.iter().take(index).all(|s| s.address != address);
@@ -448,8 +450,8 @@ impl Connection {
         self.changed = true;
         let was_joined = subflow.standing.joined;
         let was_told = subflow.state == State::TimeWait;
-        subflow.owes = Owes::default();
-        subflow.owes.set(Debt::Rst, tell_peer);
+        subflow.pending = Pending::default();
+        subflow.pending.set(ControlSegment::Rst, tell_peer);
         subflow.step(Step::Aborted);
         subflow.standing.joined = false;
         let id = subflow.id;

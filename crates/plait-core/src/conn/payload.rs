@@ -3,7 +3,7 @@
 use super::fallback::dsn_in_step;
 use super::{Connection, Context, Mode};
 use crate::event::{Detail, Event};
-use crate::tcp::owes::Cause;
+use crate::tcp::pending::Cause;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Told;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
@@ -73,12 +73,12 @@ impl Connection {
         if len == 0 {
             // A probe of our window repeats an old sequence number.
             let subflow = &mut self.subflows[index];
-            subflow.owes.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            subflow.pending.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             return;
         }
         if !self.subflows[index].state.takes_data() {
             // Beyond the peer's FIN (RFC 9293 section 3.10.7.4: the text is ignored).
-            self.subflows[index].owes.ack = true;
+            self.subflows[index].pending.ack = true;
             return;
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
@@ -122,7 +122,7 @@ impl Connection {
         let crowded = self.recv.is_crowded() && data.start > self.recv.nxt();
         let short = ctx.memory_limit.is_some_and(|it| self.exceeds(it.share, index, seq, data));
         if crowded || short || !self.recv.fits(data) {
-            self.subflows[index].owes.ack = true;
+            self.subflows[index].pending.ack = true;
             return;
         }
         self.note_memory(ctx.now, index, segment);
@@ -186,7 +186,7 @@ impl Connection {
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.
                 self.on_peer_finished(now);
-                self.subflows[index].owes.ack = true;
+                self.subflows[index].pending.ack = true;
             }
         }
     }
@@ -196,7 +196,7 @@ impl Connection {
     fn on_data_fin(&mut self, now: Time, index: usize, dss: &Dss) {
         let Some(map) = dss.mapping else { return };
         let first = self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt());
-        self.subflows[index].owes.ack = true;
+        self.subflows[index].pending.ack = true;
         // An end before what is here or beyond the window is none, and must not keep the true one
         // out (numbers before the first byte wrap to the end of the space).
         let Some(end) = first.checked_add(u64::from(map.len).saturating_sub(1)) else { return };
@@ -214,7 +214,7 @@ impl Connection {
     pub(super) fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) {
         let plain = self.receives_plain();
         let subflow = &mut self.subflows[index];
-        subflow.owes.ack = true;
+        subflow.pending.ack = true;
         if !subflow.rx.take_fin(seq) {
             return;
         }

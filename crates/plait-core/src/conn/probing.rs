@@ -6,7 +6,7 @@ use super::joins::Target;
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::config::{Config, PathConfig};
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
 
@@ -42,7 +42,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         if subflow.standing.pf && !subflow.is_quiet() {
             subflow.standing.probes = subflow.standing.probes.saturating_add(1);
-            subflow.owes.add(Debt::PathProbe);
+            subflow.pending.add(ControlSegment::PathProbe);
             self.arm_path_probe(ctx.now, index);
         } else {
             subflow.standing.probes = 0;

@@ -2,7 +2,7 @@
 
 use super::timeouts::Awaited;
 use super::{Connection, Context};
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use plait_base::Slim;
 
@@ -64,6 +64,9 @@ impl Connection {
     /// for.
     pub(crate) fn is_gone(&self) -> bool {
         !self.waits()
-            && self.subflows.iter().all(|s| s.state == State::Closed && !s.owes.has(Debt::Rst))
+            && self
+                .subflows
+                .iter()
+                .all(|s| s.state == State::Closed && !s.pending.has(ControlSegment::Rst))
     }
 }

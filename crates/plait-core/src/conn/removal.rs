@@ -3,7 +3,7 @@
 use super::joins::Target;
 use super::{Connection, Context, Mode};
 use crate::seldom::Seldom;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -156,7 +156,7 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         subflow.standing.pf = true;
-        subflow.owes.add(Debt::WindowProbe);
+        subflow.pending.add(ControlSegment::WindowProbe);
         let until = ctx.now + subflow.rtt.base_rto();
         self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
         self.reinject_outstanding(index);
@@ -179,7 +179,7 @@ impl Connection {
                 }
                 check.left -= 1;
                 check.until = ctx.now + subflow.rtt.base_rto();
-                subflow.owes.add(Debt::WindowProbe);
+                subflow.pending.add(ControlSegment::WindowProbe);
             }
             self.addresses.removals.checks.push(check);
         }

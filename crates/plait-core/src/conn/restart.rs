@@ -5,7 +5,7 @@ use super::timeouts::ConnectionTimers;
 use super::{Connection, Context, FallbackCause, Keys, Mode};
 use crate::config::{Dial, PathConfig};
 use crate::data::window::SendWindow;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
 use plait_base::{Dsn, SubflowId};
@@ -89,7 +89,7 @@ impl Connection {
         for _ in 0..rounds {
             subflow.rtt.back_off();
         }
-        subflow.owes.add(Debt::Syn);
+        subflow.pending.add(ControlSegment::Syn);
         self.start_from(address);
         self.arm_release(ctx);
     }

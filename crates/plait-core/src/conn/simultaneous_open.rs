@@ -2,7 +2,7 @@
 
 use super::handshake::take_syn;
 use super::{Connection, Context, Mode};
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::Step;
 use plait_base::Dsn;
 use plait_wire::Segment;
@@ -18,7 +18,7 @@ impl Connection {
         self.mode = Mode::Plain;
         take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
         subflow.step(Step::SimultaneousSyn);
-        subflow.owes.add(Debt::Syn);
+        subflow.pending.add(ControlSegment::Syn);
         self.window.update(Dsn::ZERO, u64::from(syn.window));
     }
 
@@ -32,7 +32,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.ack != expected {
-            subflow.owes.add_stray(segment.ack);
+            subflow.pending.add_unacceptable_ack(segment.ack);
             return;
         }
         if segment.seq != subflow.shake.irs {
@@ -40,7 +40,7 @@ impl Connection {
         }
         subflow.step(Step::Established);
         // The peer's own SYN/ACK may have to be answered, for ours may be lost.
-        subflow.owes.ack = true;
+        subflow.pending.ack = true;
         self.handshake_answered(ctx.now, index);
         self.subflow_up(ctx, index);
     }

@@ -6,7 +6,7 @@ use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
 use crate::tcp::host_queue;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::{Timer, Timers};
@@ -182,8 +182,8 @@ impl Connection {
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
         match timer {
             Timer::Rto => self.on_rto(ctx, index),
-            Timer::Tail => self.subflows[index].owes.add(Debt::TailProbe),
-            Timer::Ack => self.subflows[index].owes.ack = true,
+            Timer::Tail => self.subflows[index].pending.add(ControlSegment::TailProbe),
+            Timer::Ack => self.subflows[index].pending.ack = true,
             Timer::TimeWait => self.on_wait_over(ctx, index),
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, index),
@@ -255,7 +255,7 @@ impl Connection {
             subflow.rtt.back_off();
             let again = ctx.now + subflow.rtt.rto();
             subflow.timers.set(Timer::Rto, again);
-            subflow.owes.add(Debt::JoinAck);
+            subflow.pending.add(ControlSegment::JoinAck);
             subflow.shake.retries += 1;
             if subflow.shake.retries > SYN_RETRIES {
                 self.kill_subflow(ctx, index, true);
@@ -306,7 +306,7 @@ impl Connection {
         if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
         }
-        subflow.owes.add(Debt::Syn);
+        subflow.pending.add(ControlSegment::Syn);
         // A join may have taken the place of a first subflow that is gone.
         let first = index == 0 && !subflow.shake.join;
         if first && subflow.state == State::SynSent && self.client {
@@ -352,7 +352,7 @@ impl Connection {
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
             if let Some(index) = self.signal_path(repeats) {
-                self.subflows[index].owes.add(Debt::WindowProbe);
+                self.subflows[index].pending.add(ControlSegment::WindowProbe);
             }
             self.scheduling.wake();
         }

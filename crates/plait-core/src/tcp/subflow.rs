@@ -9,8 +9,8 @@ use crate::tcp::hole::Suspicion;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, Troubles, probe_timeout};
 use crate::tcp::mappings::Mappings;
-use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
+use crate::tcp::pending::Pending;
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
@@ -222,7 +222,7 @@ pub(crate) struct Subflow {
     /// Where segments are paced.
     pub(crate) pacer: Option<Box<Pacer>>,
     pub(crate) timers: Timers<Timer, OFTEN>,
-    pub(crate) owes: Owes,
+    pub(crate) pending: Pending,
     pub(super) reduce_from: ReduceFrom,
     pub(super) prr_rule: config::Prr,
     pub(crate) last_send: Time,
@@ -275,7 +275,7 @@ impl Subflow {
             clock: StampClock::new(config.offsets.timestamp),
             pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
             timers: Timers::new(),
-            owes: Owes::default(),
+            pending: Pending::default(),
             reduce_from: config.reduce_from,
             prr_rule: config.prr,
             last_send: Time::ZERO,
@@ -293,7 +293,7 @@ impl Subflow {
         }
         if self.state == State::Closed {
             self.timers.clear_all();
-            self.owes.keep_reset();
+            self.pending.keep_reset();
         }
     }
 
@@ -362,7 +362,7 @@ impl Subflow {
     #[inline(always)]
     pub(crate) fn note_due(&mut self, now: Time, due: AckDue) {
         match due {
-            AckDue::Now => self.owes.ack = true,
+            AckDue::Now => self.pending.ack = true,
             AckDue::Later if !self.timers.is_set(Timer::Ack) => {
                 self.timers.set(Timer::Ack, now + Config::ACK_DELAY);
             }
