@@ -218,9 +218,9 @@ impl Connection {
             let idle = ctx.now.since(subflow.last_send);
             self.scheduling.views.stale.acked.insert(subflow.id);
             if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
-                let unused = self.queue.memory().and_then(|it| it.unused(subflow.id));
-                if let Some(unused) = unused {
-                    unused.restart(ctx.now);
+                let unused_cwnd = self.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+                if let Some(unused_cwnd) = unused_cwnd {
+                    unused_cwnd.restart(ctx.now);
                 }
                 subflow.standing.remember_window(reset.before);
                 let (before, after) = (reset.before, reset.after);
@@ -235,11 +235,12 @@ impl Connection {
     pub(super) fn validate_window(&mut self, ctx: &mut Context<'_>, index: usize) {
         let waits = self.scheduling.app_blocked;
         let subflow = &mut self.subflows[index];
-        let limited = subflow.usage.limited(subflow.cc.in_slow_start(), subflow.cwnd());
+        let limited = subflow.cwnd_validation.limited(subflow.cc.in_slow_start(), subflow.cwnd());
         let outstanding = subflow.tx.outstanding();
         let rto = subflow.rtt.rto();
-        let unused = self.queue.memory().and_then(|it| it.unused(subflow.id));
-        if let Some(used) = unused.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
+        let unused_cwnd = self.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+        if let Some(used) =
+            unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
             && matches!(subflow.phase, Phase::Open)
             && !waits
             && let Some(reset) = subflow.cc.reduce_unused(used)

@@ -259,7 +259,7 @@ impl Subflow {
             self.round_end = self.tx.nxt();
             // The last segment went out before this acknowledgement moved the left edge.
             let flight = self.tx.outstanding() + outcome.advanced;
-            let limited = capped || self.usage.limited(false, cwnd);
+            let limited = capped || self.cwnd_validation.limited(false, cwnd);
             self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
         }
         let ack = Ack {
@@ -271,7 +271,7 @@ impl Subflow {
             // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
             cwnd_limited: outcome.advanced > 0
                 && !capped
-                && self.usage.limited(self.cc.in_slow_start(), cwnd),
+                && self.cwnd_validation.limited(self.cc.in_slow_start(), cwnd),
             round,
         };
         self.cc.on_ack(&ack, flows);

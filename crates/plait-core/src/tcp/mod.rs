@@ -3,6 +3,7 @@
 
 pub(crate) mod acked;
 pub(crate) mod clock;
+pub(crate) mod cwnd_validation;
 pub(crate) mod delivery;
 pub(crate) mod hole;
 pub(crate) mod host_queue;
@@ -18,4 +19,3 @@ pub(crate) mod subflow;
 pub(crate) mod tail;
 pub(crate) mod timer;
 pub(crate) mod undo;
-pub(crate) mod usage;

@@ -4,6 +4,7 @@
 use crate::config::{self, Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
+use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::hole::Suspicion;
 use crate::tcp::host_queue::{self, HostQueue};
@@ -17,7 +18,6 @@ use crate::tcp::send::{Sent, TxRing};
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{OFTEN, Timer, Timers};
 use crate::tcp::undo::Undo;
-use crate::tcp::usage::WindowUsage;
 use alloc::boxed::Box;
 use plait_base::{Dsn, PathId, ServerAddress, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
@@ -215,7 +215,7 @@ pub(crate) struct Subflow {
     /// From the first loss on.
     pub(super) troubles: Option<Box<Troubles>>,
     pub(crate) cc: Congestion,
-    pub(crate) usage: WindowUsage,
+    pub(crate) cwnd_validation: CwndValidation,
     pub(crate) delivery: DeliveryRate,
     pub(crate) undo: Undo,
     pub(crate) clock: StampClock,
@@ -269,7 +269,7 @@ impl Subflow {
             phase: Phase::Open,
             troubles: None,
             cc: Congestion::new(settings, algorithm),
-            usage: WindowUsage::default(),
+            cwnd_validation: CwndValidation::default(),
             delivery: DeliveryRate::default(),
             undo: Undo::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
@@ -398,7 +398,12 @@ impl Subflow {
         }
         let room = self.tx.inflight() + mss <= self.cwnd();
         let capped = self.is_capped();
-        self.usage.on_sent(self.tx.una(), self.tx.nxt(), self.tx.inflight(), room || capped);
+        self.cwnd_validation.on_sent(
+            self.tx.una(),
+            self.tx.nxt(),
+            self.tx.inflight(),
+            room || capped,
+        );
         if !self.timers.is_set(Timer::Rto) {
             self.timers.set(Timer::Rto, now + self.rtt.rto());
         }
