@@ -111,11 +111,11 @@ impl Connection {
             }
         }
         if acked.undone == Some(true) {
-            self.subflows[index].forget_suspicion();
+            self.subflows[index].reset_black_hole();
             self.withdraw_reinjections(index);
         }
         if acked.longest > 0 {
-            self.on_size_passed(ctx, index, acked.longest);
+            self.on_size_delivered(ctx, index, acked.longest);
         }
         self.continue_frto(index);
         let subflow = &mut self.subflows[index];

@@ -50,7 +50,7 @@ impl Connection {
 
     /// Begins again on the path of the subflow at `index`.
     pub(super) fn restart_here(&mut self, ctx: &mut Context<'_>, index: usize) {
-        self.suspect_first_data(ctx, index);
+        self.on_first_data_lost(ctx, index);
         let here = self.subflows[index].address;
         let local_port = ctx.take_port();
         self.restart_on(ctx, here.at_port(local_port));

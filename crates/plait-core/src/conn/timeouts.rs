@@ -271,7 +271,7 @@ impl Connection {
         let frto = self.plain();
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
-        self.ask_for_size(now, index);
+        self.probe_smaller_size(now, index);
         let rtt = &self.subflows[index].rtt;
         let given_up = match self.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,

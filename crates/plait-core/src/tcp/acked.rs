@@ -35,7 +35,7 @@ pub(crate) struct Acked {
     /// A reduction of the window was taken back; whether it was a timeout's.
     pub(crate) undone: Option<bool>,
     pub(crate) fin_acked: bool,
-    /// Length of the longest segment delivered among those sent since the path is under suspicion.
+    /// Length of the longest segment delivered among those sent since long ones are missing.
     pub(crate) longest: u32,
 }
 
@@ -51,7 +51,7 @@ impl Subflow {
     ) {
         let Heard { ack, blocks, dsack, echo } = *told;
         let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
-        let since = self.suspicion().since();
+        let since = self.black_hole().since();
         let mut outcome = AckOutcome { since, ..AckOutcome::default() };
         self.tx.on_ack(ack, blocks, &mut outcome);
         (acked.delivered, acked.longest) = (outcome.delivered, outcome.longest);

@@ -2,7 +2,7 @@
 
 use crate::config::LossDetection;
 use crate::formulas::lost_at;
-use crate::tcp::hole::Suspicion;
+use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, Departure, Sent, TxRing, Whereabouts};
 use crate::tcp::tail::TailProbe;
@@ -218,7 +218,7 @@ impl Prr {
 pub(crate) struct Troubles {
     /// Counts in recovery only.
     pub(crate) prr: Prr,
-    pub(crate) suspicion: Suspicion,
+    pub(crate) black_hole: BlackHoleDetector,
 }
 
 /// Where a subflow stands in loss recovery.

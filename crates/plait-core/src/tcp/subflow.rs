@@ -6,12 +6,12 @@ use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
 use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
-use crate::tcp::hole::Suspicion;
 use crate::tcp::host_queue::{self, HostQueue};
 use crate::tcp::loss::{Phase, Rack, Troubles, probe_timeout};
 use crate::tcp::mappings::Mappings;
 use crate::tcp::pace::{self, Pacer};
 use crate::tcp::pending::Pending;
+use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
@@ -472,30 +472,30 @@ impl Subflow {
         self.undo.give_back();
         self.rx.forget_duplicate();
         self.cc.give_back();
-        let suspected = self.suspicion().is_grave();
-        if !suspected && !matches!(self.phase, Phase::Recovery { .. }) {
+        let black_hole = self.black_hole().is_likely();
+        if !black_hole && !matches!(self.phase, Phase::Recovery { .. }) {
             self.troubles = None;
         }
     }
 
-    /// What is suspected of the path.
-    pub(crate) fn suspicion(&self) -> Suspicion {
-        self.troubles.as_ref().map_or_else(Suspicion::default, |it| it.suspicion)
+    /// What is black_hole of the path.
+    pub(crate) fn black_hole(&self) -> BlackHoleDetector {
+        self.troubles.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
     }
 
-    pub(crate) fn suspicion_mut(&mut self) -> Option<&mut Suspicion> {
-        self.troubles.as_mut().map(|it| &mut it.suspicion)
+    pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
+        self.troubles.as_mut().map(|it| &mut it.black_hole)
     }
 
     /// After a timeout short segments go out in place of a long one.
-    pub(crate) fn suspect(&mut self, now: Time) {
-        self.troubles.get_or_insert_default().suspicion.ask(now);
+    pub(crate) fn probe_black_hole(&mut self, now: Time) {
+        self.troubles.get_or_insert_default().black_hole.on_short_sent(now);
     }
 
     /// The path lets through what it should.
-    pub(crate) fn forget_suspicion(&mut self) {
+    pub(crate) fn reset_black_hole(&mut self) {
         if let Some(troubles) = &mut self.troubles {
-            troubles.suspicion = Suspicion::default();
+            troubles.black_hole = BlackHoleDetector::default();
         }
     }
 
