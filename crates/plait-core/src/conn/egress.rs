@@ -185,7 +185,7 @@ impl Connection {
         let data = DataRange::with_len(dsn, u64::from(len));
         self.queue.note_again(data);
         let mut transmit = self.emit_data(ctx, index, seq, data, carry);
-        self.tell_wide(index, seq, &mut transmit.segment);
+        self.repeat_superpacket_mapping(index, seq, &mut transmit.segment);
         transmit
     }
 

@@ -5,7 +5,7 @@ use super::{Connection, Context, Mode};
 use crate::event::{Detail, Event};
 use crate::tcp::pending::Cause;
 use crate::tcp::state::Step;
-use crate::tcp::subflow::Told;
+use crate::tcp::subflow::MappedRange;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, ResetReason, Segment};
 
@@ -30,17 +30,17 @@ impl Connection {
                     return dsn_in_step(seq);
                 }
                 let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
-                let told = match &segment.options.dss {
+                let mapped = match &segment.options.dss {
                     Some(Dss { mapping: Some(map), data_fin, .. }) => {
                         self.read_mapping(map, *data_fin, seq)?
                     }
                     // A middlebox has cut it from the segment that told the mapping.
-                    _ => self.subflows[index].told(range)?,
+                    _ => self.subflows[index].mapping_of(range)?,
                 };
-                if !told.seq.covers(range) {
+                if !mapped.seq.covers(range) {
                     return None;
                 }
-                told.dsn.checked_add(seq.checked_sub(told.seq.start)?)
+                mapped.dsn.checked_add(seq.checked_sub(mapped.seq.start)?)
             }
         }
     }
@@ -48,12 +48,12 @@ impl Connection {
     /// A mapping in our own numbers. `seq` is where the segment that tells it starts; a DATA_FIN with
     /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
     /// 3.3.3).
-    fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<Told> {
+    fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<MappedRange> {
         let dsn = self.mapped_dsn(map);
         let start = Ssn::from_low(map.ssn, seq);
         let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
         let end = start.checked_add(bytes)?;
-        Some(Told { seq: SubflowRange::new(start, end), dsn })
+        Some(MappedRange { seq: SubflowRange::new(start, end), dsn })
     }
 
     pub(super) fn on_payload(
@@ -83,8 +83,8 @@ impl Connection {
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
             && u64::from(map.len) > len
-            && let Some(told) = self.read_mapping(map, *data_fin, seq)
-            && !self.subflows[index].remember(told)
+            && let Some(mapped) = self.read_mapping(map, *data_fin, seq)
+            && !self.subflows[index].remember_mapping(mapped)
         {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
         }

@@ -146,7 +146,7 @@ impl Default for Offer {
 /// A range of subflow sequence numbers and the data they carry, told by a segment that carried a
 /// part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct MappedRange {
     pub(crate) seq: SubflowRange,
     pub(crate) dsn: Dsn,
 }
@@ -318,19 +318,19 @@ impl Subflow {
     }
 
     /// Remembers a mapping of the peer. False where it contradicts one that was told before.
-    pub(crate) fn remember(&mut self, told: Told) -> bool {
-        self.mappings.get_or_insert_default().remember(told)
+    pub(crate) fn remember_mapping(&mut self, mapped: MappedRange) -> bool {
+        self.mappings.get_or_insert_default().remember(mapped)
     }
 
     /// What the peer told earlier of `range`.
-    pub(crate) fn told(&self, range: SubflowRange) -> Option<Told> {
+    pub(crate) fn mapping_of(&self, range: SubflowRange) -> Option<MappedRange> {
         self.mappings.as_ref()?.covering(range)
     }
 
     /// Whether a mapping told earlier covers `range`.
     pub(crate) fn covers(&self, range: SubflowRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
-        checked || self.told(range).is_some()
+        checked || self.mapping_of(range).is_some()
     }
 
     /// Low priority, whoever asked for it.
@@ -478,7 +478,7 @@ impl Subflow {
         }
     }
 
-    /// What is black_hole of the path.
+    /// What is known of a black hole on the path.
     pub(crate) fn black_hole(&self) -> BlackHoleDetector {
         self.troubles.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
     }
