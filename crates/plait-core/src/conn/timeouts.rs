@@ -5,6 +5,7 @@ use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
+use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::host_queue;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
@@ -224,10 +225,10 @@ impl Connection {
 
     fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
         let (now, mss) = (ctx.now, self.mss());
-        let mut acked = crate::tcp::acked::Acked::default();
-        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut acked));
+        let mut effects = AckEffects::default();
+        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         self.scheduling.wake();
-        if acked.entered_recovery {
+        if effects.entered_recovery {
             self.report_window(ctx, index, WindowCause::Loss);
         }
     }

@@ -13,7 +13,7 @@ use plait_cc::{Ack, Flows};
 
 /// What an acknowledgement says of our sequence numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct AckInfo<'a> {
     pub(crate) ack: Ssn,
     pub(crate) blocks: &'a [SubflowRange],
     /// The first block, where it reports a duplicate.
@@ -24,7 +24,7 @@ pub(crate) struct Heard<'a> {
 
 /// What an acknowledgement changed, for the connection to act upon.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Acked {
+pub(crate) struct AckEffects {
     /// Bytes newly delivered, cumulatively or selectively.
     pub(crate) delivered: u64,
     pub(crate) rtt: Option<Span>,
@@ -40,22 +40,22 @@ pub(crate) struct Acked {
 }
 
 impl Subflow {
-    /// Takes in an acknowledgement; what came of it goes to `acked`, which is blank.
+    /// Takes in an acknowledgement; what came of it goes to `effects`, which is blank.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
-        told: &Heard<'_>,
+        info: &AckInfo<'_>,
         flows: Flows<'_>,
         mss: u64,
-        acked: &mut Acked,
+        effects: &mut AckEffects,
     ) {
-        let Heard { ack, blocks, dsack, echo } = *told;
+        let AckInfo { ack, blocks, dsack, echo } = *info;
         let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
         let since = self.black_hole().since();
         let mut outcome = AckOutcome { since, ..AckOutcome::default() };
         self.tx.on_ack(ack, blocks, &mut outcome);
-        (acked.delivered, acked.longest) = (outcome.delivered, outcome.longest);
-        acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
+        (effects.delivered, effects.longest) = (outcome.delivered, outcome.longest);
+        effects.fin_acked = fin_outstanding && ack == self.tx.nxt();
         if dsack.is_some() {
             self.rack.on_dsack(self.tx.una(), self.tx.nxt());
         }
@@ -65,13 +65,13 @@ impl Subflow {
         if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
             let rtt = now.since(sent_at);
             self.rtt.sample(now, rtt);
-            acked.rtt = Some(rtt);
+            effects.rtt = Some(rtt);
         } else if told_late && outcome.advanced > 0 && matches!(self.phase, Phase::Loss { .. }) {
             self.learn_from_echo(now, echo);
         }
         // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
         // rule), or the edge has moved.
-        if outcome.advanced > 0 || acked.rtt.is_some() {
+        if outcome.advanced > 0 || effects.rtt.is_some() {
             self.rtt.clear_backoff();
         }
         let (clock, una) = (self.clock, self.tx.una());
@@ -80,24 +80,24 @@ impl Subflow {
             sent.end() > una || echo.is_none_or(|echo| !before(echo, clock.at(sent.sent_at)))
         });
         if dsack.is_some() || matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. }) {
-            acked.undone = self.look_for_undo(now, &outcome, dsack, echo);
+            effects.undone = self.look_for_undo(now, &outcome, dsack, echo);
         }
         // An acknowledgement during fast recovery, the last one included, does not grow the
         // window; the controller keeps its books all the same.
         let recovering = matches!(self.phase, Phase::Recovery { .. });
         if recovering {
-            self.tell_controller(now, &outcome, acked.rtt, flows);
+            self.tell_controller(now, &outcome, effects.rtt, flows);
         }
-        self.leave_recovery(now, acked);
+        self.leave_recovery(now, effects);
         let kept = self.tx.inflight();
-        self.detect_loss(now, flows, mss, acked);
+        self.detect_loss(now, flows, mss, effects);
         if self.rack.tail.is_open() {
-            acked.tail_repaired = self.rack.tail.on_ack(ack, dsack);
+            effects.tail_repaired = self.rack.tail.on_ack(ack, dsack);
         }
-        if acked.tail_repaired {
-            self.answer_to_tail_loss(now, &outcome, acked.rtt, flows);
+        if effects.tail_repaired {
+            self.answer_to_tail_loss(now, &outcome, effects.rtt, flows);
         } else if !recovering {
-            self.tell_controller(now, &outcome, acked.rtt, flows);
+            self.tell_controller(now, &outcome, effects.rtt, flows);
         } else if let (Phase::Recovery { .. }, Some(Troubles { prr, .. })) =
             (&self.phase, self.troubles.as_deref_mut())
         {
@@ -162,18 +162,18 @@ impl Subflow {
         Some(timeout)
     }
 
-    fn leave_recovery(&mut self, now: Time, acked: &mut Acked) {
+    fn leave_recovery(&mut self, now: Time, effects: &mut AckEffects) {
         match self.phase {
             Phase::Recovery { point, .. } if self.tx.una() >= point => {
                 self.phase = Phase::Open;
                 self.cc.on_recovered(now);
                 self.rack.on_recovered();
-                acked.left_recovery = true;
+                effects.left_recovery = true;
             }
             Phase::Loss { point } if self.tx.una() >= point => {
                 self.phase = Phase::Open;
                 self.rack.on_recovered();
-                acked.left_recovery = true;
+                effects.left_recovery = true;
             }
             _ => {}
         }
@@ -193,13 +193,19 @@ impl Subflow {
     }
 
     /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
-    pub(crate) fn detect_loss(&mut self, now: Time, flows: Flows<'_>, mss: u64, acked: &mut Acked) {
+    pub(crate) fn detect_loss(
+        &mut self,
+        now: Time,
+        flows: Flows<'_>,
+        mss: u64,
+        effects: &mut AckEffects,
+    ) {
         let Detected { marked, again } =
             self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
         self.timers.set(Timer::Reorder, again);
         if marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.enter_recovery(now, flows, mss);
-            acked.entered_recovery = true;
+            effects.entered_recovery = true;
         }
     }
 
