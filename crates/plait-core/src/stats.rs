@@ -229,7 +229,7 @@ impl Connection {
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(),
             initial_window_at: self.initial_window_at(),
-            waits: self.waits(),
+            waits: self.awaits_subflow(),
             timed_out: self.timed_out(),
             over: self.is_over(),
             subflows,

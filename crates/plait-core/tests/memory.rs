@@ -114,10 +114,10 @@ impl Pair {
     }
 
     /// Ten quiet seconds, and what they give back.
-    fn rest(&mut self) {
+    fn shrink_idle(&mut self) {
         self.now += Span::from_secs(10);
-        self.client.call(|it| it.rest(self.now));
-        self.server.call(|it| it.rest(self.now));
+        self.client.call(|it| it.shrink_idle(self.now));
+        self.server.call(|it| it.shrink_idle(self.now));
     }
 
     fn until(&mut self, target: Time) {
@@ -174,8 +174,8 @@ fn idle() -> Result<(), Failed> {
         let all: Vec<_> = (0..MANY).map(|_| pair.connect(&spec)).collect();
         let touched = (pair.client.bytes - before.0) / usize::from(MANY);
         pair.now += Span::from_secs(2);
-        pair.client.call(|it| it.rest(pair.now));
-        pair.server.call(|it| it.rest(pair.now));
+        pair.client.call(|it| it.shrink_idle(pair.now));
+        pair.server.call(|it| it.shrink_idle(pair.now));
         let each = |end: &Weighed, before| (end.bytes - before) / usize::from(MANY);
         let each = (each(&pair.client, before.0), each(&pair.server, before.1));
         println!(
@@ -284,7 +284,7 @@ fn after_transfers() -> Result<(), Failed> {
         let spec = Arc::new(spec(scheduler, controller, 0..2));
         let warmer = pair.connect(&spec);
         pair.exchange(warmer);
-        pair.rest();
+        pair.shrink_idle();
         let before = (pair.client.bytes, pair.server.bytes);
         let all: Vec<_> = (0..MANY).map(|_| pair.connect(&spec)).collect();
         for both in &all {
@@ -292,7 +292,7 @@ fn after_transfers() -> Result<(), Failed> {
         }
         let each = |end: &Weighed, before| (end.bytes - before) / usize::from(MANY);
         let busy = (each(&pair.client, before.0), each(&pair.server, before.1));
-        pair.rest();
+        pair.shrink_idle();
         let rested = (each(&pair.client, before.0), each(&pair.server, before.1));
         println!(
             "{scheduler}, {controller}: {busy:?} B after transfers, {rested:?} B once they rest"
@@ -420,7 +420,7 @@ fn numbers_return() -> Result<(), Failed> {
             pair.server.call(|it| it.release(pair.now, server));
         }
         pair.until(pair.now + Span::from_secs(120));
-        pair.rest();
+        pair.shrink_idle();
     }
     Ok(())
 }

@@ -109,7 +109,7 @@ impl<K: Copy + Ord> Numbers<K> {
 
     /// Takes numbers back that are not in use, of a part of the table, and gives memory back. It is
     /// called every few seconds.
-    pub(crate) fn rest(&mut self, in_use: impl Fn(PathId) -> bool) {
+    pub(crate) fn shrink_idle(&mut self, in_use: impl Fn(PathId) -> bool) {
         let part = self.by_number.len().div_ceil(PART_PER_REST).max(FEW);
         self.look_at(part.min(MOST_PER_REST), in_use);
         while self.by_number.last().is_some_and(Option::is_none) {
@@ -194,7 +194,7 @@ mod tests {
         }
         let stays = |number: PathId| number.0 == 5;
         for _ in 0..8 {
-            numbers.rest(stays);
+            numbers.shrink_idle(stays);
         }
         assert_eq!((numbers.len(), numbers.by_number.len()), (1, 6));
         assert!(numbers.by_number.capacity() <= FEW && numbers.free.capacity() <= FEW);

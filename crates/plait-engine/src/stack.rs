@@ -296,8 +296,8 @@ impl<W: World> Stack<W> {
         }
         self.observed.show(now);
         if now >= self.rests_at {
-            self.endpoint.rest(now);
-            self.names.rest(&self.endpoint);
+            self.endpoint.shrink_idle(now);
+            self.names.shrink_idle(&self.endpoint);
             self.rests_at = now + REST;
         }
     }

@@ -174,7 +174,11 @@ impl Connection {
             _ => false,
         };
         let all = || self.subflows.iter().all(|s| waits(s) && !s.pending.urgent());
-        self.is_released() && self.closing.settled() && !self.failed && !self.waits() && all()
+        self.is_released()
+            && self.closing.settled()
+            && !self.failed
+            && !self.awaits_subflow()
+            && all()
     }
 
     /// What has to be kept of the subflows that wait, each with the acknowledgement that it may still
@@ -204,7 +208,7 @@ impl Connection {
     pub(crate) fn is_over(&self) -> bool {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         // A last DATA_ACK that may have to be told again is like TIME-WAIT.
-        let waits = self.waits() && !self.closing.done();
+        let waits = self.awaits_subflow() && !self.closing.done();
         self.subflows.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst)) && !waits
     }
 }

@@ -107,8 +107,8 @@ impl Shared {
     }
 
     /// Gives memory back that was not used since the last call.
-    pub(crate) fn rest(&mut self) {
-        self.spare.rest();
+    pub(crate) fn shrink_idle(&mut self) {
+        self.spare.shrink_idle();
     }
 }
 
@@ -194,7 +194,7 @@ impl SpareSegments {
 
     /// Frees the segments that nobody has taken since the last rest. After an idle time none is left:
     /// the few that would stay lie anywhere, and keep the allocator from giving back what is below them.
-    fn rest(&mut self) {
+    fn shrink_idle(&mut self) {
         let surplus = self.unused.min(self.spare.len());
         self.spare.truncate(self.spare.len() - surplus);
         self.made = self.made.saturating_sub(surplus);
@@ -269,12 +269,12 @@ mod tests {
     fn segments_that_nobody_takes_are_freed() {
         let mut spares = SpareSegments::default();
         burst(&mut spares, 3_000);
-        spares.rest();
+        spares.shrink_idle();
         assert!(spares.spare.len() >= 3_000);
         // 500 are in use at a time. They stay, and nothing is allocated for them.
         for _ in 0..3 {
             burst(&mut spares, 500);
-            spares.rest();
+            spares.shrink_idle();
         }
         let (len, capacity) = (spares.spare.len(), spares.spare.capacity());
         assert!((500..=564).contains(&len) && capacity <= 4 * len, "{len}, {capacity}");
@@ -284,8 +284,8 @@ mod tests {
         (0..1_000).for_each(|_| spares.keep(Box::default()));
         assert_eq!(spares.spare.len(), len);
         // Once nobody takes any, none stays.
-        spares.rest();
-        spares.rest();
+        spares.shrink_idle();
+        spares.shrink_idle();
         assert_eq!((spares.spare.len(), spares.spare.capacity()), (0, 0));
     }
 }

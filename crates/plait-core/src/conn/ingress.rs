@@ -9,7 +9,7 @@ impl Connection {
     /// Takes in a segment for the subflow at `index`.
     #[inline(always)]
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        if !self.handle_expected(ctx, index, segment) {
+        if !self.try_fast_path(ctx, index, segment) {
             self.handle_any(ctx, index, segment);
         }
     }
@@ -51,12 +51,12 @@ impl Connection {
             _ => segment.seq == subflow.shake.peer_wire(subflow.rx.nxt()),
         };
         if acceptable && self.never_known_to_peer(index) {
-            self.restart_here(ctx, index);
+            self.redial_here(ctx, index);
         } else if acceptable && self.is_fast_close(segment.options.mptcp.as_deref()) {
             self.kill_subflow(ctx, index, false);
             self.on_fast_close(ctx);
         } else if acceptable && self.is_forgotten(index, segment) {
-            self.give_up_waiting(ctx);
+            self.on_no_subflow_timeout(ctx);
         } else if acceptable {
             let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
             if segment.options.mptcp.as_deref().is_some_and(|it| it.all().contains(&meddled)) {

@@ -70,7 +70,7 @@ impl Connection {
     /// there.
     pub(crate) fn start_joins(&mut self, ctx: &mut Context<'_>) {
         // Without a subflow not even the end can be told.
-        let ended = self.closing.asked && self.at_end() && !self.waits();
+        let ended = self.closing.asked && self.at_end() && !self.awaits_subflow();
         let over = self.failed || self.falls_back() || ended;
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
@@ -141,7 +141,7 @@ impl Connection {
         // A peer's join may carry data of both ends from now on.
         self.fallback.others_used |= subflow.shake.join;
         self.fallback.others_joined |= subflow.shake.join;
-        if self.waits() {
+        if self.awaits_subflow() {
             self.on_subflow_regained();
         }
         self.arm_keep_alive(ctx.now);

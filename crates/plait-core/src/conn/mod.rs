@@ -1,7 +1,6 @@
 //! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
 //! only this module, `ingress` and `egress` touch more than one part.
 
-mod acceptance;
 mod acknowledgements;
 mod addresses;
 mod admission;
@@ -13,8 +12,8 @@ mod closing;
 mod context;
 mod early_join;
 mod egress;
-mod expected;
 mod fallback;
+mod fast_path;
 mod fastclose;
 mod handshake;
 mod ingress;
@@ -22,16 +21,18 @@ mod invariants;
 mod joins;
 mod keepalive;
 mod memory;
+mod no_subflow_timeout;
 mod payload;
 mod priority;
 mod probing;
 mod provenance;
+mod redial;
 mod release;
 mod removal;
-mod rest;
-mod restart;
 mod scheduling;
+mod segment_acceptability;
 mod segments;
+mod shrink_idle;
 mod simultaneous_open;
 mod sizing;
 mod superpackets;
@@ -39,7 +40,6 @@ mod time_wait_reuse;
 mod timeouts;
 mod user_timeout;
 mod views;
-mod waiting;
 
 pub(crate) use audit::Audit;
 pub use context::Entropy;

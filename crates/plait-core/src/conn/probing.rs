@@ -78,7 +78,7 @@ impl Connection {
             None => return,
         };
         let over = match last {
-            true => !self.may_wait(),
+            true => !self.may_await_subflow(),
             false => self.failed || self.closing.asked || self.closing.peer_finished,
         };
         let foreign = !self.subflows[index].shake.initiator && !was_joined;

@@ -63,7 +63,7 @@ impl Connection {
     /// Nothing more comes or goes: every subflow is closed, TIME-WAIT included, and none is waited
     /// for.
     pub(crate) fn is_gone(&self) -> bool {
-        !self.waits()
+        !self.awaits_subflow()
             && self
                 .subflows
                 .iter()

@@ -70,7 +70,7 @@ impl Connection {
             let id = self.own_id(self.addresses.first.on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
-        if self.waits() {
+        if self.awaits_subflow() {
             self.start_joins(ctx);
         }
     }

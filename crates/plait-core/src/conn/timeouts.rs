@@ -51,7 +51,7 @@ pub(crate) enum Awaited {
     /// The user has released the connection: until then it is to be over.
     Release,
     /// No subflow is left: until then there must be one.
-    LastChance,
+    NoSubflow,
     /// Whether the peer takes anything is looked at.
     UserTimeout,
     /// Whether anything is heard of the peer is.
@@ -295,7 +295,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.shake.retries = subflow.shake.retries.saturating_add(1);
-        if subflow.shake.join && self.closing.done() && !self.waits() {
+        if subflow.shake.join && self.closing.done() && !self.awaits_subflow() {
             // Nothing is left that it could be used for.
             return self.kill_subflow(ctx, index, false);
         }
@@ -332,8 +332,8 @@ impl Connection {
         if self.timers.take_due(Awaited::Rejoin, ctx.now) {
             self.start_joins(ctx);
         }
-        if self.timers.at(Awaited::LastChance) <= ctx.now {
-            return self.give_up_waiting(ctx);
+        if self.timers.at(Awaited::NoSubflow) <= ctx.now {
+            return self.on_no_subflow_timeout(ctx);
         }
         if self.timers.take_due(Awaited::Release, ctx.now) {
             return self.on_release_timer(ctx);

@@ -7,11 +7,11 @@ mod cookies;
 mod directory;
 mod ingress;
 mod memory;
+mod mp_capable_blackhole;
 mod ordered;
 mod records;
 mod remnants;
-mod rest;
-mod silence;
+mod shrink_idle;
 mod wakes;
 
 use crate::conn::{
@@ -32,12 +32,12 @@ use core::fmt;
 use core::net::IpAddr;
 pub(crate) use directory::{Directory, InUse};
 pub use memory::MemoryReport;
+use mp_capable_blackhole::MpCapableBlackhole;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::Segment;
 use records::{Record, Records};
 pub(crate) use remnants::Remnant;
 use remnants::Remnants;
-use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
 const MAX_EARLY_JOINS: usize = 16;
@@ -83,7 +83,7 @@ pub struct Endpoint {
     shared: Shared,
     check: bool,
     violation: Option<String>,
-    silence: Silence,
+    mp_capable_blackhole: MpCapableBlackhole,
     /// Joins that may still be taken.
     joins: Allowance,
     /// What each connection has told and taken in, while that is checked.
@@ -118,7 +118,7 @@ impl Endpoint {
             shared: Shared::new(entropy),
             check: false,
             violation: None,
-            silence: Silence::default(),
+            mp_capable_blackhole: MpCapableBlackhole::default(),
             joins: Allowance::default(),
             audits: BTreeMap::new(),
             full: false,
@@ -203,7 +203,7 @@ impl Endpoint {
             }
         }
         let opening = Opening::Active { address };
-        if !spec.config.multipath || !self.silence.holds(now) {
+        if !spec.config.multipath || !self.mp_capable_blackhole.is_active(now) {
             return self.open(now, spec, &opening);
         }
         Arc::make_mut(&mut spec).config.multipath = false;
@@ -269,7 +269,7 @@ impl Endpoint {
         conn.on_touched();
         let changed = conn.take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
-            self.silence.learn(now, swallowed, conn.spec.config.plain_for);
+            self.mp_capable_blackhole.learn(now, swallowed, conn.spec.config.plain_for);
         }
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();

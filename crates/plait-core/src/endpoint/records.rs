@@ -353,10 +353,10 @@ impl Records {
     }
 
     /// Memory of connections on which nothing is under way and nothing was sent since `before`.
-    pub(super) fn rest(&mut self, before: Time) {
+    pub(super) fn shrink_idle(&mut self, before: Time) {
         for record in &mut self.list {
             record.addresses.shrink_to_fit();
-            record.conn.rest(before);
+            record.conn.shrink_idle(before);
         }
     }
 

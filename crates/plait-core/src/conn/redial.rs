@@ -22,7 +22,7 @@ impl Connection {
         let usable = |next: &PathConfig| !self.addresses.removals.is_gone(next.path);
         let Some(next) = others.find(usable) else { return false };
         let local_port = ctx.take_port();
-        self.restart_on(ctx, here.on_path(next.path).at_port(local_port));
+        self.redial_on(ctx, here.on_path(next.path).at_port(local_port));
         true
     }
 
@@ -49,17 +49,17 @@ impl Connection {
     }
 
     /// Begins again on the path of the subflow at `index`.
-    pub(super) fn restart_here(&mut self, ctx: &mut Context<'_>, index: usize) {
+    pub(super) fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
         self.on_first_data_lost(ctx, index);
         let here = self.subflows[index].address;
         let local_port = ctx.take_port();
-        self.restart_on(ctx, here.at_port(local_port));
+        self.redial_on(ctx, here.at_port(local_port));
     }
 
     /// Begins again on another path: a new key, a new handshake, all that was written to be sent
     /// anew. As with any client that dials again, the peer's user may yet see the first attempt
     /// too, if its segments were only late: then it is a connection that is reset.
-    fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
+    fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let shake = Handshake {
             iss: ctx.first_sequence(&self.spec.config),
             initiator: true,

@@ -16,7 +16,7 @@ impl Connection {
     /// Takes in a segment for the subflow at `index`, if it is the one that is expected. False where
     /// it is not; then nothing has changed.
     #[inline(never)]
-    pub(super) fn handle_expected(
+    pub(super) fn try_fast_path(
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
