@@ -43,7 +43,7 @@ impl Connection {
         if self.spec.config.subflow_windows {
             let window = u64::from(segment.window) << subflow.shake.peer_scale;
             let held = subflow.exceeds_window(u64::from(self.mss));
-            subflow.standing.edge = subflow.standing.edge.max(ack.saturating_add(window));
+            subflow.status.edge = subflow.status.edge.max(ack.saturating_add(window));
             if held {
                 self.scheduling.on_released(subflow.id);
             }

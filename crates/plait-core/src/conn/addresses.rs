@@ -313,7 +313,7 @@ impl Connection {
     pub(super) fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let open = |index: &usize| {
             let subflow = &self.subflows[*index];
-            subflow.state.synchronised() && subflow.standing.joined
+            subflow.state.synchronised() && subflow.status.joined
         };
         let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
         // The subflow is gone, and what was to be said of it with it.

@@ -66,7 +66,7 @@ impl Connection {
     /// The same if the send buffers are counted in memory: their sum bounds what is written.
     fn memory_for(&mut self, len: u64) -> u64 {
         let occupied = self.queue.occupied();
-        let open = self.subflows.iter().filter(|it| it.standing.joined && it.state.sends_data());
+        let open = self.subflows.iter().filter(|it| it.status.joined && it.state.sends_data());
         let Some(memory) = self.queue.memory() else { return 0 };
         let total = memory.total(open.map(|it| it.id));
         let room = memory.room(len, occupied, total);

@@ -147,7 +147,7 @@ impl Connection {
         }
         // Both ends have taken leave on it.
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        if gone(subflow.state) && !gone(before) && subflow.standing.joined {
+        if gone(subflow.state) && !gone(before) && subflow.status.joined {
             ctx.emit(Event::SubflowDown { subflow: subflow.id });
         }
     }
@@ -157,8 +157,8 @@ impl Connection {
         let subflow = &self.subflows[index];
         // A join that is not proven yet has no more than its third ACK to send (RFC 8684 section
         // 3.2); its timer is that of the proof.
-        let standing = subflow.standing;
-        if !subflow.state.sends_data() || standing.pf || !standing.joined {
+        let status = subflow.status;
+        if !subflow.state.sends_data() || status.pf || !status.joined {
             return false;
         }
         let early = planted(Planted::FinEarly) && self.closing.fin_sent;

@@ -63,7 +63,7 @@ impl Connection {
         let Some(id) = self.free_slot() else { return };
         self.add_subflow(id, early.address, State::SynReceived, early.shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.peer_backup = early.backup;
+        subflow.status.peer_backup = early.backup;
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
         if let Some(answer) = early.answer {
             self.handle(ctx, id.index(), &answer);

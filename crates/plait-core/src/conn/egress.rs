@@ -226,8 +226,8 @@ impl Connection {
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
             let stays = self.spec.config.kernel_rules.keep_data;
-            let well = stays || !subflow.standing.pf && self.ca(subflow) != CaState::Loss;
-            let live = subflow.state.sends_data() && subflow.standing.joined && well;
+            let well = stays || !subflow.status.pf && self.ca(subflow) != CaState::Loss;
+            let live = subflow.state.sends_data() && subflow.status.joined && well;
             let held = self.held_back(subflow) || self.waits_to_grow(subflow, range);
             if live && room && !held && range.end <= self.window.end() {
                 self.queue.take_assigned(range, id);
@@ -392,12 +392,12 @@ impl Connection {
             let subflow = &self.subflows[*index];
             subflow.state.synchronised()
                 && subflow.state != State::TimeWait
-                && subflow.standing.joined
+                && subflow.status.joined
         };
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];
-            let standing = subflow.standing;
-            (standing.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
+            let status = subflow.status;
+            (status.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
         };
         let all = || (0..self.subflows.len()).filter(live);
         if repeats == 0 {

@@ -375,8 +375,8 @@ impl Connection {
         if !in_order || self.mode != Mode::Multipath || subflow.state == State::Closed {
             return;
         }
-        subflow.standing.unmapped += 1;
-        if subflow.standing.unmapped >= UNMAPPED {
+        subflow.status.unmapped += 1;
+        if subflow.status.unmapped >= UNMAPPED {
             let path = subflow.address.path();
             self.joins.bar(path);
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));

@@ -109,7 +109,7 @@ impl Connection {
         }
         fallback.on_dss();
         note_stamp(subflow, segment);
-        subflow.standing.unmapped = 0;
+        subflow.status.unmapped = 0;
         let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
         let due = subflow.rx.accept_next(dsn, len, u64::from(*ack_unit));
         subflow.note_due(now, due);
@@ -139,9 +139,9 @@ fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
 #[inline(always)]
 fn is_steady(subflow: &Subflow) -> bool {
     debug_assert!(subflow.verifier.is_none());
-    let standing = &subflow.standing;
-    let answered = subflow.pending.unanswered == 0 && !standing.pf;
-    subflow.state.takes_data() && standing.joined && answered && subflow.rx.is_in_order()
+    let status = &subflow.status;
+    let answered = subflow.pending.unanswered == 0 && !status.pf;
+    subflow.state.takes_data() && status.joined && answered && subflow.rx.is_in_order()
 }
 
 /// Whether the segment is older than one that was read (RFC 7323 section 5.3).

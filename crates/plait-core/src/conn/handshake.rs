@@ -68,7 +68,7 @@ impl Connection {
                 conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynSent, shake);
                 let path = conn.spec.paths.iter().find(|config| config.path == address.path());
-                conn.subflows[0].standing.backup = path.is_some_and(|config| config.backup);
+                conn.subflows[0].status.backup = path.is_some_and(|config| config.backup);
                 conn.subflows[0].pending.add(ControlSegment::Syn);
                 conn.start_joins(ctx);
             }
@@ -149,7 +149,7 @@ impl Connection {
         take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
         self.add_subflow(id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.peer_backup = join.backup;
+        subflow.status.peer_backup = join.backup;
         subflow.pending.add(ControlSegment::Syn);
         true
     }
@@ -190,7 +190,7 @@ impl Connection {
     pub(super) fn has_ack_option(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         let told =
-            if subflow.shake.join { subflow.standing.joined } else { self.joins.peer_dss_seen };
+            if subflow.shake.join { subflow.status.joined } else { self.joins.peer_dss_seen };
         !told && subflow.shake.initiator && self.mode == Mode::Multipath && self.keys.peer.is_some()
     }
 
@@ -254,7 +254,7 @@ impl Connection {
             }
             (false, _) => self.drop_joins(ctx),
             (true, Some(Mptcp::JoinSynAck(answer))) => {
-                subflow.standing.peer_backup = answer.backup;
+                subflow.status.peer_backup = answer.backup;
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;

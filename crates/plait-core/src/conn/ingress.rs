@@ -81,13 +81,13 @@ impl Connection {
             return;
         }
         let subflow = &mut self.subflows[index];
-        let revived = core::mem::take(&mut subflow.standing.pf);
+        let revived = core::mem::take(&mut subflow.status.pf);
         if core::mem::take(&mut subflow.pending.unanswered) > 0 {
             self.on_sign_of_life(ctx.now);
         }
         let subflow = &mut self.subflows[index];
         let proven =
-            !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
+            !subflow.status.joined && subflow.shake.initiator && subflow.state.synchronised();
         if proven && subflow.shake.join {
             // The fourth ACK: our HMAC arrived.
             subflow.timers.clear(Timer::Rto);
@@ -128,8 +128,8 @@ impl Connection {
         match option {
             // Our fourth ACK was lost: the peer may not send before it has one.
             Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
-            Mptcp::Prio { backup } if subflow.standing.peer_backup != *backup => {
-                subflow.standing.peer_backup = *backup;
+            Mptcp::Prio { backup } if subflow.status.peer_backup != *backup => {
+                subflow.status.peer_backup = *backup;
                 self.notify_subflows(ctx);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),

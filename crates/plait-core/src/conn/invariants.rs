@@ -56,7 +56,7 @@ impl Connection {
         if self.plain() || live.is_empty() || stays {
             return None;
         }
-        let silent = self.subflows.iter().filter(|s| s.standing.pf && s.standing.joined);
+        let silent = self.subflows.iter().filter(|s| s.status.pf && s.status.joined);
         for out in silent.flat_map(|s| s.tx.iter()) {
             let data = out.data();
             let mut at = data.start.max(self.queue.una());
@@ -90,7 +90,7 @@ impl Connection {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.closing.done() => Timer::TimeWait,
-                _ if !s.tx.is_empty() || s.shake.initiator && !s.standing.joined => Timer::Rto,
+                _ if !s.tx.is_empty() || s.shake.initiator && !s.status.joined => Timer::Rto,
                 _ => return false,
             };
             let pending = s.pending.has(ControlSegment::Syn)
@@ -155,7 +155,7 @@ impl Connection {
         // A subflow that a timeout silenced may have some: the kernel's scheduler gives it more until
         // several have passed.
         let waits = |s: &&Subflow| self.queue.assigned(s.id) > 0;
-        let open = |s: &&Subflow| s.standing.joined && s.state.sends_data();
+        let open = |s: &&Subflow| s.status.joined && s.state.sends_data();
         if let Some(dead) = self.subflows.iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
         }

@@ -26,7 +26,7 @@ pub(super) struct LastHeard {
 
 /// Whether a probe may go out there, and an answer come.
 fn is_reachable(subflow: &Subflow) -> bool {
-    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.standing.joined
+    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined
 }
 
 impl Connection {

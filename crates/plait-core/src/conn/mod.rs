@@ -306,18 +306,18 @@ impl Connection {
             subflow: s.id,
             path: s.address.path(),
             server: s.address.server(),
-            up: s.standing.joined && s.state.synchronised(),
+            up: s.status.joined && s.state.synchronised(),
             joined: s.shake.join,
             carried: s.carried(),
-            potentially_failed: s.standing.pf,
+            potentially_failed: s.status.pf,
             cwnd: s.cwnd(),
             ssthresh: s.cc.ssthresh(),
             inflight: s.tx.inflight(),
             srtt: s.rtt.srtt(),
             rto: s.rtt.rto(),
-            retransmissions: s.undo.counters.retransmissions,
-            spurious: s.undo.counters.spurious,
-            undone: s.undo.counters.undone,
+            retransmissions: s.spurious_recovery.counters.retransmissions,
+            spurious: s.spurious_recovery.counters.spurious,
+            undone: s.spurious_recovery.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
     }
@@ -421,7 +421,7 @@ impl Connection {
     }
 
     fn live(&self) -> SubflowSet {
-        let live = |s: &&Subflow| s.state.synchronised() && s.standing.joined && !s.standing.pf;
+        let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
         self.subflows.iter().filter(live).map(|s| s.id).collect()
     }
 
@@ -448,12 +448,12 @@ impl Connection {
             return;
         }
         self.changed = true;
-        let was_joined = subflow.standing.joined;
+        let was_joined = subflow.status.joined;
         let was_told = subflow.state == State::TimeWait;
         subflow.pending = Pending::default();
         subflow.pending.set(ControlSegment::Rst, tell_peer);
         subflow.step(Step::Aborted);
-        subflow.standing.joined = false;
+        subflow.status.joined = false;
         let id = subflow.id;
         self.rejoin_later(ctx.now, index, was_joined);
         self.reinject_outstanding(index);
@@ -472,7 +472,7 @@ impl Connection {
     /// The subflows that are trusted with the data they carry: those that are open, without the
     /// silent ones while another lives.
     fn carriers(&self) -> SubflowSet {
-        let spoken = |s: &&Subflow| !s.standing.pf || self.live().is_empty();
+        let spoken = |s: &&Subflow| !s.status.pf || self.live().is_empty();
         let open = self.subflows.iter().filter(|s| s.state != State::Closed);
         open.filter(spoken).map(|s| s.id).collect()
     }
@@ -489,10 +489,10 @@ impl Connection {
     /// retransmissions go on (RFC 5682 section 3.1 step 2b).
     fn continue_frto(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
-        if subflow.undo.holds_retransmissions() {
+        if subflow.spurious_recovery.holds_retransmissions() {
             let room = self.window.end() > self.queue.nxt();
             if self.queue.unsent() == 0 || !room {
-                subflow.undo.give_up_frto();
+                subflow.spurious_recovery.give_up_frto();
             }
         }
     }

@@ -129,7 +129,7 @@ impl Connection {
         let unit = u64::from(self.ack_unit);
         let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
-        subflow.standing.unmapped = 0;
+        subflow.status.unmapped = 0;
         let id = subflow.id;
         // No measure reads of it.
         let told = log.detail == Detail::Everything && !subflow.rx.has(range);

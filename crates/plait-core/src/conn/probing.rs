@@ -34,18 +34,18 @@ impl Connection {
         let Some(base) = self.probe_interval() else { return };
         let subflow = &mut self.subflows[index];
         if !subflow.timers.is_set(Timer::Probe) {
-            subflow.timers.set(Timer::Probe, now + interval(base, subflow.standing.probes));
+            subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes));
         }
     }
 
     pub(super) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
-        if subflow.standing.pf && !subflow.is_quiet() {
-            subflow.standing.probes = subflow.standing.probes.saturating_add(1);
+        if subflow.status.pf && !subflow.is_quiet() {
+            subflow.status.probes = subflow.status.probes.saturating_add(1);
             subflow.pending.add(ControlSegment::PathProbe);
             self.arm_path_probe(ctx.now, index);
         } else {
-            subflow.standing.probes = 0;
+            subflow.status.probes = 0;
         }
     }
 

@@ -43,9 +43,9 @@ impl Connection {
     /// our third ACK, and its user knows nothing of the connection.
     pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.shake.join && !subflow.standing.joined;
+        let refused = subflow.shake.join && !subflow.status.joined;
         let silent = !self.joins.peer_dss_seen && self.queue.una() == Dsn::ZERO;
-        self.client && refused && silent && self.subflows[0].standing.pf
+        self.client && refused && silent && self.subflows[0].status.pf
     }
 
     /// Begins again on the path of the subflow at `index`.

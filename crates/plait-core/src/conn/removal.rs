@@ -155,7 +155,7 @@ impl Connection {
             return;
         }
         let subflow = &mut self.subflows[index];
-        subflow.standing.pf = true;
+        subflow.status.pf = true;
         subflow.pending.add(ControlSegment::WindowProbe);
         let until = ctx.now + subflow.rtt.base_rto();
         self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
@@ -168,7 +168,7 @@ impl Connection {
         for mut check in self.addresses.removals.checks.take() {
             let subflow = &mut self.subflows[check.index];
             // It has answered, or is gone.
-            if !subflow.standing.pf || !subflow.state.synchronised() {
+            if !subflow.status.pf || !subflow.state.synchronised() {
                 continue;
             }
             if check.until <= ctx.now {

@@ -115,7 +115,7 @@ impl Connection {
     /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
     /// progress does not count.
     pub(super) fn note_data_timeout(&mut self, now: Time) {
-        let live = |it: &&Subflow| it.state.sends_data() && it.standing.joined;
+        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
         let mut longest = Span::ZERO;
         for subflow in self.subflows.iter().filter(live) {
             if self.queue.stands_still(subflow.id) {
@@ -138,7 +138,7 @@ impl Connection {
         {
             return timeout;
         }
-        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.standing.joined);
+        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
         live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
@@ -248,7 +248,7 @@ impl Connection {
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
             return self.on_syn_timeout(ctx, index);
         }
-        if !subflow.standing.joined {
+        if !subflow.status.joined {
             if planted(Planted::ProofOnce) {
                 return;
             }
@@ -283,7 +283,7 @@ impl Connection {
         }
         self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        let others = self.subflows.iter().filter(|s| s.standing.joined).count() > 1;
+        let others = self.subflows.iter().filter(|s| s.status.joined).count() > 1;
         if others && !self.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
@@ -395,8 +395,7 @@ impl Connection {
     /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
     fn send_again_when_idle(&mut self, ctx: &mut Context<'_>) {
         let mut idle = false;
-        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.standing.joined)
-        {
+        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
             if subflow.tx.is_empty() && self.queue.assigned(subflow.id) == 0 {
                 idle = true;
             } else if let Some(memory) = self.queue.memory() {

@@ -3,11 +3,11 @@
 use crate::config::{self, ReduceFrom};
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
-use crate::tcp::loss::{Detected, Phase, Prr, Troubles};
+use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
+use crate::tcp::spurious_recovery::Evidence;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use crate::tcp::undo::Evidence;
 use plait_base::{Span, Ssn, SubflowRange, Time};
 use plait_cc::{Ack, Flows};
 
@@ -98,8 +98,8 @@ impl Subflow {
             self.answer_to_tail_loss(now, &outcome, effects.rtt, flows);
         } else if !recovering {
             self.tell_controller(now, &outcome, effects.rtt, flows);
-        } else if let (Phase::Recovery { .. }, Some(Troubles { prr, .. })) =
-            (&self.phase, self.troubles.as_deref_mut())
+        } else if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
+            (&self.phase, self.recovery.as_deref_mut())
         {
             let inflight = self.tx.inflight();
             let safe = outcome.advanced > 0 && inflight == kept;
@@ -142,7 +142,7 @@ impl Subflow {
         dsack: Option<SubflowRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
-        let timeout = self.undo.on_ack(&Evidence {
+        let timeout = self.spurious_recovery.on_ack(&Evidence {
             una: self.tx.una(),
             advanced: outcome.advanced > 0,
             original: outcome.sample,
@@ -214,7 +214,7 @@ impl Subflow {
         let flight = self.tx.outstanding();
         self.cc.on_loss(now, self.reduced_from(), flows);
         let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
-        self.undo.begin(now, false, self.tx.nxt(), false);
+        self.spurious_recovery.begin(now, false, self.tx.nxt(), false);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
         self.make_room().prr = prr;
         self.phase = Phase::Recovery { point: self.tx.nxt() };
@@ -223,9 +223,9 @@ impl Subflow {
     }
 
     /// The first reduction makes room for recoveries and timeouts to come.
-    fn make_room(&mut self) -> &mut Troubles {
+    fn make_room(&mut self) -> &mut RecoveryState {
         self.timers.make_room();
-        self.troubles.get_or_insert_default()
+        self.recovery.get_or_insert_default()
     }
 
     /// The loss that a probe has repaired reduces the window as any other; nothing is left to be
@@ -241,7 +241,7 @@ impl Subflow {
         self.make_room();
         self.cc.on_loss(now, self.reduced_from(), flows);
         // What reports an earlier episode as unfounded does not take this reduction back.
-        self.undo.begin(now, false, self.tx.nxt(), false);
+        self.spurious_recovery.begin(now, false, self.tx.nxt(), false);
         self.tell_controller(now, outcome, rtt, flows);
         self.cc.on_recovered(now);
     }
@@ -281,8 +281,8 @@ impl Subflow {
             round,
         };
         self.cc.on_ack(&ack, flows);
-        if self.cc.cwnd() > self.standing.rec_cwnd {
-            self.standing.rec_cwnd = 0;
+        if self.cc.cwnd() > self.status.rec_cwnd {
+            self.status.rec_cwnd = 0;
         }
     }
 
@@ -295,16 +295,16 @@ impl Subflow {
         if first_expiry {
             let recovering = matches!(self.phase, Phase::Recovery { .. });
             let frto = frto && !recovering && !self.shake.offer.timestamps;
-            self.undo.begin(now, true, self.tx.nxt(), frto);
+            self.spurious_recovery.begin(now, true, self.tx.nxt(), frto);
         } else {
-            self.undo.on_repeated_timeout();
+            self.spurious_recovery.on_repeated_timeout();
         }
         self.make_room();
         self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
         self.tx.forget_reneged();
         self.tx.mark_all_lost();
         self.phase = Phase::Loss { point: self.tx.nxt() };
-        self.standing.pf = true;
+        self.status.pf = true;
         self.rack.tail.forget();
         self.rtt.back_off();
         if first_expiry || !planted(Planted::TimeoutOnce) {

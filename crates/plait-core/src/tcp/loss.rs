@@ -215,7 +215,7 @@ impl Prr {
 
 /// What is kept from the first loss on.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Troubles {
+pub(crate) struct RecoveryState {
     /// Counts in recovery only.
     pub(crate) prr: Prr,
     pub(crate) black_hole: BlackHoleDetector,

@@ -7,7 +7,7 @@ use crate::tcp::clock::StampClock;
 use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::host_queue::{self, HostQueue};
-use crate::tcp::loss::{Phase, Rack, Troubles, probe_timeout};
+use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
 use crate::tcp::mappings::Mappings;
 use crate::tcp::pace::{self, Pacer};
 use crate::tcp::pending::Pending;
@@ -15,9 +15,9 @@ use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
+use crate::tcp::spurious_recovery::SpuriousRecovery;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::{OFTEN, Timer, Timers};
-use crate::tcp::undo::Undo;
 use alloc::boxed::Box;
 use plait_base::{Dsn, PathId, ServerAddress, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
@@ -151,9 +151,9 @@ pub(crate) struct MappedRange {
     pub(crate) dsn: Dsn,
 }
 
-/// Standing of a subflow within its connection.
+/// Status of a subflow within its connection: its flags, and what limits it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct SubflowStatus {
     /// This end asked for low priority.
     pub(crate) backup: bool,
     /// The peer did (RFC 8684 section 3.3.8).
@@ -176,16 +176,16 @@ pub(crate) struct Standing {
     pub(crate) edge: Ssn,
 }
 
-impl Standing {
+impl SubflowStatus {
     /// An idle or unused window of `bytes` was reduced.
     pub(crate) fn remember_window(&mut self, bytes: u64) {
         self.rec_cwnd = self.rec_cwnd.max(bytes);
     }
 }
 
-impl Default for Standing {
-    fn default() -> Standing {
-        Standing {
+impl Default for SubflowStatus {
+    fn default() -> SubflowStatus {
+        SubflowStatus {
             backup: false,
             peer_backup: false,
             joined: false,
@@ -206,18 +206,18 @@ pub(crate) struct Subflow {
     pub(crate) address: Address,
     pub(crate) state: State,
     pub(crate) shake: Handshake,
-    pub(crate) standing: Standing,
+    pub(crate) status: SubflowStatus,
     pub(crate) tx: TxRing,
     pub(crate) rx: Receiver,
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
     pub(crate) phase: Phase,
     /// From the first loss on.
-    pub(super) troubles: Option<Box<Troubles>>,
+    pub(super) recovery: Option<Box<RecoveryState>>,
     pub(crate) cc: Congestion,
     pub(crate) cwnd_validation: CwndValidation,
     pub(crate) delivery: DeliveryRate,
-    pub(crate) undo: Undo,
+    pub(crate) spurious_recovery: SpuriousRecovery,
     pub(crate) clock: StampClock,
     /// Where segments are paced.
     pub(crate) pacer: Option<Box<Pacer>>,
@@ -258,7 +258,7 @@ impl Subflow {
             address,
             state,
             shake,
-            standing: Standing::default(),
+            status: SubflowStatus::default(),
             tx: TxRing::new(),
             rx: Receiver::new(
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
@@ -267,11 +267,11 @@ impl Subflow {
             rtt: Rtt::new(config.rto),
             rack: Rack::new(config.loss_detection),
             phase: Phase::Open,
-            troubles: None,
+            recovery: None,
             cc: Congestion::new(settings, algorithm),
             cwnd_validation: CwndValidation::default(),
             delivery: DeliveryRate::default(),
-            undo: Undo::new(config.undo),
+            spurious_recovery: SpuriousRecovery::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
             pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
             timers: Timers::new(),
@@ -300,12 +300,12 @@ impl Subflow {
     /// The congestion window in force: recovery's own, and what an effect allows.
     pub(crate) fn cwnd(&self) -> u64 {
         let cwnd = self.uncapped_cwnd();
-        cwnd.min(self.standing.cap)
+        cwnd.min(self.status.cap)
     }
 
     /// The same without what an effect allows.
     pub(crate) fn uncapped_cwnd(&self) -> u64 {
-        match (&self.phase, &self.troubles) {
+        match (&self.phase, &self.recovery) {
             (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
             _ => self.cc.cwnd(),
         }
@@ -314,7 +314,7 @@ impl Subflow {
     /// Whether a cap holds the sender, and not the congestion window (schedulers 3.4: no growth
     /// while capped).
     pub(crate) fn is_capped(&self) -> bool {
-        self.standing.cap < self.cc.cwnd()
+        self.status.cap < self.cc.cwnd()
     }
 
     /// Remembers a mapping of the peer. False where it contradicts one that was told before.
@@ -335,7 +335,7 @@ impl Subflow {
 
     /// Low priority, whoever asked for it.
     pub(crate) const fn is_backup(&self) -> bool {
-        self.standing.backup || self.standing.peer_backup
+        self.status.backup || self.status.peer_backup
     }
 
     /// The rate that a window a round trip amounts to, in bytes per second.
@@ -353,7 +353,7 @@ impl Subflow {
 
     /// As siblings see it. A backup that rests takes no share of anything, whatever its window.
     pub(crate) fn flow(&self) -> Flow {
-        let live = self.state.synchronised() && self.standing.joined && !self.standing.pf;
+        let live = self.state.synchronised() && self.status.joined && !self.status.pf;
         let rests = self.is_backup() && self.tx.is_empty();
         self.cc.flow(self.rtt.srtt(), live && !rests)
     }
@@ -373,7 +373,7 @@ impl Subflow {
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
     pub(crate) fn on_sent(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool, mss: u64) -> Ssn {
         let seq = self.tx.push(now, dsn, len, fin);
-        self.standing.fin_sent |= fin;
+        self.status.fin_sent |= fin;
         self.after_send(now, u64::from(len), mss);
         seq
     }
@@ -383,14 +383,14 @@ impl Subflow {
         self.tx.retransmit(seq, now);
         let probe = !matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
         let range = SubflowRange::with_len(seq, u64::from(len));
-        self.undo.on_retransmitted(range, self.clock.at(now), probe);
+        self.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);
         self.after_send(now, u64::from(len), mss);
     }
 
     fn after_send(&mut self, now: Time, len: u64, mss: u64) {
         self.last_send = now;
         self.cc.on_send();
-        if let (Phase::Recovery { .. }, Some(it)) = (&self.phase, &mut self.troubles) {
+        if let (Phase::Recovery { .. }, Some(it)) = (&self.phase, &mut self.recovery) {
             it.prr.on_sent(len);
         }
         if self.pacer.is_some() {
@@ -446,7 +446,7 @@ impl Subflow {
 
     /// The first lost segment, if the window lets it be sent again.
     pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
-        if self.undo.holds_retransmissions() || self.is_paced() {
+        if self.spurious_recovery.holds_retransmissions() || self.is_paced() {
             return None;
         }
         let sent = *self.tx.first_lost()?;
@@ -457,7 +457,7 @@ impl Subflow {
     /// Whether `len` bytes more would leave the window that the peer told here. With nothing in
     /// flight they may: what was told may be old, and no acknowledgement would come to mend that.
     pub(crate) fn exceeds_window(&self, len: u64) -> bool {
-        !self.tx.is_empty() && self.tx.nxt() + len > self.standing.edge
+        !self.tx.is_empty() && self.tx.nxt() + len > self.status.edge
     }
 
     /// Forgets what has left the host.
@@ -469,33 +469,33 @@ impl Subflow {
 
     /// What was reduced will not be taken back, and the peer's neither: nothing of it needs memory.
     pub(crate) fn forget_recovery(&mut self) {
-        self.undo.give_back();
+        self.spurious_recovery.give_back();
         self.rx.forget_duplicate();
         self.cc.give_back();
         let black_hole = self.black_hole().is_likely();
         if !black_hole && !matches!(self.phase, Phase::Recovery { .. }) {
-            self.troubles = None;
+            self.recovery = None;
         }
     }
 
     /// What is known of a black hole on the path.
     pub(crate) fn black_hole(&self) -> BlackHoleDetector {
-        self.troubles.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
+        self.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
     }
 
     pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
-        self.troubles.as_mut().map(|it| &mut it.black_hole)
+        self.recovery.as_mut().map(|it| &mut it.black_hole)
     }
 
     /// After a timeout short segments go out in place of a long one.
     pub(crate) fn probe_black_hole(&mut self, now: Time) {
-        self.troubles.get_or_insert_default().black_hole.on_short_sent(now);
+        self.recovery.get_or_insert_default().black_hole.on_short_sent(now);
     }
 
     /// The path lets through what it should.
     pub(crate) fn reset_black_hole(&mut self) {
-        if let Some(troubles) = &mut self.troubles {
-            troubles.black_hole = BlackHoleDetector::default();
+        if let Some(recovery) = &mut self.recovery {
+            recovery.black_hole = BlackHoleDetector::default();
         }
     }
 
