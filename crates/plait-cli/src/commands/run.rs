@@ -13,7 +13,7 @@ use crate::recorder::Recorder;
 use crate::render::{PathCounters, PathSeries, Timeline, again, figure, percent};
 use plait_app::measure::{MEASURES, Value};
 use plait_base::Time;
-use plait_lab::{Cell, Draft, PathReport, Scenario};
+use plait_lab::{Cell, PathReport, RawScenario, Scenario};
 use plait_sim::Watch;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -331,7 +331,7 @@ impl Args {
 }
 
 /// The scenario of one run and its cell, for `command`; `flag` names its scheduler.
-pub(crate) fn one_cell(mut draft: Draft, command: &str) -> Result<(Scenario, Cell), Failure> {
+pub(crate) fn one_cell(mut draft: RawScenario, command: &str) -> Result<(Scenario, Cell), Failure> {
     // The flag of one run is in the singular.
     let usage = |error: plait_lab::ScenarioError| {
         Failure::Usage(error.to_string().replacen("--schedulers:", "--scheduler:", 1))

@@ -7,7 +7,7 @@ use plait_app::AppEvent;
 use plait_app::quantity::Binary;
 use plait_base::{PathId, Time};
 use plait_core::Event;
-use plait_lab::Draft;
+use plait_lab::RawScenario;
 use plait_sim::{Direction, Hop, Watch, Who};
 use plait_wire::Segment;
 use serde::Deserialize;
@@ -115,9 +115,9 @@ impl Recorded {
     }
 
     /// The scenario that made it. What is wrong with it has a place in the text in the first line.
-    pub(crate) fn draft(&self) -> Result<Draft, Failure> {
+    pub(crate) fn draft(&self) -> Result<RawScenario, Failure> {
         let name = format!("{}:1: scenario", self.file.display());
-        Draft::from_toml(&name, &self.opening.scenario)
+        RawScenario::from_toml(&name, &self.opening.scenario)
             .map_err(|error| Failure::Usage(error.to_string()))
     }
 

@@ -290,7 +290,7 @@ fn run_more<W: World>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Draft;
+    use crate::RawScenario;
     use plait_app::measure::PathMeasures;
 
     /// Completion depends on the row, the seed and, where asked, on chance.
@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn scenario(more: &[(&str, &str)]) -> Scenario {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         let base = [
             ("path", "wifi:rtt=20ms,rate=25mbit,loss=1%"),
             ("path", "lte:rtt=60ms,rate=10mbit"),
@@ -338,9 +338,9 @@ mod tests {
         ];
         let replaced = |name: &str| name != "path" && more.iter().any(|(other, _)| *other == name);
         for (name, text) in base.iter().filter(|(name, _)| !replaced(name)).chain(more) {
-            draft.argument(name, text).unwrap();
+            raw.argument(name, text).unwrap();
         }
-        draft.build().unwrap()
+        raw.build().unwrap()
     }
 
     fn run(scenario: &Scenario) -> Document {
@@ -416,16 +416,16 @@ mod tests {
 
     #[test]
     fn without_chance_one_run_is_made() {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         for (name, text) in [
             ("path", "wifi:rtt=20ms,rate=25mbit"),
             ("workload", "download:512kB"),
             ("cc", "cubic,lia"),
             ("exact", "on"),
         ] {
-            draft.argument(name, text).unwrap();
+            raw.argument(name, text).unwrap();
         }
-        let report = only(run(&draft.build().unwrap()));
+        let report = only(run(&raw.build().unwrap()));
         // One path is plain TCP.
         let names: Vec<String> =
             report.rows.iter().map(|row| format!("{}/{}", row.scheduler, row.cc)).collect();

@@ -1,6 +1,6 @@
 //! A rate that is drawn anew at random times: `0.3mbit/1.1mbit/8.6mbit~40s`.
 
-use super::draft::Given;
+use super::raw_scenario::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_base::{Rate, Span, Stream, Time};
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Redraw {
 impl Redraw {
     /// Reads `RATE/RATE~TIME`, given how to read a rate and a time.
     pub(super) fn parse(
-        given: &Given,
+        given: &PlacedText,
         rate: impl Fn(&str) -> Result<Rate, ScenarioError>,
         time: impl Fn(&str) -> Result<Span, ScenarioError>,
     ) -> Result<Redraw, ScenarioError> {

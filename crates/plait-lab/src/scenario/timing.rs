@@ -99,11 +99,11 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Draft;
+    use crate::RawScenario;
     use plait_base::Rate;
 
     fn scenario(more: &[(&str, &str)]) -> Scenario {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         for (name, text) in [
             ("path", "wifi:rtt=20ms,rate=25mbit"),
             ("path", "lte:rtt=60ms,rate=10mbit"),
@@ -112,9 +112,9 @@ mod tests {
         .iter()
         .chain(more)
         {
-            draft.argument(name, text).unwrap();
+            raw.argument(name, text).unwrap();
         }
-        draft.build().unwrap()
+        raw.build().unwrap()
     }
 
     #[test]
@@ -141,9 +141,9 @@ mod tests {
             (&[("host-jitter", "11ms")][..], "at most 10ms"),
             (&[("host-jitter", "50us"), ("exact", "on")], "--exact"),
         ] {
-            let mut draft = scenario(&[]).draft();
-            more.iter().for_each(|(name, text)| draft.argument(name, text).unwrap());
-            let error = draft.build().unwrap_err().to_string();
+            let mut raw = scenario(&[]).raw();
+            more.iter().for_each(|(name, text)| raw.argument(name, text).unwrap());
+            let error = raw.build().unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
     }

@@ -1,6 +1,6 @@
 use crate::compare::{Cell, Control, RunOutcome, World, compare};
 use crate::report::{Report, Row};
-use crate::{Draft, KeepRuns};
+use crate::{KeepRuns, RawScenario};
 use plait_app::Measures;
 use plait_app::measure::{Distribution, PathMeasures};
 use plait_base::{Span, Stream};
@@ -31,7 +31,7 @@ fn completion(ms: f64) -> Measures {
 }
 
 fn report(more: &[(&str, &str)], of: impl Fn(&str, &mut Stream) -> Measures + Sync) -> Report {
-    let mut draft = Draft::new();
+    let mut raw = RawScenario::new();
     let base = [
         ("path", "wifi:rtt=20ms,rate=25mbit,loss=1%"),
         ("path", "lte:rtt=60ms,rate=10mbit"),
@@ -40,10 +40,10 @@ fn report(more: &[(&str, &str)], of: impl Fn(&str, &mut Stream) -> Measures + Sy
     ];
     let replaced = |name: &str| name != "path" && more.iter().any(|(other, _)| *other == name);
     for (name, text) in base.iter().filter(|(name, _)| !replaced(name)).chain(more) {
-        draft.argument(name, text).unwrap();
+        raw.argument(name, text).unwrap();
     }
     let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    let scenario = draft.build().unwrap();
+    let scenario = raw.build().unwrap();
     compare(&scenario, &KeepRuns(Fake(of)), &control).unwrap().points.remove(0)
 }
 
