@@ -31,7 +31,7 @@ pub use engine::{Engine, Service};
 pub use happening::{Happening, PathTraffic};
 pub use limits::{Limits, Shortage};
 pub use names::Names;
-pub use observe::{Observe, Sight};
+pub use observe::{Observe, PacketEvent};
 pub use overview::{ConnectionView, Opened, Overview, Tally};
 pub use relay::{Greeting, PIECE};
 pub use stack::{Stack, StackCounters, Untaken};

@@ -269,7 +269,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
             name: format!("{} {index}", kind.over),
             down: whole(&like.down),
             up: whole(&like.up),
-            middlebox: plait_sim::Middlebox::default(),
+            middlebox: plait_sim::MiddleboxConfig::default(),
             removed: Vec::new(),
             resting: Vec::new(),
             ..like.clone()

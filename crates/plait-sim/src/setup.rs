@@ -1,7 +1,7 @@
 //! What a run is made from, what can be seen of it, and what comes of it.
 
 use crate::digest::RunDigest;
-use crate::middlebox::{Meddled, Middlebox};
+use crate::middlebox::{MiddleboxConfig, MiddleboxCounters};
 use crate::network::{Direction, Hop, PathSetup, SharedLink};
 use plait_app::{AppEvent, Host as Side, Measures, Workload};
 use plait_base::{PathId, Span, Time};
@@ -62,7 +62,7 @@ impl Setup {
     /// Whether a middlebox stands on a path.
     pub(crate) fn meddles(&self, path: PathId) -> bool {
         let path = self.paths.get(path.index());
-        path.is_some_and(|path| path.middlebox != Middlebox::default())
+        path.is_some_and(|path| path.middlebox != MiddleboxConfig::default())
     }
 }
 
@@ -164,7 +164,7 @@ pub struct Outcome {
     /// Counters of each path, towards the client and towards the server.
     pub links: Vec<(LinkCounters, LinkCounters)>,
     /// What the middleboxes of each path did.
-    pub meddled: Vec<Meddled>,
+    pub middlebox_counters: Vec<MiddleboxCounters>,
     /// Those of each shared link.
     pub shared: Vec<(LinkCounters, LinkCounters)>,
     /// Bytes of each source of cross traffic towards the client that the queues took: of each path's

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use plait_app::Host;
 use plait_base::{ConnId, Time};
 use plait_core::Event;
-use plait_live::{Observe, Sight};
+use plait_live::{Observe, PacketEvent};
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -109,7 +109,7 @@ impl Observe for LiveFiles {
         }
     }
 
-    fn on_packet(&mut self, now: Time, sight: &Sight<'_>) {
+    fn on_packet(&mut self, now: Time, sight: &PacketEvent<'_>) {
         let Ok(mut inner) = self.inner.lock() else { return };
         let inner = &mut *inner;
         let new = inner.names.known.insert(sight.path.0, sight.client) != Some(sight.client);
@@ -208,7 +208,7 @@ impl LiveCapture {
         }
     }
 
-    fn on_packet(&mut self, now: Time, sight: &Sight<'_>, names: &Names) {
+    fn on_packet(&mut self, now: Time, sight: &PacketEvent<'_>, names: &Names) {
         self.settle(now);
         let len = u64::from(sight.segment.payload.len());
         let place = self.said.iter().position(|(said, _)| sight.outbound && *said == len);
@@ -288,7 +288,7 @@ mod tests {
         let mut files = files(Some(&pcap), Some(&qlog));
         files.on_start(0);
         files.on_ended(ConnId(1));
-        let sight = Sight {
+        let sight = PacketEvent {
             path: PathId(0),
             client: [10, 0, 0, 1].into(),
             outbound: true,

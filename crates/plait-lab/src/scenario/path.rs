@@ -8,7 +8,7 @@ use crate::report::PathReport;
 use plait_app::quantity::{Limit, Percent};
 use plait_base::{Chance, Rate, Span, Stream, Time};
 use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
-use plait_sim::Middlebox;
+use plait_sim::MiddleboxConfig;
 use std::sync::Arc;
 
 /// The sending host's own link where nothing is said.
@@ -110,7 +110,7 @@ pub struct Path {
     /// Used only when no other works.
     pub backup: bool,
     /// What meddles with segments, each way.
-    pub middlebox: Middlebox,
+    pub middlebox: MiddleboxConfig,
 }
 
 /// What a world builds a path from.
@@ -360,7 +360,7 @@ impl Path {
             nic: None,
             via: None,
             backup: false,
-            middlebox: Middlebox::default(),
+            middlebox: MiddleboxConfig::default(),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::host::{Host, Seat};
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::EventQueue;
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch};
-use onlookers::{Onlookers, Sight};
+use onlookers::{Onlookers, SegmentEvent};
 use plait_app::{Ends, Host as Side, Observer};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
@@ -237,7 +237,8 @@ impl<'a> World<'a> {
     /// Shows a segment to those who look on.
     #[inline(always)]
     fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if !self.onlookers.on_segment(Sight { now: self.now, hop, pair, path, way, segment }) {
+        if !self.onlookers.on_segment(SegmentEvent { now: self.now, hop, pair, path, way, segment })
+        {
             self.ending = true;
         }
     }
@@ -349,7 +350,7 @@ impl<'a> World<'a> {
             pairs,
             digest: self.digest,
             links: self.network.path_counters(),
-            meddled: self.network.meddled(),
+            middlebox_counters: self.network.middlebox_counters(),
             shared: self.network.shared_counters(),
             cross: self.network.cross_bytes(now),
             violation: self.onlookers.violation,
