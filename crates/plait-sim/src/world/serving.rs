@@ -46,7 +46,7 @@ impl World<'_> {
     /// order, at the other.
     fn acknowledged_early(&self, pair: usize) -> Option<String> {
         let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
-        for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
+        for (index, (near, far)) in client.slots.iter().zip(&server.slots).enumerate() {
             let (Some(near), Some(far)) = (near.conn, far.conn) else { continue };
             if !self.is_current(2 * pair + 1, index, far) {
                 continue;
