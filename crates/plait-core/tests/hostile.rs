@@ -12,7 +12,7 @@ mod heap;
 use common::{endpoint, spec};
 use heap::held;
 use libtest_mimic::{Arguments, Failed, Trial};
-use plait_base::{ConnId, PathId, ServerAddress, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
 use plait_core::{Config, ConnectionState, Endpoint};
 use plait_wire::{
     AddAddr, Flags, JoinAck, JoinSyn, Key, MpCapable, Mptcp, Options, Payload, Segment,
@@ -51,7 +51,7 @@ struct Transfer {
     read: u64,
     view: AttackerView,
     /// What the attacker draws from.
-    attacker: Stream,
+    attacker: RandomStream,
     /// Answers that went to nobody.
     strays: u64,
     /// Segments on the first path that the server sent, by whether they carry data.
@@ -59,7 +59,8 @@ struct Transfer {
 }
 
 /// What one attacks with: for each turn, whom, over which path, with what.
-type Attack<'a> = dyn FnMut(&AttackerView, &mut Stream) -> Option<(usize, PathId, Segment)> + 'a;
+type Attack<'a> =
+    dyn FnMut(&AttackerView, &mut RandomStream) -> Option<(usize, PathId, Segment)> + 'a;
 
 impl Transfer {
     fn new() -> Transfer {
@@ -76,7 +77,7 @@ impl Transfer {
             count: 0,
             read: 0,
             view: AttackerView::default(),
-            attacker: Stream::new(9, &["attacker"]),
+            attacker: RandomStream::new(9, &["attacker"]),
             strays: 0,
             told: [0; 2],
         }
@@ -176,7 +177,7 @@ impl AttackerView {
     }
 }
 
-fn syn(stream: &mut Stream, option: Option<Mptcp>) -> Segment {
+fn syn(stream: &mut RandomStream, option: Option<Mptcp>) -> Segment {
     Segment {
         // Not one of those that clients here dial from.
         src_port: 1_024 + stream.below(40_000) as u16,
@@ -190,7 +191,7 @@ fn syn(stream: &mut Stream, option: Option<Mptcp>) -> Segment {
 }
 
 /// Somebody's path that is not the transfer's.
-fn elsewhere(stream: &mut Stream) -> PathId {
+fn elsewhere(stream: &mut RandomStream) -> PathId {
     PathId(2 + stream.below(60_000) as u32)
 }
 
@@ -287,7 +288,7 @@ fn joins_without_keys() -> Result<(), Failed> {
     at_most("bytes", more, 8 * EACH_HALF_OPEN + 100_000)
 }
 
-fn announcement(stream: &mut Stream, hmac: u64) -> Mptcp {
+fn announcement(stream: &mut RandomStream, hmac: u64) -> Mptcp {
     Mptcp::AddAddr(AddAddr {
         address_id: 1 + stream.below(250) as u8,
         address: IpAddr::from([10, stream.bits() as u8, stream.bits() as u8, 1]),

@@ -3,8 +3,8 @@
 
 use crate::choice::{Choice, Choices};
 use crate::crowd::Buffers;
-use crate::happening::{Happening, PathTraffic};
 use crate::limits::{Guard, Limits, Shortage};
+use crate::log_event::{LogEvent, PathTraffic};
 use crate::overview::{ConnectionView, Opened, Overview, Tally};
 use crate::proxy_header;
 use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
@@ -46,7 +46,7 @@ pub struct Engine<W: World> {
     /// The endpoint and the world.
     pub stack: Stack<W>,
     /// Events since the driver last emptied it.
-    pub happenings: Vec<Happening>,
+    pub log_events: Vec<LogEvent>,
     /// The service to which connections of clients are relayed.
     service: Option<Service>,
     relays: BTreeMap<ConnId, Relay<W::Stream>>,
@@ -81,7 +81,7 @@ impl<W: World> Engine<W> {
     pub fn new(stack: Stack<W>, service: Option<Service>) -> Engine<W> {
         Engine {
             stack,
-            happenings: Vec::new(),
+            log_events: Vec::new(),
             service,
             relays: BTreeMap::new(),
             due: Vec::new(),
@@ -207,10 +207,10 @@ impl<W: World> Engine<W> {
         self.guard.note_unnumbered(self.stack.names.unnumbered());
         let shortage = self.guard.told_shortage(self.relays.len());
         if let Some(count) = self.guard.tell(now) {
-            self.happenings.push(Happening::TurnedAway { count, shortage });
+            self.log_events.push(LogEvent::TurnedAway { count, shortage });
         }
         if let Some(more) = self.guard.overflowed(now, self.stack.endpoint.overflows()) {
-            self.happenings.push(Happening::Overflowed(more));
+            self.log_events.push(LogEvent::Overflowed(more));
         }
     }
 
@@ -330,7 +330,7 @@ impl<W: World> Engine<W> {
         let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
         *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
-        self.happenings.push(Happening::Accepted { conn, from, multipath, port, rule });
+        self.log_events.push(LogEvent::Accepted { conn, from, multipath, port, rule });
         let beside = self.relays.len();
         let dialled = self.service.map(|service| {
             let buffers = if service.near { Buffers::beside(beside) } else { None };
@@ -457,7 +457,7 @@ impl<W: World> Engine<W> {
         if let Some(to) = to
             && self.stack.endpoint.state(conn) != ConnectionState::Closed
         {
-            self.happenings.push(Happening::Unreached { conn, to, refused });
+            self.log_events.push(LogEvent::Unreached { conn, to, refused });
         }
         let relayed = relay.as_ref().map(|relay| (relay.moved, relay.taken, relay.since));
         let (moved, taken, since) = relayed.unwrap_or((Moved::default(), 0, now));
@@ -482,7 +482,7 @@ impl<W: World> Engine<W> {
         self.stack.observed.tell(now, &mut self.stack.endpoint);
         self.stack.observed.on_ended(conn);
         let sent = moved.to_peer.saturating_sub(in_flight);
-        self.happenings.push(Happening::Ended {
+        self.log_events.push(LogEvent::Ended {
             conn,
             received: moved.to_socket,
             sent,

@@ -3,7 +3,7 @@
 use crate::compare::Cell;
 use crate::simulated::setup_with;
 use plait_app::Host;
-use plait_base::Stream;
+use plait_base::RandomStream;
 
 /// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
 /// begins: that of [`Transport::earlier`](crate::scenario::Transport::earlier) transfers in a row, each over a new
@@ -12,7 +12,7 @@ pub(crate) fn thresholds(cell: &Cell, seed: u64) -> Vec<Option<u64>> {
     let scenario = &cell.scenario;
     let mut known = vec![None; scenario.paths.len()];
     for nth in 0..scenario.transport.earlier {
-        let seed = Stream::new(seed, &["earlier", &nth.to_string()]).bits();
+        let seed = RandomStream::new(seed, &["earlier", &nth.to_string()]).bits();
         let before = known.clone();
         transfer(cell, seed, &mut known);
         // Without chance what changes nothing once never changes anything.

@@ -4,7 +4,7 @@
 mod common;
 
 use plait_app::{AppEvent, Host};
-use plait_base::{Span, Stream, SubflowId, Time};
+use plait_base::{RandomStream, Span, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::Cell;
 use plait_sim::{Watch, Who};
@@ -313,7 +313,7 @@ fn a_stock_kernel_is_done_by_its_timeouts_and_what_is_left() {
 }
 
 /// A whole number between the two, of which each doubling is about as likely.
-fn between(stream: &mut Stream, least: u64, most: u64) -> u64 {
+fn between(stream: &mut RandomStream, least: u64, most: u64) -> u64 {
     let base = least << stream.below(u64::from((most / least).ilog2()) + 1);
     (base + stream.below(base)).min(most)
 }
@@ -322,7 +322,7 @@ fn between(stream: &mut Stream, least: u64, most: u64) -> u64 {
 /// silent for ever or for a while; messages of 100 bytes and more that take half of what the lesser
 /// path carries at most; any scheduler, bare or decorated, and any controller.
 fn any_outage(seed: u64) -> String {
-    let mut stream = Stream::new(seed, &["outage"]);
+    let mut stream = RandomStream::new(seed, &["outage"]);
     let rates = [(); 2].map(|()| between(&mut stream, 1_000, 100_000));
     let mut rtts = [(); 2].map(|()| between(&mut stream, 5_000, 50_000));
     if stream.below(4) == 0 {
@@ -410,7 +410,7 @@ impl Watch for BulkGaps {
 
 /// Paths and outages as for streams, of at most 30 Mbit/s, under a transfer that fills both.
 fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
-    let mut stream = Stream::new(seed, &["bulk outage"]);
+    let mut stream = RandomStream::new(seed, &["bulk outage"]);
     let rates = [(); 2].map(|()| between(&mut stream, 1_000, 30_000));
     let rtts = [(); 2].map(|()| between(&mut stream, 5_000, 50_000));
     let fast = usize::from(rates[1] > rates[0]);

@@ -2,11 +2,11 @@
 
 use crate::changes::PathChanges;
 use plait_app::{App, AppEvent, Host as Side, Stream, StreamState};
-use plait_base::{ConnId, Stream as Randomness, Time};
+use plait_base::{ConnId, RandomStream, Time};
 use plait_core::{ConnectionState, Endpoint, Entropy};
 
 /// Seeded randomness for an endpoint in virtual time.
-struct Seeded(Randomness);
+struct Seeded(RandomStream);
 
 impl Entropy for Seeded {
     fn bits(&mut self) -> u64 {
@@ -54,7 +54,7 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(side: Side, pair: usize, seed: u64) -> Host {
         let name = if side == Side::Client { "client" } else { "server" };
-        let stream = Randomness::new(seed, &["host", name, &pair.to_string()]);
+        let stream = RandomStream::new(seed, &["host", name, &pair.to_string()]);
         let endpoint = Endpoint::new(Box::new(Seeded(stream)));
         Host {
             side,

@@ -1,7 +1,7 @@
 //! What stands on a path and meddles with segments: it takes MPTCP options off, or changes payload
 //! and repairs the TCP checksum, so that only a DSS checksum tells.
 
-use plait_base::{Chance, Stream, Time};
+use plait_base::{Chance, RandomStream, Time};
 use plait_wire::{Flags, Mptcp, Segment};
 
 /// Which segments lose their MPTCP options.
@@ -69,8 +69,8 @@ pub struct Cut {
 #[derive(Debug)]
 pub struct Middlebox {
     config: MiddleboxConfig,
-    edits: Stream,
-    cuts: Stream,
+    edits: RandomStream,
+    cuts: RandomStream,
     done: MiddleboxCounters,
 }
 
@@ -107,7 +107,7 @@ impl Middlebox {
             let mut words = vec!["middlebox"];
             words.extend_from_slice(name);
             words.push(purpose);
-            Stream::new(seed, &words)
+            RandomStream::new(seed, &words)
         };
         Some(Box::new(Middlebox {
             config,

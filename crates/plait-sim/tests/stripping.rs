@@ -1,7 +1,7 @@
 //! Middleboxes that take MPTCP options off, at each position, against real bytes (R50 to R54, F5):
 //! what is written is read, byte for byte, and the fallback is told.
 
-use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RandomStream, Span, Time};
 use plait_core::{
     Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, FallbackCause, PathConfig,
 };
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-struct Draws(Stream);
+struct Draws(RandomStream);
 
 impl Entropy for Draws {
     fn bits(&mut self) -> u64 {
@@ -67,10 +67,10 @@ fn run_up_to_first_edit(case: &Case) -> Outcome {
 }
 
 fn exchange(case: &Case, exact: bool) -> Outcome {
-    let mut stream = Stream::new(7, &["data"]);
+    let mut stream = RandomStream::new(7, &["data"]);
     let data: Vec<u8> = (0..case.len).map(|_| stream.bits() as u8).collect();
     let end = |name: &str| {
-        let mut endpoint = Endpoint::new(Box::new(Draws(Stream::new(7, &["entropy", name]))));
+        let mut endpoint = Endpoint::new(Box::new(Draws(RandomStream::new(7, &["entropy", name]))));
         endpoint.check_invariants(true);
         endpoint
     };

@@ -238,7 +238,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
-    use plait_base::Stream;
+    use plait_base::RandomStream;
 
     /// The height of a subtree; checks its order and its levels.
     fn checked(map: &Ordered<u32, u64>, top: u32, keys: &mut Vec<u32>) -> usize {
@@ -267,7 +267,7 @@ mod tests {
     /// Against the standard library's: keys come and go at random.
     #[test]
     fn it_is_an_ordered_map_whatever_comes_and_goes() {
-        let mut stream = Stream::new(7, &["ordered"]);
+        let mut stream = RandomStream::new(7, &["ordered"]);
         let mut draw = |below: u64| stream.bits() % below;
         let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
         for round in 0..60_000 {

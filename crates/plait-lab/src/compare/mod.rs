@@ -12,7 +12,7 @@ use crate::vary::{Point, Vary};
 use crate::workers::on_threads;
 use plait_app::Measures;
 use plait_app::measure::Habits;
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -165,7 +165,7 @@ pub fn cells(scenario: &Scenario) -> Vec<Cell> {
 /// from it: were they `seed + run`, comparisons with neighbouring seeds would share most runs.
 #[must_use]
 pub fn run_seed(seed: u64, run: u32) -> u64 {
-    if run == 0 { seed } else { Stream::new(seed, &["run", &run.to_string()]).bits() }
+    if run == 0 { seed } else { RandomStream::new(seed, &["run", &run.to_string()]).bits() }
 }
 
 /// Runs a scenario, and with `--vary` every point of it. Hosts jitter if nothing else is random
@@ -305,7 +305,7 @@ mod tests {
                 "tcp:wifi" => 80.0,
                 _ => 400.0,
             };
-            let noise = Stream::new(seed, &["noise"]).unit();
+            let noise = RandomStream::new(seed, &["noise"]).unit();
             let rtt = cell.scenario.paths.iter().map(|path| path.delay.down.start.as_millis_f64());
             let completion_ms = Some(base + noise + rtt.sum::<f64>());
             let share = PathMeasures { path_share: Some(0.5), ..PathMeasures::default() };

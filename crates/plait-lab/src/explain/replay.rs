@@ -1,6 +1,6 @@
 //! Runs made again: with books kept, or with one decision changed.
 
-use super::witness::{self, Change};
+use super::counterfactual::{self, Change};
 use crate::compare::Cell;
 use crate::simulated::setup;
 use plait_app::provenance::Ledger;
@@ -83,7 +83,7 @@ pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> R
     let mut setup = setup(cell, seed);
     let made = change.and_then(|change| {
         let scheduler = scheduler_of(&mut setup, sender)?;
-        let (factory, made) = witness::changed(scheduler.clone(), change);
+        let (factory, made) = counterfactual::overridden(scheduler.clone(), change);
         *scheduler = factory;
         Some(made)
     });

@@ -5,7 +5,7 @@ use super::path::Path;
 use super::raw_scenario::PlacedText;
 use super::specs::controllers;
 use crate::error::{Fault, ScenarioError};
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use plait_link::Aqm;
 use std::fmt;
 
@@ -91,7 +91,7 @@ impl Competition {
     #[must_use]
     pub fn start(seed: u64, index: usize, flow: u32) -> Span {
         let words = ["compete", &index.to_string(), &flow.to_string()];
-        Span::from_nanos(Stream::new(seed, &words).below(START.as_nanos()))
+        Span::from_nanos(RandomStream::new(seed, &words).below(START.as_nanos()))
     }
 }
 

@@ -6,7 +6,7 @@ use super::profile::{Profile, Wander};
 use super::redraw::Redraw;
 use crate::report::PathReport;
 use plait_app::quantity::{Limit, Percent};
-use plait_base::{Chance, Rate, Span, Stream, Time};
+use plait_base::{Chance, RandomStream, Rate, Span, Time};
 use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
 use plait_sim::MiddleboxConfig;
 use std::sync::Arc;
@@ -418,7 +418,7 @@ impl Speed {
 /// its own end. A day is longer than any recording.
 fn random_offset(seed: u64) -> Span {
     let day = Span::from_secs(86_400).as_nanos();
-    Span::from_nanos(Stream::new(seed, &["trace", "offset"]).below(day))
+    Span::from_nanos(RandomStream::new(seed, &["trace", "offset"]).below(day))
 }
 
 fn share(chance: Chance) -> f64 {

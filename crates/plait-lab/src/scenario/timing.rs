@@ -6,7 +6,7 @@
 //! and its numbers are averages over phases. The seed of a run gives its jitter, the same for all rows.
 
 use super::Scenario;
-use plait_base::{Span, Stream, Time};
+use plait_base::{RandomStream, Span, Time};
 use plait_link::LinkConfig;
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl Scenario {
         match self.host_jitter() {
             Span::ZERO => Time::ZERO,
             _ => {
-                let mut stream = Stream::new(seed, &["host jitter", "start"]);
+                let mut stream = RandomStream::new(seed, &["host jitter", "start"]);
                 Time::ZERO + Span::from_nanos(stream.below(TIMER_TICK.as_nanos()))
             }
         }
@@ -87,7 +87,7 @@ impl Scenario {
         if jitter == Span::ZERO {
             return;
         }
-        let mut stream = Stream::new(seed, &["host jitter", path, way]);
+        let mut stream = RandomStream::new(seed, &["host jitter", path, way]);
         let phase = Span::from_nanos(stream.within(0, jitter.as_nanos()));
         let shifted = |delay: Span| (delay + phase).minus(jitter);
         link.delay = shifted(link.delay);

@@ -13,7 +13,7 @@ use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use http::{Broken, Whole};
 use plait_app::Host;
-use plait_live::{Client, DialSettings, Happening};
+use plait_live::{Client, DialSettings, LogEvent};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -135,9 +135,9 @@ impl Running {
     fn start(mut client: Client, console: Console) -> Running {
         Running(thread::spawn(move || {
             let mut last = None;
-            let hear = |happening: &Happening| match happening {
-                Happening::Device { .. } => console.remark(1, &happening.to_string()),
-                Happening::Ended { .. } => {
+            let hear = |happening: &LogEvent| match happening {
+                LogEvent::Device { .. } => console.remark(1, &happening.to_string()),
+                LogEvent::Ended { .. } => {
                     console.remark(2, &happening.to_string());
                     last = Ended::of(happening);
                 }

@@ -10,7 +10,7 @@ use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use crate::log;
 use plait_app::Host;
-use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, Happening, Origin};
+use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, LogEvent, Origin};
 use socks::Reply;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -85,8 +85,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     listen(listener, client.dialler(), via, console);
     console.remark(1, &format!("listening on {}", args.socks));
     host.tell(console);
-    let served = client.serve(|happening: &Happening| {
-        use Happening::{Device, TurnedAway, Unreached};
+    let served = client.serve(|happening: &LogEvent| {
+        use LogEvent::{Device, TurnedAway, Unreached};
         let rare = matches!(happening, Unreached { .. } | TurnedAway { .. } | Device { .. });
         let level = if rare { 1 } else { 2 };
         console.remark(level, &happening.to_string());

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::log;
 use plait_app::Host;
 use plait_core::ConnectionSpec;
-use plait_live::{Choice, Happening, Rules, ServeSettings, Server, ServiceAddress};
+use plait_live::{Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress};
 use reach::Reach;
 use rules::Rule;
 use std::collections::BTreeMap;
@@ -132,8 +132,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     notify::watch(server.asker());
     // The picture is not to be written over.
     let wanted = if args.top { 2 } else { 1 };
-    let tell = |happening: &Happening| match happening {
-        Happening::Accepted { port, rule, .. } => {
+    let tell = |happening: &LogEvent| match happening {
+        LogEvent::Accepted { port, rule, .. } => {
             console.remark(wanted, &format!("{happening} scheduler={}", of.of(*port, *rule)));
         }
         _ => console.remark(wanted, &happening.to_string()),

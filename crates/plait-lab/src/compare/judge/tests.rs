@@ -3,16 +3,16 @@ use crate::report::{Report, Row};
 use crate::{KeepRuns, RawScenario};
 use plait_app::Measures;
 use plait_app::measure::{Distribution, PathMeasures};
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use std::sync::atomic::AtomicBool;
 
 /// What a made-up run measures, from the name of its row and a stream of its seed.
 struct Fake<F>(F);
 
-impl<F: Fn(&str, &mut Stream) -> Measures + Sync> World for Fake<F> {
+impl<F: Fn(&str, &mut RandomStream) -> Measures + Sync> World for Fake<F> {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         let name = format!("{cell}/{}", cell.cc.name());
-        let measures = (self.0)(&name, &mut Stream::new(seed, &["fake", &name]));
+        let measures = (self.0)(&name, &mut RandomStream::new(seed, &["fake", &name]));
         RunOutcome {
             measures,
             competing: Vec::new(),
@@ -30,7 +30,10 @@ fn completion(ms: f64) -> Measures {
     Measures { complete: true, completion_ms: Some(ms), ..Measures::default() }
 }
 
-fn report(more: &[(&str, &str)], of: impl Fn(&str, &mut Stream) -> Measures + Sync) -> Report {
+fn report(
+    more: &[(&str, &str)],
+    of: impl Fn(&str, &mut RandomStream) -> Measures + Sync,
+) -> Report {
     let mut raw = RawScenario::new();
     let base = [
         ("path", "wifi:rtt=20ms,rate=25mbit,loss=1%"),
@@ -52,7 +55,7 @@ fn row<'a>(report: &'a Report, name: &str) -> &'a Row {
 }
 
 /// Completion times by row, with scatter of so many per cent.
-fn scattered(percent: f64) -> impl Fn(&str, &mut Stream) -> Measures + Sync {
+fn scattered(percent: f64) -> impl Fn(&str, &mut RandomStream) -> Measures + Sync {
     move |name, stream| {
         let base = match name.split('/').next() {
             Some("minrtt") => 100.0,
