@@ -5,7 +5,6 @@
 //! it in a [`World`] and returns a [`Document`].
 
 mod compare;
-mod earlier;
 mod error;
 mod expect;
 pub mod experiment;
@@ -16,6 +15,7 @@ mod report;
 pub mod scenario;
 pub mod scoreboard;
 mod simulated;
+mod ssthresh_cache;
 pub mod stats;
 pub mod swarm;
 mod vary;

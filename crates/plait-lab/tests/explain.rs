@@ -1,7 +1,7 @@
 //! `plait explain`: the cost of a decision is the difference of two runs, and asking changes nothing.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::explain::{Explanation, Question, Which, explain};
@@ -109,7 +109,7 @@ struct Until(u64, Option<Time>);
 impl Watch for Until {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
         if let Event::DataReadable { data, .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
             && data.end >= Dsn::new(self.0)
         {
             self.1.get_or_insert(now);

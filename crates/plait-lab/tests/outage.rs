@@ -3,7 +3,7 @@
 
 mod common;
 
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{RandomStream, Span, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::Cell;
@@ -14,7 +14,7 @@ const SIZE: u64 = 4_000_000;
 /// What was read by the time of the outage, and the longest first timeout of the silent path.
 struct Notes {
     down: Time,
-    reader: Host,
+    reader: Role,
     read: u64,
     rto: Span,
 }
@@ -46,8 +46,8 @@ fn late(line: &str, down: u64, mbit: f64, timeouts: u32) -> Vec<String> {
     let bound_of = |cell: Cell| {
         let down = Time::ZERO + Span::from_millis(down);
         let reader = match scenario.workload.sender() {
-            Host::Server => Host::Client,
-            Host::Client => Host::Server,
+            Role::Server => Role::Client,
+            Role::Client => Role::Server,
         };
         let mut notes = Notes { down, reader, read: 0, rto: Span::ZERO };
         let outcome = plait_lab::simulate(&cell, scenario.seed, &mut notes);
@@ -208,7 +208,7 @@ struct Gaps {
 impl Watch for Gaps {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let AppEvent::Read { .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
         {
             let gap = self.last.map_or(Span::ZERO, |last| now.since(last));
             self.longest = self.longest.max(gap);
@@ -399,7 +399,7 @@ impl Watch for BulkGaps {
                 self.rto = *rto;
             }
             Event::Acked { subflow, rtt: Some(rtt), .. }
-                if *subflow != self.silent && who.host == Host::Server =>
+                if *subflow != self.silent && who.host == Role::Server =>
             {
                 self.rtt = self.rtt.max(*rtt);
             }
@@ -513,7 +513,7 @@ struct Again {
 impl Watch for Again {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let AppEvent::Read { .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
             && now > self.heals
         {
             self.at.get_or_insert(now);

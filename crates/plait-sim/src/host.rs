@@ -1,7 +1,7 @@
 //! One host: an endpoint and the apps that use its connections.
 
 use crate::changes::PathChanges;
-use plait_app::{App, AppEvent, Host as Side, Stream, StreamState};
+use plait_app::{App, AppEvent, Role, Stream, StreamState};
 use plait_base::{ConnId, RandomStream, Time};
 use plait_core::{ConnectionState, Endpoint, Entropy};
 
@@ -34,7 +34,7 @@ impl ConnSlot {
 
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) side: Side,
+    pub(crate) side: Role,
     pub(crate) endpoint: Endpoint,
     /// One for each connection of the pair: those of the first session, then those of the next.
     pub(crate) slots: Vec<ConnSlot>,
@@ -52,8 +52,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(side: Side, pair: usize, seed: u64) -> Host {
-        let name = if side == Side::Client { "client" } else { "server" };
+    pub(crate) fn new(side: Role, pair: usize, seed: u64) -> Host {
+        let name = if side == Role::Client { "client" } else { "server" };
         let stream = RandomStream::new(seed, &["host", name, &pair.to_string()]);
         let endpoint = Endpoint::new(Box::new(Seeded(stream)));
         Host {
@@ -88,7 +88,7 @@ impl Host {
         let mut stream = End { endpoint, conn, now };
         slot.app.poll(now, &mut stream, app_log);
         slot.wake = slot.app.wake().unwrap_or(Time::NEVER);
-        if self.side == Side::Client && self.shares_session(place) {
+        if self.side == Role::Client && self.shares_session(place) {
             self.ask_session(now, place);
         }
         self.note_wakes();

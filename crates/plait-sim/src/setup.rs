@@ -3,7 +3,7 @@
 use crate::digest::RunDigest;
 use crate::middlebox::{MiddleboxConfig, MiddleboxCounters};
 use crate::network::{Direction, Hop, PathSetup, SharedLink};
-use plait_app::{AppEvent, Host as Side, Measures, Workload};
+use plait_app::{AppEvent, Measures, Role, Workload};
 use plait_base::{PathId, Span, Time};
 use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
 use plait_link::LinkCounters;
@@ -74,7 +74,7 @@ pub struct Who {
     /// The connection within the pair; those of a session follow each other.
     pub connection: usize,
     /// The end.
-    pub host: Side,
+    pub host: Role,
 }
 
 /// The state at an instant, for drawings.
@@ -89,10 +89,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// Bytes in each path's queue in the direction in which `sender` sends.
     #[must_use]
-    pub fn queued_from(&self, sender: Side) -> &[u64] {
+    pub fn queued_from(&self, sender: Role) -> &[u64] {
         match sender {
-            Side::Server => &self.queued_down,
-            Side::Client => &self.queued_up,
+            Role::Server => &self.queued_down,
+            Role::Client => &self.queued_up,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::commands::list::spec_problem;
 use crate::console::Console;
 use crate::export::live::LiveFiles;
 use crate::failure::{Failure, unknown};
-use plait_app::Host;
+use plait_app::Role;
 use plait_core::{Config, ConnectionSpec};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ impl EndpointFlags {
     /// client's address.
     pub(crate) fn files(
         &self,
-        end: Host,
+        end: Role,
         names: BTreeMap<IpAddr, String>,
         console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {
@@ -122,7 +122,7 @@ impl EndpointFlags {
     /// The same for an end that dials.
     pub(crate) fn files_for(
         &self,
-        end: Host,
+        end: Role,
         from: &[Origin],
         console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {

@@ -6,7 +6,7 @@ use super::qlog::{self, Qlog};
 use super::reasons::Reasons;
 use crate::console::{Console, remark};
 use crate::failure::Failure;
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::{ConnId, Time};
 use plait_core::Event;
 use plait_live::{Observe, PacketEvent};
@@ -55,7 +55,7 @@ impl LiveFiles {
     /// than the client's address.
     pub(crate) fn create(
         (pcap, qlog): (Option<&Path>, Option<&Path>),
-        end: Host,
+        end: Role,
         title: &str,
         names: BTreeMap<IpAddr, String>,
         console: Console,
@@ -274,7 +274,7 @@ mod tests {
 
     fn files(pcap: Option<&Path>, qlog: Option<&Path>) -> LiveFiles {
         let console = Console { width: 80, colour: false, animate: false, chatter: 1 };
-        let files = LiveFiles::create((pcap, qlog), Host::Server, "", BTreeMap::new(), console);
+        let files = LiveFiles::create((pcap, qlog), Role::Server, "", BTreeMap::new(), console);
         files.unwrap().unwrap()
     }
 

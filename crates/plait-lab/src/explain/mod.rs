@@ -18,7 +18,7 @@ pub use report::{
 use crate::compare::Cell;
 use crate::simulated::setup;
 use crate::workers::on_threads;
-use plait_app::Host;
+use plait_app::Role;
 use plait_app::provenance::{Decided, Ledger, Stall};
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_core::Carry;
@@ -221,7 +221,7 @@ impl Inquiry<'_> {
         };
         let (factory, kept) = counterfactual::shadowed(scheduler.clone(), schedulers, wanted);
         *scheduler = factory;
-        let mut nobody = Frontier { reader: Host::Client, ends: Vec::new() };
+        let mut nobody = Frontier { reader: Role::Client, ends: Vec::new() };
         let _ = plait_sim::run_watched(&setup, &mut nobody);
         kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
     }

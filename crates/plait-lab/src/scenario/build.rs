@@ -26,7 +26,7 @@ pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
 const MOST_WORK: Span = Span::from_millis(1);
 
 /// Most transfers that may have been done before.
-const MOST_EARLIER: u64 = 1_000;
+const MAX_EARLIER_TRANSFERS: u64 = 1_000;
 
 /// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 65_535 << 14;
@@ -315,7 +315,7 @@ impl RawScenario {
             dial: self.choice("dial", DIALS)?,
             checksum: self.switch("checksum")?,
             ssthresh,
-            earlier: self.earlier(workload)?,
+            earlier_transfers: self.earlier_transfers(workload)?,
             initial_window: narrow(PlacedText::new(&window.place, bare).count(1, 1_000)?),
             slow_start: self.choice("slow-start", SLOW_STARTS)?,
             tsq: self.switch("tsq")?,
@@ -380,9 +380,9 @@ impl RawScenario {
 
     /// How many transfers were done before; what else there is has no end that a peer sees, or not the
     /// same one each time.
-    fn earlier(&self, workload: &Workload) -> Result<u32> {
+    fn earlier_transfers(&self, workload: &Workload) -> Result<u32> {
         let given = self.must("earlier")?;
-        let earlier = narrow(given.count(0, MOST_EARLIER)?);
+        let earlier = narrow(given.count(0, MAX_EARLIER_TRANSFERS)?);
         if earlier > 0 && !matches!(workload, Workload::Download { .. } | Workload::Upload { .. }) {
             let problem = "this workload is not one that is done several times in a row";
             return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));

@@ -110,7 +110,7 @@ pub struct Transport {
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
     /// Transfers of the same kind that were done before, to the same peer.
-    pub earlier: u32,
+    pub earlier_transfers: u32,
     /// Initial congestion window in segments.
     pub initial_window: u32,
     /// TCP small queues; none in an ideal scenario.
@@ -320,7 +320,7 @@ impl Scenario {
             ("dial", word(build::DIALS, transport.dial)),
             ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
-            ("earlier", transport.earlier.to_string()),
+            ("earlier", transport.earlier_transfers.to_string()),
             ("initial-window", transport.initial_window.to_string()),
             ("slow-start", word(build::SLOW_STARTS, transport.slow_start)),
             ("tsq", switch(transport.tsq)),

@@ -3,7 +3,7 @@
 use super::{FIRST_PORT, World, is_client};
 use crate::host::{ConnSlot, Host};
 use crate::setup::Who;
-use plait_app::{AppEvent, Host as Side, Observer};
+use plait_app::{AppEvent, Observer, Role};
 use plait_base::{ConnId, Time};
 use plait_core::{Event, SubflowStats};
 
@@ -81,7 +81,7 @@ impl World<'_> {
         self.hosts[host].slots[slot].app = fresh.expect("a session has as many ends as before").1;
         self.failed[host / 2][slot] = None;
         // What the client's app said of data that it sends still holds.
-        if config.workload.sender() == Side::Client {
+        if config.workload.sender() == Role::Client {
             return;
         }
         let fresh = Observer::new(&config.workload, self.setup.paths.len(), config.start);
@@ -91,7 +91,7 @@ impl World<'_> {
         for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
             let SubflowStats { subflow, path, server, .. } = *subflow;
             let up = Event::SubflowUp { subflow, path, server };
-            observer.observe(self.now, Side::Server, &up);
+            observer.observe(self.now, Role::Server, &up);
         }
         self.observers[host / 2][slot] = observer;
     }

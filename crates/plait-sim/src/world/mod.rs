@@ -12,7 +12,7 @@ use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::EventQueue;
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch};
 use onlookers::{Onlookers, SegmentEvent};
-use plait_app::{Ends, Host as Side, Observer};
+use plait_app::{Ends, Observer, Role};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
@@ -130,8 +130,8 @@ impl<'a> World<'a> {
         let network = Network::new(&setup.paths, &setup.shared, setup.pairs.len(), setup.seed);
         let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
         for (pair, config) in setup.pairs.iter().enumerate() {
-            let mut client = Host::new(Side::Client, pair, setup.seed);
-            let mut server = Host::new(Side::Server, pair, setup.seed);
+            let mut client = Host::new(Role::Client, pair, setup.seed);
+            let mut server = Host::new(Role::Server, pair, setup.seed);
             let detail = if config.background { Detail::Measures } else { asked };
             client.changes = PathChanges::of(&setup.paths);
             let starts = config.connections.iter().map(|connection| connection.start);

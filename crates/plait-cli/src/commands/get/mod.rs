@@ -12,7 +12,7 @@ use crate::commands::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use http::{Broken, Whole};
-use plait_app::Host;
+use plait_app::Role;
 use plait_live::{Client, DialSettings, LogEvent};
 use std::cell::Cell;
 use std::fs::File;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let device = args.endpoint.device.clone();
-    let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
+    let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let hiding = from.hide("--from")?;
     let origins = from.all.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });

@@ -9,7 +9,7 @@ use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use crate::log;
-use plait_app::Host;
+use plait_app::Role;
 use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, LogEvent, Origin};
 use socks::Reply;
 use std::io::{self, Write};
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
-    let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
+    let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
     let via = from.all.clone();

@@ -13,7 +13,7 @@ use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use crate::log;
-use plait_app::Host;
+use plait_app::Role;
 use plait_core::ConnectionSpec;
 use plait_live::{Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress};
 use reach::Reach;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let schedulers = Arc::new(args.schedulers(rules));
     let of = Arc::clone(&schedulers);
     let metrics = args.metrics.map(listen).transpose()?;
-    let files = args.endpoint.files(Host::Server, BTreeMap::new(), console)?;
+    let files = args.endpoint.files(Role::Server, BTreeMap::new(), console)?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
     server.limit(limits);
