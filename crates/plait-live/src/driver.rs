@@ -18,7 +18,7 @@ const LINKS: u64 = u64::MAX - 2;
 /// Time that connections have to end after a server is stopped, unless it is changed.
 pub(crate) const DRAIN: Span = Span::from_secs(5);
 /// Longest wait.
-const LONGEST: Span = Span::from_secs(60);
+const MAX_WAIT: Span = Span::from_secs(60);
 
 /// An engine on this host's kernel.
 pub(crate) struct Driver {
@@ -74,7 +74,7 @@ impl Driver {
     pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
         let until = self.engine.next().min(deadline);
         let Kernel { poller, clock, .. } = &self.engine.stack.world;
-        poller.wait(clock, until, LONGEST, &mut self.ready)?;
+        poller.wait(clock, until, MAX_WAIT, &mut self.ready)?;
         self.handed.clear();
         for at in 0..self.ready.len() {
             match self.ready[at].token {

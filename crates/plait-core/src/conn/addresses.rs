@@ -18,7 +18,7 @@ use plait_base::{ServerAddress, SubflowId, Time};
 use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
 
 /// Signals that wait for their turn at most; a peer that asks for more has to ask again.
-const MOST_SIGNALS: usize = 16;
+const MAX_SIGNALS: usize = 16;
 
 /// An address that this end has announced.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +116,7 @@ impl Addresses {
     /// Queues an option, once.
     pub(super) fn signal(&mut self, option: Mptcp, on: Option<SubflowId>) {
         let known = self.signals.iter().any(|signal| signal.option == option);
-        if !known && self.signals.len() < MOST_SIGNALS {
+        if !known && self.signals.len() < MAX_SIGNALS {
             self.signals.push(Signal { option, on });
         }
     }

@@ -148,7 +148,7 @@ pub(crate) struct SpareSegments {
 
 impl SpareSegments {
     /// Windows of this many segments turn over without an allocation.
-    const MOST: usize = 4_096;
+    const MAX_SPARE_SEGMENTS: usize = 4_096;
 
     /// How many are made at least for a driver that gives them back.
     const BATCH: usize = 64;
@@ -163,7 +163,7 @@ impl SpareSegments {
         self.kept = self.kept.saturating_add(1);
         let Some(out) = self.out.checked_sub(1) else { return };
         self.out = out;
-        if self.spare.len() < SpareSegments::MOST {
+        if self.spare.len() < SpareSegments::MAX_SPARE_SEGMENTS {
             if matches!(segment.payload, Payload::Bytes { .. }) || segment.options.mptcp.is_some() {
                 SpareSegments::let_go(&mut segment);
             }
@@ -207,10 +207,11 @@ impl SpareSegments {
     #[cold]
     fn make(&mut self) -> Box<Segment> {
         let fewest = if self.kept == 0 { 1 } else { SpareSegments::BATCH };
-        let more = (3 * self.made.min(self.kept)).clamp(fewest, SpareSegments::MOST);
+        let more = (3 * self.made.min(self.kept)).clamp(fewest, SpareSegments::MAX_SPARE_SEGMENTS);
         self.made = self.made.saturating_add(more);
         // All of them may come back before one is asked for, and those of handshakes besides.
-        self.spare.reserve((self.made + SpareSegments::BATCH).min(SpareSegments::MOST));
+        self.spare
+            .reserve((self.made + SpareSegments::BATCH).min(SpareSegments::MAX_SPARE_SEGMENTS));
         self.spare.extend((1..more).map(|_| Box::default()));
         Box::default()
     }

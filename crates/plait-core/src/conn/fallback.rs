@@ -17,10 +17,10 @@ use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
 /// Acknowledgements without a DSS, one after the other, that tell that options are taken off.
 const BARE_ACKS: u8 = 3;
 /// Segments in order without a mapping, one after the other, that cost a subflow its trust.
-const UNMAPPED: u8 = 3;
+const MAX_UNMAPPED_SEGMENTS: u8 = 3;
 /// Timeouts of the connection without a DSS after which a subflow is given up, where no fallback is
 /// possible.
-const PATIENCE: u32 = 3;
+const MAX_TIMEOUTS_WITHOUT_DSS: u32 = 3;
 /// How often MP_FAIL is told again before the subflow is reset.
 const FAIL_RETRIES: u8 = 3;
 
@@ -327,7 +327,7 @@ impl Connection {
     /// do.
     pub(super) fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let Some(index) = self.best_for_signal().filter(|_| self.fallback.bare > 0) else { return };
-        let long = self.timers.retries() >= PATIENCE;
+        let long = self.timers.retries() >= MAX_TIMEOUTS_WITHOUT_DSS;
         let may = self.may_fall_back(index) || long && self.may_follow(index);
         if !may && long {
             // No DSS has come on any subflow for long.
@@ -376,7 +376,7 @@ impl Connection {
             return;
         }
         subflow.status.unmapped += 1;
-        if subflow.status.unmapped >= UNMAPPED {
+        if subflow.status.unmapped >= MAX_UNMAPPED_SEGMENTS {
             let path = subflow.address.path();
             self.joins.bar(path);
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));

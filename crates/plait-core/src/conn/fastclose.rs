@@ -11,7 +11,7 @@ use plait_base::SubflowId;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
 /// How often MP_FASTCLOSE is told again before a RST ends the wait (RFC 8684 section 3.5: three).
-const RETRIES: u8 = 3;
+const MAX_FASTCLOSE_RETRIES: u8 = 3;
 
 /// An MP_FASTCLOSE that waits for the peer's RST.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ impl Connection {
         else {
             return;
         };
-        if fast.retries == RETRIES {
+        if fast.retries == MAX_FASTCLOSE_RETRIES {
             return self.reset_subflow(ctx, index, Cause::Close);
         }
         fast.retries += 1;

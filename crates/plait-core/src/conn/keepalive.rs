@@ -11,7 +11,7 @@ use plait_base::{Span, Time};
 use plait_wire::ResetReason;
 
 /// How often it is looked at within the idle time, so that segments need not tell anybody.
-const LOOKS: u64 = 8;
+const LOOKS_PER_TIMEOUT: u64 = 8;
 
 /// What was heard of the peer, as far as somebody has looked.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Connection {
         let Some(idle) = self.spec.config.keep_alive else { return };
         let sum = self.heard();
         *self.peer_liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
-        self.timers.set(Awaited::KeepAlive, now + idle.over(LOOKS));
+        self.timers.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
 
     /// Looks whether the peer is still there, and asks where nothing tells. True where it was asked
@@ -75,7 +75,7 @@ impl Connection {
         if under_way || alone || self.heard() != heard.sum {
             self.listen_anew(ctx.now);
         } else if ctx.now < heard.since + idle {
-            self.timers.set(Awaited::KeepAlive, ctx.now + idle.over(LOOKS));
+            self.timers.set(Awaited::KeepAlive, ctx.now + idle.over(LOOKS_PER_TIMEOUT));
         } else if heard.probes >= Config::KEEP_ALIVES {
             return true;
         } else {

@@ -12,10 +12,10 @@ use crate::tcp::pmtu_black_hole::Verdict;
 use plait_base::{Dsn, Time};
 
 /// Timeouts in a row from which on a path is asked with short segments.
-const PATIENCE: u32 = 2;
+const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
 
 /// MP_CAPABLE with data takes so much more than a DSS.
-const KEYS: u64 = super::views::KEYS_OVER_DSS;
+const KEYS_BYTES: u64 = super::views::KEYS_OVER_DSS;
 
 impl Connection {
     /// Bytes of options on a data segment in steady state.
@@ -45,7 +45,8 @@ impl Connection {
     /// everywhere. Together they are as long as the one.
     pub(super) fn probe_smaller_size(&mut self, now: Time, index: usize) {
         let subflow = &self.subflows[index];
-        let due = subflow.rtt.backoff() >= PATIENCE || subflow.black_hole().is_likely();
+        let due = subflow.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
+            || subflow.black_hole().is_likely();
         let least = self.payload_within(Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
         let is_long = subflow.tx.first().is_some_and(|head| !head.fin && long(head.len));
@@ -54,7 +55,7 @@ impl Connection {
             return;
         }
         let base = self.payload_within(Config::BASE_PACKET) as u32;
-        let small = least.saturating_sub(KEYS).max(1) as u32;
+        let small = least.saturating_sub(KEYS_BYTES).max(1) as u32;
         self.subflows[index].tx.cut_first(small, base.min(self.mss));
         self.subflows[index].probe_black_hole(now);
     }

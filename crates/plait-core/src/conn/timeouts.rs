@@ -31,9 +31,9 @@ const FIN_TIME: Span = Span::from_secs(102);
 const CONNECTION_RTO: Span = Span::from_millis(200);
 
 /// Timers that transfers set often.
-const OFTEN: usize = 3;
+const FREQUENT_TIMERS: usize = 3;
 
-/// What a connection as a whole may wait for; the first [`OFTEN`] often.
+/// What a connection as a whole may wait for; the first [`FREQUENT_TIMERS`] often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awaited {
     /// Data or DATA_FIN is not DATA_ACKed.
@@ -67,7 +67,7 @@ impl From<Awaited> for usize {
 /// Timers of the connection as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionTimers {
-    timers: Timers<Awaited, OFTEN>,
+    timers: Timers<Awaited, FREQUENT_TIMERS>,
     backoff: u32,
     probe_backoff: u32,
 }
@@ -91,15 +91,15 @@ impl ConnectionTimers {
 }
 
 impl Deref for ConnectionTimers {
-    type Target = Timers<Awaited, OFTEN>;
+    type Target = Timers<Awaited, FREQUENT_TIMERS>;
 
-    fn deref(&self) -> &Timers<Awaited, OFTEN> {
+    fn deref(&self) -> &Timers<Awaited, FREQUENT_TIMERS> {
         &self.timers
     }
 }
 
 impl DerefMut for ConnectionTimers {
-    fn deref_mut(&mut self) -> &mut Timers<Awaited, OFTEN> {
+    fn deref_mut(&mut self) -> &mut Timers<Awaited, FREQUENT_TIMERS> {
         &mut self.timers
     }
 }

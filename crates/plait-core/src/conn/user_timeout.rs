@@ -9,7 +9,7 @@ use plait_base::{Dsn, Span, Time};
 
 /// How often it is looked at within a timeout. Looking compares with what was seen before, so that
 /// acknowledgements need not tell anybody.
-const LOOKS: u64 = 8;
+const LOOKS_PER_TIMEOUT: u64 = 8;
 
 /// What the peer had taken when it last took something, as far as somebody has looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     fn look_again(&mut self, now: Time, timeout: Span) {
-        self.timers.set(Awaited::UserTimeout, now + timeout.over(LOOKS));
+        self.timers.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
     /// Whether data has waited for too long; otherwise it is looked at again, while any does.

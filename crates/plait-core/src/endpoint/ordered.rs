@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 /// No node.
 const NIL: u32 = u32::MAX;
 /// A map of so many entries keeps its memory.
-pub(super) const FEW: usize = 64;
+pub(super) const MIN_CAPACITY: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Node<K, V> {
@@ -100,7 +100,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         }
         let removed = self.nodes.swap_remove(place);
         let (len, capacity) = (self.nodes.len(), self.nodes.capacity());
-        if capacity > FEW && capacity / 4 > len {
+        if capacity > MIN_CAPACITY && capacity / 4 > len {
             self.nodes.shrink_to(2 * len);
         }
         Some(removed.value)
@@ -302,6 +302,6 @@ mod tests {
             model.remove(&key);
         }
         check(&map, &model);
-        assert!(map.nodes.capacity() <= FEW, "{}", map.nodes.capacity());
+        assert!(map.nodes.capacity() <= MIN_CAPACITY, "{}", map.nodes.capacity());
     }
 }

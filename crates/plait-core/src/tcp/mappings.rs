@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange};
 
 /// Most of the peer's.
-const MOST: usize = 16;
+const MAX_RECEIVED_MAPPINGS: usize = 16;
 
 /// By how much the DSN of a byte is above its subflow sequence number, modulo 2^64: the same for all bytes of
 /// a mapping.
@@ -46,7 +46,7 @@ impl Mappings {
             return false;
         }
         self.theirs.push_back(mapped);
-        if self.theirs.len() > MOST {
+        if self.theirs.len() > MAX_RECEIVED_MAPPINGS {
             self.theirs.pop_front();
         }
         true

@@ -17,7 +17,7 @@ use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
 use crate::tcp::spurious_recovery::SpuriousRecovery;
 use crate::tcp::state::{State, Step};
-use crate::tcp::timer::{OFTEN, Timer, Timers};
+use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, PathId, ServerAddress, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
@@ -71,7 +71,7 @@ impl Address {
     /// The part of [`Address::key`] that tells conversations on one path apart.
     pub(crate) const WITHIN_PATH: u64 = (1 << 40) - 1;
 
-    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MOST`]), 8 of the server's
+    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MAX`]), 8 of the server's
     /// address, and both ports.
     pub(crate) const fn key(self) -> u64 {
         (self.place as u64) << 32 | (self.local_port as u64) << 16 | self.remote_port as u64
@@ -221,7 +221,7 @@ pub(crate) struct Subflow {
     pub(crate) clock: StampClock,
     /// Where segments are paced.
     pub(crate) pacer: Option<Box<Pacer>>,
-    pub(crate) timers: Timers<Timer, OFTEN>,
+    pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
     pub(crate) pending: Pending,
     pub(super) reduce_from: ReduceFrom,
     pub(super) prr_rule: config::Prr,
