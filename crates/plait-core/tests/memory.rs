@@ -320,7 +320,8 @@ const STREAM: usize = 12_000_000;
 /// Bytes that nobody reads, in pieces of `piece`, one of which in 50 segments is lost on its way: what
 /// the receiver takes for them, and says that it takes. Then they are read, and are the right ones.
 fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Failed> {
-    let memory_limit = allowed.map(|share| MemoryLimit { share, unsent: share, most: share });
+    let memory_limit =
+        allowed.map(|share| MemoryLimit { unread: share, unsent: share, max_unsent: share });
     let mut pair = Pair::new("minrtt", "cubic");
     pair.recycles = false;
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
@@ -385,7 +386,8 @@ fn short() -> Result<(), Failed> {
         let mut pair = Pair::new("minrtt", "cubic");
         let spec = Arc::new(spec("minrtt", "cubic", 0..2));
         let (_, server) = pair.connect(&spec);
-        let memory_limit = allowed.map(|share| MemoryLimit { share, unsent: share, most: share });
+        let memory_limit =
+            allowed.map(|share| MemoryLimit { unread: share, unsent: share, max_unsent: share });
         pair.server.call(|it| it.limit_buffers(memory_limit));
         let (before, piece) = (pair.server.bytes, [7; 50_000]);
         while pair.server.call(|it| it.write_bytes(pair.now, server, &piece)) > 0 {}

@@ -91,7 +91,7 @@ pub(crate) struct Guard {
     looked: Time,
     before: u64,
     /// The share of each connection while memory is short.
-    share: Option<MemoryLimit>,
+    memory_limit: Option<MemoryLimit>,
     /// Whether no memory is left for new connections.
     filled: bool,
     /// Refused connections, and how many of them the endpoint has reported.
@@ -137,7 +137,7 @@ impl Guard {
     /// it may have grown by a 64th of the limit, or if it was short at the last look.
     pub(crate) fn is_due(&self, now: Time, taken_in: u64) -> bool {
         taken_in - self.before >= self.limits.memory / 64
-            || self.share.is_some() && now >= self.looked + LOOK_INTERVAL
+            || self.memory_limit.is_some() && now >= self.looked + LOOK_INTERVAL
     }
 
     /// Takes the bytes held and the number of connections that hold much. Returns the limits of each
@@ -159,17 +159,17 @@ impl Guard {
             self.filled = share < LEAST_BYTES;
         }
         let limit = MemoryLimit {
-            share: share.max(LEAST_BYTES),
+            unread: share.max(LEAST_BYTES),
             unsent: unsent.max(LEAST_BYTES),
-            most: left / SHARE_PARTS,
+            max_unsent: left / SHARE_PARTS,
         };
-        self.share = (unsent < UNLIMITED_BYTES).then_some(limit);
-        self.share
+        self.memory_limit = (unsent < UNLIMITED_BYTES).then_some(limit);
+        self.memory_limit
     }
 
     /// Returns the bytes that a relay moves at a time.
     pub(crate) fn piece(&self, most: usize) -> usize {
-        self.share.map_or(most, |it| most.min(it.share as usize / 4))
+        self.memory_limit.map_or(most, |it| most.min(it.unread as usize / 4))
     }
 
     /// Returns the bytes that a new connection is counted with.
@@ -242,7 +242,7 @@ mod tests {
         let mut guard = guard(1_000, 1 << 30);
         let mut at = |mb: u64, above_threshold: usize| {
             let share = guard.look(Time::ZERO, 0, mb << 20, above_threshold);
-            let share = share.map(|it| (it.share >> 10, it.unsent >> 10));
+            let share = share.map(|it| (it.unread >> 10, it.unsent >> 10));
             (share, guard.shortage(8), guard.piece(256 << 10) >> 10)
         };
         // 768 MiB are given away.
@@ -276,7 +276,7 @@ mod tests {
         let held: u64 = holds.iter().sum();
         assert!(held < 200 << 20, "{held}");
         let limit = guard.look(Time::ZERO, 0, held, holds.len()).unwrap();
-        assert!(limit.most >= 32 << 20, "{limit:?}");
+        assert!(limit.max_unsent >= 32 << 20, "{limit:?}");
     }
 
     #[test]

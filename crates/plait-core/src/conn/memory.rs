@@ -8,11 +8,11 @@ use plait_base::{DataRange, Ssn};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryLimit {
     /// Received data that was not read.
-    pub share: u64,
+    pub unread: u64,
     /// Data to be sent, if its peer takes nothing.
     pub unsent: u64,
     /// To be sent, where its peer takes it.
-    pub most: u64,
+    pub max_unsent: u64,
 }
 
 impl Connection {
@@ -36,7 +36,7 @@ impl Connection {
         let room = self.window.end().saturating_sub(self.queue.una());
         let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
-        limit.unsent.max(taken.min(limit.most))
+        limit.unsent.max(taken.min(limit.max_unsent))
     }
 
     /// The receive window to tell: where memory is short, of no more than the share.
@@ -44,7 +44,7 @@ impl Connection {
     pub(super) fn window_to_tell(&self, limit: Option<MemoryLimit>) -> u64 {
         match limit {
             None => self.recv.window(),
-            Some(limit) => self.recv.window_within(limit.share),
+            Some(limit) => self.recv.window_within(limit.unread),
         }
     }
 

@@ -120,7 +120,7 @@ impl Connection {
         }
         // What does not fit the window is discarded at both levels, so that it comes again.
         let crowded = self.recv.is_crowded() && data.start > self.recv.nxt();
-        let short = ctx.memory_limit.is_some_and(|it| self.exceeds(it.share, index, seq, data));
+        let short = ctx.memory_limit.is_some_and(|it| self.exceeds(it.unread, index, seq, data));
         if crowded || short || !self.recv.fits(data) {
             self.subflows[index].pending.ack = true;
             return;

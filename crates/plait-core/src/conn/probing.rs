@@ -11,15 +11,15 @@ use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
 
 /// Probes of one silence that follow each other at the configured interval.
-const FREQUENT: u16 = 600;
+const PROBES_AT_FIRST_INTERVAL: u16 = 600;
 /// How much longer the interval is after that.
-const RARE: u64 = 10;
+const LATER_INTERVAL_FACTOR: u64 = 10;
 /// Longest time between two attempts to join a path anew, in intervals.
-const MAX_REJOIN: u64 = 60;
+const MAX_REJOIN_INTERVALS: u64 = 60;
 
 /// Time until probe number `count` of a silence.
 fn interval(base: Span, count: u16) -> Span {
-    if count < FREQUENT { base } else { base.times(RARE) }
+    if count < PROBES_AT_FIRST_INTERVAL { base } else { base.times(LATER_INTERVAL_FACTOR) }
 }
 
 impl Connection {
@@ -108,7 +108,7 @@ impl Connection {
         if self.joins.waiting.len() == before {
             return;
         }
-        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
+        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN_INTERVALS));
         self.joins.rejoins += 1;
         let at = self.timers.at(Awaited::Rejoin).min(now + wait);
         self.timers.set(Awaited::Rejoin, at);

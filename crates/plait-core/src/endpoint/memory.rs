@@ -53,7 +53,7 @@ impl Endpoint {
 
     /// From now on memory is short, or no longer (`None`): each connection takes no more to send than
     /// makes its share with what is not acknowledged, or what its peer takes in two round trips
-    /// ([`MemoryLimit::most`]), tells no window that goes further than its share beyond what was read (what
+    /// ([`MemoryLimit::max_unsent`]), tells no window that goes further than its share beyond what was read (what
     /// was told stays, RFC 9293 section 3.8.6), and discards what arrives beyond it all the same, or would
     /// wait where twice as much is here already, as if it were lost. What connections have, they keep.
     pub fn limit_buffers(&mut self, memory_limit: Option<MemoryLimit>) {

@@ -348,7 +348,7 @@ impl Subflow {
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);
         let queued = self.host_queue.as_ref().map_or(0, |queue| queue.bytes());
-        queued > host_queue::limit(self.pacing_rate(), size, host_queue::CAP)
+        queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
     }
 
     /// As siblings see it. A backup that rests takes no share of anything, whatever its window.

@@ -207,7 +207,7 @@ fn short_memory_makes_new_windows_small() {
     for config in [plain(), multipath()] {
         let full = if config.multipath { MSS } else { FULL };
         let mut s = Script::open_server(config, 1);
-        let memory_limit = MemoryLimit { share: SHARE, unsent: SHARE, most: SHARE };
+        let memory_limit = MemoryLimit { unread: SHARE, unsent: SHARE, max_unsent: SHARE };
         s.endpoint.limit_buffers(Some(memory_limit));
         let edge = |s: &mut Script| {
             let (_, told, _) = s.out.pop_back().unwrap();
