@@ -4,7 +4,7 @@
 use super::pcapng::{CaptureFile, FLAG, Frame};
 use super::reasons::Reasons;
 use crate::Error;
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::{PathId, Time};
 use plait_core::Event;
 use plait_lab::Cell;
@@ -21,7 +21,7 @@ pub struct Capture {
     /// The instant that `packets` and `said` are of.
     now: Time,
     /// Where the capture is made.
-    vantage: Host,
+    vantage: Role,
     reasons: Reasons,
     /// Packets of this instant.
     packets: Vec<Packet>,
@@ -119,7 +119,7 @@ impl Watch for Capture {
     }
 
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
-        let sender = if way == Direction::Up { Host::Client } else { Host::Server };
+        let sender = if way == Direction::Up { Role::Client } else { Role::Server };
         let outbound = sender == self.vantage;
         if hop != if outbound { Hop::Sent } else { Hop::Delivered } {
             return;

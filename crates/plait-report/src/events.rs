@@ -6,7 +6,7 @@ use super::words::{
 };
 use crate::Error;
 use plait_app::provenance::{Foretold, Regret};
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
 use plait_core::Event;
 use plait_sched::Effect;
@@ -296,7 +296,7 @@ impl EventLog {
         outcome.map_err(|error| Error::unwritable(FLAG, &self.file, &error))
     }
 
-    fn write(&mut self, now: Time, host: Host, connection: usize, what: What<'_>) {
+    fn write(&mut self, now: Time, host: Role, connection: usize, what: What<'_>) {
         if self.broken.is_none() {
             let t_ns = now.as_nanos();
             let happening = Happening { t_ns, host: host.into(), connection, what };
@@ -338,8 +338,8 @@ impl Watch for EventLog {
         let paths = std::mem::take(&mut self.paths);
         let packet = packet(name(&paths, path), way, segment);
         let (sender, receiver) = match way {
-            Direction::Down => (Host::Server, Host::Client),
-            Direction::Up => (Host::Client, Host::Server),
+            Direction::Down => (Role::Server, Role::Client),
+            Direction::Up => (Role::Client, Role::Server),
         };
         let (host, what) = match hop {
             Hop::Sent => (sender, What::SegmentSent(packet)),

@@ -5,10 +5,10 @@ use super::pcapng::{CaptureFile, FLAG, Frame};
 use super::qlog::{self, Qlog};
 use super::reasons::Reasons;
 use crate::Error;
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::{ConnId, Time};
 use plait_core::Event;
-use plait_engine::{Observe, Sight};
+use plait_engine::{Observe, PacketEvent};
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
@@ -62,7 +62,7 @@ impl LiveFiles {
     /// If one of them cannot be made.
     pub fn create(
         (pcap, qlog): (Option<&Path>, Option<&Path>),
-        end: Host,
+        end: Role,
         (title, command): (&str, String),
         names: BTreeMap<IpAddr, String>,
         tell: Option<Tell>,
@@ -114,7 +114,7 @@ impl Observe for LiveFiles {
         }
     }
 
-    fn on_packet(&mut self, now: Time, sight: &Sight<'_>) {
+    fn on_packet(&mut self, now: Time, sight: &PacketEvent<'_>) {
         let Ok(mut inner) = self.inner.lock() else { return };
         let inner = &mut *inner;
         let new = inner.names.known.insert(sight.path.0, sight.client) != Some(sight.client);
@@ -213,7 +213,7 @@ impl LiveCapture {
         }
     }
 
-    fn on_packet(&mut self, now: Time, sight: &Sight<'_>, names: &Names) {
+    fn on_packet(&mut self, now: Time, sight: &PacketEvent<'_>, names: &Names) {
         self.settle(now);
         let len = u64::from(sight.segment.payload.len());
         let place = self.said.iter().position(|(said, _)| sight.outbound && *said == len);
@@ -279,7 +279,7 @@ mod tests {
 
     fn files(pcap: Option<&Path>, qlog: Option<&Path>) -> LiveFiles {
         let head = ("", String::new());
-        LiveFiles::create((pcap, qlog), Host::Server, head, BTreeMap::new(), None).unwrap()
+        LiveFiles::create((pcap, qlog), Role::Server, head, BTreeMap::new(), None).unwrap()
     }
 
     /// What comes after the user is done with a connection, which may be most of it, is there to be read
@@ -292,7 +292,7 @@ mod tests {
         let mut files = files(Some(&pcap), Some(&qlog));
         files.on_start(0);
         files.on_ended(ConnId(1));
-        let sight = Sight {
+        let sight = PacketEvent {
             path: PathId(0),
             client: [10, 0, 0, 1].into(),
             outbound: true,

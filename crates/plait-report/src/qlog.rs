@@ -6,7 +6,7 @@ use super::weighed::Weighed;
 use super::whole::{WholeRecords, problem};
 use super::words::{Block, Carry};
 use crate::Error;
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::{ConnId, PathId, Span, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::Cell;
@@ -34,7 +34,7 @@ pub struct Qlog {
     out: WholeRecords,
     paths: Vec<String>,
     /// Whose view it is.
-    vantage: Host,
+    vantage: Role,
     views: BTreeMap<Group, View>,
     /// The first failure to write; nothing is written after it.
     broken: Option<io::Error>,
@@ -64,7 +64,7 @@ impl Qlog {
     }
 
     /// Creates the file for what one end sees.
-    pub(super) fn open(file: &Path, vantage: Host) -> Result<Qlog, Error> {
+    pub(super) fn open(file: &Path, vantage: Role) -> Result<Qlog, Error> {
         let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
         Ok(Qlog {
             file: file.to_owned(),
@@ -78,7 +78,7 @@ impl Qlog {
 
     /// Writes the header.
     pub(super) fn begin(&mut self, title: &str, description: &str, clock: &Value) {
-        let place = if self.vantage == Host::Server { "server" } else { "client" };
+        let place = if self.vantage == Role::Server { "server" } else { "client" };
         self.record(&json!({
             "file_schema": "urn:ietf:params:qlog:file:sequential",
             "serialization_format": "application/qlog+json-seq",
@@ -269,7 +269,7 @@ impl Watch for Qlog {
     }
 
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
-        let sender = if way == Direction::Up { Host::Client } else { Host::Server };
+        let sender = if way == Direction::Up { Role::Client } else { Role::Server };
         match (sender == self.vantage, hop) {
             (true, Hop::Sent) => self.packet(now, true, path, segment),
             (false, Hop::Delivered) => self.packet(now, false, path, segment),

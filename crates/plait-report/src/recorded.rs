@@ -7,7 +7,7 @@ use plait_app::AppEvent;
 use plait_app::quantity::Binary;
 use plait_base::{PathId, Time};
 use plait_core::Event;
-use plait_lab::Draft;
+use plait_lab::RawScenario;
 use plait_sim::{Direction, Hop, Watch, Who};
 use plait_wire::Segment;
 use serde::Deserialize;
@@ -121,9 +121,9 @@ impl Recorded {
     ///
     /// # Errors
     /// If it is wrong. The error has a place in the text in the first line.
-    pub fn draft(&self) -> Result<Draft, Error> {
+    pub fn draft(&self) -> Result<RawScenario, Error> {
         let name = format!("{}:1: scenario", self.file.display());
-        Draft::from_toml(&name, &self.opening.scenario)
+        RawScenario::from_toml(&name, &self.opening.scenario)
             .map_err(|error| Error::Refused(error.to_string()))
     }
 

@@ -2,7 +2,7 @@
 //! that a run of any length takes the same memory.
 
 use crate::render::{Cause, PathCounters, PathSeries, Timeline};
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sim::{Direction, Hop, Snapshot, Watch, Who};
@@ -17,7 +17,7 @@ pub(crate) const LOOK: Span = Span::from_millis(1);
 
 /// The observer. It looks at the end that sends the workload's data.
 pub struct Recorder {
-    sender: Host,
+    sender: Role,
     /// When what is drawn begins: a burst's warm-up is not part of it.
     origin: Time,
     bin: Span,
@@ -32,7 +32,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// An observer of the paths of these names.
-    pub fn new<'a>(sender: Host, names: impl Iterator<Item = &'a str>) -> Recorder {
+    pub fn new<'a>(sender: Role, names: impl Iterator<Item = &'a str>) -> Recorder {
         let paths: Vec<PathSeries> = names
             .map(|name| PathSeries { name: name.to_owned(), ..PathSeries::default() })
             .collect();

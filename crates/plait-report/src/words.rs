@@ -1,6 +1,6 @@
 //! The words of the events: each is said by one kind of thing, and the schema lists them.
 
-use plait_app::Host;
+use plait_app::Role;
 use plait_link::DropCause;
 use plait_sim::Direction;
 use plait_wire::Mptcp;
@@ -15,11 +15,11 @@ pub(super) enum HostWord {
     Server,
 }
 
-impl From<Host> for HostWord {
-    fn from(host: Host) -> HostWord {
+impl From<Role> for HostWord {
+    fn from(host: Role) -> HostWord {
         match host {
-            Host::Client => HostWord::Client,
-            Host::Server => HostWord::Server,
+            Role::Client => HostWord::Client,
+            Role::Server => HostWord::Server,
         }
     }
 }

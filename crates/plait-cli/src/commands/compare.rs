@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
 use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
@@ -139,7 +139,7 @@ pub(crate) fn check_window(scenario: &Scenario) -> Result<(), Failure> {
     if !scenario.ccs.iter().any(plait_cc::Spec::needs_bdp) {
         return Ok(());
     }
-    let upward = scenario.workload.sender() == Host::Client;
+    let upward = scenario.workload.sender() == Role::Client;
     let unlimited = |path: &&plait_lab::scenario::Path| {
         let speed = if upward { &path.speed.up } else { &path.speed.down };
         scenario.ideal || speed.as_ref().map_or(Rate::INFINITE, Speed::mean) == Rate::INFINITE

@@ -3,7 +3,7 @@
 use crate::commands::address::{device_name, host_problem, not_of_a_host};
 use crate::console::{Console, remark};
 use crate::failure::Failure;
-use plait_app::Host;
+use plait_app::Role;
 use plait_core::{Config, ConnectionSpec};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
 use plait_report::live::{LiveFiles, Tell};
@@ -110,7 +110,7 @@ impl EndpointFlags {
     /// client's address.
     pub(crate) fn files(
         &self,
-        end: Host,
+        end: Role,
         names: BTreeMap<IpAddr, String>,
         console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {
@@ -127,7 +127,7 @@ impl EndpointFlags {
     /// The same for an end that dials.
     pub(crate) fn files_for(
         &self,
-        end: Host,
+        end: Role,
         from: &[Origin],
         console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {

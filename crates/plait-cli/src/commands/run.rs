@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::progress::{self, Clock};
 use plait_base::Time;
-use plait_lab::{Cell, Draft, Scenario};
+use plait_lab::{Cell, RawScenario, Scenario};
 use plait_report::capture::Capture;
 use plait_report::events::{EventLog, Header};
 use plait_report::page::{self, Collector};
@@ -208,7 +208,7 @@ impl Args {
 }
 
 /// The scenario of one run and its cell, for `command`; `flag` names its scheduler.
-pub(crate) fn one_cell(mut draft: Draft, command: &str) -> Result<(Scenario, Cell), Failure> {
+pub(crate) fn one_cell(mut draft: RawScenario, command: &str) -> Result<(Scenario, Cell), Failure> {
     // The flag of one run is in the singular.
     let usage = |error: plait_lab::ScenarioError| {
         Failure::Usage(error.to_string().replacen("--schedulers:", "--scheduler:", 1))

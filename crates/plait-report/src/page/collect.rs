@@ -4,7 +4,7 @@ use super::marks::{Kind, Marks};
 use super::series::{BINS, Grid, Sum, Track};
 use crate::recorder::LOOK;
 use crate::words::drop_word;
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, DataRangeSet, Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sched::Reason;
@@ -107,7 +107,7 @@ struct Receiver {
 
 /// The observer.
 pub struct Collector {
-    sender: Host,
+    sender: Role,
     pub(super) grid: Grid,
     /// The workload began with a warm-up, which is not drawn.
     warmed: bool,
@@ -135,7 +135,7 @@ pub struct Collector {
 impl Collector {
     /// An observer of a run over paths with these outages.
     #[must_use]
-    pub fn new(sender: Host, outages: Vec<Vec<(Time, Time)>>) -> Collector {
+    pub fn new(sender: Role, outages: Vec<Vec<(Time, Time)>>) -> Collector {
         let path = |outages| PathTracks { outages, ..PathTracks::default() };
         Collector {
             sender,
@@ -449,7 +449,7 @@ impl Watch for Collector {
 
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         let Hop::Dropped(cause) = hop else { return };
-        let with_data = (way == Direction::Down) == (self.sender == Host::Server);
+        let with_data = (way == Direction::Down) == (self.sender == Role::Server);
         if let Some((bin, tracks)) = self.at(now, path) {
             let lost = if with_data { &mut tracks.lost } else { &mut tracks.lost_acks };
             lost.add(bin, 1);

@@ -3,7 +3,7 @@
 
 use super::measured::{CASES, Case, row_names};
 use super::*;
-use plait_lab::{Control, Draft, Report, Simulator};
+use plait_lab::{Control, RawScenario, Report, Simulator};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -46,7 +46,7 @@ fn report(case: &Case) -> Report {
     let schedulers: Vec<&str> = names.iter().map(String::as_str).collect();
     let schedulers = schedulers.into_iter().filter(|name| !name.starts_with("tcp:"));
     let schedulers = schedulers.collect::<Vec<_>>().join(",");
-    let mut draft = Draft::new();
+    let mut draft = RawScenario::new();
     let line = format!("{} --schedulers {schedulers}", case.arguments());
     for setting in line.split("--").skip(1) {
         let (name, text) = setting.trim().split_once(' ').unwrap();

@@ -176,7 +176,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
 
 /// What connections hold, those that have ended included, and what they may.
 fn limits(out: &mut Exposition, overview: &Overview) {
-    let (holdings, limits) = (&overview.holdings, &overview.limits);
+    let (holdings, limits) = (&overview.memory_report, &overview.limits);
     let mut gauge = |name: &str, help: &str, value: u64| {
         out.family(name, "gauge", help);
         out.sample(name, &[], value);
@@ -281,7 +281,7 @@ mod tests {
             overview.tally.accepted.insert(opened, count);
         }
         overview.totals.joined.sent = 17;
-        overview.holdings.closing = 18;
+        overview.memory_report.closing = 18;
         overview.overflows.cookies_sent = 26;
         overview.tally.refused.insert(Shortage::Memory, 19);
         overview.sizes = Sizes {

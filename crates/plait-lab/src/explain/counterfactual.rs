@@ -23,26 +23,26 @@ pub struct Change {
 
 /// A factory of schedulers that decide as those of `inner`, but for one decision. The second value
 /// tells afterwards whether the change was made.
-pub(super) fn changed(
+pub(super) fn overridden(
     inner: SchedulerFactory,
     change: Change,
 ) -> (SchedulerFactory, Arc<AtomicBool>) {
     let made = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&made);
     let factory: SchedulerFactory =
-        Arc::new(move || Box::new(Changed { inner: inner(), change, made: Arc::clone(&told) }));
+        Arc::new(move || Box::new(Override { inner: inner(), change, made: Arc::clone(&told) }));
     (factory, made)
 }
 
 /// Decides as another scheduler, but for one decision.
 #[derive(Debug)]
-struct Changed {
+struct Override {
     inner: Box<dyn Scheduler>,
     change: Change,
     made: Arc<AtomicBool>,
 }
 
-impl Changed {
+impl Override {
     /// The decision that takes the place of `decision`; `None` where it cannot be had.
     fn otherwise(
         &self,
@@ -98,7 +98,7 @@ fn reassigned(out: &mut Outcome, data: DataRange, to: SubflowId) -> bool {
     true
 }
 
-impl Scheduler for Changed {
+impl Scheduler for Override {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
         // The decision may be one that would have been granted before.
         let segment = u64::from(view.connection.mss.max(1));
@@ -140,7 +140,7 @@ pub(super) type Opinions = BTreeMap<(u64, Time), Vec<Opinion>>;
 
 /// A factory of schedulers that decide as those of `inner` and ask `others` in each state; what they
 /// say of the decisions `wanted` is kept.
-pub(super) fn accompanied(
+pub(super) fn shadowed(
     inner: SchedulerFactory,
     others: &[Spec],
     wanted: BTreeSet<(u64, Time)>,
@@ -148,7 +148,7 @@ pub(super) fn accompanied(
     let kept = Arc::new(Mutex::new(Opinions::new()));
     let (told, wanted, others) = (Arc::clone(&kept), Arc::new(wanted), others.to_vec());
     let factory: SchedulerFactory = Arc::new(move || {
-        Box::new(Accompanied {
+        Box::new(Shadow {
             inner: inner(),
             others: others.iter().map(Spec::build).collect(),
             wanted: Arc::clone(&wanted),
@@ -162,7 +162,7 @@ pub(super) fn accompanied(
 /// Decides as one scheduler and asks others, which see and hear what it does and whose answers are
 /// not carried out.
 #[derive(Debug)]
-struct Accompanied {
+struct Shadow {
     inner: Box<dyn Scheduler>,
     others: Vec<Box<dyn Scheduler>>,
     wanted: Arc<BTreeSet<(u64, Time)>>,
@@ -170,9 +170,9 @@ struct Accompanied {
     outcome: Outcome,
 }
 
-impl Scheduler for Accompanied {
+impl Scheduler for Shadow {
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
-        let Accompanied { others, wanted, kept, outcome, .. } = self;
+        let Shadow { others, wanted, kept, outcome, .. } = self;
         let key = (out.number, view.now);
         let mut said = Vec::new();
         for other in others {

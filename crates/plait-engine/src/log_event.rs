@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// An event for logs. `Display` gives a line of `key=value`.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Happening {
+pub enum LogEvent {
     /// A client has connected.
     Accepted {
         /// The connection.
@@ -127,30 +127,30 @@ impl fmt::Display for PathTraffic {
     }
 }
 
-impl fmt::Display for Happening {
+impl fmt::Display for LogEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Happening::Accepted { conn, from, multipath, port, .. } => {
+            LogEvent::Accepted { conn, from, multipath, port, .. } => {
                 write!(f, "event=accepted conn={}", conn.0)?;
                 if let Some(from) = from {
                     write!(f, " from={from}")?;
                 }
                 write!(f, " port={port} multipath={multipath}")
             }
-            Happening::Device { device, routed, up } => write_device(f, device, routed, *up),
-            Happening::Unreached { conn, to, refused } => {
+            LogEvent::Device { device, routed, up } => write_device(f, device, routed, *up),
+            LogEvent::Unreached { conn, to, refused } => {
                 write!(f, "event=unreached conn={} to={to} refused={refused}", conn.0)
             }
-            Happening::Overflowed(overflows) => {
+            LogEvent::Overflowed(overflows) => {
                 f.write_str("event=overflow")?;
                 let mut counts = overflows.counts().into_iter().filter(|(_, count)| *count > 0);
                 counts.try_for_each(|(name, count)| write!(f, " {name}={count}"))
             }
-            Happening::TurnedAway { count, shortage } => {
+            LogEvent::TurnedAway { count, shortage } => {
                 write!(f, "event=turned-away count={count}")?;
                 shortage.map_or(Ok(()), |it| write!(f, " shortage={}", it.name()))
             }
-            Happening::Ended {
+            LogEvent::Ended {
                 conn,
                 received,
                 sent,
@@ -206,7 +206,7 @@ mod tests {
         let routed = vec![[10, 77, 0, 1].into(), IpAddr::from([0xfd77, 0, 0, 0, 0, 0, 0, 1])];
         let told = |up| {
             let device = "plait0".to_owned();
-            Happening::Device { device, routed: routed.clone(), up }.to_string()
+            LogEvent::Device { device, routed: routed.clone(), up }.to_string()
         };
         let routes = "ip route replace 10.77.0.1 dev plait0; ip route replace fd77::1 dev plait0";
         let problem = "problem=\"no packets come: its routes are gone\"";

@@ -12,7 +12,7 @@ use plait_wire::{Mptcp, ResetReason, Segment};
 impl Connection {
     /// Whether the connection outlives its last subflow: both ends have the keys, and neither has
     /// given it up.
-    pub(super) fn may_wait(&self) -> bool {
+    pub(super) fn may_await_subflow(&self) -> bool {
         let agreed = self.mode == Mode::Multipath && self.keys.peer.is_some() && !self.falls_back();
         let known = !self.client || self.joins.peer_dss_seen;
         let kept = self.spec.config.close_timeout > Span::ZERO;
@@ -24,8 +24,8 @@ impl Connection {
     }
 
     /// Whether it waits for a subflow.
-    pub(crate) fn waits(&self) -> bool {
-        self.timers.is_set(Awaited::LastChance)
+    pub(crate) fn awaits_subflow(&self) -> bool {
+        self.timers.is_set(Awaited::NoSubflow)
     }
 
     /// Whether a subflow has come through its handshake and is not closed.
@@ -35,11 +35,11 @@ impl Connection {
 
     /// A subflow is gone, perhaps the last one.
     pub(super) fn on_subflow_gone(&mut self, ctx: &mut Context<'_>) {
-        if self.has_subflow() || self.waits() {
+        if self.has_subflow() || self.awaits_subflow() {
             return;
         }
-        if self.may_wait() {
-            self.timers.set(Awaited::LastChance, ctx.now + self.spec.config.close_timeout);
+        if self.may_await_subflow() {
+            self.timers.set(Awaited::NoSubflow, ctx.now + self.spec.config.close_timeout);
         } else if self.closing.done() {
             self.closing.settle();
         } else if self.subflows.iter().all(|s| s.state == State::Closed) {
@@ -50,13 +50,13 @@ impl Connection {
 
     /// There is a subflow again: what is outstanding goes there.
     pub(super) fn on_subflow_regained(&mut self) {
-        self.timers.clear(Awaited::LastChance);
+        self.timers.clear(Awaited::NoSubflow);
         self.closing.fin_due |= self.closing.fin_sent && !self.closing.fin_acked;
     }
 
     /// Nobody came. An end that has all data and whose own was all acknowledged has not failed: the
     /// peer has closed, or must do without the last DATA_ACK.
-    pub(super) fn give_up_waiting(&mut self, ctx: &mut Context<'_>) {
+    pub(super) fn on_no_subflow_timeout(&mut self, ctx: &mut Context<'_>) {
         self.timers = ConnectionTimers::new();
         self.changed = true;
         if self.closing.done() {
@@ -77,6 +77,6 @@ impl Connection {
         let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
         let told = reset.options.mptcp.as_deref();
         let for_good = told.is_some_and(|option| option.all().contains(&refused));
-        self.waits() && subflow.shake.join && subflow.state == State::SynSent && for_good
+        self.awaits_subflow() && subflow.shake.join && subflow.state == State::SynSent && for_good
     }
 }

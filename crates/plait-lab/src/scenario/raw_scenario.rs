@@ -1,5 +1,5 @@
 //! A scenario as it was written: texts with their places, not yet understood. Flags, files and
-//! sweeps all become drafts, so each is read by the same code and refused with the same words.
+//! sweeps all become raw scenarios, so each is read by the same code and refused with the same words.
 
 use super::impairment;
 use super::other_keys::canonical;
@@ -11,7 +11,7 @@ use std::fmt;
 
 /// A text and where it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Given {
+pub struct PlacedText {
     /// Where it stands.
     pub place: Place,
     /// The text.
@@ -93,27 +93,27 @@ pub const LATER_SETTINGS: &[&str] = &[];
 
 /// A path as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PathDraft {
+pub struct RawPath {
     /// Its name.
-    pub name: Given,
+    pub name: PlacedText,
     /// Its fields in the order of writing.
-    pub fields: Vec<(String, Given)>,
+    pub fields: Vec<(String, PlacedText)>,
 }
 
 /// A scenario as it was written.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Draft {
+pub struct RawScenario {
     /// Settings by name.
-    pub(crate) settings: BTreeMap<&'static str, Vec<Given>>,
+    pub(crate) settings: BTreeMap<&'static str, Vec<PlacedText>>,
     /// Paths, the primary first.
-    pub(crate) paths: Vec<PathDraft>,
+    pub(crate) paths: Vec<RawPath>,
     /// The file that it comes from.
     pub(crate) file: Option<String>,
 }
 
-impl Given {
-    pub(crate) fn new(place: &Place, text: &str) -> Given {
-        Given { place: place.clone(), text: text.to_owned() }
+impl PlacedText {
+    pub(crate) fn new(place: &Place, text: &str) -> PlacedText {
+        PlacedText { place: place.clone(), text: text.to_owned() }
     }
 
     pub(crate) fn error(&self, fault: Fault, problem: &str) -> ScenarioError {
@@ -190,26 +190,26 @@ pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Misfit> {
     }
 }
 
-impl PathDraft {
-    pub(crate) fn field(&self, key: &str) -> Option<&Given> {
+impl RawPath {
+    pub(crate) fn field(&self, key: &str) -> Option<&PlacedText> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, given)| given)
     }
 
-    pub(crate) fn fields<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Given> {
+    pub(crate) fn fields<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a PlacedText> {
         self.fields.iter().filter(move |(name, _)| name == key).map(|(_, given)| given)
     }
 
     /// Reads `NAME:key=value,...` or the name of a profile.
-    pub(super) fn parse(text: &str, place: &Place) -> PathDraft {
+    pub(super) fn parse(text: &str, place: &Place) -> RawPath {
         let Some((name, fields)) = text.split_once(':') else {
-            let name = Given::new(place, text.trim());
+            let name = PlacedText::new(place, text.trim());
             let profile = name.clone();
-            return PathDraft { name, fields: vec![("profile".to_owned(), profile)] };
+            return RawPath { name, fields: vec![("profile".to_owned(), profile)] };
         };
         let name = name.trim();
         // What is left out between two commas is refused where the keys are looked at.
         let pieces = fields.split(',').map(str::trim).filter(|_| !fields.trim().is_empty());
-        let mut list: Vec<(String, Given)> = Vec::new();
+        let mut list: Vec<(String, PlacedText)> = Vec::new();
         for piece in pieces {
             let (key, value) = piece.split_once('=').unwrap_or((piece, ""));
             // A parameter of the value before, as in loss=ge:p=1%,r=30%.
@@ -225,9 +225,9 @@ impl PathDraft {
                 }
                 Place::File { .. } => place.clone(),
             };
-            list.push((canonical(key.trim()).to_owned(), Given::new(&place, value.trim())));
+            list.push((canonical(key.trim()).to_owned(), PlacedText::new(&place, value.trim())));
         }
-        PathDraft { name: Given::new(place, name), fields: list }
+        RawPath { name: PlacedText::new(place, name), fields: list }
     }
 }
 
@@ -236,11 +236,11 @@ fn shown(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(32).collect()
 }
 
-impl Draft {
+impl RawScenario {
     /// A scenario that says nothing.
     #[must_use]
-    pub fn new() -> Draft {
-        Draft::default()
+    pub fn new() -> RawScenario {
+        RawScenario::default()
     }
 
     /// Whether a setting has been given.
@@ -264,18 +264,18 @@ impl Draft {
         if name == "path" {
             // Paths on the command line replace those of a file.
             self.paths.retain(|path| matches!(path.name.place, Place::Argument(_)));
-            self.paths.push(PathDraft::parse(text, &place));
+            self.paths.push(RawPath::parse(text, &place));
             return Ok(());
         }
-        self.set(name, Given::new(&place, text))
+        self.set(name, PlacedText::new(&place, text))
     }
 
-    pub(crate) fn set(&mut self, name: &str, given: Given) -> Result<(), ScenarioError> {
+    pub(crate) fn set(&mut self, name: &str, given: PlacedText) -> Result<(), ScenarioError> {
         let spelled = name.replace('_', "-");
         let Some(setting) = SETTINGS.iter().find(|setting| setting.name == spelled) else {
             return Err(unknown_setting(name, &given));
         };
-        let in_file = |given: &Given| matches!(given.place, Place::File { .. });
+        let in_file = |given: &PlacedText| matches!(given.place, Place::File { .. });
         let list = self.settings.entry(setting.name).or_default();
         if !in_file(&given) {
             list.retain(|earlier| !in_file(earlier));
@@ -288,21 +288,21 @@ impl Draft {
     }
 
     /// What was said of a setting, or its default.
-    pub(crate) fn value(&self, name: &'static str) -> Option<Given> {
+    pub(crate) fn value(&self, name: &'static str) -> Option<PlacedText> {
         let said = self.settings.get(name).and_then(|list| list.first()).cloned();
         said.or_else(|| {
             let default = SETTINGS.iter().find(|setting| setting.name == name)?.default;
             let place = Place::Argument(format!("--{name}"));
-            (!default.is_empty()).then(|| Given::new(&place, default))
+            (!default.is_empty()).then(|| PlacedText::new(&place, default))
         })
     }
 
-    pub(crate) fn values(&self, name: &'static str) -> &[Given] {
+    pub(crate) fn values(&self, name: &'static str) -> &[PlacedText] {
         self.settings.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// Puts `text` in the place of whatever was said of a setting.
-    pub(crate) fn replace(&mut self, name: &'static str, given: Given) {
+    pub(crate) fn replace(&mut self, name: &'static str, given: PlacedText) {
         self.settings.insert(name, vec![given]);
     }
 
@@ -327,7 +327,7 @@ impl Draft {
 }
 
 /// `NAME:key=value,...`; the bare name of a profile that is unchanged and not renamed.
-impl fmt::Display for PathDraft {
+impl fmt::Display for RawPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name.text)?;
         if let [(key, profile)] = self.fields.as_slice()
@@ -347,7 +347,7 @@ impl fmt::Display for PathDraft {
     }
 }
 
-fn unknown_setting(name: &str, given: &Given) -> ScenarioError {
+fn unknown_setting(name: &str, given: &PlacedText) -> ScenarioError {
     if LATER_SETTINGS.contains(&name) {
         return given.error(Fault::NotYet, &format!("{name} is not available yet"));
     }
@@ -382,14 +382,14 @@ mod tests {
 
     #[test]
     fn an_argument_replaces_a_file_and_conflicts_with_itself() {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         let place = Place::File { file: "f".into(), line: 1, column: 1, field: "runs".into() };
-        draft.set("runs", Given::new(&place, "5")).unwrap();
-        draft.argument("runs", "7").unwrap();
-        assert_eq!(draft.value("runs").unwrap().text, "7");
-        assert_eq!(draft.argument("runs", "8").unwrap_err().fault, Fault::Conflict);
-        assert_eq!(draft.argument("ruins", "8").unwrap_err().nearest.as_deref(), Some("runs"));
-        draft.argument("expect", "a < 1").unwrap();
-        draft.argument("expect", "b < 1").unwrap();
+        raw.set("runs", PlacedText::new(&place, "5")).unwrap();
+        raw.argument("runs", "7").unwrap();
+        assert_eq!(raw.value("runs").unwrap().text, "7");
+        assert_eq!(raw.argument("runs", "8").unwrap_err().fault, Fault::Conflict);
+        assert_eq!(raw.argument("ruins", "8").unwrap_err().nearest.as_deref(), Some("runs"));
+        raw.argument("expect", "a < 1").unwrap();
+        raw.argument("expect", "b < 1").unwrap();
     }
 }

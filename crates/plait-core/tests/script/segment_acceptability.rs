@@ -1,4 +1,4 @@
-//! What is not of the present conversation: sequence numbers, acknowledgements, crossed SYNs,
+//! What is not of the present conversation: sequence numbers, acknowledgements, simultaneous SYNs,
 //! addresses used again.
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
@@ -158,9 +158,10 @@ fn simultaneous_open() {
             let mut s = Script::client(spec(config.clone(), 1, None));
             s.expect(want(0, SYN));
             s.after(10);
-            let crossed = s.syn_ack(0).flags(SYN).ack(0);
-            let crossed = if config.multipath { crossed.mptcp(capable_syn()) } else { crossed };
-            s.send(crossed);
+            let simultaneous = s.syn_ack(0).flags(SYN).ack(0);
+            let simultaneous =
+                if config.multipath { simultaneous.mptcp(capable_syn()) } else { simultaneous };
+            s.send(simultaneous);
             s.expect(want(0, SYN.with(ACK)).seq(0).ack(1).plain());
             assert_eq!(s.state(), ConnectionState::Connecting);
             s.after(10);
@@ -185,8 +186,8 @@ fn simultaneous_open() {
 fn simultaneous_open_with_losses() {
     let mut s = Script::client(spec(plain(), 1, None));
     s.lose_all();
-    let crossed = s.syn_ack(0).flags(SYN).ack(0);
-    s.send(crossed);
+    let simultaneous = s.syn_ack(0).flags(SYN).ack(0);
+    s.send(simultaneous);
     s.expect(want(0, SYN.with(ACK)));
     s.until(s.endpoint.poll_timeout());
     s.expect(want(0, SYN.with(ACK)).seq(0).ack(1));

@@ -55,7 +55,7 @@ pub(super) struct Plan {
 
 /// The app.
 #[derive(Debug)]
-pub(super) struct Party {
+pub(super) struct SwarmApp {
     plan: Plan,
     written: u64,
     read: u64,
@@ -73,9 +73,9 @@ pub(super) struct Party {
     block: Vec<u8>,
 }
 
-impl Party {
-    pub(super) fn new(plan: Plan, held_back: Arc<AtomicBool>) -> Party {
-        Party {
+impl SwarmApp {
+    pub(super) fn new(plan: Plan, held_back: Arc<AtomicBool>) -> SwarmApp {
+        SwarmApp {
             plan,
             written: 0,
             read: 0,
@@ -200,7 +200,7 @@ impl Party {
     }
 }
 
-impl App for Party {
+impl App for SwarmApp {
     fn poll(&mut self, now: Time, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
         self.wake = None;
         if self.done {

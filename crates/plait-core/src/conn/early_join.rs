@@ -14,7 +14,7 @@ use plait_wire::{JoinSynAck, Mptcp, Segment};
 /// A join that came before the key it is proven with: answered, and kept until its connection is
 /// there. It exists between plait's own ends only ([`crate::JoinTiming::Simultaneous`]).
 #[derive(Debug)]
-pub(crate) struct Provisional {
+pub(crate) struct EarlyJoin {
     pub(crate) address: Address,
     /// The token of the client's own key: the server learns it with the third ACK.
     pub(crate) token: u32,
@@ -24,14 +24,14 @@ pub(crate) struct Provisional {
     pub(crate) answer: Option<Segment>,
 }
 
-impl Provisional {
+impl EarlyJoin {
     /// Takes in a SYN with MP_JOIN.
     pub(crate) fn new(
         spec: &ConnectionSpec,
         address: Address,
         syn: &Segment,
         ctx: &mut Context<'_>,
-    ) -> Option<Provisional> {
+    ) -> Option<EarlyJoin> {
         let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
         let mut shake = Handshake {
             iss: ctx.first_sequence(&spec.config),
@@ -45,7 +45,7 @@ impl Provisional {
         };
         take_syn(&mut shake, syn, spec.config.unsaid_mss);
         let (token, backup) = (join.token, join.backup);
-        Some(Provisional { address, token, shake, backup, answer: None })
+        Some(EarlyJoin { address, token, shake, backup, answer: None })
     }
 
     /// The SYN/ACK: its HMAC is zero, for there is no key yet.
@@ -59,11 +59,11 @@ impl Provisional {
 
 impl Connection {
     /// Takes over a join that came before this connection was there.
-    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: Provisional) {
+    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
         let Some(id) = self.free_slot() else { return };
         self.add_subflow(id, early.address, State::SynReceived, early.shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.peer_backup = early.backup;
+        subflow.status.peer_backup = early.backup;
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
         if let Some(answer) = early.answer {
             self.handle(ctx, id.index(), &answer);

@@ -54,7 +54,7 @@ impl Connection {
     /// (RFC 5961 section 7).
     pub(super) fn challenge(&mut self, ctx: &mut Context<'_>, index: usize) {
         let may = self.challenges.take(ctx);
-        self.subflows[index].owes.ack |= may;
+        self.subflows[index].pending.ack |= may;
     }
 
     /// Whether the segment is to be read. What was repeated is, for an acknowledgement beside it

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{draft, median, report, row, scenario};
+use common::{median, raw, report, row, scenario};
 use plait_lab::{Fault, setup};
 
 /// Slow start overruns these queues by far.
@@ -64,10 +64,10 @@ fn a_threshold_spares_the_queue() {
 
 #[test]
 fn only_what_is_done_again_and_again_has_a_past() {
-    let refused = draft(&format!("{PATHS} --workload bulk:2s --earlier 1")).build().unwrap_err();
+    let refused = raw(&format!("{PATHS} --workload bulk:2s --earlier 1")).build().unwrap_err();
     assert_eq!(refused.fault, Fault::Conflict);
     assert!(refused.to_string().contains("a download or an upload"), "{refused}");
-    draft(&format!("{PATHS} --workload bulk:2s --earlier 0")).build().unwrap();
-    let refused = draft(&format!("{PATHS} --workload bulk:2s --send-cost 2ms")).build();
+    raw(&format!("{PATHS} --workload bulk:2s --earlier 0")).build().unwrap();
+    let refused = raw(&format!("{PATHS} --workload bulk:2s --send-cost 2ms")).build();
     assert!(refused.unwrap_err().to_string().contains("at most 1ms"));
 }

@@ -1,9 +1,9 @@
 //! Which app uses which connection: clients dial, servers take what was accepted, apps act.
 
 use super::{FIRST_PORT, World, is_client};
-use crate::host::{Host, Seat};
+use crate::host::{ConnSlot, Host};
 use crate::setup::Who;
-use plait_app::{AppEvent, Host as Side, Observer};
+use plait_app::{AppEvent, Observer, Role};
 use plait_base::{ConnId, Time};
 use plait_core::{Event, SubflowStats};
 
@@ -15,16 +15,16 @@ impl World<'_> {
         }
         self.hosts[host].next_dial = Time::NEVER;
         let pair = host / 2;
-        let Host { endpoint, seats, changes, next_dial, .. } = &mut self.hosts[host];
-        for (index, seat) in seats.iter_mut().enumerate().filter(|(_, seat)| seat.opens()) {
-            let connection = &self.setup.pairs[pair].connections[seat.session];
+        let Host { endpoint, slots, changes, next_dial, .. } = &mut self.hosts[host];
+        for (index, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| slot.opens()) {
+            let connection = &self.setup.pairs[pair].connections[slot.session];
             if connection.start > self.now {
                 *next_dial = connection.start.min(*next_dial);
                 continue;
             }
             let port = FIRST_PORT + index as u16;
-            seat.conn = endpoint.connect(self.now, port, connection.client.clone()).ok();
-            seat.wake = self.now;
+            slot.conn = endpoint.connect(self.now, port, connection.client.clone()).ok();
+            slot.wake = self.now;
             changes.repeat(self.now, endpoint);
         }
         self.hosts[host].note_wakes();
@@ -36,17 +36,17 @@ impl World<'_> {
         while let Some(conn) = self.hosts[host].endpoint.poll_accept() {
             self.drain_core(host);
             let port = self.hosts[host].endpoint.service_port(conn).unwrap_or(FIRST_PORT);
-            let seat = usize::from(port.saturating_sub(FIRST_PORT));
-            self.seat_server(host, seat, conn);
+            let slot = usize::from(port.saturating_sub(FIRST_PORT));
+            self.fill_server_slot(host, slot, conn);
         }
         while let Some(conn) = self.hosts[host].endpoint.poll_news() {
-            if let Some(seat) = self.hosts[host].seat_of(conn) {
-                self.poll_app(host, seat);
+            if let Some(slot) = self.hosts[host].slot_of(conn) {
+                self.poll_app(host, slot);
             }
         }
-        for seat in 0..self.hosts[host].seats.len() {
-            if self.hosts[host].seats[seat].wake <= self.now {
-                self.poll_app(host, seat);
+        for slot in 0..self.hosts[host].slots.len() {
+            if self.hosts[host].slots[slot].wake <= self.now {
+                self.poll_app(host, slot);
             }
         }
     }
@@ -55,18 +55,18 @@ impl World<'_> {
     /// leave a ghost of its first attempt behind, accepted when its delayed last ACK arrives:
     /// nobody is at the other end, so it gets none.
     #[cold]
-    fn seat_server(&mut self, host: usize, seat: usize, conn: ConnId) {
-        if seat >= self.hosts[host].seats.len() || !self.is_current(host, seat, conn) {
+    fn fill_server_slot(&mut self, host: usize, slot: usize, conn: ConnId) {
+        if slot >= self.hosts[host].slots.len() || !self.is_current(host, slot, conn) {
             return;
         }
-        if let Some(before) = self.hosts[host].seats[seat].conn {
-            if self.is_current(host, seat, before) {
+        if let Some(before) = self.hosts[host].slots[slot].conn {
+            if self.is_current(host, slot, before) {
                 return;
             }
             // The client gave up the first attempt just after the server had accepted it.
-            self.forget_first_attempt(host, seat, conn);
+            self.forget_first_attempt(host, slot, conn);
         }
-        let place = &mut self.hosts[host].seats[seat];
+        let place = &mut self.hosts[host].slots[slot];
         place.conn = Some(conn);
         place.wake = self.now;
         self.hosts[host].note_wakes();
@@ -74,33 +74,33 @@ impl World<'_> {
 
     /// The server's side of a connection begins again: another app, another observer, who learns
     /// of the subflows that `conn` has already.
-    fn forget_first_attempt(&mut self, host: usize, seat: usize, conn: ConnId) {
-        let Seat { session, lane, .. } = self.hosts[host].seats[seat];
+    fn forget_first_attempt(&mut self, host: usize, slot: usize, conn: ConnId) {
+        let ConnSlot { session, index, .. } = self.hosts[host].slots[slot];
         let config = &self.setup.pairs[host / 2].connections[session];
-        let fresh = (self.apps)(host / 2, session).into_iter().nth(lane);
-        self.hosts[host].seats[seat].app = fresh.expect("a session has as many ends as before").1;
-        self.failed[host / 2][seat] = None;
+        let fresh = (self.apps)(host / 2, session).into_iter().nth(index);
+        self.hosts[host].slots[slot].app = fresh.expect("a session has as many ends as before").1;
+        self.failed[host / 2][slot] = None;
         // What the client's app said of data that it sends still holds.
-        if config.workload.sender() == Side::Client {
+        if config.workload.sender() == Role::Client {
             return;
         }
         let fresh = Observer::new(&config.workload, self.setup.paths.len(), config.start);
-        let before = std::mem::replace(&mut self.observers[host / 2][seat], fresh);
+        let before = std::mem::replace(&mut self.observers[host / 2][slot], fresh);
         let mut observer = before.before_server();
         let stats = self.hosts[host].endpoint.stats(conn);
         for subflow in stats.iter().flat_map(|stats| &stats.subflows).filter(|s| s.up) {
             let SubflowStats { subflow, path, server, .. } = *subflow;
             let up = Event::SubflowUp { subflow, path, server };
-            observer.observe(self.now, Side::Server, &up);
+            observer.observe(self.now, Role::Server, &up);
         }
-        self.observers[host / 2][seat] = observer;
+        self.observers[host / 2][slot] = observer;
     }
 
     /// Whether the client at the other end still has the subflow that the server's connection
     /// began with.
-    pub(super) fn is_current(&self, server: usize, seat: usize, conn: ConnId) -> bool {
+    pub(super) fn is_current(&self, server: usize, slot: usize, conn: ConnId) -> bool {
         let client = &self.hosts[server - 1];
-        let dialled = client.seats.get(seat).and_then(|seat| seat.conn);
+        let dialled = client.slots.get(slot).and_then(|slot| slot.conn);
         let Some(dialled) = dialled else { return false };
         let ports = |host: &Host, conn| host.endpoint.ports(conn);
         ports(&self.hosts[server], conn).is_some_and(|server_ports| {
@@ -111,30 +111,30 @@ impl World<'_> {
         })
     }
 
-    pub(super) fn seat_before_accept(&self, host: usize, conn: ConnId) -> Option<usize> {
+    pub(super) fn slot_before_accept(&self, host: usize, conn: ConnId) -> Option<usize> {
         let port = self.hosts[host].endpoint.service_port(conn)?;
-        let seat = usize::from(port.checked_sub(FIRST_PORT)?);
-        (!is_client(host) && self.is_current(host, seat, conn)).then_some(seat)
+        let slot = usize::from(port.checked_sub(FIRST_PORT)?);
+        (!is_client(host) && self.is_current(host, slot, conn)).then_some(slot)
     }
 
-    fn poll_app(&mut self, host: usize, seat: usize) {
+    fn poll_app(&mut self, host: usize, slot: usize) {
         // Events of the core up to here happened before what the app now does.
         self.drain_core(host);
         let this = &mut self.hosts[host];
-        this.poll_app(self.now, seat);
-        self.ending |= this.may_be_done(seat);
+        this.poll_app(self.now, slot);
+        self.ending |= this.may_be_done(slot);
         if !this.app_log.is_empty() {
-            self.tell_of_app(host, seat);
+            self.tell_of_app(host, slot);
         }
     }
 
     /// Tells observers what an app has said.
     #[inline(never)]
-    fn tell_of_app(&mut self, host: usize, seat: usize) {
+    fn tell_of_app(&mut self, host: usize, slot: usize) {
         let World { hosts, observers, onlookers, failed, ending, now, .. } = self;
         let Host { app_log, side, .. } = &mut hosts[host];
-        let who = Who { pair: host / 2, connection: seat, host: *side };
-        let (observer, failed) = (&mut observers[who.pair][seat], &mut failed[who.pair][seat]);
+        let who = Who { pair: host / 2, connection: slot, host: *side };
+        let (observer, failed) = (&mut observers[who.pair][slot], &mut failed[who.pair][slot]);
         for event in app_log.drain(..) {
             match event {
                 AppEvent::Failed => *failed = failed.or(Some(*now)),

@@ -1,18 +1,18 @@
 //! What a connection keeps of data, and what it may keep where memory is short.
 
 use super::Connection;
-use crate::data::Kept;
+use crate::data::MemoryUsage;
 use plait_base::{DataRange, Ssn};
 
 /// What a connection may hold where memory is short, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ration {
+pub struct MemoryLimit {
     /// Received data that was not read.
-    pub share: u64,
+    pub unread: u64,
     /// Data to be sent, if its peer takes nothing.
     pub unsent: u64,
     /// To be sent, where its peer takes it.
-    pub most: u64,
+    pub max_unsent: u64,
 }
 
 impl Connection {
@@ -20,31 +20,31 @@ impl Connection {
     const BASE: u64 = 4_096;
 
     /// Bytes of memory that it takes, about: data of both directions, and what it lies in.
-    pub(crate) fn holds(&self) -> u64 {
-        Connection::BASE + (self.queue.kept() + self.received()).with_room()
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        Connection::BASE + (self.queue.memory_usage() + self.received()).with_room()
     }
 
     /// Memory of what has arrived and was not read.
-    fn received(&self) -> Kept {
-        self.subflows.iter().fold(self.recv.kept(), |sum, it| sum + it.rx.kept())
+    fn received(&self) -> MemoryUsage {
+        self.subflows.iter().fold(self.recv.memory_usage(), |sum, it| sum + it.rx.memory_usage())
     }
 
     /// How large the send buffer may be: what everybody may hold, or twice what the peer has room for
     /// and the subflows carry in a round trip. A peer that does not read has no room, and windows of
     /// subflows to one that does not acknowledge are small.
-    pub(super) fn sendable(&self, ration: Ration) -> u64 {
+    pub(super) fn sendable(&self, limit: MemoryLimit) -> u64 {
         let room = self.window.end().saturating_sub(self.queue.una());
         let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
         let taken = windows.sum::<u64>().min(room).saturating_mul(2);
-        ration.unsent.max(taken.min(ration.most))
+        limit.unsent.max(taken.min(limit.max_unsent))
     }
 
     /// The receive window to tell: where memory is short, of no more than the share.
     #[inline]
-    pub(super) fn window_to_tell(&self, ration: Option<Ration>) -> u64 {
-        match ration {
+    pub(super) fn window_to_tell(&self, limit: Option<MemoryLimit>) -> u64 {
+        match limit {
             None => self.recv.window(),
-            Some(ration) => self.recv.window_within(ration.share),
+            Some(limit) => self.recv.window_within(limit.unread),
         }
     }
 

@@ -6,13 +6,13 @@ use rand_pcg::Pcg64Mcg;
 /// Streams are derived from a seed and the words that name their purpose, so a path that is added
 /// to a scenario does not shift the numbers of the others.
 #[derive(Clone, Debug)]
-pub struct Stream(Pcg64Mcg);
+pub struct RandomStream(Pcg64Mcg);
 
-impl Stream {
+impl RandomStream {
     /// The stream of `seed` for `purpose`, a list of words or numbers such as
     /// `["link", "lte", "down", "loss"]`.
     #[must_use]
-    pub fn new(seed: u64, purpose: &[&str]) -> Stream {
+    pub fn new(seed: u64, purpose: &[&str]) -> RandomStream {
         let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
         for word in purpose {
             for byte in word.bytes() {
@@ -24,7 +24,7 @@ impl Stream {
         let mut bytes = [0u8; 16];
         bytes[..8].copy_from_slice(&state.to_le_bytes());
         bytes[8..].copy_from_slice(&mix(state ^ 0xd1b5_4a32_d192_ed03).to_le_bytes());
-        Stream(Pcg64Mcg::from_seed(bytes))
+        RandomStream(Pcg64Mcg::from_seed(bytes))
     }
 
     /// 64 random bits.
@@ -76,19 +76,19 @@ mod tests {
 
     #[test]
     fn the_same_seed_and_purpose_give_the_same_numbers() {
-        let mut a = Stream::new(7, &["link", "lte"]);
-        let mut b = Stream::new(7, &["link", "lte"]);
-        let mut c = Stream::new(7, &["linkl", "te"]);
+        let mut a = RandomStream::new(7, &["link", "lte"]);
+        let mut b = RandomStream::new(7, &["link", "lte"]);
+        let mut c = RandomStream::new(7, &["linkl", "te"]);
         let first = a.bits();
         assert_eq!(first, b.bits());
         assert_ne!(first, c.bits());
         // Pinned: a change here changes every published digest.
-        assert_eq!(Stream::new(1, &["pin"]).bits(), 18_370_554_137_736_032_489);
+        assert_eq!(RandomStream::new(1, &["pin"]).bits(), 18_370_554_137_736_032_489);
     }
 
     #[test]
     fn below_stays_below_and_reaches_everything() {
-        let mut stream = Stream::new(1, &["below"]);
+        let mut stream = RandomStream::new(1, &["below"]);
         let mut seen = [0u32; 5];
         for _ in 0..5_000 {
             seen[stream.below(5) as usize] += 1;

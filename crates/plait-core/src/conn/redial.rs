@@ -5,7 +5,7 @@ use super::timeouts::ConnectionTimers;
 use super::{Connection, Context, FallbackCause, Keys, Mode};
 use crate::config::{Dial, PathConfig};
 use crate::data::window::SendWindow;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
 use plait_base::{Dsn, SubflowId};
@@ -22,7 +22,7 @@ impl Connection {
         let usable = |next: &PathConfig| !self.addresses.removals.is_gone(next.path);
         let Some(next) = others.find(usable) else { return false };
         let local_port = ctx.take_port();
-        self.restart_on(ctx, here.on_path(next.path).at_port(local_port));
+        self.redial_on(ctx, here.on_path(next.path).at_port(local_port));
         true
     }
 
@@ -43,23 +43,23 @@ impl Connection {
     /// our third ACK, and its user knows nothing of the connection.
     pub(super) fn never_known_to_peer(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
-        let refused = subflow.shake.join && !subflow.standing.joined;
+        let refused = subflow.shake.join && !subflow.status.joined;
         let silent = !self.joins.peer_dss_seen && self.queue.una() == Dsn::ZERO;
-        self.client && refused && silent && self.subflows[0].standing.pf
+        self.client && refused && silent && self.subflows[0].status.pf
     }
 
     /// Begins again on the path of the subflow at `index`.
-    pub(super) fn restart_here(&mut self, ctx: &mut Context<'_>, index: usize) {
-        self.suspect_first_data(ctx, index);
+    pub(super) fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
+        self.on_first_data_lost(ctx, index);
         let here = self.subflows[index].address;
         let local_port = ctx.take_port();
-        self.restart_on(ctx, here.at_port(local_port));
+        self.redial_on(ctx, here.at_port(local_port));
     }
 
     /// Begins again on another path: a new key, a new handshake, all that was written to be sent
     /// anew. As with any client that dials again, the peer's user may yet see the first attempt
     /// too, if its segments were only late: then it is a connection that is reset.
-    fn restart_on(&mut self, ctx: &mut Context<'_>, address: Address) {
+    fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let shake = Handshake {
             iss: ctx.first_sequence(&self.spec.config),
             initiator: true,
@@ -89,7 +89,7 @@ impl Connection {
         for _ in 0..rounds {
             subflow.rtt.back_off();
         }
-        subflow.owes.add(Debt::Syn);
+        subflow.pending.add(ControlSegment::Syn);
         self.start_from(address);
         self.arm_release(ctx);
     }

@@ -3,17 +3,17 @@
 use crate::config::{self, ReduceFrom};
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::before;
-use crate::tcp::loss::{Detected, Phase, Prr, Troubles};
+use crate::tcp::loss::{Detected, Phase, Prr, RecoveryState};
 use crate::tcp::send::AckOutcome;
+use crate::tcp::spurious_recovery::Evidence;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
-use crate::tcp::undo::Evidence;
 use plait_base::{Span, Ssn, SubflowRange, Time};
 use plait_cc::{Ack, Flows};
 
 /// What an acknowledgement says of our sequence numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct AckInfo<'a> {
     pub(crate) ack: Ssn,
     pub(crate) blocks: &'a [SubflowRange],
     /// The first block, where it reports a duplicate.
@@ -24,7 +24,7 @@ pub(crate) struct Heard<'a> {
 
 /// What an acknowledgement changed, for the connection to act upon.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Acked {
+pub(crate) struct AckEffects {
     /// Bytes newly delivered, cumulatively or selectively.
     pub(crate) delivered: u64,
     pub(crate) rtt: Option<Span>,
@@ -35,27 +35,27 @@ pub(crate) struct Acked {
     /// A reduction of the window was taken back; whether it was a timeout's.
     pub(crate) undone: Option<bool>,
     pub(crate) fin_acked: bool,
-    /// Length of the longest segment delivered among those sent since the path is under suspicion.
+    /// Length of the longest segment delivered among those sent since long ones are missing.
     pub(crate) longest: u32,
 }
 
 impl Subflow {
-    /// Takes in an acknowledgement; what came of it goes to `acked`, which is blank.
+    /// Takes in an acknowledgement; what came of it goes to `effects`, which is blank.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
-        told: &Heard<'_>,
+        info: &AckInfo<'_>,
         flows: Flows<'_>,
         mss: u64,
-        acked: &mut Acked,
+        effects: &mut AckEffects,
     ) {
-        let Heard { ack, blocks, dsack, echo } = *told;
+        let AckInfo { ack, blocks, dsack, echo } = *info;
         let fin_outstanding = self.tx.last().is_some_and(|sent| sent.fin);
-        let since = self.suspicion().since();
+        let since = self.black_hole().since();
         let mut outcome = AckOutcome { since, ..AckOutcome::default() };
         self.tx.on_ack(ack, blocks, &mut outcome);
-        (acked.delivered, acked.longest) = (outcome.delivered, outcome.longest);
-        acked.fin_acked = fin_outstanding && ack == self.tx.nxt();
+        (effects.delivered, effects.longest) = (outcome.delivered, outcome.longest);
+        effects.fin_acked = fin_outstanding && ack == self.tx.nxt();
         if dsack.is_some() {
             self.rack.on_dsack(self.tx.una(), self.tx.nxt());
         }
@@ -65,13 +65,13 @@ impl Subflow {
         if let Some(sent_at) = outcome.sample.filter(|_| !told_late) {
             let rtt = now.since(sent_at);
             self.rtt.sample(now, rtt);
-            acked.rtt = Some(rtt);
+            effects.rtt = Some(rtt);
         } else if told_late && outcome.advanced > 0 && matches!(self.phase, Phase::Loss { .. }) {
             self.learn_from_echo(now, echo);
         }
         // Data that went out once has been acknowledged, be it out of order (RFC 6298 section 5, Karn's
         // rule), or the edge has moved.
-        if outcome.advanced > 0 || acked.rtt.is_some() {
+        if outcome.advanced > 0 || effects.rtt.is_some() {
             self.rtt.clear_backoff();
         }
         let (clock, una) = (self.clock, self.tx.una());
@@ -80,26 +80,26 @@ impl Subflow {
             sent.end() > una || echo.is_none_or(|echo| !before(echo, clock.at(sent.sent_at)))
         });
         if dsack.is_some() || matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. }) {
-            acked.undone = self.look_for_undo(now, &outcome, dsack, echo);
+            effects.undone = self.look_for_undo(now, &outcome, dsack, echo);
         }
         // An acknowledgement during fast recovery, the last one included, does not grow the
         // window; the controller keeps its books all the same.
         let recovering = matches!(self.phase, Phase::Recovery { .. });
         if recovering {
-            self.tell_controller(now, &outcome, acked.rtt, flows);
+            self.tell_controller(now, &outcome, effects.rtt, flows);
         }
-        self.leave_recovery(now, acked);
+        self.leave_recovery(now, effects);
         let kept = self.tx.inflight();
-        self.detect_loss(now, flows, mss, acked);
+        self.detect_loss(now, flows, mss, effects);
         if self.rack.tail.is_open() {
-            acked.tail_repaired = self.rack.tail.on_ack(ack, dsack);
+            effects.tail_repaired = self.rack.tail.on_ack(ack, dsack);
         }
-        if acked.tail_repaired {
-            self.answer_to_tail_loss(now, &outcome, acked.rtt, flows);
+        if effects.tail_repaired {
+            self.answer_to_tail_loss(now, &outcome, effects.rtt, flows);
         } else if !recovering {
-            self.tell_controller(now, &outcome, acked.rtt, flows);
-        } else if let (Phase::Recovery { .. }, Some(Troubles { prr, .. })) =
-            (&self.phase, self.troubles.as_deref_mut())
+            self.tell_controller(now, &outcome, effects.rtt, flows);
+        } else if let (Phase::Recovery { .. }, Some(RecoveryState { prr, .. })) =
+            (&self.phase, self.recovery.as_deref_mut())
         {
             let inflight = self.tx.inflight();
             let safe = outcome.advanced > 0 && inflight == kept;
@@ -142,7 +142,7 @@ impl Subflow {
         dsack: Option<SubflowRange>,
         echo: Option<u32>,
     ) -> Option<bool> {
-        let timeout = self.undo.on_ack(&Evidence {
+        let timeout = self.spurious_recovery.on_ack(&Evidence {
             una: self.tx.una(),
             advanced: outcome.advanced > 0,
             original: outcome.sample,
@@ -162,18 +162,18 @@ impl Subflow {
         Some(timeout)
     }
 
-    fn leave_recovery(&mut self, now: Time, acked: &mut Acked) {
+    fn leave_recovery(&mut self, now: Time, effects: &mut AckEffects) {
         match self.phase {
             Phase::Recovery { point, .. } if self.tx.una() >= point => {
                 self.phase = Phase::Open;
                 self.cc.on_recovered(now);
                 self.rack.on_recovered();
-                acked.left_recovery = true;
+                effects.left_recovery = true;
             }
             Phase::Loss { point } if self.tx.una() >= point => {
                 self.phase = Phase::Open;
                 self.rack.on_recovered();
-                acked.left_recovery = true;
+                effects.left_recovery = true;
             }
             _ => {}
         }
@@ -193,13 +193,19 @@ impl Subflow {
     }
 
     /// Looks for segments that others have overtaken (RFC 8985 section 6.2).
-    pub(crate) fn detect_loss(&mut self, now: Time, flows: Flows<'_>, mss: u64, acked: &mut Acked) {
+    pub(crate) fn detect_loss(
+        &mut self,
+        now: Time,
+        flows: Flows<'_>,
+        mss: u64,
+        effects: &mut AckEffects,
+    ) {
         let Detected { marked, again } =
             self.rack.detect(now, self.phase.ca(), &mut self.tx, &self.rtt);
         self.timers.set(Timer::Reorder, again);
         if marked > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.enter_recovery(now, flows, mss);
-            acked.entered_recovery = true;
+            effects.entered_recovery = true;
         }
     }
 
@@ -208,7 +214,7 @@ impl Subflow {
         let flight = self.tx.outstanding();
         self.cc.on_loss(now, self.reduced_from(), flows);
         let ssthresh = self.cc.ssthresh().unwrap_or(u64::MAX);
-        self.undo.begin(now, false, self.tx.nxt(), false);
+        self.spurious_recovery.begin(now, false, self.tx.nxt(), false);
         let prr = Prr::new(flight, ssthresh, self.tx.inflight(), mss);
         self.make_room().prr = prr;
         self.phase = Phase::Recovery { point: self.tx.nxt() };
@@ -217,9 +223,9 @@ impl Subflow {
     }
 
     /// The first reduction makes room for recoveries and timeouts to come.
-    fn make_room(&mut self) -> &mut Troubles {
+    fn make_room(&mut self) -> &mut RecoveryState {
         self.timers.make_room();
-        self.troubles.get_or_insert_default()
+        self.recovery.get_or_insert_default()
     }
 
     /// The loss that a probe has repaired reduces the window as any other; nothing is left to be
@@ -235,7 +241,7 @@ impl Subflow {
         self.make_room();
         self.cc.on_loss(now, self.reduced_from(), flows);
         // What reports an earlier episode as unfounded does not take this reduction back.
-        self.undo.begin(now, false, self.tx.nxt(), false);
+        self.spurious_recovery.begin(now, false, self.tx.nxt(), false);
         self.tell_controller(now, outcome, rtt, flows);
         self.cc.on_recovered(now);
     }
@@ -259,7 +265,7 @@ impl Subflow {
             self.round_end = self.tx.nxt();
             // The last segment went out before this acknowledgement moved the left edge.
             let flight = self.tx.outstanding() + outcome.advanced;
-            let limited = capped || self.usage.limited(false, cwnd);
+            let limited = capped || self.cwnd_validation.limited(false, cwnd);
             self.delivery.on_round(rtt.unwrap_or(srtt), flight, limited);
         }
         let ack = Ack {
@@ -271,12 +277,12 @@ impl Subflow {
             // Duplicate acknowledgements do not grow the window (RFC 5681 section 3.2).
             cwnd_limited: outcome.advanced > 0
                 && !capped
-                && self.usage.limited(self.cc.in_slow_start(), cwnd),
+                && self.cwnd_validation.limited(self.cc.in_slow_start(), cwnd),
             round,
         };
         self.cc.on_ack(&ack, flows);
-        if self.cc.cwnd() > self.standing.rec_cwnd {
-            self.standing.rec_cwnd = 0;
+        if self.cc.cwnd() > self.status.rec_cwnd {
+            self.status.rec_cwnd = 0;
         }
     }
 
@@ -289,16 +295,16 @@ impl Subflow {
         if first_expiry {
             let recovering = matches!(self.phase, Phase::Recovery { .. });
             let frto = frto && !recovering && !self.shake.offer.timestamps;
-            self.undo.begin(now, true, self.tx.nxt(), frto);
+            self.spurious_recovery.begin(now, true, self.tx.nxt(), frto);
         } else {
-            self.undo.on_repeated_timeout();
+            self.spurious_recovery.on_repeated_timeout();
         }
         self.make_room();
         self.cc.on_timeout(now, self.reduced_from(), first_expiry, flows);
         self.tx.forget_reneged();
         self.tx.mark_all_lost();
         self.phase = Phase::Loss { point: self.tx.nxt() };
-        self.standing.pf = true;
+        self.status.pf = true;
         self.rack.tail.forget();
         self.rtt.back_off();
         if first_expiry || !planted(Planted::TimeoutOnce) {

@@ -16,7 +16,7 @@ impl Connection {
     /// Takes in a segment for the subflow at `index`, if it is the one that is expected. False where
     /// it is not; then nothing has changed.
     #[inline(never)]
-    pub(super) fn handle_expected(
+    pub(super) fn try_fast_path(
         &mut self,
         ctx: &mut Context<'_>,
         index: usize,
@@ -104,12 +104,12 @@ impl Connection {
         let dsn = keys.theirs.read_low(map.dsn as u32, before);
         let Some(end) = dsn.checked_add(len) else { return false };
         // Where memory is short, more is looked at.
-        if recv.is_crowded() || end > recv.right_edge() || ctx.ration.is_some() {
+        if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit.is_some() {
             return false;
         }
         fallback.on_dss();
         note_stamp(subflow, segment);
-        subflow.standing.unmapped = 0;
+        subflow.status.unmapped = 0;
         let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
         let due = subflow.rx.accept_next(dsn, len, u64::from(*ack_unit));
         subflow.note_due(now, due);
@@ -139,9 +139,9 @@ fn note_stamp(subflow: &mut Subflow, segment: &Segment) {
 #[inline(always)]
 fn is_steady(subflow: &Subflow) -> bool {
     debug_assert!(subflow.verifier.is_none());
-    let standing = &subflow.standing;
-    let answered = subflow.owes.unanswered == 0 && !standing.pf;
-    subflow.state.takes_data() && standing.joined && answered && subflow.rx.is_in_order()
+    let status = &subflow.status;
+    let answered = subflow.pending.unanswered == 0 && !status.pf;
+    subflow.state.takes_data() && status.joined && answered && subflow.rx.is_in_order()
 }
 
 /// Whether the segment is older than one that was read (RFC 7323 section 5.3).

@@ -1,6 +1,6 @@
 //! A peer that takes nothing although data waits for it: the user timeout (RFC 9293 section 3.8.3).
 
-use super::keepalive::Heard;
+use super::keepalive::LastHeard;
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::stats::TimedOut;
@@ -9,7 +9,7 @@ use plait_base::{Dsn, Span, Time};
 
 /// How often it is looked at within a timeout. Looking compares with what was seen before, so that
 /// acknowledgements need not tell anybody.
-const LOOKS: u64 = 8;
+const LOOKS_PER_TIMEOUT: u64 = 8;
 
 /// What the peer had taken when it last took something, as far as somebody has looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ struct Taken {
 
 /// How long the peer has been waited for. Most connections have no timeouts, or are idle.
 #[derive(Default, Debug)]
-pub(super) struct Patience(Option<Box<Seen>>);
+pub(super) struct PeerLiveness(Option<Box<Seen>>);
 
 /// What was seen of the peer.
 #[derive(Default, Debug)]
@@ -30,15 +30,15 @@ struct Seen {
     /// While data waits.
     taken: Option<Taken>,
     /// Where there are keep-alives.
-    heard: Option<Heard>,
+    heard: Option<LastHeard>,
 }
 
-impl Patience {
+impl PeerLiveness {
     fn taken(&mut self) -> &mut Option<Taken> {
         &mut self.0.get_or_insert_default().taken
     }
 
-    pub(super) fn heard(&mut self) -> &mut Option<Heard> {
+    pub(super) fn heard(&mut self) -> &mut Option<LastHeard> {
         &mut self.0.get_or_insert_default().heard
     }
 
@@ -61,26 +61,26 @@ impl Connection {
     }
 
     /// Data waits from now on, if none did.
-    pub(super) fn arm_patience(&mut self, now: Time) {
+    pub(super) fn arm_user_timeout(&mut self, now: Time) {
         let Some(timeout) = self.spec.config.user_timeout else { return };
-        if !self.timers.is_set(Awaited::Patience) {
-            *self.patience.taken() = Some(self.taken(now));
+        if !self.timers.is_set(Awaited::UserTimeout) {
+            *self.peer_liveness.taken() = Some(self.taken(now));
             self.look_again(now, timeout);
         }
     }
 
     fn look_again(&mut self, now: Time, timeout: Span) {
-        self.timers.set(Awaited::Patience, now + timeout.over(LOOKS));
+        self.timers.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
     /// Whether data has waited for too long; otherwise it is looked at again, while any does.
-    pub(super) fn is_out_of_patience(&mut self, now: Time) -> bool {
-        let before = self.patience.taken().take();
+    pub(super) fn user_timeout_expired(&mut self, now: Time) -> bool {
+        let before = self.peer_liveness.taken().take();
         let (Some(timeout), Some(before)) = (self.spec.config.user_timeout, before) else {
             return false;
         };
         if !self.has_to_take() {
-            self.patience.forget_taken();
+            self.peer_liveness.forget_taken();
             return false;
         }
         let taken = self.taken(before.since);
@@ -88,7 +88,7 @@ impl Connection {
             return true;
         }
         let since = if taken == before { before.since } else { now };
-        *self.patience.taken() = Some(Taken { since, ..taken });
+        *self.peer_liveness.taken() = Some(Taken { since, ..taken });
         self.look_again(now, timeout);
         false
     }

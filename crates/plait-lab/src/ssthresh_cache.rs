@@ -2,17 +2,17 @@
 
 use crate::compare::Cell;
 use crate::simulated::setup_with;
-use plait_app::Host;
-use plait_base::Stream;
+use plait_app::Role;
+use plait_base::RandomStream;
 
 /// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
-/// begins: that of [`Transport::earlier`](crate::scenario::Transport::earlier) transfers in a row, each over a new
+/// begins: that of [`Transport::earlier_transfers`](crate::scenario::Transport::earlier_transfers) transfers in a row, each over a new
 /// connection and with randomness of its own. None where nothing was done before.
 pub(crate) fn thresholds(cell: &Cell, seed: u64) -> Vec<Option<u64>> {
     let scenario = &cell.scenario;
     let mut known = vec![None; scenario.paths.len()];
-    for nth in 0..scenario.transport.earlier {
-        let seed = Stream::new(seed, &["earlier", &nth.to_string()]).bits();
+    for nth in 0..scenario.transport.earlier_transfers {
+        let seed = RandomStream::new(seed, &["earlier", &nth.to_string()]).bits();
         let before = known.clone();
         transfer(cell, seed, &mut known);
         // Without chance what changes nothing once never changes anything.
@@ -33,8 +33,8 @@ fn transfer(cell: &Cell, seed: u64, known: &mut [Option<u64>]) {
         return;
     };
     let sender = match cell.scenario.workload.sender() {
-        Host::Server => connection.server,
-        Host::Client => connection.client,
+        Role::Server => connection.server,
+        Role::Client => connection.client,
     };
     for subflow in sender.iter().flat_map(|stats| &stats.subflows) {
         if let Some(entry) = known.get_mut(subflow.path.index()) {

@@ -8,7 +8,7 @@ use plait_base::Time;
 
 impl Connection {
     /// Gives memory back where nothing is under way and nothing was sent since `before`.
-    pub(crate) fn rest(&mut self, before: Time) {
+    pub(crate) fn shrink_idle(&mut self, before: Time) {
         let rests = self.queue.is_drained()
             && self.subflows.iter().all(|it| it.is_quiet() && it.last_send < before);
         if !rests {

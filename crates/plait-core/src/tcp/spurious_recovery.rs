@@ -86,16 +86,16 @@ struct Resent {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Undo {
+pub(crate) struct SpuriousRecovery {
     on: bool,
     /// From the first that is sent again on.
     resent: Option<Box<Resent>>,
     pub(crate) counters: Counters,
 }
 
-impl Undo {
-    pub(crate) fn new(on: bool) -> Undo {
-        Undo { on, ..Undo::default() }
+impl SpuriousRecovery {
+    pub(crate) fn new(on: bool) -> SpuriousRecovery {
+        SpuriousRecovery { on, ..SpuriousRecovery::default() }
     }
 
     /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
@@ -263,51 +263,51 @@ mod tests {
         SubflowRange::with_len(Ssn::new(1 + 100 * index), 100)
     }
 
-    fn after_two_retransmissions() -> Undo {
-        let mut undo = Undo::new(true);
-        undo.begin(Time::ZERO, false, Ssn::new(1_001), false);
-        undo.on_retransmitted(segment(0), 50, false);
-        undo.on_retransmitted(segment(2), 51, false);
-        undo
+    fn after_two_retransmissions() -> SpuriousRecovery {
+        let mut it = SpuriousRecovery::new(true);
+        it.begin(Time::ZERO, false, Ssn::new(1_001), false);
+        it.on_retransmitted(segment(0), 50, false);
+        it.on_retransmitted(segment(2), 51, false);
+        it
     }
 
     #[test]
     fn every_retransmission_must_be_reported() {
-        let mut undo = after_two_retransmissions();
+        let mut it = after_two_retransmissions();
         let report = |range| Evidence { dsack: Some(range), ..NOTHING };
-        assert_eq!(undo.on_ack(&report(segment(2))), None);
-        assert_eq!(undo.on_ack(&report(segment(0))), Some(false));
-        assert_eq!((undo.counters.retransmissions, undo.counters.spurious), (2, 2));
-        assert_eq!(undo.on_ack(&report(segment(0))), None);
+        assert_eq!(it.on_ack(&report(segment(2))), None);
+        assert_eq!(it.on_ack(&report(segment(0))), Some(false));
+        assert_eq!((it.counters.retransmissions, it.counters.spurious), (2, 2));
+        assert_eq!(it.on_ack(&report(segment(0))), None);
     }
 
     #[test]
     fn a_segment_sent_twice_more_is_reported_twice() {
-        let mut undo = after_two_retransmissions();
-        undo.on_retransmitted(segment(2), 90, false);
+        let mut it = after_two_retransmissions();
+        it.on_retransmitted(segment(2), 90, false);
         let report = |range| Evidence { dsack: Some(range), ..NOTHING };
-        assert_eq!(undo.on_ack(&report(segment(2))), None);
-        assert_eq!(undo.on_ack(&report(segment(0))), None);
-        assert_eq!(undo.on_ack(&report(segment(2))), Some(false));
+        assert_eq!(it.on_ack(&report(segment(2))), None);
+        assert_eq!(it.on_ack(&report(segment(0))), None);
+        assert_eq!(it.on_ack(&report(segment(2))), Some(false));
     }
 
     /// RFC 3708 section 3.
     #[test]
     fn duplicates_of_the_networks_own_prove_nothing() {
-        let mut undo = after_two_retransmissions();
+        let mut it = after_two_retransmissions();
         for index in [5, 0, 2] {
             let evidence = Evidence { dsack: Some(segment(index)), ..NOTHING };
-            assert_eq!(undo.on_ack(&evidence), None);
+            assert_eq!(it.on_ack(&evidence), None);
         }
         // The report of a probe is another matter.
-        let mut undo = Undo::new(true);
-        undo.on_retransmitted(segment(9), 40, true);
-        undo.begin(Time::ZERO, true, Ssn::new(1_001), false);
-        undo.on_retransmitted(segment(0), 50, false);
+        let mut it = SpuriousRecovery::new(true);
+        it.on_retransmitted(segment(9), 40, true);
+        it.begin(Time::ZERO, true, Ssn::new(1_001), false);
+        it.on_retransmitted(segment(0), 50, false);
         let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
-        assert_eq!(undo.on_ack(&probe), None);
+        assert_eq!(it.on_ack(&probe), None);
         let evidence = Evidence { dsack: Some(segment(0)), ..NOTHING };
-        assert_eq!(undo.on_ack(&evidence), Some(true));
+        assert_eq!(it.on_ack(&evidence), Some(true));
     }
 
     /// RFC 3522 section 3.2.
@@ -316,27 +316,27 @@ mod tests {
         for (una, echo, verdict) in
             [(301, 49, Some(false)), (201, 49, None), (301, 50, None), (301, 51, None)]
         {
-            let mut undo = after_two_retransmissions();
+            let mut it = after_two_retransmissions();
             let evidence =
                 Evidence { una: Ssn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
-            assert_eq!(undo.on_ack(&evidence), verdict, "ACK {una} echoes {echo}");
+            assert_eq!(it.on_ack(&evidence), verdict, "ACK {una} echoes {echo}");
         }
         // One retransmission was needed: later echoes change nothing.
-        let mut undo = after_two_retransmissions();
+        let mut it = after_two_retransmissions();
         let needed = Evidence { una: Ssn::new(201), advanced: true, echo: Some(50), ..NOTHING };
-        assert_eq!(undo.on_ack(&needed), None);
+        assert_eq!(it.on_ack(&needed), None);
         let late = Evidence { una: Ssn::new(301), advanced: true, echo: Some(49), ..NOTHING };
-        assert_eq!(undo.on_ack(&late), None);
+        assert_eq!(it.on_ack(&late), None);
     }
 
     #[test]
     fn the_clock_may_wrap_between_original_and_retransmission() {
-        let mut undo = Undo::new(true);
-        undo.begin(Time::ZERO, true, Ssn::new(1_001), false);
-        undo.on_retransmitted(segment(0), 3, false);
+        let mut it = SpuriousRecovery::new(true);
+        it.begin(Time::ZERO, true, Ssn::new(1_001), false);
+        it.on_retransmitted(segment(0), 3, false);
         let evidence =
             Evidence { una: Ssn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
-        assert_eq!(undo.on_ack(&evidence), Some(true));
+        assert_eq!(it.on_ack(&evidence), Some(true));
     }
 
     /// RFC 5682 section 3.1.
@@ -344,31 +344,31 @@ mod tests {
     fn frto_waits_for_what_the_second_acknowledgement_brings() {
         let at = |nanos| Time::from_nanos(nanos);
         for (sent_at, verdict) in [(at(90), Some(true)), (at(200), None)] {
-            let mut undo = Undo::new(true);
-            undo.begin(at(100), true, Ssn::new(1_001), true);
-            undo.on_retransmitted(segment(0), 0, false);
-            assert!(!undo.holds_retransmissions());
+            let mut it = SpuriousRecovery::new(true);
+            it.begin(at(100), true, Ssn::new(1_001), true);
+            it.on_retransmitted(segment(0), 0, false);
+            assert!(!it.holds_retransmissions());
             let first = Evidence { una: Ssn::new(101), advanced: true, ..NOTHING };
-            assert_eq!(undo.on_ack(&first), None);
-            assert!(undo.holds_retransmissions());
+            assert_eq!(it.on_ack(&first), None);
+            assert!(it.holds_retransmissions());
             let second = Evidence { original: Some(sent_at), ..first };
-            assert_eq!(undo.on_ack(&second), verdict);
-            assert!(!undo.holds_retransmissions());
+            assert_eq!(it.on_ack(&second), verdict);
+            assert!(!it.holds_retransmissions());
         }
         // Everything acknowledged at once: nothing can be told.
-        let mut undo = Undo::new(true);
-        undo.begin(at(100), true, Ssn::new(1_001), true);
+        let mut it = SpuriousRecovery::new(true);
+        it.begin(at(100), true, Ssn::new(1_001), true);
         let all =
             Evidence { una: Ssn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
-        assert_eq!(undo.on_ack(&all), None);
-        assert!(!undo.holds_retransmissions());
+        assert_eq!(it.on_ack(&all), None);
+        assert!(!it.holds_retransmissions());
     }
 
     #[test]
     fn switched_off_it_counts_only() {
-        let mut undo = Undo::new(false);
-        undo.begin(Time::ZERO, false, Ssn::new(1_001), true);
-        undo.on_retransmitted(segment(0), 50, false);
+        let mut it = SpuriousRecovery::new(false);
+        it.begin(Time::ZERO, false, Ssn::new(1_001), true);
+        it.on_retransmitted(segment(0), 50, false);
         let evidence = Evidence {
             dsack: Some(segment(0)),
             echo: Some(1),
@@ -376,7 +376,7 @@ mod tests {
             advanced: true,
             ..NOTHING
         };
-        assert_eq!(undo.on_ack(&evidence), None);
-        assert_eq!(undo.counters.retransmissions, 1);
+        assert_eq!(it.on_ack(&evidence), None);
+        assert_eq!(it.counters.retransmissions, 1);
     }
 }

@@ -1,20 +1,20 @@
-//! What silence teaches (RFC 8684 section 3.7): where SYNs with MP_CAPABLE were swallowed and one
+//! MP_CAPABLE black holes (RFC 8684 section 3.7): where SYNs with MP_CAPABLE were swallowed and one
 //! without came through, later connections do not offer it for a while, longer each time.
 
 use plait_base::{Span, Time};
 
 /// The wait doubles at most so often.
-const MOST_DOUBLINGS: u32 = 8;
+const MAX_DOUBLINGS: u32 = 8;
 
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Silence {
+pub(super) struct MpCapableBlackhole {
     until: Time,
     times: u32,
 }
 
-impl Silence {
+impl MpCapableBlackhole {
     /// Whether MP_CAPABLE is not to be offered at `now`.
-    pub(super) fn holds(&self, now: Time) -> bool {
+    pub(super) fn is_active(&self, now: Time) -> bool {
         now < self.until
     }
 
@@ -22,10 +22,10 @@ impl Silence {
     /// (`swallowed`), or with it. `first` is how long the first silence is remembered.
     pub(super) fn learn(&mut self, now: Time, swallowed: bool, first: Span) {
         if swallowed {
-            self.until = now + first.times(1 << self.times.min(MOST_DOUBLINGS));
+            self.until = now + first.times(1 << self.times.min(MAX_DOUBLINGS));
             self.times += 1;
         } else {
-            *self = Silence::default();
+            *self = MpCapableBlackhole::default();
         }
     }
 }
