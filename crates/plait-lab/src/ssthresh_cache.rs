@@ -6,8 +6,8 @@ use plait_app::Role;
 use plait_base::RandomStream;
 
 /// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
-/// begins: that of [`Transport::earlier_transfers`](crate::scenario::Transport::earlier_transfers) transfers in a row, each over a new
-/// connection and with randomness of its own. None where nothing was done before.
+/// begins: that of [`earlier_transfers`](crate::scenario::Transport::earlier_transfers) in a row, each over
+/// a new connection and with randomness of its own. None where nothing was done before.
 pub(crate) fn thresholds(cell: &Cell, seed: u64) -> Vec<Option<u64>> {
     let scenario = &cell.scenario;
     let mut known = vec![None; scenario.paths.len()];

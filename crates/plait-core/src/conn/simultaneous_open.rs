@@ -17,7 +17,7 @@ impl Connection {
         }
         self.mode = Mode::Plain;
         take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
-        subflow.step(Step::SimultaneousSyn);
+        subflow.step(Step::SynCrossed);
         subflow.pending.add(ControlSegment::Syn);
         self.window.update(Dsn::ZERO, u64::from(syn.window));
     }

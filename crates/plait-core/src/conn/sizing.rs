@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// Segments of at most `longest` payload bytes were delivered that were sent since the path of
-    /// the subflow at `index` is under detector.
+    /// the subflow at `index` may be a black hole.
     #[cold]
     pub(super) fn on_size_delivered(&mut self, ctx: &mut Context<'_>, index: usize, longest: u32) {
         let Some(below) = self.size_below() else { return };

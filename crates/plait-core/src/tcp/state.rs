@@ -18,8 +18,8 @@ pub(crate) enum State {
 /// What moves a subflow from one state to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// The peer dials at the same time: its SYN comes for ours (simultaneous open).
-    SimultaneousSyn,
+    /// The peer dials at the same time: its SYN crosses ours (simultaneous open).
+    SynCrossed,
     /// SYN/ACK taken in, or the third ACK.
     Established,
     /// Our FIN was sent.
@@ -40,7 +40,7 @@ impl State {
         use State::*;
         Some(match (self, step) {
             (_, Step::Aborted) => Closed,
-            (SynSent, Step::SimultaneousSyn) => SynReceived,
+            (SynSent, Step::SynCrossed) => SynReceived,
             (SynSent | SynReceived, Step::Established) => Established,
             (SynReceived | Established, Step::FinSent) => FinWait1,
             (CloseWait, Step::FinSent) => LastAck,
@@ -94,7 +94,7 @@ mod tests {
             Closed,
         ];
         let steps = [
-            Step::SimultaneousSyn,
+            Step::SynCrossed,
             Step::Established,
             Step::FinSent,
             Step::FinAcked,
