@@ -13,5 +13,5 @@ pub mod workload;
 
 pub use measure::{MEASURES, Measures, Observer, aggregation_benefit};
 pub use workload::{
-    App, AppEvent, Ends, Host, Size, Stream, StreamState, WORKLOADS, Workload, WorkloadError,
+    App, AppEvent, Ends, Role, Size, Stream, StreamState, WORKLOADS, Workload, WorkloadError,
 };

@@ -1,4 +1,4 @@
-use crate::Stream;
+use crate::RandomStream;
 
 /// A probability in parts per billion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -29,7 +29,7 @@ impl Chance {
     }
 
     /// Whether it happens this time. A chance of zero draws nothing from the stream.
-    pub fn happens(self, stream: &mut Stream) -> bool {
+    pub fn happens(self, stream: &mut RandomStream) -> bool {
         self.0 != 0 && stream.below(1_000_000_000) < u64::from(self.0)
     }
 }

@@ -1,7 +1,7 @@
 use core::fmt;
 
 /// A path: a route between two addresses. The world numbers its paths from zero; a server of many
-/// clients has one for each of their addresses. Numbers go up to [`PathId::MOST`].
+/// clients has one for each of their addresses. Numbers go up to [`PathId::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PathId(pub u32);
 
@@ -32,13 +32,13 @@ impl SubflowId {
 
 impl PathId {
     /// The largest number: paths have 24 bits, so that one word names a conversation.
-    pub const MOST: PathId = PathId((1 << 24) - 1);
+    pub const MAX: PathId = PathId((1 << 24) - 1);
 
     /// The path at a position, if there are numbers for so many.
     #[must_use]
     pub fn at(index: usize) -> Option<PathId> {
         let number = u32::try_from(index).ok()?;
-        (number <= PathId::MOST.0).then_some(PathId(number))
+        (number <= PathId::MAX.0).then_some(PathId(number))
     }
 
     /// The path's position in the world's list.

@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::log;
-use crate::render::fold;
 use anstream::{AutoStream, ColorChoice};
+use plait_report::render::fold;
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};

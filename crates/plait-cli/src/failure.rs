@@ -1,8 +1,8 @@
 //! How a command ends when it does not end well, and the exit code of each way.
 
-use plait_app::name::nearest;
+use plait_report::Error;
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -50,26 +50,16 @@ impl Failure {
 
     /// A file that cannot be written; `flag` named it.
     pub(crate) fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
-        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let problem = match (error.kind(), parent) {
-            (ErrorKind::NotFound, Some(parent)) if !parent.exists() => {
-                let parent = parent.display();
-                format!("there is no directory `{parent}`\n  make it first: mkdir -p '{parent}'")
-            }
-            (ErrorKind::NotFound, _) => {
-                "no file can be made there\n  allowed: a file in a directory that can be written"
-                    .to_owned()
-            }
-            (ErrorKind::NotADirectory, Some(parent)) => {
-                format!("`{}` is no directory", parent.display())
-            }
-            (ErrorKind::IsADirectory, _) => "it is a directory\n  allowed: a file".to_owned(),
-            (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, _) => {
-                "it may not be written".to_owned()
-            }
-            _ => plait_lab::unreadable(error),
-        };
-        Failure::Usage(format!("{flag}: `{}`: {problem}", file.display()))
+        Error::unwritable(flag, file, error).into()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Refused(text) => Failure::Usage(text),
+            Error::Internal(text) => Failure::Internal(text),
+        }
     }
 }
 
@@ -121,21 +111,6 @@ fn printable(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// "unknown THING `GIVEN`", the nearest name if one is near, and what is allowed.
-pub(crate) fn unknown<'a>(
-    thing: &str,
-    given: &str,
-    allowed: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    let mut text = format!("unknown {thing} `{given}`");
-    if let Some(near) = nearest(given, allowed.clone()) {
-        text.push_str(&format!("; did you mean `{near}`?"));
-    }
-    let names: Vec<&str> = allowed.collect();
-    text.push_str(&format!("\n  allowed: {}", names.join(" ")));
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,14 +127,5 @@ mod tests {
         assert_eq!(cut.lines().count(), 2);
         assert!(cut.contains(" [... 8039 characters ...] "), "{cut}");
         assert!(cut.starts_with("FILE:1:1: unknown `xxx") && cut.ends_with("`a`?\n  allowed: a"));
-    }
-
-    #[test]
-    fn an_unknown_name_brings_the_nearest_and_all() {
-        let names = ["minrtt", "blest", "ecf"];
-        assert_eq!(
-            unknown("scheduler", "blast", names.into_iter()),
-            "unknown scheduler `blast`; did you mean `blest`?\n  allowed: minrtt blest ecf"
-        );
     }
 }

@@ -4,7 +4,7 @@
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use plait_lab::scenario::{LATER_SETTINGS, SETTINGS};
-use plait_lab::{Draft, ScenarioError};
+use plait_lab::{RawScenario, ScenarioError};
 
 /// A scenario as flags.
 #[derive(Clone, Default, Debug)]
@@ -17,10 +17,10 @@ pub(crate) struct ScenarioFlags {
 
 impl ScenarioFlags {
     /// What was said, not yet understood.
-    pub(crate) fn draft(&self) -> Result<Draft, ScenarioError> {
+    pub(crate) fn draft(&self) -> Result<RawScenario, ScenarioError> {
         let mut draft = match &self.file {
-            Some(file) => Draft::from_file(file)?,
-            None => Draft::new(),
+            Some(file) => RawScenario::from_file(file)?,
+            None => RawScenario::new(),
         };
         for (name, text) in &self.said {
             draft.argument(name, text)?;
@@ -246,7 +246,7 @@ const OTHERS: &str = "compare-with";
 
 impl ExplainFlags {
     /// The run.
-    pub(crate) fn draft(&self) -> Result<Draft, ScenarioError> {
+    pub(crate) fn draft(&self) -> Result<RawScenario, ScenarioError> {
         self.scenario.draft()
     }
 

@@ -4,15 +4,11 @@
 
 mod commands;
 mod console;
-mod decide;
-mod export;
 mod failure;
 mod flags;
 mod log;
 mod output;
 mod progress;
-mod recorder;
-mod render;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -22,14 +18,12 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 /// Version, commit and what is built in.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    "\ncommit ",
-    env!("PLAIT_COMMIT"),
-    "\nfeatures simulator live"
-);
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    format!("{}\ncommit {}\nfeatures simulator live", plait_report::VERSION, plait_report::COMMIT)
+});
 
 /// The bugs that the test of the swarm plants are in no build of the program.
 const _: () = assert!(!plait_core::PLANTED_BUGS, "built with planted bugs");
@@ -41,7 +35,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Multipath TCP: which packet scheduler to choose, and why
 #[derive(Parser, Debug)]
-#[command(name = "plait", version = VERSION, before_help = EXAMPLES)]
+#[command(name = "plait", version = VERSION.as_str(), before_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Task,
@@ -293,30 +287,6 @@ mod tests {
                 Ok(_) => {}
                 Err(error) => prop_assert!(matches!(error.exit_code(), 0 | 2)),
             }
-        }
-
-        #[test]
-        fn no_question_makes_decide_panic(line in any::<String>(), cut in 0..200_usize, put in any::<char>()) {
-            let mut session = decide::Session::default();
-            let _ = session.answer(&line);
-            let whole = r#"{"scheduler":"blest+rp","state":{"lambda_milli":1200},"connection":{"unsent":3,"send_window":1,"now_ms":5},"subflows":[{"id":0,"srtt_ms":9,"inflight":10,"ssthresh":5},{"id":1,"srtt_ms":1e9,"carried":true}]}"#;
-            let mut text: Vec<char> = whole.chars().collect();
-            let at = cut.min(text.len() - 1);
-            text[at] = put;
-            let _ = session.answer(&text.into_iter().collect::<String>());
-        }
-
-        #[test]
-        fn no_numbers_make_decide_panic(numbers in prop::collection::vec(prop_oneof![
-            any::<f64>().prop_filter("JSON has no others", |n| n.is_finite()),
-            prop::sample::select(vec![0.0, 1.0, 1e3, 1e9, 1e15, 9e15]),
-        ], 9), index in 0..5_usize) {
-            let name = plait_sched::SCHEDULERS[index % plait_sched::SCHEDULERS.len()].name;
-            let [a, b, c, d, e, f, g, h, i] = numbers[..] else { unreachable!() };
-            let question = format!(
-                r#"{{"scheduler":"{name}+rp","connection":{{"unsent":{a},"now_ms":{b}}},"subflows":[{{"id":0,"srtt_ms":{c},"cwnd":{d},"inflight":{e}}},{{"id":7,"srtt_ms":{f},"rttvar_ms":{g},"cwnd":{h},"ssthresh":{i},"carried":true}}]}}"#
-            );
-            let _ = decide::Session::default().answer(&question);
         }
     }
 

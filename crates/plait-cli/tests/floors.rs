@@ -19,8 +19,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("plait-sim", 4),
     ("plait-live", 4),
     ("plait-lab", 5),
-    ("plait-cli", 6),
-    ("plait-py", 6),
+    ("plait-report", 6),
+    ("plait-cli", 7),
+    ("plait-py", 7),
 ];
 
 /// Highest floor that may not use the standard library.

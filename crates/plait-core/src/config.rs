@@ -57,7 +57,7 @@ pub enum LossDetection {
 /// Where the first SYN of a connection goes when nobody answers it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Dial {
-    /// To the next path (after [`Config::DIAL_PATIENCE`] where paths are probed), and round again.
+    /// To the next path (after [`Config::CONNECTION_ATTEMPT_DELAY`] where paths are probed), and round again.
     #[default]
     Any,
     /// To the same path, as from a host whose routes have chosen it.
@@ -310,7 +310,7 @@ impl Config {
 
     /// How long the first SYN of a connection waits for an answer before another path is tried, where
     /// there is one and paths are probed (RFC 8305 section 8: the delay between attempts).
-    pub const DIAL_PATIENCE: Span = Span::from_millis(250);
+    pub const CONNECTION_ATTEMPT_DELAY: Span = Span::from_millis(250);
 
     /// L of RFC 3465. HyStart++ has its own: 8, and none where segments are paced (RFC 9406
     /// section 4.2).

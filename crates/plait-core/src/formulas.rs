@@ -5,7 +5,9 @@ use crate::RtoMode;
 use crate::tcp::rtt::Rtt;
 use plait_base::{Span, Time};
 
-pub use crate::tcp::host_queue::{CAP as TSQ_CAP, limit as tsq_limit, pacing_rate, truesize};
+pub use crate::tcp::host_queue::{
+    TSQ_CAP_BYTES as TSQ_CAP, limit as tsq_limit, pacing_rate, truesize,
+};
 pub use crate::tcp::loss::{probe_timeout, reorder_window};
 
 /// What a subflow knows of its round trip.

@@ -25,10 +25,10 @@ pub use config::{
     ReduceFrom, RtoMode, StartOffsets,
 };
 pub use conn::{
-    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, Ration, Report,
-    SchedulerFactory, Transmit,
+    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, MemoryLimit,
+    Report, SchedulerFactory, Transmit,
 };
-pub use endpoint::{Endpoint, Holdings};
+pub use endpoint::{Endpoint, MemoryReport};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
 /// Whether bugs can be switched on in this build. They cannot be in anything that ships.

@@ -50,9 +50,9 @@ impl Subflow {
     /// What it has carried; SYN and FIN, which have sequence numbers, are none of it.
     pub(crate) fn carried(&self) -> Carried {
         Carried {
-            sent: self.tx.nxt().saturating_sub(Ssn::new(1 + u64::from(self.standing.fin_sent))),
+            sent: self.tx.nxt().saturating_sub(Ssn::new(1 + u64::from(self.status.fin_sent))),
             received: self.rx.taken_in(),
-            retransmissions: self.undo.counters.retransmissions,
+            retransmissions: self.spurious_recovery.counters.retransmissions,
         }
     }
 }
@@ -229,7 +229,7 @@ impl Connection {
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(),
             initial_window_at: self.initial_window_at(),
-            waits: self.waits(),
+            waits: self.awaits_subflow(),
             timed_out: self.timed_out(),
             over: self.is_over(),
             subflows,

@@ -2,7 +2,7 @@
 //! a segment that has no encoding.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use plait_base::{ConnId, PathId, ServerAddress, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, Endpoint, Entropy, PathConfig};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const PORT: u16 = 80;
 const PEER_PORT: u16 = 1_000;
 
-struct Draws(Stream);
+struct Draws(RandomStream);
 
 impl Entropy for Draws {
     fn bits(&mut self) -> u64 {
@@ -195,7 +195,7 @@ impl Bench {
             scheduler: Arc::new(move || scheduler.build()),
             controller: Arc::new(move |_| controller.build()),
         };
-        let mut endpoint = Endpoint::new(Box::new(Draws(Stream::new(7, &["arbitrary"]))));
+        let mut endpoint = Endpoint::new(Box::new(Draws(RandomStream::new(7, &["arbitrary"]))));
         endpoint.check_invariants(true);
         endpoint.record_events(Detail::Everything);
         endpoint.listen(PORT, spec.clone());

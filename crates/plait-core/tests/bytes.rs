@@ -2,7 +2,7 @@
 //! is written is what is read, both ways, with every scheduler.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RandomStream, Span, Time};
 use plait_core::{
     Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig, Transmit,
 };
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-struct Draws(Stream);
+struct Draws(RandomStream);
 
 impl Entropy for Draws {
     fn bits(&mut self) -> u64 {
@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// The user's turn: pieces of any length are written and read.
-    fn turn(&mut self, now: Time, endpoint: &mut Endpoint, data: &[u8], stream: &mut Stream) {
+    fn turn(&mut self, now: Time, endpoint: &mut Endpoint, data: &[u8], stream: &mut RandomStream) {
         let mut buffer = [0; 5_000];
         loop {
             let room = stream.within(1, buffer.len() as u64) as usize;
@@ -92,14 +92,15 @@ impl Session {
 
 impl End {
     fn new(seed: u64, name: &str, len: usize) -> End {
-        let mut endpoint = Endpoint::new(Box::new(Draws(Stream::new(seed, &["entropy", name]))));
+        let mut endpoint =
+            Endpoint::new(Box::new(Draws(RandomStream::new(seed, &["entropy", name]))));
         endpoint.check_invariants(true);
-        let mut stream = Stream::new(seed, &["data", name]);
+        let mut stream = RandomStream::new(seed, &["data", name]);
         let data = (0..len).map(|_| stream.bits() as u8).collect();
         End { endpoint, data, sessions: Vec::new() }
     }
 
-    fn turn(&mut self, now: Time, stream: &mut Stream) {
+    fn turn(&mut self, now: Time, stream: &mut RandomStream) {
         while self.endpoint.poll_news().is_some() {}
         while let Some(id) = self.endpoint.poll_accept() {
             self.sessions.push(Session::new(id));
@@ -121,7 +122,7 @@ const HEALED: Time = Time::from_nanos(15_000_000_000);
 
 struct Network {
     case: Case,
-    stream: Stream,
+    stream: RandomStream,
     /// By time of arrival and number: to which end, on which path.
     flying: BTreeMap<(Time, u64), (usize, u32, Box<Segment>)>,
     count: u64,
@@ -177,8 +178,8 @@ fn run(case: &Case) -> Result<(), String> {
         End::new(case.seed, "client", case.sizes[0]),
         End::new(case.seed, "server", case.sizes[1]),
     ];
-    let mut users = Stream::new(case.seed, &["users"]);
-    let stream = Stream::new(case.seed, &["network"]);
+    let mut users = RandomStream::new(case.seed, &["users"]);
+    let stream = RandomStream::new(case.seed, &["network"]);
     let mut network =
         Network { case: case.clone(), stream, flying: BTreeMap::new(), count: 0, offered: 0 };
     let mut now = Time::ZERO;

@@ -21,7 +21,7 @@ mod target;
 use common::endpoint;
 #[cfg(not(feature = "planted-bugs"))]
 use plait_base::PathId;
-use plait_base::Stream;
+use plait_base::RandomStream;
 use plait_core::Sizes;
 #[cfg(not(feature = "planted-bugs"))]
 use plait_wire::Segment;
@@ -140,7 +140,7 @@ fn is_icmp(packet: &[u8]) -> bool {
 }
 
 /// Changes a router's message: mostly what it quotes, and its checksum is right mostly.
-fn misquote(mut packet: Vec<u8>, stream: &mut Stream) -> Vec<u8> {
+fn misquote(mut packet: Vec<u8>, stream: &mut RandomStream) -> Vec<u8> {
     let mut below = |bound: usize| stream.below(bound as u64) as usize;
     let header = if packet[0] >> 4 == 6 { 40 } else { 20 };
     for _ in 0..=below(3) {
@@ -161,7 +161,7 @@ fn misquote(mut packet: Vec<u8>, stream: &mut Stream) -> Vec<u8> {
     packet
 }
 
-fn mutate(packet: &[u8], other: &[u8], stream: &mut Stream) -> Vec<u8> {
+fn mutate(packet: &[u8], other: &[u8], stream: &mut RandomStream) -> Vec<u8> {
     if is_icmp(packet) {
         return misquote(packet.to_vec(), stream);
     }
@@ -226,7 +226,7 @@ impl Tally {
 fn play(
     checksum: bool,
     packets: &[Sent],
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     aloud: bool,
 ) -> Result<Tally, String> {
     let mut target = Target { aloud, ..Target::new(checksum) };
@@ -262,7 +262,7 @@ fn fuzz(seed: u64, go_on: impl Fn(u64) -> bool) -> Result<(u64, Tally), (u64, St
     let (mut tally, mut round) = (Tally::default(), 0);
     while go_on(round) {
         let (checksum, packets) = &corpus[round as usize % corpus.len()];
-        let mut stream = Stream::new(seed, &["ingress", &round.to_string()]);
+        let mut stream = RandomStream::new(seed, &["ingress", &round.to_string()]);
         let outcome =
             catch_unwind(AssertUnwindSafe(|| play(*checksum, packets, &mut stream, false)));
         let outcome = outcome.unwrap_or_else(|panic| {
@@ -335,7 +335,7 @@ fn no_packets_break_an_endpoint() {
     if let Some(round) = number("PLAIT_ROUND") {
         let corpus = corpus();
         let (checksum, packets) = &corpus[round as usize % corpus.len()];
-        let mut stream = Stream::new(seed, &["ingress", &round.to_string()]);
+        let mut stream = RandomStream::new(seed, &["ingress", &round.to_string()]);
         return play(*checksum, packets, &mut stream, true).map(drop).unwrap();
     }
     let outcome = fuzz(seed, go_on);

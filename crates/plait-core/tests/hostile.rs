@@ -12,7 +12,7 @@ mod heap;
 use common::{endpoint, spec};
 use heap::held;
 use libtest_mimic::{Arguments, Failed, Trial};
-use plait_base::{ConnId, PathId, ServerAddress, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
 use plait_core::{Config, ConnectionState, Endpoint};
 use plait_wire::{
     AddAddr, Flags, JoinAck, JoinSyn, Key, MpCapable, Mptcp, Options, Payload, Segment,
@@ -30,7 +30,7 @@ const SERVER: usize = 1;
 
 /// What is known of the transfer by one who sees its packets.
 #[derive(Clone, Copy, Default)]
-struct Sight {
+struct AttackerView {
     /// The ports of the first subflow, the client's first.
     ports: (u16, u16),
     /// The keys of both ends.
@@ -49,9 +49,9 @@ struct Transfer {
     free: [[Time; 2]; 2],
     count: u64,
     read: u64,
-    sight: Sight,
+    view: AttackerView,
     /// What the attacker draws from.
-    attacker: Stream,
+    attacker: RandomStream,
     /// Answers that went to nobody.
     strays: u64,
     /// Segments on the first path that the server sent, by whether they carry data.
@@ -59,7 +59,8 @@ struct Transfer {
 }
 
 /// What one attacks with: for each turn, whom, over which path, with what.
-type Attack<'a> = dyn FnMut(&Sight, &mut Stream) -> Option<(usize, PathId, Segment)> + 'a;
+type Attack<'a> =
+    dyn FnMut(&AttackerView, &mut RandomStream) -> Option<(usize, PathId, Segment)> + 'a;
 
 impl Transfer {
     fn new() -> Transfer {
@@ -75,8 +76,8 @@ impl Transfer {
             free: [[Time::ZERO; 2]; 2],
             count: 0,
             read: 0,
-            sight: Sight::default(),
-            attacker: Stream::new(9, &["attacker"]),
+            view: AttackerView::default(),
+            attacker: RandomStream::new(9, &["attacker"]),
             strays: 0,
             told: [0; 2],
         }
@@ -104,7 +105,7 @@ impl Transfer {
                 self.strays += 1;
                 continue;
             }
-            self.sight.look(end, path, &segment);
+            self.view.look(end, path, &segment);
             if end == SERVER && path == 0 {
                 self.told[usize::from(!segment.payload.is_empty())] += 1;
             }
@@ -134,7 +135,7 @@ impl Transfer {
             if self.now >= turn {
                 turn = self.now + Span::from_millis(1);
                 for _ in 0..each {
-                    if let Some((to, path, segment)) = attack(&self.sight, &mut self.attacker) {
+                    if let Some((to, path, segment)) = attack(&self.view, &mut self.attacker) {
                         self.ends[to].handle(self.now, path, &segment);
                     }
                 }
@@ -154,7 +155,7 @@ impl Transfer {
     }
 }
 
-impl Sight {
+impl AttackerView {
     fn look(&mut self, end: usize, path: usize, segment: &Segment) {
         if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref() {
             self.keys[end] = self.keys[end].or(capable.sender_key);
@@ -176,7 +177,7 @@ impl Sight {
     }
 }
 
-fn syn(stream: &mut Stream, option: Option<Mptcp>) -> Segment {
+fn syn(stream: &mut RandomStream, option: Option<Mptcp>) -> Segment {
     Segment {
         // Not one of those that clients here dial from.
         src_port: 1_024 + stream.below(40_000) as u16,
@@ -190,7 +191,7 @@ fn syn(stream: &mut Stream, option: Option<Mptcp>) -> Segment {
 }
 
 /// Somebody's path that is not the transfer's.
-fn elsewhere(stream: &mut Stream) -> PathId {
+fn elsewhere(stream: &mut RandomStream) -> PathId {
     PathId(2 + stream.below(60_000) as u32)
 }
 
@@ -269,8 +270,8 @@ fn unknown_joins() -> Result<(), Failed> {
 /// S3, S5, R23, R24, F9: joins with the right token and without the keys, proofs included: ten
 /// each second, and never more than eight subflows.
 fn joins_without_keys() -> Result<(), Failed> {
-    let Report { transfer, more } = attacked(&mut |sight, stream| {
-        let token = sight.keys[SERVER]?.token();
+    let Report { transfer, more } = attacked(&mut |view, stream| {
+        let token = view.keys[SERVER]?.token();
         let path = elsewhere(stream);
         let mut segment = syn(stream, None);
         let option = if stream.below(2) == 0 {
@@ -287,7 +288,7 @@ fn joins_without_keys() -> Result<(), Failed> {
     at_most("bytes", more, 8 * EACH_HALF_OPEN + 100_000)
 }
 
-fn announcement(stream: &mut Stream, hmac: u64) -> Mptcp {
+fn announcement(stream: &mut RandomStream, hmac: u64) -> Mptcp {
     Mptcp::AddAddr(AddAddr {
         address_id: 1 + stream.below(250) as u8,
         address: IpAddr::from([10, stream.bits() as u8, stream.bits() as u8, 1]),
@@ -298,9 +299,9 @@ fn announcement(stream: &mut Stream, hmac: u64) -> Mptcp {
 
 /// S5, S8, R44, F9: addresses told by one who sees the packets and has no keys are not joined.
 fn forged_addresses() -> Result<(), Failed> {
-    let Report { transfer, more } = attacked(&mut |sight, stream| {
-        let mut forged = sight.forged(CLIENT, Flags::ACK);
-        (forged.seq, forged.ack) = (sight.latest.0, sight.latest.1);
+    let Report { transfer, more } = attacked(&mut |view, stream| {
+        let mut forged = view.forged(CLIENT, Flags::ACK);
+        (forged.seq, forged.ack) = (view.latest.0, view.latest.1);
         let hmac = stream.bits();
         forged.options.mptcp = Some(Box::new(announcement(stream, hmac)));
         Some((CLIENT, PathId(0), forged))
@@ -356,12 +357,12 @@ fn blind() -> Result<(), Failed> {
         Flags::ACK,
     ];
     let each = if std::env::var_os("PLAIT_SOAK").is_some() { 18 } else { 1 };
-    let Report { transfer, more } = attacked(&mut |sight, stream| {
+    let Report { transfer, more } = attacked(&mut |view, stream| {
         let to = stream.below(2) as usize;
         let mut last = None;
         for _ in 0..each {
             let flags = kinds[stream.below(kinds.len() as u64) as usize];
-            let mut forged = sight.forged(to, flags);
+            let mut forged = view.forged(to, flags);
             (forged.seq, forged.ack) = (stream.bits() as u32, stream.bits() as u32);
             if !flags.has(Flags::SYN) && !flags.has(Flags::RST) {
                 forged.payload = Payload::from_bytes(&[0xee; 100]);
@@ -386,11 +387,11 @@ fn crumbs() -> Result<(), Failed> {
     transfer.until(Time::ZERO + Span::from_secs(1), 0, &mut |_, _| None);
     let before = held();
     let end = transfer.now + Span::from_millis(200);
-    transfer.until(end, 500, &mut |sight, _| {
-        let mut forged = sight.forged(CLIENT, Flags::ACK);
+    transfer.until(end, 500, &mut |view, _| {
+        let mut forged = view.forged(CLIENT, Flags::ACK);
         crumb += 1;
-        forged.seq = sight.latest.0.wrapping_add(200_000 + 40 * (crumb % 100_000));
-        forged.ack = sight.latest.1;
+        forged.seq = view.latest.0.wrapping_add(200_000 + 40 * (crumb % 100_000));
+        forged.ack = view.latest.1;
         forged.payload = Payload::from_bytes(&[0xee]);
         Some((CLIENT, PathId(0), forged))
     });
@@ -409,8 +410,8 @@ fn challenges() -> Result<(), Failed> {
     for second in 21..31 {
         let before = transfer.told[0];
         let until = Time::ZERO + Span::from_secs(second);
-        transfer.until(until, 1, &mut |sight, stream| {
-            let mut forged = sight.forged(SERVER, Flags::SYN);
+        transfer.until(until, 1, &mut |view, stream| {
+            let mut forged = view.forged(SERVER, Flags::SYN);
             forged.seq = stream.bits() as u32;
             Some((SERVER, PathId(0), forged))
         });

@@ -10,7 +10,7 @@ use common::{endpoint, spec};
 use heap::held;
 use libtest_mimic::{Arguments, Failed, Trial};
 use plait_base::{ConnId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionState, Endpoint, Holdings, Ration};
+use plait_core::{ConnectionSpec, ConnectionState, Endpoint, MemoryLimit, MemoryReport};
 use plait_wire::{Payload, Segment};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -117,10 +117,10 @@ impl Pair {
     }
 
     /// Ten quiet seconds, and what they give back.
-    fn rest(&mut self) {
+    fn shrink_idle(&mut self) {
         self.now += Span::from_secs(10);
-        self.client.call(|it| it.rest(self.now));
-        self.server.call(|it| it.rest(self.now));
+        self.client.call(|it| it.shrink_idle(self.now));
+        self.server.call(|it| it.shrink_idle(self.now));
     }
 
     fn until(&mut self, target: Time) {
@@ -177,8 +177,8 @@ fn idle() -> Result<(), Failed> {
         let all: Vec<_> = (0..MANY).map(|_| pair.connect(&spec)).collect();
         let touched = (pair.client.bytes - before.0) / usize::from(MANY);
         pair.now += Span::from_secs(2);
-        pair.client.call(|it| it.rest(pair.now));
-        pair.server.call(|it| it.rest(pair.now));
+        pair.client.call(|it| it.shrink_idle(pair.now));
+        pair.server.call(|it| it.shrink_idle(pair.now));
         let each = |end: &Weighed, before| (end.bytes - before) / usize::from(MANY);
         let each = (each(&pair.client, before.0), each(&pair.server, before.1));
         println!(
@@ -247,7 +247,8 @@ fn ended() -> Result<(), Failed> {
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
     let (client, server) = pair.connect(&spec);
     let at_client = |pair: &Pair| {
-        let Holdings { half_open, closing, time_wait, .. } = pair.client.endpoint.holdings();
+        let MemoryReport { half_open, closing, time_wait, .. } =
+            pair.client.endpoint.memory_report();
         [half_open, closing, time_wait]
     };
     let mut seen = vec![at_client(&pair)];
@@ -286,7 +287,7 @@ fn after_transfers() -> Result<(), Failed> {
         let spec = Arc::new(spec(scheduler, controller, 0..2));
         let warmer = pair.connect(&spec);
         pair.exchange(warmer);
-        pair.rest();
+        pair.shrink_idle();
         let before = (pair.client.bytes, pair.server.bytes);
         let all: Vec<_> = (0..MANY).map(|_| pair.connect(&spec)).collect();
         for both in &all {
@@ -294,7 +295,7 @@ fn after_transfers() -> Result<(), Failed> {
         }
         let each = |end: &Weighed, before| (end.bytes - before) / usize::from(MANY);
         let busy = (each(&pair.client, before.0), each(&pair.server, before.1));
-        pair.rest();
+        pair.shrink_idle();
         let rested = (each(&pair.client, before.0), each(&pair.server, before.1));
         println!(
             "{scheduler}, {controller}: {busy:?} B after transfers, {rested:?} B once they rest"
@@ -322,14 +323,15 @@ const STREAM: usize = 12_000_000;
 /// Bytes that nobody reads, in pieces of `piece`, one of which in 50 segments is lost on its way: what
 /// the receiver takes for them, and says that it takes. Then they are read, and are the right ones.
 fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Failed> {
-    let ration = allowed.map(|share| Ration { share, unsent: share, most: share });
+    let memory_limit =
+        allowed.map(|share| MemoryLimit { unread: share, unsent: share, max_unsent: share });
     let mut pair = Pair::new("minrtt", "cubic");
     pair.recycles = false;
     let spec = Arc::new(spec("minrtt", "cubic", 0..2));
     let (client, server) = pair.connect(&spec);
-    pair.server.call(|it| it.limit_buffers(ration));
+    pair.server.call(|it| it.limit_buffers(memory_limit));
     let bytes: Vec<u8> = (0..len as u64).map(|n| ((n * 0x9e37_79b9) >> 13) as u8).collect();
-    let (before, said) = (pair.server.bytes, pair.server.endpoint.holdings().bytes);
+    let (before, said) = (pair.server.bytes, pair.server.endpoint.memory_report().bytes);
     let (mut written, mut got) = (0, Vec::new());
     let mut go_on = |pair: &mut Pair, time: Span| {
         let until = pair.now + time;
@@ -348,7 +350,7 @@ fn unread(piece: usize, len: usize, allowed: Option<u64>) -> Result<[u64; 2], Fa
     go_on(&mut pair, Span::from_secs(5 + (len / piece) as u64 / 9));
     pair.lost = 0;
     let took = (pair.server.bytes - before) as u64;
-    let said = pair.server.endpoint.holdings().bytes - said;
+    let said = pair.server.endpoint.memory_report().bytes - said;
     let mut buffer = vec![0; 65_536];
     while got.len() < len {
         let count = pair.server.call(|it| it.read(pair.now, server, &mut buffer).unwrap());
@@ -387,8 +389,9 @@ fn short() -> Result<(), Failed> {
         let mut pair = Pair::new("minrtt", "cubic");
         let spec = Arc::new(spec("minrtt", "cubic", 0..2));
         let (_, server) = pair.connect(&spec);
-        let ration = allowed.map(|share| Ration { share, unsent: share, most: share });
-        pair.server.call(|it| it.limit_buffers(ration));
+        let memory_limit =
+            allowed.map(|share| MemoryLimit { unread: share, unsent: share, max_unsent: share });
+        pair.server.call(|it| it.limit_buffers(memory_limit));
         let (before, piece) = (pair.server.bytes, [7; 50_000]);
         while pair.server.call(|it| it.write_bytes(pair.now, server, &piece).unwrap()) > 0 {}
         let took = pair.server.bytes - before;
@@ -422,7 +425,7 @@ fn numbers_return() -> Result<(), Failed> {
             pair.server.call(|it| it.release(pair.now, server).unwrap());
         }
         pair.until(pair.now + Span::from_secs(120));
-        pair.rest();
+        pair.shrink_idle();
     }
     Ok(())
 }

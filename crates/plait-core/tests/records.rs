@@ -135,7 +135,7 @@ fn closing_connections_have_a_limit() {
     let kept = |at: usize| pair.server.stats(ids[at]).is_some();
     assert_eq!((resets, pair.server.overflows().closing_aborted), (3, 3));
     assert_eq!([0, 1, 2, 3, 4].map(kept), [true, false, false, false, true]);
-    assert_eq!((pair.server.kept(), pair.server.holdings().closing), (MOST, MOST));
+    assert_eq!((pair.server.kept(), pair.server.memory_report().closing), (MOST, MOST));
 }
 
 /// What nobody releases is kept with its state; what was released and is over is as if it had never

@@ -1,7 +1,7 @@
 //! Superpackets as a device cuts them: every segment gets a copy of the options, and some are lost.
 #![allow(clippy::unwrap_used)]
 
-use plait_base::{PathId, Span, Stream, Time};
+use plait_base::{PathId, RandomStream, Span, Time};
 use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig, Transmit};
 use plait_wire::{Mapping, Segment};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 const PORT: u16 = 80;
 const LEN: usize = 3_000_000;
 
-struct Seeded(Stream);
+struct Seeded(RandomStream);
 
 impl Entropy for Seeded {
     fn bits(&mut self) -> u64 {
@@ -18,7 +18,7 @@ impl Entropy for Seeded {
 }
 
 fn endpoint(name: &str) -> Endpoint {
-    Endpoint::new(Box::new(Seeded(Stream::new(1, &[name]))))
+    Endpoint::new(Box::new(Seeded(RandomStream::new(1, &[name]))))
 }
 
 fn spec(superpacket: u32, checksum: bool) -> ConnectionSpec {

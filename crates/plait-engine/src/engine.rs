@@ -3,15 +3,17 @@
 
 use crate::choice::{Choice, Choices};
 use crate::crowd::Buffers;
-use crate::happening::{Happening, PathTraffic};
 use crate::limits::{Guard, Limits, Shortage};
+use crate::log_event::{LogEvent, PathTraffic};
 use crate::overview::{ConnectionView, Opened, Overview, Tally};
 use crate::proxy_header;
 use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
 use crate::stack::Stack;
 use crate::world::{Ready, World};
 use plait_base::{ConnId, PathId, Span, Time};
-use plait_core::{ConnectionSpec, ConnectionState, Holdings, PathConfig, SubflowStats, TimedOut};
+use plait_core::{
+    ConnectionSpec, ConnectionState, MemoryReport, PathConfig, SubflowStats, TimedOut,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -44,7 +46,7 @@ pub struct Engine<W: World> {
     /// The endpoint and the world.
     pub stack: Stack<W>,
     /// Events since the driver last emptied it.
-    pub happenings: Vec<Happening>,
+    pub log_events: Vec<LogEvent>,
     /// The service to which connections of clients are relayed.
     service: Option<Service>,
     relays: BTreeMap<ConnId, Relay<W::Stream>>,
@@ -79,7 +81,7 @@ impl<W: World> Engine<W> {
     pub fn new(stack: Stack<W>, service: Option<Service>) -> Engine<W> {
         Engine {
             stack,
-            happenings: Vec::new(),
+            log_events: Vec::new(),
             service,
             relays: BTreeMap::new(),
             due: Vec::new(),
@@ -190,9 +192,9 @@ impl<W: World> Engine<W> {
     fn weigh(&mut self, now: Time) {
         let taken_in = self.taken + self.stack.counters.bytes_in;
         if self.guard.is_due(now, taken_in) {
-            let holdings = self.stack.endpoint.holdings();
-            let held = holdings.bytes + self.between();
-            let share = self.guard.look(now, taken_in, held, holdings.laden);
+            let report = self.stack.endpoint.memory_report();
+            let held = report.bytes + self.between();
+            let share = self.guard.look(now, taken_in, held, report.above_threshold);
             self.stack.endpoint.limit_buffers(share);
         }
     }
@@ -205,18 +207,18 @@ impl<W: World> Engine<W> {
         self.guard.note_unnumbered(self.stack.names.unnumbered());
         let shortage = self.guard.told_shortage(self.relays.len());
         if let Some(count) = self.guard.tell(now) {
-            self.happenings.push(Happening::TurnedAway { count, shortage });
+            self.log_events.push(LogEvent::TurnedAway { count, shortage });
         }
         if let Some(more) = self.guard.overflowed(now, self.stack.endpoint.overflows()) {
-            self.happenings.push(Happening::Overflowed(more));
+            self.log_events.push(LogEvent::Overflowed(more));
         }
     }
 
     /// Returns the bytes of memory that connections hold, with the data between them and sockets. It looks at
     /// every connection.
-    pub fn holdings(&self) -> Holdings {
-        let holdings = self.stack.endpoint.holdings();
-        Holdings { bytes: holdings.bytes + self.between(), ..holdings }
+    pub fn memory_report(&self) -> MemoryReport {
+        let report = self.stack.endpoint.memory_report();
+        MemoryReport { bytes: report.bytes + self.between(), ..report }
     }
 
     /// Returns how many numbers of paths were examined so far to reclaim unused ones.
@@ -236,7 +238,7 @@ impl<W: World> Engine<W> {
 
     /// Returns the bytes of data between connections and sockets.
     fn between(&self) -> u64 {
-        self.relays.values().map(Relay::holds).sum()
+        self.relays.values().map(Relay::memory_bytes).sum()
     }
 
     /// The present shortage, if there is one.
@@ -328,7 +330,7 @@ impl<W: World> Engine<W> {
         let port = self.stack.endpoint.service_port(conn).unwrap_or_default();
         let rule = from.and_then(|from| self.stack.choices.place(port, from));
         *self.tally.accepted.entry(Opened { port, rule, multipath }).or_default() += 1;
-        self.happenings.push(Happening::Accepted { conn, from, multipath, port, rule });
+        self.log_events.push(LogEvent::Accepted { conn, from, multipath, port, rule });
         let beside = self.relays.len();
         let dialled = self.service.map(|service| {
             let buffers = if service.near { Buffers::beside(beside) } else { None };
@@ -386,7 +388,7 @@ impl<W: World> Engine<W> {
             *tally.fallbacks.entry(cause).or_default() += 1;
         }
         tally.refused.clone_from(&self.guard.refused);
-        let holdings = self.stack.endpoint.holdings();
+        let report = self.stack.endpoint.memory_report();
         Overview {
             age: now.since(Time::ZERO),
             counters: self.stack.counters,
@@ -394,9 +396,9 @@ impl<W: World> Engine<W> {
             sizes: self.stack.endpoint.sizes(),
             tally,
             connections,
-            holdings,
+            memory_report: report,
             overflows: self.stack.endpoint.overflows(),
-            memory: holdings.bytes + self.between(),
+            memory: report.bytes + self.between(),
             limits: self.guard.limits,
             paths: self.stack.names.len(),
         }
@@ -455,7 +457,7 @@ impl<W: World> Engine<W> {
         if let Some(to) = to
             && self.stack.endpoint.state(conn) != Ok(ConnectionState::Closed)
         {
-            self.happenings.push(Happening::Unreached { conn, to, refused });
+            self.log_events.push(LogEvent::Unreached { conn, to, refused });
         }
         let relayed = relay.as_ref().map(|relay| (relay.moved, relay.taken, relay.since));
         let (moved, taken, since) = relayed.unwrap_or((Moved::default(), 0, now));
@@ -481,7 +483,7 @@ impl<W: World> Engine<W> {
         self.stack.observed.tell(now, &mut self.stack.endpoint);
         self.stack.observed.on_ended(conn);
         let sent = moved.to_peer.saturating_sub(in_flight);
-        self.happenings.push(Happening::Ended {
+        self.log_events.push(LogEvent::Ended {
             conn,
             received: moved.to_socket,
             sent,

@@ -2,7 +2,7 @@
 
 use crate::planted::{Planted, planted};
 use plait_base::{Span, Time};
-use plait_core::{Endpoint, Overflows, Ration};
+use plait_core::{Endpoint, MemoryLimit, Overflows};
 use std::collections::BTreeMap;
 
 /// Interval between two looks at the memory while it is short, so that the end of a shortage is noticed.
@@ -30,7 +30,7 @@ const NEW_CONNECTION_BYTES: u64 = 8_192;
 pub struct Limits {
     /// Connections relayed at a time. Further ones are refused.
     pub connections: usize,
-    /// Bytes of memory for data ([`plait_core::Holdings::bytes`], and data between sockets and connections).
+    /// Bytes of memory for data ([`plait_core::MemoryReport::bytes`], and data between sockets and connections).
     /// Connections may use three quarters of it, by the dynamic thresholds of Choudhury and Hahne (IEEE/ACM
     /// Transactions on Networking 6(2), 1998): the unused part is divided by the number of connections that
     /// hold much. A connection may hold a quarter of that share of received data and a sixteenth of data to
@@ -91,7 +91,7 @@ pub(crate) struct Guard {
     looked: Time,
     before: u64,
     /// The share of each connection while memory is short.
-    share: Option<Ration>,
+    memory_limit: Option<MemoryLimit>,
     /// Whether no memory is left for new connections.
     filled: bool,
     /// Refused connections, and how many of them the endpoint has reported.
@@ -137,7 +137,7 @@ impl Guard {
     /// it may have grown by a 64th of the limit, or if it was short at the last look.
     pub(crate) fn is_due(&self, now: Time, taken_in: u64) -> bool {
         taken_in - self.before >= self.limits.memory / 64
-            || self.share.is_some() && now >= self.looked + LOOK_INTERVAL
+            || self.memory_limit.is_some() && now >= self.looked + LOOK_INTERVAL
     }
 
     /// Takes the bytes held and the number of connections that hold much. Returns the limits of each
@@ -147,29 +147,29 @@ impl Guard {
         now: Time,
         taken_in: u64,
         held: u64,
-        laden: usize,
-    ) -> Option<Ration> {
+        above_threshold: usize,
+    ) -> Option<MemoryLimit> {
         (self.looked, self.before) = (now, taken_in);
         let left = (self.limits.memory / 4 * 3).saturating_sub(held);
-        let each = left / LEAST_SHARERS.max(laden as u64);
+        let each = left / LEAST_SHARERS.max(above_threshold as u64);
         let (share, mut unsent) = (each / SHARE_PARTS, each / IDLE_PARTS);
         self.filled = left < self.limits.memory / RESERVE_PARTS;
         if planted(Planted::UnreadShares) {
             unsent = share;
             self.filled = share < LEAST_BYTES;
         }
-        let ration = Ration {
-            share: share.max(LEAST_BYTES),
+        let limit = MemoryLimit {
+            unread: share.max(LEAST_BYTES),
             unsent: unsent.max(LEAST_BYTES),
-            most: left / SHARE_PARTS,
+            max_unsent: left / SHARE_PARTS,
         };
-        self.share = (unsent < UNLIMITED_BYTES).then_some(ration);
-        self.share
+        self.memory_limit = (unsent < UNLIMITED_BYTES).then_some(limit);
+        self.memory_limit
     }
 
     /// Returns the bytes that a relay moves at a time.
     pub(crate) fn piece(&self, most: usize) -> usize {
-        self.share.map_or(most, |it| most.min(it.share as usize / 4))
+        self.memory_limit.map_or(most, |it| most.min(it.unread as usize / 4))
     }
 
     /// Returns the bytes that a new connection is counted with.
@@ -240,9 +240,9 @@ mod tests {
     #[test]
     fn a_connection_may_hold_a_part_of_what_is_left() {
         let mut guard = guard(1_000, 1 << 30);
-        let mut at = |mb: u64, laden: usize| {
-            let share = guard.look(Time::ZERO, 0, mb << 20, laden);
-            let share = share.map(|it| (it.share >> 10, it.unsent >> 10));
+        let mut at = |mb: u64, above_threshold: usize| {
+            let share = guard.look(Time::ZERO, 0, mb << 20, above_threshold);
+            let share = share.map(|it| (it.unread >> 10, it.unsent >> 10));
             (share, guard.shortage(8), guard.piece(256 << 10) >> 10)
         };
         // 768 MiB are given away.
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(guard.shortage(1_000), Some(Shortage::Connections));
     }
 
-    /// Clients that read nothing connect one after the other, and each takes its limit. There must be room
+    /// Clients that read nothing connect one after the other, and each takes its share. There must be room
     /// for later clients, and for one that reads.
     #[test]
     fn thousands_that_do_not_read_leave_room() {
@@ -266,15 +266,17 @@ mod tests {
         let mut holds: Vec<u64> = Vec::new();
         for _ in 0..2_048 {
             let held = holds.iter().sum();
-            let laden = holds.iter().filter(|it| **it > plait_core::Holdings::LADEN).count();
-            let unsent = guard.look(Time::ZERO, 0, held, laden).map_or(4 << 20, |it| it.unsent);
+            let above_threshold =
+                holds.iter().filter(|it| **it > plait_core::MemoryReport::THRESHOLD_BYTES).count();
+            let unsent =
+                guard.look(Time::ZERO, 0, held, above_threshold).map_or(4 << 20, |it| it.unsent);
             assert_eq!(guard.shortage(holds.len()), None, "{held} held by {}", holds.len());
             holds.push(unsent.min(4 << 20) + 4_096);
         }
         let held: u64 = holds.iter().sum();
         assert!(held < 200 << 20, "{held}");
-        let ration = guard.look(Time::ZERO, 0, held, holds.len()).unwrap();
-        assert!(ration.most >= 32 << 20, "{ration:?}");
+        let limit = guard.look(Time::ZERO, 0, held, holds.len()).unwrap();
+        assert!(limit.max_unsent >= 32 << 20, "{limit:?}");
     }
 
     #[test]

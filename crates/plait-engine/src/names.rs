@@ -100,11 +100,11 @@ impl Names {
     }
 
     /// Takes numbers back that no conversation uses, some of them. It is called every few seconds.
-    pub(crate) fn rest(&mut self, endpoint: &Endpoint) {
+    pub(crate) fn shrink_idle(&mut self, endpoint: &Endpoint) {
         let in_use = |path| endpoint.uses_path(path);
         match &mut self.0 {
-            Role::Server { peers, .. } => peers.rest(in_use),
-            Role::Client(ways) => ways.rest(in_use),
+            Role::Server { peers, .. } => peers.shrink_idle(in_use),
+            Role::Client(ways) => ways.shrink_idle(in_use),
         }
     }
 

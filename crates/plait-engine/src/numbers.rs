@@ -11,7 +11,7 @@ const LOOKS_PER_NEWCOMER: usize = 4;
 const PART_PER_REST: usize = 4;
 const MOST_PER_REST: usize = 65_536;
 /// A table of so many numbers keeps its memory.
-const FEW: usize = 64;
+const MIN_CAPACITY: usize = 64;
 
 /// Numbers and their meanings. Finding one takes the logarithm of their count. A number that no
 /// conversation uses is found by a hand that goes round the table, a few steps for each newcomer.
@@ -36,7 +36,7 @@ impl<K> Default for Numbers<K> {
             by_number: Vec::new(),
             free: BinaryHeap::new(),
             hand: 0,
-            most: PathId::MOST.index() + 1,
+            most: PathId::MAX.index() + 1,
             looks: 0,
         }
     }
@@ -60,7 +60,7 @@ impl<K: Copy + Ord> Numbers<K> {
 
     /// From now on there are so many numbers at most.
     pub(crate) fn limit(&mut self, most: usize) {
-        self.most = most.clamp(1, PathId::MOST.index() + 1);
+        self.most = most.clamp(1, PathId::MAX.index() + 1);
     }
 
     /// How many numbers were looked at so far, to see whether they are in use.
@@ -109,14 +109,14 @@ impl<K: Copy + Ord> Numbers<K> {
 
     /// Takes numbers back that are not in use, of a part of the table, and gives memory back. It is
     /// called every few seconds.
-    pub(crate) fn rest(&mut self, in_use: impl Fn(PathId) -> bool) {
-        let part = self.by_number.len().div_ceil(PART_PER_REST).max(FEW);
+    pub(crate) fn shrink_idle(&mut self, in_use: impl Fn(PathId) -> bool) {
+        let part = self.by_number.len().div_ceil(PART_PER_REST).max(MIN_CAPACITY);
         self.look_at(part.min(MOST_PER_REST), in_use);
         while self.by_number.last().is_some_and(Option::is_none) {
             self.by_number.pop();
         }
         let len = self.by_number.len();
-        if self.by_number.capacity() > FEW.max(4 * len) {
+        if self.by_number.capacity() > MIN_CAPACITY.max(4 * len) {
             self.by_number.shrink_to(2 * len);
             self.free.retain(|Reverse(number)| (*number as usize) < len);
             self.free.shrink_to(2 * len);
@@ -194,10 +194,12 @@ mod tests {
         }
         let stays = |number: PathId| number.0 == 5;
         for _ in 0..8 {
-            numbers.rest(stays);
+            numbers.shrink_idle(stays);
         }
         assert_eq!((numbers.len(), numbers.by_number.len()), (1, 6));
-        assert!(numbers.by_number.capacity() <= FEW && numbers.free.capacity() <= FEW);
+        assert!(
+            numbers.by_number.capacity() <= MIN_CAPACITY && numbers.free.capacity() <= MIN_CAPACITY
+        );
         // Numbers beyond the table are not given out from the past.
         let given: Vec<_> = (0..8).map(|key| numbers.give(100_000 + key).unwrap().0).collect();
         assert_eq!(given, [0, 1, 2, 3, 4, 6, 7, 8]);

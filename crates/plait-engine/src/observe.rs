@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 /// A packet as it leaves or arrives.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct PacketEvent<'a> {
     /// The number of the path. A server reuses the numbers of idle addresses.
     pub path: PathId,
     /// The client's address on the path.
@@ -27,7 +27,7 @@ pub trait Observe: Send {
     fn on_core(&mut self, now: Time, conn: ConnId, event: &Event);
 
     /// Takes a packet that has arrived, or that leaves and was taken by the kernel.
-    fn on_packet(&mut self, now: Time, sight: &Sight<'_>);
+    fn on_packet(&mut self, now: Time, packet: &PacketEvent<'_>);
 
     /// The user is done with a connection. Events of its remaining data and of the peer's end may follow.
     fn on_ended(&mut self, conn: ConnId);
@@ -74,9 +74,9 @@ impl Observed {
         }
     }
 
-    pub(crate) fn on_packet(&mut self, now: Time, sight: &Sight<'_>) {
+    pub(crate) fn on_packet(&mut self, now: Time, packet: &PacketEvent<'_>) {
         if let Some(observer) = &mut self.observer {
-            observer.on_packet(now, sight);
+            observer.on_packet(now, packet);
             self.due = self.due.min(now + LAG);
         }
     }

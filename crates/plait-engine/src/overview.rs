@@ -4,7 +4,7 @@ use crate::limits::{Limits, Shortage};
 use crate::stack::StackCounters;
 use plait_base::{ConnId, Span};
 use plait_core::{
-    ConnectionStats, FallbackCause, Holdings, Overflows, Sizes, SubflowStats, TimedOut, Totals,
+    ConnectionStats, FallbackCause, MemoryReport, Overflows, Sizes, SubflowStats, TimedOut, Totals,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ pub struct Overview {
     /// Connections that are relayed now.
     pub connections: Vec<ConnectionView>,
     /// Connections that are not relayed yet or no more, and the memory of all.
-    pub holdings: Holdings,
+    pub memory_report: MemoryReport,
     /// Segments that the endpoint refused or answered without state, because a table was full.
     pub overflows: Overflows,
     /// Bytes of memory of connections, with the data between them and sockets.

@@ -165,7 +165,7 @@ impl<S: Stream> Relay<S> {
     }
 
     /// Returns the bytes of memory of data that one side gave and the other has not taken.
-    pub(crate) fn holds(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         (self.to_socket.bytes.capacity() + self.to_peer.bytes.capacity()) as u64
     }
 
@@ -512,7 +512,7 @@ mod tests {
         }
         assert_eq!((relay.moved.to_peer, relay.taken), (10_000, 3 * 4_096));
         assert_eq!(relay.interest(), Some((false, false)));
-        assert!(relay.holds() <= 4_096);
+        assert!(relay.memory_bytes() <= 4_096);
     }
 
     /// The introduction comes first, in whatever pieces the service takes it, and counts for nobody.

@@ -2,7 +2,7 @@
 
 use crate::choice::Choices;
 use crate::names::{Departure, Names};
-use crate::observe::{Observe, Observed, Sight};
+use crate::observe::{Observe, Observed, PacketEvent};
 use crate::virtio::Virtio;
 use crate::world::{Outgoing, World};
 use plait_base::{ConnId, PathId, Span, Time};
@@ -167,8 +167,8 @@ impl<W: World> Stack<W> {
             && let Some(client) = self.names.client_of(path)
         {
             let segment = &self.segment;
-            let sight = Sight { path, client, outbound: false, segment, bytes };
-            self.observed.on_packet(now, &sight);
+            let packet = PacketEvent { path, client, outbound: false, segment, bytes };
+            self.observed.on_packet(now, &packet);
         }
         if !self.choices.is_empty() {
             self.choose(src);
@@ -285,8 +285,8 @@ impl<W: World> Stack<W> {
                 }
                 virtio.finish_checksum(&mut self.outgoing);
                 let bytes = &self.outgoing;
-                let sight = Sight { path, client, outbound: true, segment, bytes };
-                self.observed.on_packet(now, &sight);
+                let packet = PacketEvent { path, client, outbound: true, segment, bytes };
+                self.observed.on_packet(now, &packet);
             }
         } else {
             self.counters.dropped += 1;
@@ -303,8 +303,8 @@ impl<W: World> Stack<W> {
         }
         self.observed.show(now);
         if now >= self.rests_at {
-            self.endpoint.rest(now);
-            self.names.rest(&self.endpoint);
+            self.endpoint.shrink_idle(now);
+            self.names.shrink_idle(&self.endpoint);
             self.rests_at = now + REST;
         }
     }

@@ -76,9 +76,9 @@ impl Ways {
     }
 
     /// Takes numbers back that no conversation uses, some of them.
-    pub(crate) fn rest(&mut self, in_use: impl Fn(PathId) -> bool) {
+    pub(crate) fn shrink_idle(&mut self, in_use: impl Fn(PathId) -> bool) {
         if self.ways.len() > KEPT_WAYS {
-            self.ways.rest(in_use);
+            self.ways.shrink_idle(in_use);
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(first, [PathId(0), PathId(1)]);
         for number in 1..1_000 {
             ways.to(&endpoint, server(number));
-            ways.rest(|_| false);
+            ways.shrink_idle(|_| false);
         }
         assert_eq!((ways.len(), ways.to(&endpoint, server(0))), (2_000, first));
         // From then on the table holds no more than those and a few, though nobody dials the old ones.
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(ways.way(paths[1]).unwrap().1, server(number));
         }
         assert!(ways.len() <= KEPT_WAYS + 2, "{}", ways.len());
-        ways.rest(|_| false);
+        ways.shrink_idle(|_| false);
         assert!(ways.len() <= KEPT_WAYS);
     }
 

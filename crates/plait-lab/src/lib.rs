@@ -1,11 +1,10 @@
 //! Floor 5: from what a person asks (a scenario) to what is read in the end (a report): cells x
 //! seeds in parallel, statistics, expectations.
 //!
-//! A [`Draft`] takes flags or a file, [`Draft::build`] makes a [`Scenario`] of it, [`compare`] runs
+//! A [`RawScenario`] takes flags or a file, [`RawScenario::build`] makes a [`Scenario`] of it, [`compare`] runs
 //! it in a [`World`] and returns a [`Document`].
 
 mod compare;
-mod earlier;
 mod error;
 mod expect;
 pub mod experiment;
@@ -16,6 +15,7 @@ mod report;
 pub mod scenario;
 pub mod scoreboard;
 mod simulated;
+mod ssthresh_cache;
 pub mod stats;
 pub mod swarm;
 mod vary;
@@ -28,6 +28,6 @@ pub use report::{
     BufferLimit, Difference, Document, Failure, Messages, PathReport, Precision, Report, Row,
     RunRecord, SCHEMA, TailDifference, Varied, schema,
 };
-pub use scenario::{Draft, Scenario};
+pub use scenario::{RawScenario, Scenario};
 pub use simulated::{Attentive, Simulator, broke, competing, setup, simulate};
 pub use vary::{Point, Vary};

@@ -1,10 +1,10 @@
 //! Cells in the simulator.
 
 use crate::compare::{Cell, RunOutcome, Subject, World};
-use crate::earlier;
 use crate::scenario::{Both, Competition, Path, Scenario, Sender, Subflows, Udp};
+use crate::ssthresh_cache;
 use plait_app::measure::{HabitObserver, ideal_bit_rate};
-use plait_app::{AppEvent, Host, Workload};
+use plait_app::{AppEvent, Role, Workload};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, Detail, Event, PathConfig};
 use plait_link::LinkConfig;
@@ -173,7 +173,7 @@ fn link_of(scenario: &Scenario, links: usize, kind: &Competition) -> Option<usiz
 /// sender remembers of them.
 #[must_use]
 pub fn setup(cell: &Cell, seed: u64) -> Setup {
-    setup_with(cell, seed, &earlier::thresholds(cell, seed))
+    setup_with(cell, seed, &ssthresh_cache::thresholds(cell, seed))
 }
 
 /// The same where the sender remembers these slow start thresholds, by path.
@@ -202,8 +202,8 @@ pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> 
         config.ssthresh = thresholds.get(config.path.index()).copied().flatten();
     }
     let (client, server) = match scenario.workload.sender() {
-        Host::Server => (spec, sender),
-        Host::Client => (sender, spec),
+        Role::Server => (spec, sender),
+        Role::Client => (sender, spec),
     };
     let shared = |link: &Path| {
         let links = link.links(scenario.ideal, seed);
@@ -269,7 +269,7 @@ fn way_of(kind: &Competition, scenario: &Scenario, paths: &mut Vec<PathSetup>) -
             name: format!("{} {index}", kind.over),
             down: whole(&like.down),
             up: whole(&like.up),
-            middlebox: plait_sim::Middlebox::default(),
+            middlebox: plait_sim::MiddleboxConfig::default(),
             removed: Vec::new(),
             resting: Vec::new(),
             ..like.clone()
@@ -362,8 +362,8 @@ fn controller(
     let (path, own) = (&scenario.paths[path], &links[path].link);
     let mut rtt = path.delay.round_trip();
     let mean = |link: &Both<LinkConfig>| match scenario.workload.sender() {
-        Host::Server => link.down.rate.mean_rate(),
-        Host::Client => link.up.rate.mean_rate(),
+        Role::Server => link.down.rate.mean_rate(),
+        Role::Client => link.up.rate.mean_rate(),
     };
     let mut rate = mean(own);
     if let Some(shared) = scenario.via(path).and_then(|index| scenario.shared.get(index)) {

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::{Draft, Given, Path, SETTINGS, Scenario, canonical, nearest_key};
+use crate::scenario::{Path, PlacedText, RawScenario, SETTINGS, Scenario, canonical, nearest_key};
 use plait_app::quantity::{self, Bytes, Percent};
 use plait_base::{Chance, Rate, Span};
 use std::fmt;
@@ -86,7 +86,7 @@ enum Target {
 /// The values of one setting.
 #[derive(Clone, Debug)]
 pub struct Vary {
-    given: Given,
+    given: PlacedText,
     name: String,
     target: Target,
     points: Vec<String>,
@@ -116,7 +116,7 @@ impl Vary {
     /// # Errors
     /// Where it does not follow the grammar or names a path or key that does not exist or cannot
     /// be varied. Values are read only as numbers here, not as what their setting takes.
-    pub(crate) fn parse(given: &Given, scenario: &Scenario) -> Result<Vary, ScenarioError> {
+    pub(crate) fn parse(given: &PlacedText, scenario: &Scenario) -> Result<Vary, ScenarioError> {
         let malformed = |problem: &str| given.error(Fault::Invalid, problem).allow(GRAMMAR);
         let Some((name, values)) = given.text.split_once('=') else {
             return Err(malformed("not a sweep"));
@@ -149,17 +149,16 @@ impl Vary {
         &self.points
     }
 
-    /// The draft of `scenario` with this value. What the scenario has stands for what is not said.
-    pub(crate) fn apply(&self, draft: &Draft, scenario: &Scenario, value: &str) -> Draft {
-        let mut draft = draft.clone();
-        let given = Given { place: self.given.place.clone(), text: value.to_owned() };
+    /// The raw scenario of `scenario` with this value. What the scenario has stands for what is not said.
+    pub(crate) fn apply(&self, raw: &RawScenario, scenario: &Scenario, value: &str) -> RawScenario {
+        let mut raw = raw.clone();
+        let given = PlacedText { place: self.given.place.clone(), text: value.to_owned() };
         match self.target {
-            Target::Setting(name) => draft.replace(name, given),
+            Target::Setting(name) => raw.replace(name, given),
             Target::Path(index, key) => {
-                let (Some(path), Some(now)) =
-                    (draft.paths.get_mut(index), scenario.paths.get(index))
+                let (Some(path), Some(now)) = (raw.paths.get_mut(index), scenario.paths.get(index))
                 else {
-                    return draft;
+                    return raw;
                 };
                 // What excludes the key, or says less than it, goes.
                 let gone: &[&str] = match key {
@@ -179,12 +178,12 @@ impl Vary {
                 if let Some((other, delay)) = other.filter(|(other, _)| path.field(other).is_none())
                 {
                     let text = delay.to_string();
-                    path.fields.push((other.to_owned(), Given { text, ..given.clone() }));
+                    path.fields.push((other.to_owned(), PlacedText { text, ..given.clone() }));
                 }
                 path.fields.push((key.to_owned(), given));
             }
         }
-        draft
+        raw
     }
 }
 
@@ -216,38 +215,38 @@ impl Scenario {
         if self.vary.is_empty() {
             return Ok(Vec::new());
         }
-        let mut draft = self.draft();
-        draft.settings.remove("vary");
-        grid(&self.vary, &draft, self, read)
+        let mut raw = self.raw();
+        raw.settings.remove("vary");
+        grid(&self.vary, &raw, self, read)
     }
 }
 
 /// The points of a grid: those of the first setting in order, for each those of the next.
 pub(crate) fn grid(
     varied: &[Vary],
-    draft: &Draft,
+    raw: &RawScenario,
     scenario: &Scenario,
     read: crate::scenario::Reader<'_>,
 ) -> Result<Vec<Point>, ScenarioError> {
-    let mut places: Vec<(Vec<(String, String)>, Draft)> = vec![(Vec::new(), draft.clone())];
+    let mut places: Vec<(Vec<(String, String)>, RawScenario)> = vec![(Vec::new(), raw.clone())];
     for vary in varied {
-        let along = |(values, draft): &(Vec<(String, String)>, Draft)| {
+        let along = |(values, raw): &(Vec<(String, String)>, RawScenario)| {
             let at = |value: &String| {
                 let mut values = values.clone();
                 values.push((vary.name.clone(), value.clone()));
-                (values, vary.apply(draft, scenario, value))
+                (values, vary.apply(raw, scenario, value))
             };
             vary.points.iter().map(at).collect::<Vec<_>>()
         };
         places = places.iter().flat_map(along).collect();
     }
-    let built = |(values, draft): (Vec<(String, String)>, Draft)| {
-        Ok(Point { values, scenario: draft.build_with(read)? })
+    let built = |(values, raw): (Vec<(String, String)>, RawScenario)| {
+        Ok(Point { values, scenario: raw.build_with(read)? })
     };
     places.into_iter().map(built).collect()
 }
 
-fn target(name: &str, given: &Given, paths: &[Path]) -> Result<Target, ScenarioError> {
+fn target(name: &str, given: &PlacedText, paths: &[Path]) -> Result<Target, ScenarioError> {
     let Some((path, key)) = name.rsplit_once('.') else {
         let known = OPTIONS.iter().find(|option| **option == name.replace('_', "-"));
         return known.map(|option| Target::Setting(option)).ok_or_else(|| {

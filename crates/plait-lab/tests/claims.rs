@@ -12,7 +12,7 @@ mod common;
 mod verdicts;
 
 use common::{report, row, scenario};
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::{Rate, Span, SubflowId, Time};
 use plait_cc::{Flow, Flows, Rounds, Settings, View, lia, olia, reno};
 use plait_core::buffers::{self, Way};
@@ -108,7 +108,7 @@ struct Windows {
 
 impl Watch for Windows {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        if who.host != Host::Server {
+        if who.host != Role::Server {
             return;
         }
         let (subflow, cwnd) = match *event {

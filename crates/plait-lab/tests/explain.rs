@@ -1,11 +1,13 @@
 //! `plait explain`: the cost of a decision is the difference of two runs, and asking changes nothing.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::explain::{Explanation, Question, Which, explain};
-use plait_lab::{Attentive, Cell, Control, Draft, Simulator, cells, compare, setup, simulate};
+use plait_lab::{
+    Attentive, Cell, Control, RawScenario, Simulator, cells, compare, setup, simulate,
+};
 use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, View, What};
 use plait_sim::{Watch, Who};
 use std::sync::Arc;
@@ -13,11 +15,11 @@ use std::sync::atomic::AtomicBool;
 
 /// A run of one scheduler.
 fn cell(flags: &[(&str, &str)]) -> Cell {
-    let mut draft = Draft::new();
+    let mut raw = RawScenario::new();
     for (name, text) in flags {
-        draft.argument(name, text).unwrap();
+        raw.argument(name, text).unwrap();
     }
-    cells(&draft.build().unwrap()).into_iter().next().unwrap()
+    cells(&raw.build().unwrap()).into_iter().next().unwrap()
 }
 
 fn asked(cell: &Cell, seed: u64, which: Which, others: &[&str]) -> Explanation {
@@ -107,7 +109,7 @@ struct Until(u64, Option<Time>);
 impl Watch for Until {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
         if let Event::DataReadable { data, .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
             && data.end >= Dsn::new(self.0)
         {
             self.1.get_or_insert(now);
@@ -201,7 +203,7 @@ fn asking_changes_nothing() {
 /// known: a window of 64 KiB fills behind the slow path, and ecf waits.
 #[test]
 fn each_row_says_why_and_the_runs_are_the_same() {
-    let mut draft = Draft::new();
+    let mut raw = RawScenario::new();
     for (name, text) in [
         ("path", "fast:rate=10mbit,rtt=20ms,queue=20ms"),
         ("path", "slow:rate=2mbit,rtt=300ms"),
@@ -209,9 +211,9 @@ fn each_row_says_why_and_the_runs_are_the_same() {
         ("schedulers", "ecf,roundrobin,minrtt"),
         ("rcvbuf", "128KiB"),
     ] {
-        draft.argument(name, text).unwrap();
+        raw.argument(name, text).unwrap();
     }
-    let scenario = draft.build().unwrap();
+    let scenario = raw.build().unwrap();
     let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
     let told = compare(&scenario, &Attentive, &control).unwrap();
     let plain = compare(&scenario, &Simulator, &control).unwrap();

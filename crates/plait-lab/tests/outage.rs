@@ -3,8 +3,8 @@
 
 mod common;
 
-use plait_app::{AppEvent, Host};
-use plait_base::{Span, Stream, SubflowId, Time};
+use plait_app::{AppEvent, Role};
+use plait_base::{RandomStream, Span, SubflowId, Time};
 use plait_core::Event;
 use plait_lab::Cell;
 use plait_sim::{Watch, Who};
@@ -14,7 +14,7 @@ const SIZE: u64 = 4_000_000;
 /// What was read by the time of the outage, and the longest first timeout of the silent path.
 struct Notes {
     down: Time,
-    reader: Host,
+    reader: Role,
     read: u64,
     rto: Span,
 }
@@ -46,8 +46,8 @@ fn late(line: &str, down: u64, mbit: f64, timeouts: u32) -> Vec<String> {
     let bound_of = |cell: Cell| {
         let down = Time::ZERO + Span::from_millis(down);
         let reader = match scenario.workload.sender() {
-            Host::Server => Host::Client,
-            Host::Client => Host::Server,
+            Role::Server => Role::Client,
+            Role::Client => Role::Server,
         };
         let mut notes = Notes { down, reader, read: 0, rto: Span::ZERO };
         let outcome = plait_lab::simulate(&cell, scenario.seed, &mut notes);
@@ -208,7 +208,7 @@ struct Gaps {
 impl Watch for Gaps {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let AppEvent::Read { .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
         {
             let gap = self.last.map_or(Span::ZERO, |last| now.since(last));
             self.longest = self.longest.max(gap);
@@ -313,7 +313,7 @@ fn a_stock_kernel_is_done_by_its_timeouts_and_what_is_left() {
 }
 
 /// A whole number between the two, of which each doubling is about as likely.
-fn between(stream: &mut Stream, least: u64, most: u64) -> u64 {
+fn between(stream: &mut RandomStream, least: u64, most: u64) -> u64 {
     let base = least << stream.below(u64::from((most / least).ilog2()) + 1);
     (base + stream.below(base)).min(most)
 }
@@ -322,7 +322,7 @@ fn between(stream: &mut Stream, least: u64, most: u64) -> u64 {
 /// silent for ever or for a while; messages of 100 bytes and more that take half of what the lesser
 /// path carries at most; any scheduler, bare or decorated, and any controller.
 fn any_outage(seed: u64) -> String {
-    let mut stream = Stream::new(seed, &["outage"]);
+    let mut stream = RandomStream::new(seed, &["outage"]);
     let rates = [(); 2].map(|()| between(&mut stream, 1_000, 100_000));
     let mut rtts = [(); 2].map(|()| between(&mut stream, 5_000, 50_000));
     if stream.below(4) == 0 {
@@ -399,7 +399,7 @@ impl Watch for BulkGaps {
                 self.rto = *rto;
             }
             Event::Acked { subflow, rtt: Some(rtt), .. }
-                if *subflow != self.silent && who.host == Host::Server =>
+                if *subflow != self.silent && who.host == Role::Server =>
             {
                 self.rtt = self.rtt.max(*rtt);
             }
@@ -410,7 +410,7 @@ impl Watch for BulkGaps {
 
 /// Paths and outages as for streams, of at most 30 Mbit/s, under a transfer that fills both.
 fn any_bulk_outage(seed: u64) -> (String, SubflowId, Time) {
-    let mut stream = Stream::new(seed, &["bulk outage"]);
+    let mut stream = RandomStream::new(seed, &["bulk outage"]);
     let rates = [(); 2].map(|()| between(&mut stream, 1_000, 30_000));
     let rtts = [(); 2].map(|()| between(&mut stream, 5_000, 50_000));
     let fast = usize::from(rates[1] > rates[0]);
@@ -513,7 +513,7 @@ struct Again {
 impl Watch for Again {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let AppEvent::Read { .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
             && now > self.heals
         {
             self.at.get_or_insert(now);

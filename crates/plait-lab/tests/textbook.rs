@@ -6,7 +6,7 @@
 mod common;
 
 use common::{scenario, shares};
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::Time;
 use plait_core::{Event, WindowCause};
 use plait_lab::{Simulator, World};
@@ -133,7 +133,7 @@ struct Windows {
 
 impl Watch for Windows {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        if who.host != Host::Server {
+        if who.host != Role::Server {
             return;
         }
         let at = now.since(Time::ZERO).as_secs_f64();

@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use plait_base::{Rate, Span, Stream, Time};
+use plait_base::{RandomStream, Rate, Span, Time};
 
 /// UDP cross traffic: packets of others that meet a link's drop-tail queue between those that it is
 /// offered. They come whatever becomes of them. A managed queue gets none.
@@ -44,7 +44,7 @@ pub(crate) struct Cross {
 #[derive(Clone, Debug)]
 struct Source {
     traffic: CrossTraffic,
-    stream: Stream,
+    stream: RandomStream,
     /// When its next packet comes.
     next: Time,
     /// Time between two packets: on average, or while it is on.
@@ -57,7 +57,10 @@ struct Source {
 impl Cross {
     /// `None` where there is no such traffic. Streams are those of `stream` for the purpose and the
     /// place in the list.
-    pub(crate) fn new(list: &[CrossTraffic], stream: impl Fn(usize) -> Stream) -> Option<Cross> {
+    pub(crate) fn new(
+        list: &[CrossTraffic],
+        stream: impl Fn(usize) -> RandomStream,
+    ) -> Option<Cross> {
         let source = |(at, traffic): (usize, &CrossTraffic)| Source::new(*traffic, stream(at));
         let sources: Vec<Source> =
             list.iter().enumerate().filter(|(_, it)| it.rate > Rate::ZERO).map(source).collect();
@@ -86,7 +89,7 @@ impl Cross {
 }
 
 impl Source {
-    fn new(traffic: CrossTraffic, stream: Stream) -> Source {
+    fn new(traffic: CrossTraffic, stream: RandomStream) -> Source {
         let nanos = |rate: u128| (u128::from(traffic.size) * 8 * 1_000_000_000).checked_div(rate);
         let mean = u128::from(traffic.rate.as_bps());
         let rate = match traffic.arrivals {
@@ -175,7 +178,8 @@ mod tests {
 
     /// Times of the packets in so many seconds.
     fn times(arrivals: Arrivals, seed: u64, seconds: u64) -> Vec<Time> {
-        let stream = |at: usize| Stream::new(seed, &["cross", if at == 0 { "a" } else { "b" }]);
+        let stream =
+            |at: usize| RandomStream::new(seed, &["cross", if at == 0 { "a" } else { "b" }]);
         let mut cross = Cross::new(&[traffic(arrivals)], stream).unwrap();
         let mut list = Vec::new();
         while cross.next() < Time::ZERO + Span::from_secs(seconds) {
@@ -234,7 +238,7 @@ mod tests {
     #[test]
     fn nothing_comes_without_a_rate() {
         let none = CrossTraffic { rate: Rate::ZERO, ..traffic(Arrivals::Poisson) };
-        assert!(Cross::new(&[none], |_| Stream::new(1, &[])).is_none());
-        assert!(Cross::new(&[], |_| Stream::new(1, &[])).is_none());
+        assert!(Cross::new(&[none], |_| RandomStream::new(1, &[])).is_none());
+        assert!(Cross::new(&[], |_| RandomStream::new(1, &[])).is_none());
     }
 }

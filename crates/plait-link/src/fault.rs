@@ -1,4 +1,4 @@
-use plait_base::{Chance, Span, Stream};
+use plait_base::{Chance, RandomStream, Span};
 
 use crate::LinkConfig;
 
@@ -18,9 +18,9 @@ pub(crate) struct Faults {
     reorder: Reorder,
     duplicate: Chance,
     corrupt: Chance,
-    reorder_stream: Stream,
-    duplicate_stream: Stream,
-    corrupt_stream: Stream,
+    reorder_stream: RandomStream,
+    duplicate_stream: RandomStream,
+    corrupt_stream: RandomStream,
 }
 
 /// What goes wrong with one packet.
@@ -33,7 +33,10 @@ pub(crate) struct Mishap {
 
 impl Faults {
     /// `None` where nothing can go wrong.
-    pub(crate) fn new(config: &LinkConfig, stream: impl Fn(&str) -> Stream) -> Option<Faults> {
+    pub(crate) fn new(
+        config: &LinkConfig,
+        stream: impl Fn(&str) -> RandomStream,
+    ) -> Option<Faults> {
         let LinkConfig { reorder, duplicate, corrupt, .. } = *config;
         let reorders = reorder.chance != Chance::NEVER && reorder.by > Span::ZERO;
         if !reorders && duplicate == Chance::NEVER && corrupt == Chance::NEVER {

@@ -1,7 +1,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use plait_base::{Span, Stream, Time};
+use plait_base::{RandomStream, Span, Time};
 
 use crate::codel::ManagedQueue;
 use crate::cross::Cross;
@@ -40,7 +40,7 @@ pub struct Link {
     /// Delays that are still to come; `None` on nearly every link.
     delays: Option<Box<Delays>>,
     jitter: Span,
-    jitter_stream: Stream,
+    jitter_stream: RandomStream,
     /// Packets have delays of their own, so that one might overtake another.
     uneven: bool,
     /// When the packet before arrives, which none may overtake.
@@ -164,7 +164,7 @@ impl Link {
             words.push("link");
             words.extend_from_slice(name);
             words.push(purpose);
-            Stream::new(seed, &words)
+            RandomStream::new(seed, &words)
         };
         let (limit, managed) = match config.aqm {
             Aqm::DropTail => (Limit::new(config.queue, &config.rate), None),

@@ -1,4 +1,4 @@
-use plait_base::{Chance, Stream};
+use plait_base::{Chance, RandomStream};
 
 /// How packets are lost before they reach the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,11 +83,11 @@ impl GilbertElliott {
 pub(crate) struct Losses {
     model: LossModel,
     bad: bool,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Losses {
-    pub(crate) fn new(model: LossModel, stream: Stream) -> Losses {
+    pub(crate) fn new(model: LossModel, stream: RandomStream) -> Losses {
         Losses { model, bad: false, stream }
     }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
-        let mut losses = Losses::new(model, Stream::new(7, &["t"]));
+        let mut losses = Losses::new(model, RandomStream::new(7, &["t"]));
         (0..packets).map(|_| losses.hit()).collect()
     }
 

@@ -12,7 +12,7 @@ pub(crate) const STOP: u8 = 0;
 pub(crate) const ASK: u8 = 1;
 
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks a running server how it stands, from any thread.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Asker {
         let (answer, answered) = mpsc::sync_channel(1);
         self.questions.send(answer).ok()?;
         (&*self.waker).write_all(&[ASK]).ok()?;
-        answered.recv_timeout(PATIENCE).ok()
+        answered.recv_timeout(ANSWER_TIMEOUT).ok()
     }
 }
 

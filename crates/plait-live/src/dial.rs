@@ -9,7 +9,7 @@ use crate::{Device, add_route, exit};
 use plait_base::{ConnId, Span, Time};
 use plait_core::ConnectionSpec;
 use plait_engine::{
-    Exit, Greeting, Happening, Limits, Names, Observe, OwnAddress, StackCounters, Ways,
+    Exit, Greeting, Limits, LogEvent, Names, Observe, OwnAddress, StackCounters, Ways,
 };
 use socket2::Socket;
 use std::fmt;
@@ -168,7 +168,7 @@ impl Client {
     ///
     /// # Errors
     /// If the device is gone.
-    pub fn serve(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
+    pub fn serve(&mut self, mut tell: impl FnMut(&LogEvent)) -> io::Result<()> {
         while !self.driver.stopped {
             self.driver.turn(Time::NEVER)?;
             while let Ok(Dial { to, mut socket, greeting }) = self.dials.try_recv() {
@@ -216,7 +216,7 @@ impl Client {
     ///
     /// # Errors
     /// If the device is gone.
-    pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
+    pub fn run(&mut self, mut tell: impl FnMut(&LogEvent)) -> io::Result<()> {
         let driver = &mut self.driver;
         while !driver.stopped && !driver.engine.is_idle() {
             driver.turn(Time::NEVER)?;

@@ -5,7 +5,7 @@ use crate::links::LinkWatch;
 use crate::poller::Ready;
 use crate::world::{DEVICE, Kernel};
 use plait_base::{ConnId, Span, Time};
-use plait_engine::{self as engine, Engine, Happening, Service, Stack};
+use plait_engine::{self as engine, Engine, LogEvent, Service, Stack};
 use std::fs;
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ const LINKS: u64 = u64::MAX - 2;
 /// Time that connections have to end after a server is stopped, unless it is changed.
 pub(crate) const DRAIN: Span = Span::from_secs(5);
 /// Longest wait.
-const LONGEST: Span = Span::from_secs(60);
+const MAX_WAIT: Span = Span::from_secs(60);
 
 /// An engine on this host's kernel.
 pub(crate) struct Driver {
@@ -74,7 +74,7 @@ impl Driver {
     pub(crate) fn turn(&mut self, deadline: Time) -> io::Result<()> {
         let until = self.engine.next().min(deadline);
         let Kernel { poller, clock, .. } = &self.engine.stack.world;
-        poller.wait(clock, until, LONGEST, &mut self.ready)?;
+        poller.wait(clock, until, MAX_WAIT, &mut self.ready)?;
         self.handed.clear();
         for at in 0..self.ready.len() {
             match self.ready[at].token {
@@ -89,7 +89,7 @@ impl Driver {
 
     /// Continues until no connection is relayed, until it is stopped again, or until the time to drain is
     /// over. Then it resets the connections that are left.
-    pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&Happening)) -> io::Result<()> {
+    pub(crate) fn end_in_order(&mut self, tell: &mut dyn FnMut(&LogEvent)) -> io::Result<()> {
         self.stopped = false;
         let until = self.now() + self.drain;
         while !self.stopped && !self.engine.is_over() && self.now() < until {
@@ -103,8 +103,8 @@ impl Driver {
     }
 
     /// Passes each event of the engine on.
-    pub(crate) fn tell(&mut self, tell: &mut dyn FnMut(&Happening)) {
-        self.engine.happenings.drain(..).for_each(|happening| tell(&happening));
+    pub(crate) fn tell(&mut self, tell: &mut dyn FnMut(&LogEvent)) {
+        self.engine.log_events.drain(..).for_each(|event| tell(&event));
     }
 
     /// Answers requests for the state of the server.
@@ -117,7 +117,7 @@ impl Driver {
         for up in self.links.news() {
             let device = self.engine.stack.world.device.name().to_owned();
             let routed = self.routed.clone();
-            self.engine.happenings.push(Happening::Device { device, routed, up });
+            self.engine.log_events.push(LogEvent::Device { device, routed, up });
         }
     }
 

@@ -40,8 +40,8 @@ pub use entropy::SystemEntropy;
 pub use host::Host;
 pub use namespace::Namespace;
 pub use plait_engine::{
-    Choice, ConnectionView, Greeting, Happening, Limits, Match, Observe, Opened, Overview,
-    PathTraffic, Prefix, Shortage, Sight, StackCounters, Tally, Untaken,
+    Choice, ConnectionView, Greeting, Limits, LogEvent, Match, Observe, Opened, Overview,
+    PacketEvent, PathTraffic, Prefix, Shortage, StackCounters, Tally, Untaken,
 };
 pub use routes::add_route;
 pub use rules::{Rule, Rules};

@@ -5,7 +5,7 @@ use crate::world::{Kernel, is_own};
 use crate::{Asker, Device, add_route};
 use plait_base::{Span, Time};
 use plait_core::{Config, ConnectionSpec};
-use plait_engine::{Choice, Happening, Limits, Names, Observe, Service, StackCounters};
+use plait_engine::{Choice, Limits, LogEvent, Names, Observe, Service, StackCounters};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -158,7 +158,7 @@ impl Server {
     ///
     /// # Errors
     /// If the device is gone.
-    pub fn run(&mut self, mut tell: impl FnMut(&Happening)) -> io::Result<()> {
+    pub fn run(&mut self, mut tell: impl FnMut(&LogEvent)) -> io::Result<()> {
         let driver = &mut self.driver;
         while !driver.stopped {
             driver.turn(Time::NEVER)?;

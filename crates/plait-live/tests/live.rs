@@ -11,7 +11,7 @@ use net::timely::{all_carried, measured, none_dropped, weighed};
 use net::{Bed, Family, Line};
 use plait_core::ConnectionSpec;
 use plait_live::emulate::{self, Lateness, Strip};
-use plait_live::{Happening, StackCounters};
+use plait_live::{LogEvent, StackCounters};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -109,7 +109,7 @@ struct Front {
 
 /// What there was to see at the end.
 struct Seen {
-    happenings: Vec<Happening>,
+    log_events: Vec<LogEvent>,
     counters: StackCounters,
     report: emulate::Report,
 }
@@ -133,26 +133,26 @@ impl Front {
     fn end(self) -> Result<Seen, Failed> {
         self.served.join();
         self.serving.until_ended(self.connections);
-        let (happenings, counters) = self.serving.stop()?;
+        let (log_events, counters) = self.serving.stop()?;
         let report = self.bed.emulator.stop()?;
         none_dropped(&counters, &report);
-        Ok(Seen { happenings, counters, report })
+        Ok(Seen { log_events, counters, report })
     }
 }
 
 impl Seen {
     /// The ends of connections, in order: whether they spoke Multipath TCP.
     fn ended(&self) -> Vec<bool> {
-        let ended = |happening: &Happening| match happening {
-            Happening::Ended { multipath, problem: None, .. } => Some(*multipath),
-            Happening::Ended { problem: Some(problem), .. } => panic!("{problem}"),
-            Happening::Accepted { .. }
-            | Happening::Unreached { .. }
-            | Happening::TurnedAway { .. }
-            | Happening::Overflowed(_)
-            | Happening::Device { .. } => None,
+        let ended = |event: &LogEvent| match event {
+            LogEvent::Ended { multipath, problem: None, .. } => Some(*multipath),
+            LogEvent::Ended { problem: Some(problem), .. } => panic!("{problem}"),
+            LogEvent::Accepted { .. }
+            | LogEvent::Unreached { .. }
+            | LogEvent::TurnedAway { .. }
+            | LogEvent::Overflowed(_)
+            | LogEvent::Device { .. } => None,
         };
-        self.happenings.iter().filter_map(ended).collect()
+        self.log_events.iter().filter_map(ended).collect()
     }
 }
 
@@ -241,15 +241,15 @@ fn dial(family: Family) -> Result<(), Failed> {
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     let mut put = format!("put {len}\n").into_bytes();
     put.extend(kernel::pattern(len));
-    let (hash, happenings, _) = exchange(&bed, 2, to, spec("minrtt"), &put, joined(2))?;
+    let (hash, log_events, _) = exchange(&bed, 2, to, spec("minrtt"), &put, joined(2))?;
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)).into_bytes());
     served.join();
     let [_, after] = bed.counters();
     let report = bed.emulator.stop()?;
-    let [Happening::Ended { received, sent, unacked, multipath, problem, paths, .. }] =
-        &happenings[..]
+    let [LogEvent::Ended { received, sent, unacked, multipath, problem, paths, .. }] =
+        &log_events[..]
     else {
-        panic!("{happenings:?}, {counters:?}");
+        panic!("{log_events:?}, {counters:?}");
     };
     assert_eq!((*received, *sent, *unacked), (64, put.len() as u64, 0), "{counters:?}");
     assert_eq!((*multipath, problem), (true, &None));
@@ -476,8 +476,8 @@ fn aborted(family: Family) -> Result<(), Failed> {
     let seen = front.end()?;
     // On each subflow.
     assert_eq!(after.since(&before, "MPFastcloseTx"), 2, "{:?}", after.risen(&before));
-    let problem = |it: &Happening| matches!(it, Happening::Ended { problem: Some(_), .. });
-    assert!(seen.happenings.iter().any(problem), "{:?}", seen.happenings);
+    let problem = |it: &LogEvent| matches!(it, LogEvent::Ended { problem: Some(_), .. });
+    assert!(seen.log_events.iter().any(problem), "{:?}", seen.log_events);
     Ok(())
 }
 
@@ -576,6 +576,6 @@ fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
     let seen = front.end()?;
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
-    assert_eq!(seen.ended(), [false, false], "{:?}", seen.happenings);
+    assert_eq!(seen.ended(), [false, false], "{:?}", seen.log_events);
     Ok(())
 }

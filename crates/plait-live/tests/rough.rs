@@ -14,7 +14,7 @@ use net::urgent::Urgent;
 use net::{Bed, Counters, Family, Line, stamp};
 use plait_base::{Span, Time};
 use plait_live::emulate::Strip;
-use plait_live::{Device, Happening, Namespace};
+use plait_live::{Device, LogEvent, Namespace};
 use plait_wire::{Flags, Segment, codec};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -106,12 +106,12 @@ fn download(
     })??;
     served.join();
     serving.until_ended(1);
-    let (happenings, _) = serving.stop()?;
+    let (log_events, _) = serving.stop()?;
     let report = bed.emulator.stop()?;
     eprintln!("{}", report.lateness);
     assert_eq!(arrivals.iter().map(|(_, count)| count).sum::<usize>(), len);
-    let clean = |it: &Happening| !matches!(it, Happening::Ended { problem: Some(_), .. });
-    assert!(happenings.iter().all(clean), "{happenings:?}");
+    let clean = |it: &LogEvent| !matches!(it, LogEvent::Ended { problem: Some(_), .. });
+    assert!(log_events.iter().all(clean), "{log_events:?}");
     let (now, here) = (Instant::now(), report.clock.now());
     let ago = |at: &Time| Duration::from_nanos(here.since(*at).as_nanos());
     let late = report.late.iter().map(|late| now - ago(&late.at)).collect();
@@ -300,11 +300,11 @@ fn vanished() -> Result<(), Failed> {
     // The kernel resets both subflows; no end says that this was all.
     assert!(ended.is_err(), "{ended:?}");
     serving.until_ended(1);
-    let (happenings, _) = serving.stop()?;
+    let (log_events, _) = serving.stop()?;
     served.join();
     bed.emulator.stop()?;
-    let told = |it: &Happening| matches!(it, Happening::Ended { problem: Some(_), .. });
-    assert!(happenings.iter().any(told), "{happenings:?}");
+    let told = |it: &LogEvent| matches!(it, LogEvent::Ended { problem: Some(_), .. });
+    assert!(log_events.iter().any(told), "{log_events:?}");
     Ok(())
 }
 
@@ -381,20 +381,19 @@ fn with_strangers(count: u32) -> Result<(f64, u64, bool), Failed> {
     let after = start.elapsed();
     served.join();
     serving.until_ended(3);
-    let (happenings, counters) = serving.stop()?;
+    let (log_events, counters) = serving.stop()?;
     let report = bed.emulator.stop()?;
     eprintln!("{took:.2?} s; a newcomer after {after:.2?}; {}", report.lateness);
-    let multipath: Vec<bool> = happenings
+    let multipath: Vec<bool> = log_events
         .iter()
         .filter_map(|it| match it {
-            Happening::Accepted { multipath, .. } => Some(*multipath),
+            LogEvent::Accepted { multipath, .. } => Some(*multipath),
             _ => None,
         })
         .collect();
     assert_eq!(multipath, [true, true, false]);
-    let overflowed =
-        |it: &Happening| matches!(it, Happening::Overflowed(it) if it.cookies_sent > 0);
-    assert_eq!(happenings.iter().any(overflowed), count > 4_096);
+    let overflowed = |it: &LogEvent| matches!(it, LogEvent::Overflowed(it) if it.cookies_sent > 0);
+    assert_eq!(log_events.iter().any(overflowed), count > 4_096);
     Ok((took, counters.packets_in, report.lateness.allows_timing()))
 }
 
@@ -410,15 +409,15 @@ fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
     let served = Service::start(&bed.server, to, Speaks::Mptcp, 2)?;
     let len = 300_000;
     let get = format!("get {len}\n").into_bytes();
-    let (bytes, happenings, _) = exchange(&bed, 1, served.address, spec("minrtt"), &get, || true)?;
+    let (bytes, log_events, _) = exchange(&bed, 1, served.address, spec("minrtt"), &get, || true)?;
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
-    let plain = |it: &Happening| !matches!(it, Happening::Ended { multipath: true, .. });
-    assert!(happenings.iter().all(plain), "{happenings:?}");
+    let plain = |it: &LogEvent| !matches!(it, LogEvent::Ended { multipath: true, .. });
+    assert!(log_events.iter().all(plain), "{log_events:?}");
     let mut put = format!("put {len}\n").into_bytes();
     put.extend(kernel::pattern(len));
-    let (hash, happenings, _) = exchange(&bed, 1, served.address, spec("minrtt"), &put, || true)?;
+    let (hash, log_events, _) = exchange(&bed, 1, served.address, spec("minrtt"), &put, || true)?;
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)).into_bytes());
-    assert!(happenings.iter().all(plain), "{happenings:?}");
+    assert!(log_events.iter().all(plain), "{log_events:?}");
     served.join();
     bed.emulator.stop()?;
     Ok(())

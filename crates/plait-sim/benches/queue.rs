@@ -7,7 +7,7 @@
 mod queue;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use plait_base::{Stream, Time};
+use plait_base::{RandomStream, Time};
 use queue::heap::Heap;
 use queue::{Calendar, Few, Stamp};
 use std::hint::black_box;
@@ -54,7 +54,7 @@ struct Hold<Q> {
 
 impl<Q: Queue> Hold<Q> {
     fn new(sources: usize, timers: bool) -> Hold<Q> {
-        let mut stream = Stream::new(1, &["hold"]);
+        let mut stream = RandomStream::new(1, &["hold"]);
         let after = (0..DRAWN).map(|_| stream.below(20_000_000)).collect();
         let mut hold = Hold { queue: Q::new(sources), after, sources, order: 0, timers };
         for source in 0..sources {

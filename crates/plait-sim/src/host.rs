@@ -1,12 +1,12 @@
 //! One host: an endpoint and the apps that use its connections.
 
 use crate::changes::PathChanges;
-use plait_app::{App, AppEvent, Host as Side, Stream, StreamState};
-use plait_base::{ConnId, Stream as Randomness, Time};
+use plait_app::{App, AppEvent, Role, Stream, StreamState};
+use plait_base::{ConnId, RandomStream, Time};
 use plait_core::{ConnectionState, Endpoint, Entropy};
 
 /// Seeded randomness for an endpoint in virtual time.
-struct Seeded(Randomness);
+struct Seeded(RandomStream);
 
 impl Entropy for Seeded {
     fn bits(&mut self) -> u64 {
@@ -16,28 +16,28 @@ impl Entropy for Seeded {
 
 /// An app and the connection it uses, once there is one.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ConnSlot {
     pub(crate) app: Box<dyn App>,
     pub(crate) conn: Option<ConnId>,
     pub(crate) wake: Time,
     /// Which session of the pair the connection belongs to, and which connection of it this is.
     pub(crate) session: usize,
-    pub(crate) lane: usize,
+    pub(crate) index: usize,
 }
 
-impl Seat {
+impl ConnSlot {
     /// Whether a client is to dial it, where its session has begun.
     pub(crate) fn opens(&self) -> bool {
-        self.conn.is_none() && (self.lane == 0 || self.app.opens())
+        self.conn.is_none() && (self.index == 0 || self.app.opens())
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) side: Side,
+    pub(crate) side: Role,
     pub(crate) endpoint: Endpoint,
     /// One for each connection of the pair: those of the first session, then those of the next.
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) slots: Vec<ConnSlot>,
     /// When the first of the apps wants to be called ([`Host::note_wakes`]).
     apps_wake: Time,
     /// When something of the host's own is to be done: by an app, for a path, to dial, or to send on.
@@ -52,14 +52,14 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(side: Side, pair: usize, seed: u64) -> Host {
-        let name = if side == Side::Client { "client" } else { "server" };
-        let stream = Randomness::new(seed, &["host", name, &pair.to_string()]);
+    pub(crate) fn new(side: Role, pair: usize, seed: u64) -> Host {
+        let name = if side == Role::Client { "client" } else { "server" };
+        let stream = RandomStream::new(seed, &["host", name, &pair.to_string()]);
         let endpoint = Endpoint::new(Box::new(Seeded(stream)));
         Host {
             side,
             endpoint,
-            seats: Vec::new(),
+            slots: Vec::new(),
             apps_wake: Time::NEVER,
             own_wake: Time::NEVER,
             working: None,
@@ -69,26 +69,26 @@ impl Host {
         }
     }
 
-    pub(crate) fn add(&mut self, session: usize, lane: usize, app: Box<dyn App>) {
-        self.seats.push(Seat { app, conn: None, wake: Time::NEVER, session, lane });
+    pub(crate) fn add(&mut self, session: usize, index: usize, app: Box<dyn App>) {
+        self.slots.push(ConnSlot { app, conn: None, wake: Time::NEVER, session, index });
     }
 
-    /// The seat of a connection: the client's by its id, the server's by the port that it listens
+    /// The slot of a connection: the client's by its id, the server's by the port that it listens
     /// on.
-    pub(crate) fn seat_of(&self, conn: ConnId) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.conn == Some(conn))
+    pub(crate) fn slot_of(&self, conn: ConnId) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.conn == Some(conn))
     }
 
     /// Lets the app at `place` act. Its events are in `app_log` afterwards.
     #[inline]
     pub(crate) fn poll_app(&mut self, now: Time, place: usize) {
-        let Host { endpoint, seats, app_log, .. } = self;
-        let seat = &mut seats[place];
-        let Some(conn) = seat.conn else { return };
+        let Host { endpoint, slots, app_log, .. } = self;
+        let slot = &mut slots[place];
+        let Some(conn) = slot.conn else { return };
         let mut stream = End { endpoint, conn, now };
-        seat.app.poll(now, &mut stream, app_log);
-        seat.wake = seat.app.wake().unwrap_or(Time::NEVER);
-        if self.side == Side::Client && self.shares_session(place) {
+        slot.app.poll(now, &mut stream, app_log);
+        slot.wake = slot.app.wake().unwrap_or(Time::NEVER);
+        if self.side == Role::Client && self.shares_session(place) {
             self.ask_session(now, place);
         }
         self.note_wakes();
@@ -97,24 +97,24 @@ impl Host {
     /// Whether all apps of a session may be done, now that the one at `place` has acted: it is done, or
     /// others may be since it has told them something.
     pub(crate) fn may_be_done(&self, place: usize) -> bool {
-        self.seats[place].app.done() || self.shares_session(place)
+        self.slots[place].app.done() || self.shares_session(place)
     }
 
-    /// Whether the seat's session has other connections.
+    /// Whether the slot's session has other connections.
     fn shares_session(&self, place: usize) -> bool {
-        let Seat { session, lane, .. } = self.seats[place];
-        lane > 0 || self.seats.get(place + 1).is_some_and(|next| next.session == session)
+        let ConnSlot { session, index, .. } = self.slots[place];
+        index > 0 || self.slots.get(place + 1).is_some_and(|next| next.session == session)
     }
 
     /// One of a session's apps has acted: asks all of them what they want.
     fn ask_session(&mut self, now: Time, place: usize) {
-        let Seat { session, lane, .. } = self.seats[place];
+        let ConnSlot { session, index, .. } = self.slots[place];
         let mut opens = false;
-        let seats = self.seats[place - lane..].iter_mut();
-        for seat in seats.take_while(|seat| seat.session == session) {
-            opens |= seat.opens();
-            if seat.conn.is_some() {
-                seat.wake = seat.app.wake().unwrap_or(Time::NEVER);
+        let slots = self.slots[place - index..].iter_mut();
+        for slot in slots.take_while(|slot| slot.session == session) {
+            opens |= slot.opens();
+            if slot.conn.is_some() {
+                slot.wake = slot.app.wake().unwrap_or(Time::NEVER);
             }
         }
         if opens {
@@ -136,9 +136,9 @@ impl Host {
     /// The times at which apps want to be called, at which paths change or at which connections are
     /// dialled have changed.
     pub(crate) fn note_wakes(&mut self) {
-        self.apps_wake = match self.seats.as_slice() {
-            [seat] => seat.wake,
-            seats => seats.iter().map(|seat| seat.wake).min().unwrap_or(Time::NEVER),
+        self.apps_wake = match self.slots.as_slice() {
+            [slot] => slot.wake,
+            slots => slots.iter().map(|slot| slot.wake).min().unwrap_or(Time::NEVER),
         };
         let sends = self.working.unwrap_or(Time::NEVER);
         self.own_wake = self.apps_wake.min(self.changes.next()).min(self.next_dial).min(sends);
@@ -175,7 +175,7 @@ impl Host {
     /// given up may stay: nobody is at its other end.
     pub(crate) fn has_left(&self) -> bool {
         let left = |conn| self.endpoint.stats(conn).is_none_or(|stats| stats.over);
-        self.seats.iter().filter_map(|seat| seat.conn).all(left)
+        self.slots.iter().filter_map(|slot| slot.conn).all(left)
     }
 }
 

@@ -19,7 +19,7 @@ mod world;
 
 pub use addresses::Addresses;
 pub use digest::RunDigest;
-pub use middlebox::{Cut, Meddled, Meddler, Middlebox, Strip, StripAt};
+pub use middlebox::{Cut, Middlebox, MiddleboxConfig, MiddleboxCounters, Strip, StripAt};
 pub use network::{Direction, Hop, PathSetup, SharedLink};
 pub use plait_app::Ends;
 pub use setup::{

@@ -1,7 +1,7 @@
 //! What stands on a path and meddles with segments: it takes MPTCP options off, or changes payload
 //! and repairs the TCP checksum, so that only a DSS checksum tells.
 
-use plait_base::{Chance, Stream, Time};
+use plait_base::{Chance, RandomStream, Time};
 use plait_wire::{Flags, Mptcp, Segment};
 
 /// Which segments lose their MPTCP options.
@@ -46,7 +46,7 @@ pub struct Strip {
 
 /// What the middlebox of a path does, each way.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Middlebox {
+pub struct MiddleboxConfig {
     /// Options that it takes off.
     pub strip: Option<Strip>,
     /// Chance of each segment with payload to have a byte changed.
@@ -67,16 +67,16 @@ pub struct Cut {
 
 /// The middlebox on one direction of a path.
 #[derive(Debug)]
-pub struct Meddler {
-    config: Middlebox,
-    edits: Stream,
-    cuts: Stream,
-    done: Meddled,
+pub struct Middlebox {
+    config: MiddleboxConfig,
+    edits: RandomStream,
+    cuts: RandomStream,
+    done: MiddleboxCounters,
 }
 
 /// What middleboxes did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Meddled {
+pub struct MiddleboxCounters {
     /// Segments that lost their MPTCP options.
     pub stripped: u64,
     /// Segments with a byte changed.
@@ -85,10 +85,10 @@ pub struct Meddled {
     pub cut: u64,
 }
 
-impl Meddled {
+impl MiddleboxCounters {
     /// Both together.
-    pub(crate) const fn plus(self, other: Meddled) -> Meddled {
-        Meddled {
+    pub(crate) const fn plus(self, other: MiddleboxCounters) -> MiddleboxCounters {
+        MiddleboxCounters {
             stripped: self.stripped + other.stripped,
             edited: self.edited + other.edited,
             cut: self.cut + other.cut,
@@ -96,24 +96,24 @@ impl Meddled {
     }
 }
 
-impl Meddler {
+impl Middlebox {
     /// `None` where it does nothing. Its chances have a stream of their own.
     #[must_use]
-    pub fn new(config: Middlebox, seed: u64, name: &[&str]) -> Option<Box<Meddler>> {
-        if config == Middlebox::default() {
+    pub fn new(config: MiddleboxConfig, seed: u64, name: &[&str]) -> Option<Box<Middlebox>> {
+        if config == MiddleboxConfig::default() {
             return None;
         }
         let stream = |purpose: &str| {
             let mut words = vec!["middlebox"];
             words.extend_from_slice(name);
             words.push(purpose);
-            Stream::new(seed, &words)
+            RandomStream::new(seed, &words)
         };
-        Some(Box::new(Meddler {
+        Some(Box::new(Middlebox {
             config,
             edits: stream("edit"),
             cuts: stream("cut"),
-            done: Meddled::default(),
+            done: MiddleboxCounters::default(),
         }))
     }
 
@@ -144,7 +144,7 @@ impl Meddler {
     }
 
     /// What it did so far.
-    pub(crate) const fn done(&self) -> Meddled {
+    pub(crate) const fn done(&self) -> MiddleboxCounters {
         self.done
     }
 
@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn a_cut_leaves_one_half_under_the_mapping_of_the_whole() {
         let cut = Some(Cut { chance: Chance::ALWAYS, until: Time::from_nanos(10) });
-        let config = Middlebox { cut, ..Middlebox::default() };
-        let mut meddler = Meddler::new(config, 1, &["p", "down"]).unwrap();
+        let config = MiddleboxConfig { cut, ..MiddleboxConfig::default() };
+        let mut middlebox = Middlebox::new(config, 1, &["p", "down"]).unwrap();
         let whole = Segment {
             seq: 1_000,
             payload: Payload::Pattern { offset: 500, len: 100 },
@@ -211,7 +211,7 @@ mod tests {
         let (mut fronts, mut backs) = (0, 0);
         for _ in 0..100 {
             let mut segment = whole.clone();
-            meddler.pass(Time::ZERO, &mut segment);
+            middlebox.pass(Time::ZERO, &mut segment);
             let Payload::Pattern { offset, len } = segment.payload else { panic!() };
             assert!((1..100).contains(&len));
             assert_eq!(u64::from(segment.seq) - 1_000, offset - 500);
@@ -222,9 +222,9 @@ mod tests {
                 backs += 1;
             }
         }
-        assert!(fronts > 20 && backs > 20 && meddler.done().cut == 100);
+        assert!(fronts > 20 && backs > 20 && middlebox.done().cut == 100);
         let mut segment = whole.clone();
-        meddler.pass(Time::from_nanos(10), &mut segment);
+        middlebox.pass(Time::from_nanos(10), &mut segment);
         assert_eq!(segment.payload.len(), 100);
     }
 }

@@ -1,6 +1,6 @@
 //! The paths between hosts, and the links that they share.
 
-use crate::middlebox::{Meddled, Meddler, Middlebox};
+use crate::middlebox::{Middlebox, MiddleboxConfig, MiddleboxCounters};
 use crate::queue::{EventQueue, Stamp};
 use crate::way::{Copied, Packet, Sources, Way};
 use plait_base::{Chance, PathId, Rate, Time};
@@ -45,7 +45,7 @@ pub struct PathSetup {
     /// own link, each way.
     pub via: Option<usize>,
     /// What meddles with segments just before they arrive.
-    pub middlebox: Middlebox,
+    pub middlebox: MiddleboxConfig,
     /// Spans, apart from each other, in which the clients have no address on the path: their hosts
     /// know at once (REMOVE_ADDR), and nothing gets through.
     pub removed: Vec<(Time, Time)>,
@@ -92,7 +92,7 @@ pub(crate) struct Network {
     /// How many of them are those of paths.
     own: usize,
     /// By path and direction, as the ways of paths.
-    meddlers: Vec<Option<Box<Meddler>>>,
+    middleboxes: Vec<Option<Box<Middlebox>>>,
     /// The way of each source.
     sources: Vec<(usize, Task)>,
     /// Packets dropped since the last time somebody asked.
@@ -110,7 +110,7 @@ impl Network {
         let mut network = Network {
             ways: Vec::new(),
             own,
-            meddlers: Vec::new(),
+            middleboxes: Vec::new(),
             sources: Vec::new(),
             dropped: VecDeque::new(),
         };
@@ -123,7 +123,7 @@ impl Network {
                 let link = Link::new(&config, seed, &[&path.name, DIRECTIONS[up]]);
                 let next = via.map(|link| own + 2 * link + up);
                 let name = [path.name.as_str(), DIRECTIONS[up]];
-                network.meddlers.push(Meddler::new(path.middlebox, seed, &name));
+                network.middleboxes.push(Middlebox::new(path.middlebox, seed, &name));
                 network.add(&config, link, hosts(nic), next);
             }
         }
@@ -150,9 +150,9 @@ impl Network {
         let way = self.ways.len();
         // A shared link has what comes of all its paths.
         let shared = host_links.is_empty();
-        let meddled = self.meddlers.iter().any(Option::is_some);
+        let altered = self.middleboxes.iter().any(Option::is_some);
         let corrupts = config.corrupt != Chance::NEVER;
-        let interferes = shared || next.is_some() || corrupts || meddled;
+        let interferes = shared || next.is_some() || corrupts || altered;
         let mut source = |task| {
             self.sources.push((way, task));
             self.sources.len() - 1
@@ -239,8 +239,8 @@ impl Network {
         let Some(packet) = way.first_packet() else { return false };
         if next.is_none() && !packet.corrupt {
             let own = Network::index(packet.path, way_direction(index));
-            if let Some(Some(meddler)) = self.meddlers.get_mut(own) {
-                meddler.pass(now, &mut packet.segment);
+            if let Some(Some(middlebox)) = self.middleboxes.get_mut(own) {
+                middlebox.pass(now, &mut packet.segment);
             }
             return true;
         }
@@ -287,9 +287,10 @@ impl Network {
     }
 
     /// What the middleboxes of each path did.
-    pub(crate) fn meddled(&self) -> Vec<Meddled> {
-        let done = |it: &Option<Box<Meddler>>| it.as_ref().map(|it| it.done()).unwrap_or_default();
-        self.meddlers.chunks_exact(2).map(|ways| done(&ways[0]).plus(done(&ways[1]))).collect()
+    pub(crate) fn middlebox_counters(&self) -> Vec<MiddleboxCounters> {
+        let done =
+            |it: &Option<Box<Middlebox>>| it.as_ref().map(|it| it.done()).unwrap_or_default();
+        self.middleboxes.chunks_exact(2).map(|ways| done(&ways[0]).plus(done(&ways[1]))).collect()
     }
 
     /// Counters of each path's own link, down and up.

@@ -1,9 +1,9 @@
 //! What a run is made from, what can be seen of it, and what comes of it.
 
 use crate::digest::RunDigest;
-use crate::middlebox::{Meddled, Middlebox};
+use crate::middlebox::{MiddleboxConfig, MiddleboxCounters};
 use crate::network::{Direction, Hop, PathSetup, SharedLink};
-use plait_app::{AppEvent, Host as Side, Measures, Workload};
+use plait_app::{AppEvent, Measures, Role, Workload};
 use plait_base::{PathId, Span, Time};
 use plait_core::{ConnectionSpec, ConnectionStats, Detail, Event};
 use plait_link::LinkCounters;
@@ -62,7 +62,7 @@ impl Setup {
     /// Whether a middlebox stands on a path.
     pub(crate) fn meddles(&self, path: PathId) -> bool {
         let path = self.paths.get(path.index());
-        path.is_some_and(|path| path.middlebox != Middlebox::default())
+        path.is_some_and(|path| path.middlebox != MiddleboxConfig::default())
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Who {
     /// The connection within the pair; those of a session follow each other.
     pub connection: usize,
     /// The end.
-    pub host: Side,
+    pub host: Role,
 }
 
 /// The state at an instant, for drawings.
@@ -89,10 +89,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// Bytes in each path's queue in the direction in which `sender` sends.
     #[must_use]
-    pub fn queued_from(&self, sender: Side) -> &[u64] {
+    pub fn queued_from(&self, sender: Role) -> &[u64] {
         match sender {
-            Side::Server => &self.queued_down,
-            Side::Client => &self.queued_up,
+            Role::Server => &self.queued_down,
+            Role::Client => &self.queued_up,
         }
     }
 }
@@ -164,7 +164,7 @@ pub struct Outcome {
     /// Counters of each path, towards the client and towards the server.
     pub links: Vec<(LinkCounters, LinkCounters)>,
     /// What the middleboxes of each path did.
-    pub meddled: Vec<Meddled>,
+    pub middlebox_counters: Vec<MiddleboxCounters>,
     /// Those of each shared link.
     pub shared: Vec<(LinkCounters, LinkCounters)>,
     /// Bytes of each source of cross traffic towards the client that the queues took: of each path's

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{at, limited, ms, setup, spec, watched};
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{PathId, Span, Time};
 use plait_core::{Config, ConnectionState};
 use plait_sim::{Direction, Hop, PathSetup, Setup, Watch, Who, run_watched};
@@ -25,7 +25,7 @@ struct Seen {
 
 impl Watch for Seen {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
-        if let (Host::Client, AppEvent::Read { .. }) = (who.host, event)
+        if let (Role::Client, AppEvent::Read { .. }) = (who.host, event)
             && let Some(last) = self.last_read.replace(now)
         {
             self.gap = self.gap.max(now.since(last));

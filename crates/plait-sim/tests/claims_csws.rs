@@ -5,7 +5,7 @@
 mod common;
 
 use common::{ideal, ms, setup, spec, textbook};
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{SubflowId, Time};
 use plait_core::{ConnectionSpec, Event};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, View, What};
@@ -82,13 +82,13 @@ struct Sent {
 
 impl Watch for Sent {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
-        if let (Host::Server, AppEvent::MeasureFrom { .. }) = (who.host, event) {
+        if let (Role::Server, AppEvent::MeasureFrom { .. }) = (who.host, event) {
             self.from[who.connection] = Some(now);
         }
     }
 
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        if let (Host::Server, Event::DataSent { subflow, data, .. }) = (who.host, event)
+        if let (Role::Server, Event::DataSent { subflow, data, .. }) = (who.host, event)
             && self.from[who.connection].is_some()
         {
             self.sent[who.connection].push((now, *subflow, data.start.get()));

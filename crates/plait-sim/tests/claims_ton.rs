@@ -4,7 +4,7 @@
 mod common;
 
 use common::{at, ideal, limited, ms, setup, spec, textbook, watched};
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, Dsn, Rate, Span, SubflowId, Time};
 use plait_core::{Carry, Config, Event};
 use plait_link::RateSource;
@@ -29,7 +29,7 @@ struct Trace {
 
 impl Watch for Trace {
     fn on_app(&mut self, _: Time, who: Who, event: &AppEvent) {
-        if let (Host::Server, AppEvent::MeasureFrom { offset }) = (who.host, event) {
+        if let (Role::Server, AppEvent::MeasureFrom { offset }) = (who.host, event) {
             self.burst = Some(*offset);
         }
     }
@@ -40,12 +40,12 @@ impl Watch for Trace {
         let after = now.since(start);
         let from = |range: &DataRange| DataRange::between(range.start - base, range.end - base);
         match (who.host, event) {
-            (Host::Server, Event::DataSent { subflow, data, carry }) => {
+            (Role::Server, Event::DataSent { subflow, data, carry }) => {
                 self.sent.push((after, *subflow, from(data), *carry));
             }
-            (Host::Server, Event::DataAcked { new, .. }) => self.acked.push((after, *new - base)),
-            (Host::Client, Event::DataArrived { .. }) => self.arrived.push(after),
-            (Host::Client, Event::DataReadable { data, .. }) => {
+            (Role::Server, Event::DataAcked { new, .. }) => self.acked.push((after, *new - base)),
+            (Role::Client, Event::DataArrived { .. }) => self.arrived.push(after),
+            (Role::Client, Event::DataReadable { data, .. }) => {
                 self.readable.push((after, from(data)));
             }
             _ => {}
@@ -195,7 +195,7 @@ struct Shares {
 
 impl Watch for Shares {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
-        if let (Host::Server, Event::DataSent { subflow, data, carry: Carry::New }) =
+        if let (Role::Server, Event::DataSent { subflow, data, carry: Carry::New }) =
             (who.host, event)
         {
             let second = (now.as_nanos() / 1_000_000_000) as usize;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{at, limited, ms, setup, silent, spec};
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{Span, SubflowId, Time};
 use plait_core::{Config, Event, JoinTiming};
 use plait_sim::{Setup, Watch, Who, run_watched};
@@ -24,7 +24,7 @@ struct Notes {
 impl Watch for Notes {
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if let AppEvent::Read { data } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
             && now <= self.down
         {
             self.read = data.end.get();
@@ -147,7 +147,7 @@ impl Again {
 impl Watch for Again {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
         if let Event::DataReadable { subflow, data, .. } = event
-            && who.host == Host::Client
+            && who.host == Role::Client
             && *subflow == self.subflow
             && now >= self.heals
         {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{at, limited, ms, setup, silent, spec, watched};
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::{PathId, Time};
 use plait_core::{Carry, Config, Event};
 use plait_sim::{Direction, Hop, Setup, Watch, Who};
@@ -26,7 +26,7 @@ struct Seen {
 impl Watch for Seen {
     fn on_core(&mut self, now: Time, who: Who, event: &Event) {
         if let Event::DataSent { subflow, carry, .. } = event
-            && (who.host, subflow.index()) == (Host::Server, RESTS.index())
+            && (who.host, subflow.index()) == (Role::Server, RESTS.index())
             && !matches!(carry, Carry::Retransmission | Carry::TailProbe)
         {
             self.chosen.push(now);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{at, limited, ms, setup, spec};
-use plait_app::{App, AppEvent, Ends, Host, Stream, StreamState};
+use plait_app::{App, AppEvent, Ends, Role, Stream, StreamState};
 use plait_base::{PathId, Time};
 use plait_core::{Config, Detail, Event};
 use plait_sim::{Direction, Hop, Watch, Who, run_apps};
@@ -127,7 +127,7 @@ impl Watch for Seen {
 
     fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
         if matches!(event, AppEvent::ObjectRead { .. }) {
-            assert_eq!(who.host, Host::Client);
+            assert_eq!(who.host, Role::Client);
             self.reads.push((who.connection, now));
         }
     }

@@ -2,17 +2,17 @@
 //! what is written is read, byte for byte, and the fallback is told.
 #![allow(clippy::unwrap_used)]
 
-use plait_base::{ConnId, PathId, Span, Stream, Time};
+use plait_base::{ConnId, PathId, RandomStream, Span, Time};
 use plait_core::{
     Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, FallbackCause, PathConfig,
 };
-use plait_sim::{Meddler, Middlebox, Strip, StripAt};
+use plait_sim::{Middlebox, MiddleboxConfig, Strip, StripAt};
 use plait_wire::Segment;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-struct Draws(Stream);
+struct Draws(RandomStream);
 
 impl Entropy for Draws {
     fn bits(&mut self) -> u64 {
@@ -23,7 +23,7 @@ impl Entropy for Draws {
 /// Which middlebox, where.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    middleboxes: [Middlebox; 2],
+    middleboxes: [MiddleboxConfig; 2],
     paths: u32,
     checksum: bool,
     client_sends: bool,
@@ -68,19 +68,19 @@ fn run_up_to_first_edit(case: &Case) -> Outcome {
 }
 
 fn exchange(case: &Case, exact: bool) -> Outcome {
-    let mut stream = Stream::new(7, &["data"]);
+    let mut stream = RandomStream::new(7, &["data"]);
     let data: Vec<u8> = (0..case.len).map(|_| stream.bits() as u8).collect();
     let end = |name: &str| {
-        let mut endpoint = Endpoint::new(Box::new(Draws(Stream::new(7, &["entropy", name]))));
+        let mut endpoint = Endpoint::new(Box::new(Draws(RandomStream::new(7, &["entropy", name]))));
         endpoint.check_invariants(true);
         endpoint
     };
     let mut ends = [end("client"), end("server")];
-    let meddler = |path: usize, way: &str| {
-        Meddler::new(case.middleboxes[path], 7, &[&format!("path{path}"), way])
+    let middlebox = |path: usize, way: &str| {
+        Middlebox::new(case.middleboxes[path], 7, &[&format!("path{path}"), way])
     };
-    let mut meddlers =
-        [[meddler(0, "down"), meddler(1, "down")], [meddler(0, "up"), meddler(1, "up")]];
+    let mut middleboxes =
+        [[middlebox(0, "down"), middlebox(1, "down")], [middlebox(0, "up"), middlebox(1, "up")]];
     let mut now = Time::ZERO;
     ends[1].listen(80, spec(case));
     let mut ids = [Some(ends[0].connect(now, 80, spec(case)).unwrap()), None];
@@ -136,8 +136,8 @@ fn exchange(case: &Case, exact: bool) -> Outcome {
         if arrival <= now
             && let Some((_, (to, path, mut segment))) = flying.pop_first()
         {
-            if let Some(meddler) = &mut meddlers[to][path as usize] {
-                meddler.pass(now, &mut segment);
+            if let Some(middlebox) = &mut middleboxes[to][path as usize] {
+                middlebox.pass(now, &mut segment);
             }
             ends[to].handle(now, PathId(path), &segment);
         } else {
@@ -164,9 +164,12 @@ fn read_all(endpoint: &mut Endpoint, now: Time, id: ConnId, got: &mut Vec<u8>) {
 
 const LEN: usize = 600_000;
 
-fn strip(at: StripAt, from_ms: u64) -> Middlebox {
+fn strip(at: StripAt, from_ms: u64) -> MiddleboxConfig {
     let from = Time::ZERO + Span::from_millis(from_ms);
-    Middlebox { strip: Some(Strip { at, from, until: Time::NEVER }), ..Middlebox::default() }
+    MiddleboxConfig {
+        strip: Some(Strip { at, from, until: Time::NEVER }),
+        ..MiddleboxConfig::default()
+    }
 }
 
 fn word(cause: Option<FallbackCause>) -> String {
@@ -177,7 +180,7 @@ fn word(cause: Option<FallbackCause>) -> String {
 /// with other bytes.
 #[test]
 fn the_matrix() {
-    let nothing = Middlebox::default();
+    let nothing = MiddleboxConfig::default();
     let positions = [
         ("syn", strip(StripAt::Syn, 0)),
         ("synack", strip(StripAt::SynAck, 0)),
@@ -228,8 +231,11 @@ fn the_matrix() {
 /// plain TCP, which cannot tell.
 #[test]
 fn edits_are_found() {
-    let edit = |ppb| Middlebox { edit: plait_base::Chance::from_ppb(ppb), ..Middlebox::default() };
-    let nothing = Middlebox::default();
+    let edit = |ppb| MiddleboxConfig {
+        edit: plait_base::Chance::from_ppb(ppb),
+        ..MiddleboxConfig::default()
+    };
+    let nothing = MiddleboxConfig::default();
     for client_sends in [true, false] {
         let case = Case {
             middleboxes: [nothing, edit(20_000_000)],

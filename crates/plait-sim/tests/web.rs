@@ -4,7 +4,7 @@ mod common;
 
 use common::{at, ideal, limited, ms, setup, spec, with_loss};
 use plait_app::workload::web::Http;
-use plait_app::{AppEvent, Host, Workload};
+use plait_app::{AppEvent, Role, Workload};
 use plait_base::{Rate, Span, Time};
 use plait_core::{Carry, Config, Detail, Event};
 use plait_link::RateSource;
@@ -36,7 +36,7 @@ struct Traffic {
 impl Watch for Traffic {
     fn on_core(&mut self, _: Time, who: Who, event: &Event) {
         if let Event::DataSent { data, carry: Carry::New, .. } = event {
-            self.sent[usize::from(who.host == Host::Server)] += data.len();
+            self.sent[usize::from(who.host == Role::Server)] += data.len();
         }
     }
 

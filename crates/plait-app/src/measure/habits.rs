@@ -1,7 +1,7 @@
 //! How a scheduler spent its time: what it is slow or fast by. Attached only where somebody asks
 //! why (`plait compare --explain`), as it wants every event.
 
-use crate::{AppEvent, Host, Workload};
+use crate::{AppEvent, Role, Workload};
 use plait_base::{Dsn, PathId, Span, SubflowId, Time};
 use plait_core::{Block, Carry, Event};
 use std::collections::VecDeque;
@@ -92,7 +92,7 @@ impl HabitObserver {
     }
 
     /// Takes in an event of the core of `host`.
-    pub fn on_core(&mut self, now: Time, host: Host, event: &Event) {
+    pub fn on_core(&mut self, now: Time, host: Role, event: &Event) {
         if host == self.workload.sender() {
             self.on_sender(now, event);
         } else {
@@ -101,7 +101,7 @@ impl HabitObserver {
     }
 
     /// Takes in an event of the app of `host`.
-    pub fn on_app(&mut self, now: Time, host: Host, event: &AppEvent) {
+    pub fn on_app(&mut self, now: Time, host: Role, event: &AppEvent) {
         if let AppEvent::MeasureFrom { offset } = *event
             && host == self.workload.sender()
         {
@@ -277,31 +277,31 @@ mod tests {
         };
         for (subflow, path) in [(fast, PathId(0)), (slow, PathId(1))] {
             let up = Event::SubflowUp { subflow, path, server: Default::default() };
-            observer.on_core(ms(0), Host::Server, &up);
-            observer.on_core(ms(0), Host::Client, &up);
+            observer.on_core(ms(0), Role::Server, &up);
+            observer.on_core(ms(0), Role::Client, &up);
         }
-        observer.on_core(ms(100), Host::Server, &new(fast, 0));
-        observer.on_core(ms(100), Host::Server, &new(slow, 1));
-        observer.on_core(ms(200), Host::Server, &new(fast, 2));
-        observer.on_core(ms(200), Host::Server, &Event::Blocked(Some(Block::Scheduler)));
-        observer.on_core(ms(230), Host::Server, &Event::Blocked(Some(Block::ReceiveWindow)));
-        observer.on_core(ms(300), Host::Server, &acked(fast));
+        observer.on_core(ms(100), Role::Server, &new(fast, 0));
+        observer.on_core(ms(100), Role::Server, &new(slow, 1));
+        observer.on_core(ms(200), Role::Server, &new(fast, 2));
+        observer.on_core(ms(200), Role::Server, &Event::Blocked(Some(Block::Scheduler)));
+        observer.on_core(ms(230), Role::Server, &Event::Blocked(Some(Block::ReceiveWindow)));
+        observer.on_core(ms(300), Role::Server, &acked(fast));
         let readable = |nth, waited| Event::DataReadable {
             data: data(nth),
             waited: Span::from_millis(waited),
             subflow: fast,
         };
         let arrived = |subflow, nth| Event::DataArrived { subflow, data: data(nth), duplicate: 0 };
-        observer.on_core(ms(150), Host::Client, &readable(0, 0));
-        observer.on_core(ms(150), Host::Client, &arrived(fast, 0));
-        observer.on_core(ms(250), Host::Client, &arrived(fast, 2));
-        observer.on_core(ms(1_100), Host::Client, &readable(1, 0));
-        observer.on_core(ms(1_100), Host::Client, &readable(2, 850));
-        observer.on_core(ms(1_100), Host::Client, &arrived(slow, 1));
+        observer.on_core(ms(150), Role::Client, &readable(0, 0));
+        observer.on_core(ms(150), Role::Client, &arrived(fast, 0));
+        observer.on_core(ms(250), Role::Client, &arrived(fast, 2));
+        observer.on_core(ms(1_100), Role::Client, &readable(1, 0));
+        observer.on_core(ms(1_100), Role::Client, &readable(2, 850));
+        observer.on_core(ms(1_100), Role::Client, &arrived(slow, 1));
         let edge = |old, new| Event::DataAcked { old, new };
-        observer.on_core(ms(1_000), Host::Server, &edge(Dsn::ZERO, Dsn::new(1_000)));
-        observer.on_core(ms(1_000), Host::Server, &edge(Dsn::new(1_000), Dsn::new(3_000)));
-        observer.on_core(ms(1_100), Host::Server, &Event::Blocked(None));
+        observer.on_core(ms(1_000), Role::Server, &edge(Dsn::ZERO, Dsn::new(1_000)));
+        observer.on_core(ms(1_000), Role::Server, &edge(Dsn::new(1_000), Dsn::new(3_000)));
+        observer.on_core(ms(1_100), Role::Server, &Event::Blocked(None));
         let found = observer.finish();
         let span = Span::from_millis;
         assert_eq!((found.length, found.waits, found.scheduler), (span(1_000), 1, span(30)));

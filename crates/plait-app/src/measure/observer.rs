@@ -5,7 +5,7 @@ mod tallies;
 use super::playback::Playback;
 use super::values::pooled;
 use super::{Distribution, Histogram, MEASURES, Measures, PathMeasures};
-use crate::{AppEvent, Host, Workload};
+use crate::{AppEvent, Role, Workload};
 use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_core::{Carry, Event};
 use tallies::{Blocked, Messages, Objects, PathTotals, Sent, ratio};
@@ -74,7 +74,7 @@ impl Observer {
     }
 
     /// Takes in an event of the core of `host`.
-    pub fn observe(&mut self, now: Time, host: Host, event: &Event) {
+    pub fn observe(&mut self, now: Time, host: Role, event: &Event) {
         self.observe_all(now, host, [event]);
     }
 
@@ -82,7 +82,7 @@ impl Observer {
     pub fn observe_all<'e>(
         &mut self,
         now: Time,
-        host: Host,
+        host: Role,
         events: impl IntoIterator<Item = &'e Event>,
     ) {
         if now > self.end {
@@ -157,7 +157,7 @@ impl Observer {
     }
 
     /// Takes in an event of the app of `host`.
-    pub fn observe_app(&mut self, now: Time, host: Host, event: &AppEvent) {
+    pub fn observe_app(&mut self, now: Time, host: Role, event: &AppEvent) {
         if now > self.end {
             return;
         }

@@ -11,7 +11,7 @@ mod stall;
 pub use regret::{Foretold, Regret};
 pub use stall::{Kind, Stall};
 
-use crate::{AppEvent, Host, Workload};
+use crate::{AppEvent, Role, Workload};
 use plait_base::{DataRange, Dsn, PathId, Span, SubflowId, SubflowSet, Time};
 use plait_core::{Block, Carry, Event};
 use plait_sched::{Number, Reason};
@@ -107,7 +107,7 @@ struct Held {
 /// What happened to the data of one connection, and why.
 #[derive(Debug)]
 pub struct Ledger {
-    sender: Host,
+    sender: Role,
     messages_count: u64,
     decisions: Vec<Decided>,
     considered: Vec<Considered>,
@@ -157,7 +157,7 @@ impl Ledger {
     }
 
     /// Takes in an event of the core of `host`.
-    pub fn on_core(&mut self, now: Time, host: Host, event: &Event) {
+    pub fn on_core(&mut self, now: Time, host: Role, event: &Event) {
         self.last = self.last.max(now);
         if host == self.sender {
             self.on_sender(now, event);
@@ -167,7 +167,7 @@ impl Ledger {
     }
 
     /// Takes in an event of the app of `host`.
-    pub fn on_app(&mut self, now: Time, host: Host, event: &AppEvent) {
+    pub fn on_app(&mut self, now: Time, host: Role, event: &AppEvent) {
         match *event {
             AppEvent::MeasureFrom { offset } if host == self.sender => {
                 (self.offset, self.since) = (offset, now);
@@ -252,7 +252,7 @@ impl Ledger {
 
     /// The end that sends.
     #[must_use]
-    pub const fn sender(&self) -> Host {
+    pub const fn sender(&self) -> Role {
         self.sender
     }
 

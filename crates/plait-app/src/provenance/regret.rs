@@ -1,6 +1,6 @@
 //! What was foretold of arrivals, and what came.
 
-use crate::Host;
+use crate::Role;
 use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::{Carry, Event};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Regret {
     /// The end that decided.
-    pub sender: Host,
+    pub sender: Role,
     /// The decision's number.
     pub number: u64,
     /// The subflow that was chosen.
@@ -56,10 +56,10 @@ pub struct Foretold {
 
 impl Foretold {
     /// Takes in an event of the core of `host`; tells what an arrival settles.
-    pub fn on_core(&mut self, now: Time, host: Host, event: &Event) -> Option<Regret> {
+    pub fn on_core(&mut self, now: Time, host: Role, event: &Event) -> Option<Regret> {
         let (own, (peer, sender)) = match host {
-            Host::Client => (&mut self.client, (&mut self.server, Host::Server)),
-            Host::Server => (&mut self.server, (&mut self.client, Host::Client)),
+            Role::Client => (&mut self.client, (&mut self.server, Role::Server)),
+            Role::Server => (&mut self.server, (&mut self.client, Role::Client)),
         };
         match *event {
             Event::Considered { subflow, arrival, .. } => own.estimates.push((subflow, arrival)),

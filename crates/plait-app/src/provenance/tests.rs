@@ -19,19 +19,19 @@ fn told() -> (Ledger, Foretold, Vec<Regret>) {
     let (mut ledger, mut foretold) =
         (Ledger::new(&Workload::Download { size }), Foretold::default());
     let mut regrets = Vec::new();
-    let mut tell = |at: u64, host: Host, event: Event| {
+    let mut tell = |at: u64, host: Role, event: Event| {
         ledger.on_core(ms(at), host, &event);
         regrets.extend(foretold.on_core(ms(at), host, &event));
     };
     for (id, path) in [(FAST, PathId(0)), (SLOW, PathId(1))] {
         let up = Event::SubflowUp { subflow: id, path, server: Default::default() };
-        tell(0, Host::Server, up);
+        tell(0, Role::Server, up);
     }
     for (nth, chosen) in [(0, FAST), (1, SLOW), (2, FAST), (3, FAST)] {
         for (subflow, owd) in [(FAST, 10), (SLOW, 50)] {
             tell(
                 100,
-                Host::Server,
+                Role::Server,
                 Event::Considered {
                     subflow,
                     srtt: Some(Span::from_millis(2 * owd)),
@@ -43,11 +43,11 @@ fn told() -> (Ledger, Foretold, Vec<Regret>) {
             );
         }
         let value = nth as f64;
-        tell(100, Host::Server, Event::Weighed(Number { name: "nth", subflow: None, value }));
+        tell(100, Role::Server, Event::Weighed(Number { name: "nth", subflow: None, value }));
         let both: SubflowSet = [FAST, SLOW].into_iter().collect();
         tell(
             100,
-            Host::Server,
+            Role::Server,
             Event::Decision {
                 number: nth + 1,
                 data: segment(nth),
@@ -60,24 +60,24 @@ fn told() -> (Ledger, Foretold, Vec<Regret>) {
         );
         let carry = Carry::New;
         let data = segment(nth);
-        tell(100, Host::Server, Event::DataSent { subflow: chosen, data, carry });
+        tell(100, Role::Server, Event::DataSent { subflow: chosen, data, carry });
     }
     let readable = |nth: u64, waited: u64| {
         let waited = Span::from_millis(waited);
         Event::DataReadable { data: segment(nth), waited, subflow: FAST }
     };
     let arrived = |nth: u64| Event::DataArrived { subflow: FAST, data: segment(nth), duplicate: 0 };
-    tell(110, Host::Client, readable(0, 0));
+    tell(110, Role::Client, readable(0, 0));
     for nth in [0, 2, 3] {
-        tell(110 + nth, Host::Client, arrived(nth));
+        tell(110 + nth, Role::Client, arrived(nth));
     }
     for (nth, waited) in [(1, 0), (2, 48), (3, 47)] {
-        tell(160, Host::Client, readable(nth, waited));
+        tell(160, Role::Client, readable(nth, waited));
     }
-    tell(160, Host::Client, arrived(1));
+    tell(160, Role::Client, arrived(1));
     let data = DataRange::between(0, 4 * MSS);
     let due = AppEvent::MessageDue { id: 0, data, due: ms(100) };
-    ledger.on_app(ms(100), Host::Server, &due);
+    ledger.on_app(ms(100), Role::Server, &due);
     (ledger, foretold, regrets)
 }
 
@@ -109,7 +109,7 @@ fn regret_holds_the_arrival_against_the_estimates() {
     assert_eq!(regrets.len(), 4);
     let late = regrets.iter().find(|it| it.number == 2).unwrap();
     assert_eq!((late.foretold, late.earliest, late.arrived), (ms(150), ms(110), ms(160)));
-    assert_eq!((late.subflow, late.sender), (SLOW, Host::Server));
+    assert_eq!((late.subflow, late.sender), (SLOW, Role::Server));
     let first = regrets.iter().find(|it| it.number == 1).unwrap();
     assert_eq!((first.foretold, first.earliest, first.arrived), (ms(110), ms(110), ms(110)));
 }

@@ -102,7 +102,7 @@ pub trait App: Debug + Send {
 
 /// Which end of a connection. The client opens it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Host {
+pub enum Role {
     /// The end that sends the first SYN.
     Client,
     /// The other end.

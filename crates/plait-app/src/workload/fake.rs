@@ -1,6 +1,6 @@
 //! Both ends of a workload over a pair of streams in memory: a fixed delay, a send buffer, no rate.
 
-use super::{App, AppEvent, Host, Stream, StreamState, Workload};
+use super::{App, AppEvent, Role, Stream, StreamState, Workload};
 use crate::{Measures, Observer};
 use plait_base::{PathId, ServerAddress, Span, SubflowId, Time};
 use plait_core::Event;
@@ -200,7 +200,7 @@ impl Stream for Lent<'_> {
 /// What came of a run.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) log: Vec<(Time, Host, AppEvent)>,
+    pub(super) log: Vec<(Time, Role, AppEvent)>,
     pub(super) client: Vec<(Time, Act)>,
     pub(super) server: Vec<(Time, Act)>,
     pub(super) measures: Measures,
@@ -211,7 +211,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// When the log has `event` of `host`.
-    pub(super) fn when(&self, host: Host, event: AppEvent) -> Option<Time> {
+    pub(super) fn when(&self, host: Role, event: AppEvent) -> Option<Time> {
         self.log.iter().find(|entry| (entry.1, entry.2) == (host, event)).map(|entry| entry.0)
     }
 }
@@ -230,11 +230,11 @@ pub(super) fn run(workload: &Workload, setting: &Setting, start: Time) -> Outcom
     for _ in 0..100_000 {
         // The second time for what an app asks for at once.
         for again in [false, true] {
-            for host in [Host::Client, Host::Server] {
+            for host in [Role::Client, Role::Server] {
                 let [first, second] = &mut ends;
                 let (app, me, peer): (&mut Box<dyn App>, _, _) = match host {
-                    Host::Client => (&mut client, first, second),
-                    Host::Server => (&mut server, second, first),
+                    Role::Client => (&mut client, first, second),
+                    Role::Server => (&mut server, second, first),
                 };
                 me.advance(now);
                 if again && app.wake().is_none_or(|wake| wake > now) {

@@ -18,7 +18,7 @@ pub mod video;
 pub mod web;
 
 pub use crate::quantity::Size;
-pub use contract::{App, AppEvent, Host, Stream, StreamState};
+pub use contract::{App, AppEvent, Role, Stream, StreamState};
 pub use parse::{Files, WorkloadError};
 pub use registry::{Entry, WORKLOADS};
 
@@ -148,10 +148,10 @@ impl Workload {
 
     /// The end that sends the data that is measured.
     #[must_use]
-    pub const fn sender(&self) -> Host {
+    pub const fn sender(&self) -> Role {
         match self {
-            Workload::Upload { .. } => Host::Client,
-            _ => Host::Server,
+            Workload::Upload { .. } => Role::Client,
+            _ => Role::Server,
         }
     }
 

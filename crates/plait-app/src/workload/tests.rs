@@ -22,9 +22,9 @@ fn a_download_takes_two_round_trips() {
     assert_eq!(outcome.server, [(ms(35), Act::Write(512_000)), (ms(35), Act::Finish)]);
     assert_eq!(outcome.measures.completion_ms, Some(40.0));
     let data = DataRange::between(0, 512_000);
-    assert_eq!(outcome.when(Host::Client, AppEvent::Read { data }), Some(ms(45)));
-    assert_eq!(outcome.when(Host::Server, AppEvent::RequestRead), Some(ms(35)));
-    assert_eq!(outcome.when(Host::Server, AppEvent::Complete), Some(ms(55)));
+    assert_eq!(outcome.when(Role::Client, AppEvent::Read { data }), Some(ms(45)));
+    assert_eq!(outcome.when(Role::Server, AppEvent::RequestRead), Some(ms(35)));
+    assert_eq!(outcome.when(Role::Server, AppEvent::Complete), Some(ms(55)));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_burst_comes_after_warm_up_and_idling() {
         ]
     );
     let from = AppEvent::MeasureFrom { offset: Dsn::new(warm) };
-    assert_eq!(outcome.when(Host::Server, from), Some(ms(2060)));
+    assert_eq!(outcome.when(Role::Server, from), Some(ms(2060)));
     let delay = outcome.measures.message_delay_ms.unwrap();
     assert_eq!((delay.mean, delay.n), (10.0, 1));
 }
@@ -136,8 +136,8 @@ fn stream_messages_are_due_on_time_and_queue_behind_a_full_buffer() {
     for id in 0..5 {
         let data = DataRange::with_len(Dsn::new(id * 1000), 1000);
         let due = AppEvent::MessageDue { id, data, due: ms(30 + 20 * id) };
-        assert_eq!(outcome.when(Host::Server, due), Some(ms(30 + 20 * id)));
-        let written = outcome.when(Host::Server, AppEvent::MessageWritten { id });
+        assert_eq!(outcome.when(Role::Server, due), Some(ms(30 + 20 * id)));
+        let written = outcome.when(Role::Server, AppEvent::MessageWritten { id });
         assert_eq!(written, Some(ms(50 + 40 * id)));
     }
 }
@@ -151,7 +151,7 @@ fn a_sender_waits_for_the_data_ack_not_for_the_ack() {
     let outcome = run(&parse("burst:1kB"), &setting, ms(0));
     assert!(outcome.server.contains(&(ms(95), Act::ResetWindows)));
     // Written at 95, the client's end arrives at 115, the DATA_ACK at 130.
-    assert_eq!(outcome.when(Host::Server, AppEvent::Complete), Some(ms(130)));
+    assert_eq!(outcome.when(Role::Server, AppEvent::Complete), Some(ms(130)));
 }
 
 /// A stream that only has a state.
@@ -209,7 +209,7 @@ fn blocks_come_as_often_as_their_rate_says() {
     assert_eq!(outcome.measures.message_delay_sd_ms, Some(0.0));
     let data = DataRange::with_len(Dsn::new(7 * 8192), 8192);
     let due = ms(30) + Span::from_micros(7 * 131_072);
-    assert_eq!(outcome.when(Host::Server, AppEvent::MessageDue { id: 7, data, due }), Some(due));
+    assert_eq!(outcome.when(Role::Server, AppEvent::MessageDue { id: 7, data, due }), Some(due));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_broken_connection_ends_both_sides() {
             let outcome = run(&parse(text), &setting, ms(0));
             assert!(outcome.done && !outcome.measures.complete, "{text} at {at} ms");
             assert_eq!(outcome.end, ms(at));
-            for host in [Host::Client, Host::Server] {
+            for host in [Role::Client, Role::Server] {
                 assert_eq!(outcome.when(host, AppEvent::Failed), Some(ms(at)), "{text}");
             }
         }
@@ -302,7 +302,7 @@ proptest! {
         let outcome = run(&workload, &setting, ms(7));
         prop_assert!(outcome.done && outcome.measures.complete);
         // The receiver read from 0 on without a hole; every message was due in order and written.
-        let receiver = if workload.sender() == Host::Client { Host::Server } else { Host::Client };
+        let receiver = if workload.sender() == Role::Client { Role::Server } else { Role::Client };
         let (mut position, mut next) = (Dsn::ZERO, 0);
         for (now, host, event) in &outcome.log {
             match event {

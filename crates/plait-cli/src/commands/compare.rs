@@ -1,16 +1,16 @@
 //! `plait compare`: one workload, the given paths, all schedulers, many seeds.
 
 use crate::console::{Console, json, write};
-use crate::export::capture::Capture;
 use crate::failure::Failure;
 use crate::flags::ScenarioFlags;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use crate::render::comparison;
-use plait_app::Host;
+use plait_app::Role;
 use plait_base::Rate;
 use plait_lab::scenario::Speed;
 use plait_lab::{Attentive, Control, Document, KeepRuns, Scenario, Simulator, Verdict};
+use plait_report::capture::Capture;
+use plait_report::render::comparison;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -113,7 +113,8 @@ impl Args {
         let mut capture = Capture::create(file, &cell, first.seed, &command)?;
         // What comes of it is in the report.
         let _ = plait_lab::simulate(&cell, first.seed, &mut capture);
-        capture.finish()
+        capture.finish()?;
+        Ok(())
     }
 
     fn text(&self, document: &Document, console: Console) -> Result<String, Failure> {
@@ -138,7 +139,7 @@ pub(crate) fn check_window(scenario: &Scenario) -> Result<(), Failure> {
     if !scenario.ccs.iter().any(plait_cc::Spec::needs_bdp) {
         return Ok(());
     }
-    let upward = scenario.workload.sender() == Host::Client;
+    let upward = scenario.workload.sender() == Role::Client;
     let unlimited = |path: &&plait_lab::scenario::Path| {
         let speed = if upward { &path.speed.up } else { &path.speed.down };
         scenario.ideal || speed.as_ref().map_or(Rate::INFINITE, Speed::mean) == Rate::INFINITE
@@ -178,7 +179,8 @@ fn judge(document: &Document) -> Result<(), Failure> {
 
 /// The comparisons of a verdict with their values.
 fn values(verdict: &Verdict) -> String {
-    let number = |value: Option<f64>| value.map_or("(no value)".to_owned(), crate::render::figure);
+    let number =
+        |value: Option<f64>| value.map_or("(no value)".to_owned(), plait_report::render::figure);
     let parts = verdict.comparisons.iter().map(|it| {
         let word = if it.holds { "holds" } else { "fails" };
         format!(

@@ -1,7 +1,7 @@
 //! `plait decide`: states in, decisions out, one JSON object a line.
 
-use crate::decide::{Refusal, Session, controller};
 use crate::failure::Failure;
+use plait_report::decide::{Refusal, Session, controller};
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 const EXAMPLES: &str = r#"Examples:

@@ -2,8 +2,8 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
-use crate::render::wrap;
 use plait_live::{Capabilities, Rules};
+use plait_report::render::wrap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;

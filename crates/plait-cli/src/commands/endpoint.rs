@@ -1,13 +1,13 @@
 //! What the commands that speak to kernels have in common.
 
 use crate::commands::address::{device_name, host_problem, not_of_a_host};
-use crate::commands::list::spec_problem;
-use crate::console::Console;
-use crate::export::live::LiveFiles;
-use crate::failure::{Failure, unknown};
-use plait_app::Host;
+use crate::console::{Console, remark};
+use crate::failure::Failure;
+use plait_app::Role;
 use plait_core::{Config, ConnectionSpec};
 use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
+use plait_report::live::{LiveFiles, Tell};
+use plait_report::names::{spec_problem, unknown};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -110,19 +110,24 @@ impl EndpointFlags {
     /// client's address.
     pub(crate) fn files(
         &self,
-        end: Host,
+        end: Role,
         names: BTreeMap<IpAddr, String>,
         console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {
-        let title = format!("{}, {}", self.scheduler, self.cc);
         let files = (self.pcap.as_deref(), self.qlog.as_deref());
-        LiveFiles::create(files, end, &title, names, console)
+        if files == (None, None) {
+            return Ok(None);
+        }
+        let title = format!("{}, {}", self.scheduler, self.cc);
+        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let tell = (console.chatter > 0).then_some(remark as Tell);
+        Ok(Some(LiveFiles::create(files, end, (&title, command), names, tell)?))
     }
 
     /// The same for an end that dials.
     pub(crate) fn files_for(
         &self,
-        end: Host,
+        end: Role,
         from: &[Origin],
         console: Console,
     ) -> Result<Option<LiveFiles>, Failure> {

@@ -1,12 +1,12 @@
 //! `plait experiment`: experiment files.
 
-use super::making::{Making, refused};
-use super::reproduction::Document;
+use super::making::{Making, judge, refused};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::output::TableFormat;
-use crate::render::{reproduction as render, wrap};
 use plait_lab::experiment::{Experiment, Misses, PAPERS, Plan, experiments};
+use plait_report::render::{reproduction as render, wrap};
+use plait_report::reproduction::Document;
 use std::path::Path;
 
 const EXAMPLES: &str = "Examples:
@@ -80,7 +80,7 @@ pub(crate) fn find(name: &str) -> Result<Experiment, Failure> {
             return Ok(found.clone());
         }
         let names: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
-        let unknown = crate::failure::unknown("experiment", name, names.into_iter());
+        let unknown = plait_report::names::unknown("experiment", name, names.into_iter());
         return Err(Failure::Usage(format!("FILE: {unknown}, or a file (TOML)")));
     }
     let text = plait_app::file::settings(path)
@@ -154,8 +154,10 @@ fn perform(args: &RunArgs, console: Console) -> Result<(), Failure> {
         (_, Some(TableFormat::Markdown)) => {
             render::experiment_markdown(&made.settled.results, &document)
         }
-        (_, None) => render::experiment(&made.settled.results, &document, console),
+        (_, None) => {
+            render::experiment(&made.settled.results, &document, console.width, console.colour)
+        }
     };
     deliver(&text, None)?;
-    document.judge(&made)
+    judge(&made, &document)
 }

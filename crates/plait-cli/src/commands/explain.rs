@@ -1,15 +1,15 @@
 //! `plait explain`: why data waited in a run, which decision is to blame, and what it cost.
 
 use crate::console::{Console, check_writable, deliver, json};
-use crate::export::recorded::Recorded;
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, whole};
 use crate::progress::Tally;
-use crate::render;
 use plait_app::quantity;
 use plait_base::{Span, Time};
 use plait_lab::explain::{Explanation, MOST_STALLS, Question, Unexplained, Which, explain};
-use plait_lab::{Cell, Draft, Scenario};
+use plait_lab::{Cell, RawScenario, Scenario};
+use plait_report::recorded::Recorded;
+use plait_report::render;
 use plait_sim::Watch;
 use std::path::PathBuf;
 
@@ -110,7 +110,7 @@ impl Args {
             }
         };
         let draft = || match &recorded {
-            Some(recorded) => recorded.draft(),
+            Some(recorded) => recorded.draft().map_err(Failure::from),
             None => self.flags.draft().map_err(usage),
         };
         let run = draft()?;
@@ -139,7 +139,7 @@ impl Args {
     }
 
     /// The schedulers to ask.
-    fn others(&self, mut draft: Draft) -> Result<Vec<plait_sched::Spec>, Failure> {
+    fn others(&self, mut draft: RawScenario) -> Result<Vec<plait_sched::Spec>, Failure> {
         let Some(list) = self.flags.others() else { return Ok(Vec::new()) };
         // The list is read as the setting is, and refused under the name of its own flag.
         let usage = |error: plait_lab::ScenarioError| {

@@ -1,6 +1,5 @@
 //! The flags that say how runs of experiments are made, and the results.
 
-use super::reproduction::{Document, LeftOut};
 use crate::console::{Console, json, write};
 use crate::failure::Failure;
 use crate::flags::whole;
@@ -8,10 +7,10 @@ use crate::progress::{self, Tally};
 use plait_lab::ScenarioError;
 use plait_lab::Simulator;
 use plait_lab::experiment::{
-    Ablated, Again, Experiment, Looks, Misses, Open, Progress, Settled, Store, Unsettled, ablate,
-    again, settle,
+    Experiment, Looks, Misses, Open, Progress, Store, Unsettled, ablate, again, settle,
 };
 use plait_lab::scenario::MOST_JOBS;
+use plait_report::reproduction::{Document, LeftOut, Made};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -27,7 +26,7 @@ const MOST_SEEDS: u64 = 1_000;
 
 /// Version, commit and build of this program: runs of another are not taken for its own.
 fn program() -> String {
-    let name = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PLAIT_COMMIT"));
+    let name = plait_report::PROGRAM;
     let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     format!("{name} {}", plait_lab::experiment::fingerprint(&bytes))
 }
@@ -181,14 +180,13 @@ impl Making {
     }
 }
 
-/// Runs and their verdicts.
-pub(crate) struct Made {
-    pub(crate) settled: Settled,
-    pub(super) repeated: Vec<Again>,
-    pub(super) ablated: Vec<Ablated>,
-    pub(super) left_out: Vec<LeftOut>,
-    pub(super) seed: u64,
-    pub(crate) interrupted: bool,
+/// Fails where a claim does, or where it was interrupted.
+pub(crate) fn judge(made: &Made, document: &Document) -> Result<(), Failure> {
+    if made.interrupted {
+        return Err(Failure::Interrupted);
+    }
+    let broken = document.broken();
+    if broken.is_empty() { Ok(()) } else { Err(Failure::Claim(broken.join("\n"))) }
 }
 
 pub(crate) fn refused(error: &ScenarioError) -> Failure {

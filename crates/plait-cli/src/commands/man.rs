@@ -1,10 +1,11 @@
 //! `plait man`: the pages for `man`, made of the same words as `--help`.
 
 use crate::console::deliver;
-use crate::failure::{Failure, unknown};
+use crate::failure::Failure;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use plait_report::names::unknown;
 use std::io;
 
 const EXAMPLES: &str = "Examples:

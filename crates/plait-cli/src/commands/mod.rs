@@ -1,8 +1,6 @@
 //! One module a command: its arguments, and what it does with them.
 
 mod address;
-pub(crate) mod again;
-mod cells;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod decide;
@@ -18,11 +16,9 @@ mod making;
 pub(crate) mod man;
 pub(crate) mod proxy;
 pub(crate) mod reproduce;
-pub(crate) mod reproduction;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod scoreboard;
-pub(crate) mod sensitivity;
 pub(crate) mod serve;
 pub(crate) mod swarm;
 pub(crate) mod trace;

@@ -1,14 +1,14 @@
 //! `plait reproduce`: the papers' figures again, and what became of their claims.
 
-use super::making::{Making, refused};
-use super::reproduction::{Document, proven, unrun};
+use super::making::{Making, judge, refused};
 use crate::console::{Console, deliver, json};
-use crate::export::papers;
 use crate::failure::Failure;
 use crate::output::TableFormat;
-use crate::render::reproduction as render;
 use plait_lab::experiment::{Experiment, Misses, Open, PAPERS, Proven, Unrun, experiments};
 use plait_lab::scenario::quoted;
+use plait_report::papers;
+use plait_report::render::reproduction as render;
+use plait_report::reproduction::{Document, proven, unrun};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -85,10 +85,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         (true, _) => json(&document)?,
         (_, Some(TableFormat::Csv)) => render::csv(&document),
         (_, Some(TableFormat::Markdown)) => render::markdown(&document),
-        (_, None) => render::text(&made.settled.results, &document, console),
+        (_, None) => render::text(&made.settled.results, &document, console.width, console.colour),
     };
     deliver(&text, None)?;
-    document.judge(&made)
+    judge(&made, &document)
 }
 
 impl Args {
@@ -104,7 +104,7 @@ impl Args {
         let (paper, figure) = self.parts();
         let Some(paper) = paper else { return Ok(all) };
         let unknown = |what: &str, given: &str, names: Vec<&str>| {
-            Failure::Usage(crate::failure::unknown(what, given, names.into_iter()))
+            Failure::Usage(plait_report::names::unknown(what, given, names.into_iter()))
         };
         let mut papers: Vec<&str> = PAPERS.iter().map(|known| known.0).collect();
         papers.extend(all.iter().map(Experiment::paper));

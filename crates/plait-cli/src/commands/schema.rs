@@ -2,8 +2,8 @@
 
 use crate::console::{deliver, json};
 use crate::failure::Failure;
-use crate::render::{Align, Column, Emphasis, Table};
 use clap::ValueEnum;
+use plait_report::render::{Align, Column, Emphasis, Table};
 
 const EXAMPLES: &str = "Examples:
   plait schema compare
@@ -68,20 +68,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             return deliver(&json(&plait_lab::experiment::file_schema())?, None);
         }
         // What is read; everything else is written.
-        Reporting::DecideQuestion => schemars::schema_for!(crate::decide::Question),
-        Reporting::Decide => written::<crate::decide::Answer>(),
+        Reporting::DecideQuestion => schemars::schema_for!(plait_report::decide::Question),
+        Reporting::Decide => written::<plait_report::decide::Answer>(),
         Reporting::DecideCcQuestion => {
-            schemars::schema_for!(crate::decide::controller::Question)
+            schemars::schema_for!(plait_report::decide::controller::Question)
         }
-        Reporting::DecideCc => written::<crate::decide::controller::Answer>(),
-        Reporting::Run => written::<crate::commands::run::Document>(),
+        Reporting::DecideCc => written::<plait_report::decide::controller::Answer>(),
+        Reporting::Run => written::<plait_report::run::Document>(),
         Reporting::Doctor => written::<crate::commands::doctor::Document>(),
         Reporting::Get => written::<crate::commands::get::Document>(),
-        Reporting::Events => written::<crate::export::events::Line<'static>>(),
+        Reporting::Events => written::<plait_report::events::Line<'static>>(),
         Reporting::Explain => written::<plait_lab::explain::Explanation>(),
         Reporting::List => written::<crate::commands::list::Document>(),
         Reporting::Reproduce | Reporting::Experiment => {
-            written::<crate::commands::reproduction::Document>()
+            written::<plait_report::reproduction::Document>()
         }
         Reporting::Trace => written::<crate::commands::trace::Document>(),
         Reporting::Scoreboard => written::<plait_lab::scoreboard::Board>(),

@@ -5,12 +5,12 @@ use crate::failure::Failure;
 use crate::flags::whole;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use crate::render::scoreboard as render;
 use plait_lab::scenario::{MOST_JOBS, quoted};
 use plait_lab::scoreboard::{
     Board, Ground, Options, VARIANTS, measured, own, recorded, scoreboard, select,
 };
 use plait_lab::{Control, Simulator};
+use plait_report::render::scoreboard as render;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 

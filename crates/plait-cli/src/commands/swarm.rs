@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::flags::whole;
 use crate::output::{Output, TableFormat};
 use crate::progress::{self, Tally};
-use crate::render::{Align, Column, Emphasis, Table, again, csv, percent, wrap};
 use plait_app::file::{MOST_SETTINGS_BYTES, read_within};
 use plait_lab::Control;
 use plait_lab::scenario::MOST_JOBS;
@@ -14,6 +13,7 @@ use plait_lab::swarm::{
     ServerCase, ServerReplay, ServerReport, Verdict, Violation, case_line, replay, replay_server,
     server_line, swarm,
 };
+use plait_report::render::{Align, Column, Emphasis, Table, again, csv, percent, wrap};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -107,7 +107,7 @@ impl Args {
                 return Err(Failure::Usage(format!("{from}: it is empty\n  allowed: {allowed}")));
             }
             let usage = |CaseError { member, problem }| {
-                let error = CaseError { member, problem: crate::decide::plain(&problem) };
+                let error = CaseError { member, problem: plait_report::decide::plain(&problem) };
                 Failure::Usage(format!("{from}: {error}"))
             };
             if ServerCase::is_meant(text) {

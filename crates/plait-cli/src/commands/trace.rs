@@ -2,10 +2,10 @@
 
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
-use crate::render::{chart, millis, rate};
 use clap::Subcommand;
 use plait_base::{Rate, Span};
 use plait_link::{OPPORTUNITY_BYTES, Trace};
+use plait_report::render::{chart, millis, rate};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::fallback::dsn_in_step;
 use super::{Connection, Context, Mode};
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
-use crate::tcp::acked::{Acked, Heard};
+use crate::tcp::ack_processing::{AckEffects, AckInfo};
 use crate::tcp::state::Step;
 use plait_base::{Dsn, Ssn, SubflowRange};
 use plait_sched::Notice;
@@ -43,7 +43,7 @@ impl Connection {
         if self.spec.config.subflow_windows {
             let window = u64::from(segment.window) << subflow.shake.peer_scale;
             let held = subflow.exceeds_window(u64::from(self.mss));
-            subflow.standing.edge = subflow.standing.edge.max(ack.saturating_add(window));
+            subflow.status.edge = subflow.status.edge.max(ack.saturating_add(window));
             if held {
                 self.scheduling.on_released(subflow.id);
             }
@@ -59,7 +59,7 @@ impl Connection {
         let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
         let echo = stamps.map(|stamps| stamps.echo);
         if blocks.is_empty() {
-            return self.on_heard(ctx, index, &Heard { ack, blocks: &[], dsack: None, echo });
+            return self.process_ack(ctx, index, &AckInfo { ack, blocks: &[], dsack: None, echo });
         }
         let mut ranges = [SubflowRange::default(); 4];
         let shake = &subflow.shake;
@@ -71,51 +71,53 @@ impl Connection {
         let dsack = ranges.first().copied().filter(|first| {
             first.end <= ack || ranges.get(1).is_some_and(|second| second.covers(*first))
         });
-        self.on_heard(ctx, index, &Heard { ack: ack.max(una), blocks: ranges, dsack, echo });
+        self.process_ack(ctx, index, &AckInfo { ack: ack.max(una), blocks: ranges, dsack, echo });
     }
 
     #[inline(never)]
-    fn on_heard(&mut self, ctx: &mut Context<'_>, index: usize, heard: &Heard<'_>) {
-        let (mss, mut acked) = (self.mss(), Acked::default());
+    fn process_ack(&mut self, ctx: &mut Context<'_>, index: usize, info: &AckInfo<'_>) {
+        let (mss, mut effects) = (self.mss(), AckEffects::default());
         self.with_flows(index, |subflow, flows| {
-            subflow.on_ack(ctx.now, heard, flows, mss, &mut acked);
+            subflow.on_ack(ctx.now, info, flows, mss, &mut effects);
         });
-        self.after_ack(ctx, index, &acked);
+        self.after_ack(ctx, index, &effects);
     }
 
-    fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, acked: &Acked) {
+    fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
         let subflow = &mut self.subflows[index];
         let (id, cwnd) = (subflow.id, subflow.cwnd());
         ctx.log.emit(Event::Acked {
             subflow: id,
-            bytes: acked.delivered,
-            rtt: acked.rtt,
+            bytes: effects.delivered,
+            rtt: effects.rtt,
             srtt: subflow.rtt.srtt().unwrap_or_default(),
             cwnd,
             inflight: subflow.tx.inflight(),
         });
-        let cause = match acked {
-            Acked { undone: Some(_), entered_recovery: false, .. } => Some(WindowCause::Undone),
-            Acked { entered_recovery: true, .. } | Acked { tail_repaired: true, .. } => {
+        let cause = match effects {
+            AckEffects { undone: Some(_), entered_recovery: false, .. } => {
+                Some(WindowCause::Undone)
+            }
+            AckEffects { entered_recovery: true, .. } | AckEffects { tail_repaired: true, .. } => {
                 Some(WindowCause::Loss)
             }
-            Acked { left_recovery: true, .. } => Some(WindowCause::Recovered),
+            AckEffects { left_recovery: true, .. } => Some(WindowCause::Recovered),
             _ => None,
         };
         if let Some(cause) = cause {
             let ssthresh = subflow.cc.ssthresh();
             ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
-            if acked.tail_repaired {
+            if effects.tail_repaired {
                 let cause = WindowCause::Recovered;
                 ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
             }
         }
-        if acked.undone == Some(true) {
-            self.subflows[index].forget_suspicion();
+        if effects.undone == Some(true) {
+            self.subflows[index].reset_black_hole();
             self.withdraw_reinjections(index);
         }
-        if acked.longest > 0 {
-            self.on_size_passed(ctx, index, acked.longest);
+        if effects.longest > 0 {
+            self.on_size_delivered(ctx, index, effects.longest);
         }
         self.continue_frto(index);
         let subflow = &mut self.subflows[index];
@@ -124,7 +126,7 @@ impl Connection {
         }
         // Somebody may wait for the connection to fall quiet.
         self.news |= subflow.is_quiet() && self.queue.is_drained();
-        if acked.fin_acked {
+        if effects.fin_acked {
             self.changed = true;
             self.on_leave(ctx, index, Step::FinAcked);
             if self.sends_plain() {

@@ -19,7 +19,7 @@ use plait_base::{ServerAddress, SubflowId, Time};
 use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
 
 /// Signals that wait for their turn at most; a peer that asks for more has to ask again.
-const MOST_SIGNALS: usize = 16;
+const MAX_SIGNALS: usize = 16;
 
 /// An address that this end has announced.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl Addresses {
     /// Queues an option, once.
     pub(super) fn signal(&mut self, option: Mptcp, on: Option<SubflowId>) {
         let known = self.signals.iter().any(|signal| signal.option == option);
-        if !known && self.signals.len() < MOST_SIGNALS {
+        if !known && self.signals.len() < MAX_SIGNALS {
             self.signals.push(Signal { option, on });
         }
     }
@@ -325,7 +325,7 @@ impl Connection {
     pub(super) fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let open = |index: &usize| {
             let subflow = &self.subflows[*index];
-            subflow.state.synchronised() && subflow.standing.joined
+            subflow.state.synchronised() && subflow.status.joined
         };
         let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
         // The subflow is gone, and what was to be said of it with it.
@@ -346,7 +346,7 @@ impl Connection {
         options.mptcp = Some(Box::new(signal.option));
         // A DATA_ACK that finds no room is told on its own.
         options.give_way();
-        self.subflows[index].owes.ack |= options.dss.is_none();
+        self.subflows[index].pending.ack |= options.dss.is_none();
         self.on_touched();
         Some(transmit)
     }

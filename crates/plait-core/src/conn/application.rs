@@ -1,6 +1,6 @@
 //! What the user of a connection sees of it, and asks of it.
 
-use super::{Connection, ConnectionState, Context, Mode, Ration};
+use super::{Connection, ConnectionState, Context, Mode, MemoryLimit};
 use crate::error::Error;
 use crate::stats::Progress;
 use crate::tcp::timer::Timer;
@@ -26,7 +26,7 @@ impl Connection {
 
     /// Takes `len` pattern bytes into the send buffer, as far as there is room.
     pub(crate) fn write_pattern(&mut self, ctx: &Context<'_>, len: u64) -> Result<u64, Error> {
-        let taken = self.room_for(ctx.ration, len)?;
+        let taken = self.room_for(ctx.memory_limit, len)?;
         if taken > 0 {
             self.queue.write_pattern(taken);
             self.on_written(ctx.now);
@@ -36,7 +36,7 @@ impl Connection {
 
     /// Takes real bytes into the send buffer, as far as there is room.
     pub(crate) fn write_bytes(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> Result<usize, Error> {
-        let taken = self.room_for(ctx.ration, bytes.len() as u64)? as usize;
+        let taken = self.room_for(ctx.memory_limit, bytes.len() as u64)? as usize;
         if taken > 0 {
             self.queue.write_bytes(&bytes[..taken]);
             self.on_written(ctx.now);
@@ -46,11 +46,11 @@ impl Connection {
 
     fn on_written(&mut self, now: Time) {
         self.scheduling.on_data();
-        self.arm_patience(now);
+        self.arm_user_timeout(now);
     }
 
-    /// Where memory is short, the send buffer is no larger than `ration` says.
-    fn room_for(&mut self, ration: Option<Ration>, len: u64) -> Result<u64, Error> {
+    /// Where memory is short, the send buffer is no larger than `memory_limit` says.
+    fn room_for(&mut self, limit: Option<MemoryLimit>, len: u64) -> Result<u64, Error> {
         if self.failed {
             return Err(Error::Failed);
         }
@@ -60,7 +60,7 @@ impl Connection {
         if self.queue.counts_memory() {
             return Ok(self.memory_for(len));
         }
-        let most = ration.map_or(u64::MAX, |ration| self.sendable(ration));
+        let most = limit.map_or(u64::MAX, |limit| self.sendable(limit));
         let most = most.min(self.spec.config.sndbuf);
         let room = most.saturating_sub(self.queue.occupied());
         self.scheduling.app_blocked = len > room;
@@ -70,7 +70,7 @@ impl Connection {
     /// The same if the send buffers are counted in memory: their sum bounds what is written.
     fn memory_for(&mut self, len: u64) -> u64 {
         let occupied = self.queue.occupied();
-        let open = self.subflows.iter().filter(|it| it.standing.joined && it.state.sends_data());
+        let open = self.subflows.iter().filter(|it| it.status.joined && it.state.sends_data());
         let Some(memory) = self.queue.memory() else { return 0 };
         let total = memory.total(open.map(|it| it.id));
         let room = memory.room(len, occupied, total);
@@ -84,30 +84,30 @@ impl Connection {
     }
 
     /// Reads up to `max` bytes without looking at them.
-    pub(crate) fn skip(&mut self, ration: Option<Ration>, max: u64) -> u64 {
+    pub(crate) fn skip(&mut self, limit: Option<MemoryLimit>, max: u64) -> u64 {
         let taken = self.recv.skip(max);
-        self.after_read(ration, taken);
+        self.after_read(limit, taken);
         taken
     }
 
     /// Reads real bytes.
-    pub(crate) fn read_bytes(&mut self, ration: Option<Ration>, buffer: &mut [u8]) -> usize {
+    pub(crate) fn read_bytes(&mut self, limit: Option<MemoryLimit>, buffer: &mut [u8]) -> usize {
         let taken = self.recv.read(buffer);
-        self.after_read(ration, taken as u64);
+        self.after_read(limit, taken as u64);
         taken
     }
 
     /// Tells the peer of a window that opened well (RFC 9293 section 3.8.6.2.2).
-    fn after_read(&mut self, ration: Option<Ration>, taken: u64) {
+    fn after_read(&mut self, limit: Option<MemoryLimit>, taken: u64) {
         if taken == 0 {
             return;
         }
         self.acknowledge_drained();
-        let (told, now) = (self.recv.advertised(), self.window_to_tell(ration));
+        let (told, now) = (self.recv.advertised(), self.window_to_tell(limit));
         let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
-                subflow.owes.ack = true;
+                subflow.pending.ack = true;
             }
         }
     }
@@ -121,7 +121,7 @@ impl Connection {
         let Some(memory) = self.recv.memory() else { return };
         for subflow in &mut self.subflows {
             if memory.take_short(subflow.id) {
-                subflow.owes.ack |= subflow.timers.is_set(Timer::Ack);
+                subflow.pending.ack |= subflow.timers.is_set(Timer::Ack);
             }
         }
     }

@@ -6,9 +6,9 @@ use super::Context;
 use plait_base::{Span, Time};
 
 /// The limit holds for this long.
-const PERIOD: Span = Span::from_secs(1);
+const CHALLENGE_PERIOD: Span = Span::from_secs(1);
 /// Between this many challenges a period and twice as many.
-const LEAST: u64 = 40;
+const MIN_CHALLENGES_PER_PERIOD: u64 = 40;
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Challenges {
@@ -20,8 +20,8 @@ impl Challenges {
     /// Whether one more challenge may be sent.
     pub(crate) fn take(&mut self, ctx: &mut Context<'_>) -> bool {
         if ctx.now >= self.until {
-            self.until = ctx.now + PERIOD;
-            self.left = LEAST + ctx.entropy.bits() % LEAST;
+            self.until = ctx.now + CHALLENGE_PERIOD;
+            self.left = MIN_CHALLENGES_PER_PERIOD + ctx.entropy.bits() % MIN_CHALLENGES_PER_PERIOD;
         }
         let may = self.left > 0;
         self.left = self.left.saturating_sub(1);

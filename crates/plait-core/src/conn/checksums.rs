@@ -3,7 +3,7 @@
 
 use super::{Connection, Context};
 use crate::data::verifier::{Checked, Noted, Verifier};
-use crate::tcp::owes::Cause;
+use crate::tcp::pending::Cause;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
 use plait_wire::{Dss, Mapping, MpCapable, Mptcp, Payload, ResetReason, Segment, Sum};

@@ -7,7 +7,7 @@ use crate::Event;
 use crate::endpoint::Remnant;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Subflow};
 use crate::tcp::timer::Timer;
@@ -76,7 +76,7 @@ impl Connection {
     /// No more data from this end.
     pub(crate) fn finish(&mut self, now: Time) {
         self.closing.asked = true;
-        self.arm_patience(now);
+        self.arm_user_timeout(now);
         self.scheduling.app_blocked = false;
         self.scheduling.wake();
     }
@@ -147,7 +147,7 @@ impl Connection {
         }
         // Both ends have taken leave on it.
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
-        if gone(subflow.state) && !gone(before) && subflow.standing.joined {
+        if gone(subflow.state) && !gone(before) && subflow.status.joined {
             ctx.emit(Event::SubflowDown { subflow: subflow.id });
         }
     }
@@ -157,8 +157,8 @@ impl Connection {
         let subflow = &self.subflows[index];
         // A join that is not proven yet has no more than its third ACK to send (RFC 8684 section
         // 3.2); its timer is that of the proof.
-        let standing = subflow.standing;
-        if !subflow.state.sends_data() || standing.pf || !standing.joined {
+        let status = subflow.status;
+        if !subflow.state.sends_data() || status.pf || !status.joined {
             return false;
         }
         let early = planted(Planted::FinEarly) && self.closing.fin_sent;
@@ -173,8 +173,12 @@ impl Connection {
             State::FinWait2 => s.timers.is_set(Timer::TimeWait),
             _ => false,
         };
-        let all = || self.subflows.iter().all(|s| waits(s) && !s.owes.urgent());
-        self.is_released() && self.closing.settled() && !self.failed && !self.waits() && all()
+        let all = || self.subflows.iter().all(|s| waits(s) && !s.pending.urgent());
+        self.is_released()
+            && self.closing.settled()
+            && !self.failed
+            && !self.awaits_subflow()
+            && all()
     }
 
     /// What has to be kept of the subflows that wait, each with the acknowledgement that it may still
@@ -190,12 +194,12 @@ impl Connection {
                 continue;
             }
             let until = self.subflows[index].timers.at(Timer::TimeWait);
-            let owed = self.subflows[index].owes.ack;
+            let ack_pending = self.subflows[index].pending.ack;
             let seq = self.subflows[index].tx.nxt();
             let last = self.pure_ack(ctx, index, seq);
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
-            remnants.push((address, remnant, Some(last).filter(|_| owed)));
+            remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
         }
         remnants
     }
@@ -204,7 +208,7 @@ impl Connection {
     pub(crate) fn is_over(&self) -> bool {
         let gone = |state| matches!(state, State::Closed | State::TimeWait);
         // A last DATA_ACK that may have to be told again is like TIME-WAIT.
-        let waits = self.waits() && !self.closing.done();
-        self.subflows.iter().all(|s| gone(s.state) && !s.owes.has(Debt::Rst)) && !waits
+        let waits = self.awaits_subflow() && !self.closing.done();
+        self.subflows.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst)) && !waits
     }
 }

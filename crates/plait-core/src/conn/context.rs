@@ -1,6 +1,6 @@
 //! What the connections of an endpoint share, and what the parts of one get with every call.
 
-use super::Ration;
+use super::MemoryLimit;
 use crate::config::Config;
 use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     /// The tokens of all connections.
     pub(crate) tokens: BTreeMap<u32, ConnId>,
     /// What each connection may keep of either direction, where memory is short.
-    pub(crate) ration: Option<Ration>,
+    pub(crate) memory_limit: Option<MemoryLimit>,
     pub(crate) sizes: Sizes,
     pub(crate) overflows: Overflows,
 }
@@ -83,7 +83,7 @@ impl Shared {
             checked: false,
             directory: Directory::default(),
             tokens: BTreeMap::new(),
-            ration: None,
+            memory_limit: None,
             sizes: Sizes::default(),
             overflows: Overflows::default(),
         }
@@ -107,8 +107,8 @@ impl Shared {
     }
 
     /// Gives memory back that was not used since the last call.
-    pub(crate) fn rest(&mut self) {
-        self.spare.rest();
+    pub(crate) fn shrink_idle(&mut self) {
+        self.spare.shrink_idle();
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct SpareSegments {
 
 impl SpareSegments {
     /// Windows of this many segments turn over without an allocation.
-    const MOST: usize = 4_096;
+    const MAX_SPARE_SEGMENTS: usize = 4_096;
 
     /// How many are made at least for a driver that gives them back.
     const BATCH: usize = 64;
@@ -163,7 +163,7 @@ impl SpareSegments {
         self.kept = self.kept.saturating_add(1);
         let Some(out) = self.out.checked_sub(1) else { return };
         self.out = out;
-        if self.spare.len() < SpareSegments::MOST {
+        if self.spare.len() < SpareSegments::MAX_SPARE_SEGMENTS {
             if matches!(segment.payload, Payload::Bytes { .. }) || segment.options.mptcp.is_some() {
                 SpareSegments::let_go(&mut segment);
             }
@@ -194,7 +194,7 @@ impl SpareSegments {
 
     /// Frees the segments that nobody has taken since the last rest. After an idle time none is left:
     /// the few that would stay lie anywhere, and keep the allocator from giving back what is below them.
-    fn rest(&mut self) {
+    fn shrink_idle(&mut self) {
         let surplus = self.unused.min(self.spare.len());
         self.spare.truncate(self.spare.len() - surplus);
         self.made = self.made.saturating_sub(surplus);
@@ -207,10 +207,11 @@ impl SpareSegments {
     #[cold]
     fn make(&mut self) -> Box<Segment> {
         let fewest = if self.kept == 0 { 1 } else { SpareSegments::BATCH };
-        let more = (3 * self.made.min(self.kept)).clamp(fewest, SpareSegments::MOST);
+        let more = (3 * self.made.min(self.kept)).clamp(fewest, SpareSegments::MAX_SPARE_SEGMENTS);
         self.made = self.made.saturating_add(more);
         // All of them may come back before one is asked for, and those of handshakes besides.
-        self.spare.reserve((self.made + SpareSegments::BATCH).min(SpareSegments::MOST));
+        self.spare
+            .reserve((self.made + SpareSegments::BATCH).min(SpareSegments::MAX_SPARE_SEGMENTS));
         self.spare.extend((1..more).map(|_| Box::default()));
         Box::default()
     }
@@ -269,12 +270,12 @@ mod tests {
     fn segments_that_nobody_takes_are_freed() {
         let mut spares = SpareSegments::default();
         burst(&mut spares, 3_000);
-        spares.rest();
+        spares.shrink_idle();
         assert!(spares.spare.len() >= 3_000);
         // 500 are in use at a time. They stay, and nothing is allocated for them.
         for _ in 0..3 {
             burst(&mut spares, 500);
-            spares.rest();
+            spares.shrink_idle();
         }
         let (len, capacity) = (spares.spare.len(), spares.spare.capacity());
         assert!((500..=564).contains(&len) && capacity <= 4 * len, "{len}, {capacity}");
@@ -284,8 +285,8 @@ mod tests {
         (0..1_000).for_each(|_| spares.keep(Box::default()));
         assert_eq!(spares.spare.len(), len);
         // Once nobody takes any, none stays.
-        spares.rest();
-        spares.rest();
+        spares.shrink_idle();
+        spares.shrink_idle();
         assert_eq!((spares.spare.len(), spares.spare.capacity()), (0, 0));
     }
 }

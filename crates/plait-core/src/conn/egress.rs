@@ -7,7 +7,7 @@ use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::{Carry, Event};
 use crate::planted::{Planted, planted};
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::send::Sent;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
@@ -22,10 +22,10 @@ use plait_wire::{Flags, Payload};
 pub(super) struct Rounds {
     /// The look was taken after the last thing that happened.
     known: bool,
-    owed: bool,
+    control: bool,
     lost: bool,
     acks: bool,
-    /// The last acknowledgement that was owed has just been made, and there was nothing else.
+    /// The last acknowledgement that was pending has just been made, and there was nothing else.
     spent: bool,
     /// A subflow that has sent before has nothing under way.
     pub(super) idle: bool,
@@ -39,15 +39,15 @@ impl Connection {
 
     #[inline(always)]
     fn look(&mut self) {
-        let (mut owed, mut lost, mut acks, mut idle) = (0, 0, false, false);
+        let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
         for subflow in &self.subflows {
-            owed |= subflow.owes.debts();
+            control |= subflow.pending.control_bits();
             lost |= subflow.tx.lost_segments();
-            acks |= subflow.owes.ack;
+            acks |= subflow.pending.ack;
             idle |= subflow.is_quiet();
         }
-        let (owed, lost) = (owed != 0, lost != 0);
-        self.rounds = Rounds { known: true, owed, lost, acks, spent: false, idle };
+        let (control, lost) = (control != 0, lost != 0);
+        self.rounds = Rounds { known: true, control, lost, acks, spent: false, idle };
     }
 
     /// Whether the segment that was made last is known to be the last one for now.
@@ -60,14 +60,14 @@ impl Connection {
         if !self.rounds.known {
             self.look();
         }
-        let Rounds { owed, lost, acks, .. } = self.rounds;
+        let Rounds { control, lost, acks, .. } = self.rounds;
         let ending = self.closing.asked || self.closing.peer_finished;
-        if owed {
+        if control {
             let transmit = self.poll_owed(ctx);
             if transmit.is_some() {
                 return transmit;
             }
-            self.rounds.owed = false;
+            self.rounds.control = false;
         }
         if self.failed {
             return None;
@@ -92,7 +92,7 @@ impl Connection {
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
         self.rounds.spent &= !ending && !self.addresses.has_signals();
-        debug_assert!(transmit.is_some() || !self.subflows.iter().any(|s| s.owes.urgent()));
+        debug_assert!(transmit.is_some() || !self.subflows.iter().any(|s| s.pending.urgent()));
         transmit
     }
 
@@ -101,43 +101,45 @@ impl Connection {
     fn poll_owed(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
-            if !subflow.owes.urgent() {
+            if !subflow.pending.urgent() {
                 continue;
             }
-            if subflow.owes.take(Debt::Rst) {
+            if subflow.pending.take(ControlSegment::Rst) {
                 // It may have been all that the connection was kept for.
                 self.changed = true;
                 return Some(self.build_rst(index));
             }
-            if subflow.owes.take(Debt::FastClose) {
+            if subflow.pending.take(ControlSegment::FastClose) {
                 return Some(self.build_fast_close(ctx, index));
             }
-            if let Some(seq) = subflow.owes.take_stray() {
+            if let Some(seq) = subflow.pending.take_unacceptable_ack() {
                 return Some(self.build_stray_rst(index, seq));
             }
-            if subflow.owes.has(Debt::Fail) || subflow.owes.has(Debt::Infinite) {
+            if subflow.pending.has(ControlSegment::Fail)
+                || subflow.pending.has(ControlSegment::Infinite)
+            {
                 return Some(self.build_fallback_signal(ctx, index));
             }
-            if subflow.owes.take(Debt::Syn) {
+            if subflow.pending.take(ControlSegment::Syn) {
                 let again = ctx.now + self.syn_retry(index);
                 self.subflows[index].timers.set(Timer::Rto, again);
                 return Some(self.build_syn(ctx.now, index));
             }
-            if subflow.owes.take(Debt::JoinAck) {
+            if subflow.pending.take(ControlSegment::JoinAck) {
                 let seq = subflow.tx.nxt();
                 return Some(self.pure_ack(ctx, index, seq));
             }
-            if subflow.owes.take(Debt::WindowProbe) {
+            if subflow.pending.take(ControlSegment::WindowProbe) {
                 // One below the left edge: the peer answers with its window and takes nothing.
                 let seq = subflow.tx.una().before();
                 return Some(self.pure_ack(ctx, index, seq));
             }
-            if subflow.owes.take(Debt::PathProbe)
+            if subflow.pending.take(ControlSegment::PathProbe)
                 && let Some(sent) = subflow.tx.first().copied()
             {
                 return Some(self.resend(ctx, index, &sent, Carry::Retransmission));
             }
-            if subflow.owes.take(Debt::TailProbe)
+            if subflow.pending.take(ControlSegment::TailProbe)
                 && let Some(sent) = subflow.tx.last().copied()
             {
                 return Some(self.resend(ctx, index, &sent, Carry::TailProbe));
@@ -183,7 +185,7 @@ impl Connection {
         let data = DataRange::with_len(dsn, u64::from(len));
         self.queue.note_again(data);
         let mut transmit = self.emit_data(ctx, index, seq, data, carry);
-        self.tell_wide(index, seq, &mut transmit.segment);
+        self.repeat_superpacket_mapping(index, seq, &mut transmit.segment);
         transmit
     }
 
@@ -224,8 +226,8 @@ impl Connection {
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
             let stays = self.spec.config.kernel_rules.keep_data;
-            let well = stays || !subflow.standing.pf && self.ca(subflow) != CaState::Loss;
-            let live = subflow.state.sends_data() && subflow.standing.joined && well;
+            let well = stays || !subflow.status.pf && self.ca(subflow) != CaState::Loss;
+            let live = subflow.state.sends_data() && subflow.status.joined && well;
             let held = self.held_back(subflow) || self.waits_to_grow(subflow, range);
             if live && room && !held && range.end <= self.window.end() {
                 self.queue.take_assigned(range, id);
@@ -390,12 +392,12 @@ impl Connection {
             let subflow = &self.subflows[*index];
             subflow.state.synchronised()
                 && subflow.state != State::TimeWait
-                && subflow.standing.joined
+                && subflow.status.joined
         };
         let key = |index: &usize| {
             let subflow = &self.subflows[*index];
-            let standing = subflow.standing;
-            (standing.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
+            let status = subflow.status;
+            (status.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
         };
         let all = || (0..self.subflows.len()).filter(live);
         if repeats == 0 {
@@ -406,11 +408,11 @@ impl Connection {
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let owing = |s: &Subflow| s.owes.ack && s.state.synchronised();
-        let index = self.subflows.iter().position(owing)?;
+        let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
+        let index = self.subflows.iter().position(ack_pending)?;
         let seq = self.subflows[index].tx.nxt();
         let transmit = self.pure_ack(ctx, index, seq);
-        self.rounds.spent = !self.subflows[index..].iter().any(owing);
+        self.rounds.spent = !self.subflows[index..].iter().any(ack_pending);
         Some(transmit)
     }
 

@@ -9,7 +9,7 @@
 use super::timeouts::Awaited;
 use super::{Connection, Context, Mode};
 use crate::event::Event;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use plait_base::{Dsn, Ssn, SubflowId, SubflowRange};
 use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
@@ -17,10 +17,10 @@ use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
 /// Acknowledgements without a DSS, one after the other, that tell that options are taken off.
 const BARE_ACKS: u8 = 3;
 /// Segments in order without a mapping, one after the other, that cost a subflow its trust.
-const UNMAPPED: u8 = 3;
+const MAX_UNMAPPED_SEGMENTS: u8 = 3;
 /// Timeouts of the connection without a DSS after which a subflow is given up, where no fallback is
 /// possible.
-const PATIENCE: u32 = 3;
+const MAX_TIMEOUTS_WITHOUT_DSS: u32 = 3;
 /// How often MP_FAIL is told again before the subflow is reset.
 const FAIL_RETRIES: u8 = 3;
 
@@ -249,7 +249,7 @@ impl Connection {
             verifier.release(&mut |dsn, payload: Payload, at| {
                 recv.insert(now, dsn, &payload, at, id, &mut |run| log.emit(run.event()));
             });
-            self.subflows[index].owes.ack = true;
+            self.subflows[index].pending.ack = true;
             self.news = true;
             if self.recv.finished() {
                 self.on_peer_finished(ctx.now);
@@ -309,7 +309,7 @@ impl Connection {
             // A peer that has begun to join may think that another subflow was used. Acknowledgements
             // may come through where segments with data do not.
             let several = self.subflows.len() > 1;
-            self.subflows[index].owes.set(Debt::Infinite, several);
+            self.subflows[index].pending.set(ControlSegment::Infinite, several);
             return self.send_plain(index);
         }
         let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
@@ -327,7 +327,7 @@ impl Connection {
     /// do.
     pub(super) fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
         let Some(index) = self.best_for_signal().filter(|_| self.fallback.bare > 0) else { return };
-        let long = self.timers.retries() >= PATIENCE;
+        let long = self.timers.retries() >= MAX_TIMEOUTS_WITHOUT_DSS;
         let may = self.may_fall_back(index) || long && self.may_follow(index);
         if !may && long {
             // No DSS has come on any subflow for long.
@@ -375,8 +375,8 @@ impl Connection {
         if !in_order || self.mode != Mode::Multipath || subflow.state == State::Closed {
             return;
         }
-        subflow.standing.unmapped += 1;
-        if subflow.standing.unmapped >= UNMAPPED {
+        subflow.status.unmapped += 1;
+        if subflow.status.unmapped >= MAX_UNMAPPED_SEGMENTS {
             let path = subflow.address.path();
             self.joins.bar(path);
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
@@ -416,7 +416,7 @@ impl Connection {
         }
         self.begin(ctx, index, FallbackCause::Checksum);
         self.fallback.receiving = Receiving::Failing { dsn, retries: 0 };
-        self.subflows[index].owes.add(Debt::Fail);
+        self.subflows[index].pending.add(ControlSegment::Fail);
         self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto());
     }
 
@@ -433,7 +433,7 @@ impl Connection {
         let open = |s: &crate::tcp::subflow::Subflow| s.state != State::Closed;
         let Some(index) = self.subflows.iter().position(open) else { return };
         if again {
-            self.subflows[index].owes.add(Debt::Fail);
+            self.subflows[index].pending.add(ControlSegment::Fail);
             self.timers.set(Awaited::Fail, ctx.now + self.subflows[index].rtt.rto().times(wait));
         } else {
             self.reset_failed(ctx, index, dsn);
@@ -453,11 +453,11 @@ impl Connection {
             let nxt = self.recv.nxt();
             return self.reset_failed(ctx, index, nxt);
         }
-        let owes = &mut self.subflows[index].owes;
-        owes.add(Debt::Infinite);
+        let pending = &mut self.subflows[index].pending;
+        pending.add(ControlSegment::Infinite);
         // One that has told its own needs no second.
         if self.fallback.receiving == Receiving::Mapped {
-            owes.add(Debt::Fail);
+            pending.add(ControlSegment::Fail);
         }
         self.begin(ctx, index, FallbackCause::Checksum);
         self.send_plain(index);

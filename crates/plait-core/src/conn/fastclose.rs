@@ -4,14 +4,14 @@
 
 use super::timeouts::ConnectionTimers;
 use super::{Connection, Context};
-use crate::tcp::owes::{Cause, Debt, Owes};
+use crate::tcp::pending::{Cause, ControlSegment, Pending};
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
 use plait_base::SubflowId;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
 /// How often MP_FASTCLOSE is told again before a RST ends the wait (RFC 8684 section 3.5: three).
-const RETRIES: u8 = 3;
+const MAX_FASTCLOSE_RETRIES: u8 = 3;
 
 /// An MP_FASTCLOSE that waits for the peer's RST.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Connection {
         self.closing.fast = Some(FastClose { carrier: subflow.id, retries: 0 });
         subflow.tx.abandon();
         subflow.timers.clear_all();
-        subflow.owes = Owes::only(Debt::FastClose);
+        subflow.pending = Pending::only(ControlSegment::FastClose);
         // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
         // retransmissions would hold the connection for eight.
         subflow.rtt.clear_backoff();
@@ -104,21 +104,21 @@ impl Connection {
         else {
             return;
         };
-        if fast.retries == RETRIES {
+        if fast.retries == MAX_FASTCLOSE_RETRIES {
             return self.reset_subflow(ctx, index, Cause::Close);
         }
         fast.retries += 1;
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
-        subflow.owes.add(Debt::FastClose);
+        subflow.pending.add(ControlSegment::FastClose);
     }
 
     /// Resets a subflow and tells why.
     pub(super) fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
         if self.subflows[index].state != State::Closed {
             self.kill_subflow(ctx, index, true);
-            self.subflows[index].owes.cause = cause;
+            self.subflows[index].pending.cause = cause;
         }
     }
 

@@ -4,7 +4,7 @@ use super::joins::Joins;
 use super::segments::Transmit;
 use super::{Connection, ConnectionSpec, Context, FallbackCause, Mode};
 use crate::config::{Config, JoinTiming};
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use crate::tcp::timer::Timer;
@@ -68,8 +68,8 @@ impl Connection {
                 conn.start_from(*address);
                 conn.add_subflow(SubflowId(0), *address, State::SynSent, shake);
                 let path = conn.spec.paths.iter().find(|config| config.path == address.path());
-                conn.subflows[0].standing.backup = path.is_some_and(|config| config.backup);
-                conn.subflows[0].owes.add(Debt::Syn);
+                conn.subflows[0].status.backup = path.is_some_and(|config| config.backup);
+                conn.subflows[0].pending.add(ControlSegment::Syn);
                 conn.start_joins(ctx);
             }
             Opening::Passive { address, syn, after } => {
@@ -98,7 +98,7 @@ impl Connection {
         take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
         self.start_from(address);
         self.add_subflow(SubflowId(0), address, State::SynReceived, shake);
-        self.subflows[0].owes.add(Debt::Syn);
+        self.subflows[0].pending.add(ControlSegment::Syn);
         self.window.update(Dsn::ZERO, u64::from(syn.window));
         if listen_syn(syn) != Asks::Multipath {
             self.start_plain(ctx, FallbackCause::Syn);
@@ -110,7 +110,7 @@ impl Connection {
     /// Returns the SYN/ACK of a connection that has just been opened, and makes the connection one
     /// that has sent it.
     pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
-        self.subflows[0].owes.take(Debt::Syn);
+        self.subflows[0].pending.take(ControlSegment::Syn);
         self.build_syn(now, 0)
     }
 
@@ -149,8 +149,8 @@ impl Connection {
         take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
         self.add_subflow(id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.peer_backup = join.backup;
-        subflow.owes.add(Debt::Syn);
+        subflow.status.peer_backup = join.backup;
+        subflow.pending.add(ControlSegment::Syn);
         true
     }
 
@@ -190,7 +190,7 @@ impl Connection {
     pub(super) fn has_ack_option(&self, index: usize) -> bool {
         let subflow = &self.subflows[index];
         let told =
-            if subflow.shake.join { subflow.standing.joined } else { self.joins.peer_dss_seen };
+            if subflow.shake.join { subflow.status.joined } else { self.joins.peer_dss_seen };
         !told && subflow.shake.initiator && self.mode == Mode::Multipath && self.keys.peer.is_some()
     }
 
@@ -225,14 +225,14 @@ impl Connection {
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.flags.has(Flags::ACK) && segment.ack != expected {
             // RFC 9293 section 3.10.7.3: the peer is in another conversation.
-            subflow.owes.add_stray(segment.ack);
+            subflow.pending.add_unacceptable_ack(segment.ack);
             return;
         }
         if !segment.flags.has(Flags::SYN) {
             return;
         }
         if !segment.flags.has(Flags::ACK) {
-            return self.on_crossed_syn(index, segment);
+            return self.on_simultaneous_syn(index, segment);
         }
         if subflow.shake.join && self.keys.peer.is_none() {
             // A simultaneous join was answered before the first subflow: its proof needs the key.
@@ -254,12 +254,12 @@ impl Connection {
             }
             (false, _) => self.drop_joins(ctx),
             (true, Some(Mptcp::JoinSynAck(answer))) => {
-                subflow.standing.peer_backup = answer.backup;
+                subflow.status.peer_backup = answer.backup;
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
-                let provisional = self.spec.config.join == JoinTiming::Simultaneous;
-                let authentic = provisional && answer.hmac == 0
+                let simultaneous = self.spec.config.join == JoinTiming::Simultaneous;
+                let authentic = simultaneous && answer.hmac == 0
                     || self.keys.peer.is_some_and(|peer| {
                         join_hmac(peer, self.keys.local, answer.nonce, own_nonce)
                             .matches64(answer.hmac)
@@ -273,7 +273,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         take_syn(&mut subflow.shake, segment, self.spec.config.unsaid_mss);
         subflow.step(Step::Established);
-        subflow.owes.ack = true;
+        subflow.pending.ack = true;
         if !subflow.shake.join {
             self.judge();
         }
@@ -305,14 +305,14 @@ impl Connection {
         let subflow = &self.subflows[index];
         let expected = subflow.shake.iss.wrapping_add(1);
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && subflow.shake.initiator {
-            self.on_crossed_answer(ctx, index, segment);
+            self.on_simultaneous_syn_ack(ctx, index, segment);
             return false;
         }
         if segment.flags.has(Flags::SYN) {
             // The peer did not get our SYN/ACK.
             let may = self.challenges.take(ctx);
             if may {
-                self.subflows[index].owes.add(Debt::Syn);
+                self.subflows[index].pending.add(ControlSegment::Syn);
             }
             return false;
         }
@@ -321,7 +321,7 @@ impl Connection {
         }
         if segment.ack != expected {
             // RFC 9293 section 3.10.7.4, fifth check.
-            self.subflows[index].owes.add_stray(segment.ack);
+            self.subflows[index].pending.add_unacceptable_ack(segment.ack);
             return false;
         }
         match (subflow.shake.join, segment.options.mptcp.as_deref()) {
@@ -351,7 +351,7 @@ impl Connection {
                     return false;
                 }
                 // The fourth ACK (RFC 8684 section 3.2).
-                self.subflows[index].owes.ack = true;
+                self.subflows[index].pending.ack = true;
             }
             (true, None) if segment.options.dss.is_none() => {
                 // Nothing else comes before the fourth ACK: the proof was taken off.

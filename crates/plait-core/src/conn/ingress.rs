@@ -9,7 +9,7 @@ impl Connection {
     /// Takes in a segment for the subflow at `index`.
     #[inline(always)]
     pub(crate) fn handle(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        if !self.handle_expected(ctx, index, segment) {
+        if !self.try_fast_path(ctx, index, segment) {
             self.handle_any(ctx, index, segment);
         }
     }
@@ -51,12 +51,12 @@ impl Connection {
             _ => segment.seq == subflow.shake.peer_wire(subflow.rx.nxt()),
         };
         if acceptable && self.never_known_to_peer(index) {
-            self.restart_here(ctx, index);
+            self.redial_here(ctx, index);
         } else if acceptable && self.is_fast_close(segment.options.mptcp.as_deref()) {
             self.kill_subflow(ctx, index, false);
             self.on_fast_close(ctx);
         } else if acceptable && self.is_forgotten(index, segment) {
-            self.give_up_waiting(ctx);
+            self.on_no_subflow_timeout(ctx);
         } else if acceptable {
             let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
             if segment.options.mptcp.as_deref().is_some_and(|it| it.all().contains(&meddled)) {
@@ -81,13 +81,13 @@ impl Connection {
             return;
         }
         let subflow = &mut self.subflows[index];
-        let revived = core::mem::take(&mut subflow.standing.pf);
-        if core::mem::take(&mut subflow.owes.unanswered) > 0 {
+        let revived = core::mem::take(&mut subflow.status.pf);
+        if core::mem::take(&mut subflow.pending.unanswered) > 0 {
             self.on_sign_of_life(ctx.now);
         }
         let subflow = &mut self.subflows[index];
         let proven =
-            !subflow.standing.joined && subflow.shake.initiator && subflow.state.synchronised();
+            !subflow.status.joined && subflow.shake.initiator && subflow.state.synchronised();
         if proven && subflow.shake.join {
             // The fourth ACK: our HMAC arrived.
             subflow.timers.clear(Timer::Rto);
@@ -127,9 +127,9 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         match option {
             // Our fourth ACK was lost: the peer may not send before it has one.
-            Mptcp::JoinAck(_) => subflow.owes.ack |= !subflow.shake.initiator,
-            Mptcp::Prio { backup } if subflow.standing.peer_backup != *backup => {
-                subflow.standing.peer_backup = *backup;
+            Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
+            Mptcp::Prio { backup } if subflow.status.peer_backup != *backup => {
+                subflow.status.peer_backup = *backup;
                 self.notify_subflows(ctx);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),

@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::config::KernelBuffers;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
@@ -56,7 +56,7 @@ impl Connection {
         if self.plain() || live.is_empty() || stays {
             return None;
         }
-        let silent = self.subflows.iter().filter(|s| s.standing.pf && s.standing.joined);
+        let silent = self.subflows.iter().filter(|s| s.status.pf && s.status.joined);
         for out in silent.flat_map(|s| s.tx.iter()) {
             let data = out.data();
             let mut at = data.start.max(self.queue.una());
@@ -90,11 +90,13 @@ impl Connection {
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
                 State::FinWait2 if self.closing.done() => Timer::TimeWait,
-                _ if !s.tx.is_empty() || s.shake.initiator && !s.standing.joined => Timer::Rto,
+                _ if !s.tx.is_empty() || s.shake.initiator && !s.status.joined => Timer::Rto,
                 _ => return false,
             };
-            let owed = s.owes.has(Debt::Syn) || s.owes.has(Debt::JoinAck) || s.owes.ack;
-            (timer != Timer::Rto || !owed) && !s.timers.is_set(timer)
+            let pending = s.pending.has(ControlSegment::Syn)
+                || s.pending.has(ControlSegment::JoinAck)
+                || s.pending.ack;
+            (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
         };
         let subflow = self.subflows.iter().find(forgotten)?;
         let (id, state) = (subflow.id, subflow.state);
@@ -153,7 +155,7 @@ impl Connection {
         // A subflow that a timeout silenced may have some: the kernel's scheduler gives it more until
         // several have passed.
         let waits = |s: &&Subflow| self.queue.assigned(s.id) > 0;
-        let open = |s: &&Subflow| s.standing.joined && s.state.sends_data();
+        let open = |s: &&Subflow| s.status.joined && s.state.sends_data();
         if let Some(dead) = self.subflows.iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
         }

@@ -4,7 +4,7 @@ use super::{Connection, Context, Mode};
 use crate::config::{JoinTiming, PathConfig};
 use crate::event::Event;
 use crate::seldom::Seldom;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use plait_base::{PathId, ServerAddress, SubflowId, Time};
@@ -70,7 +70,7 @@ impl Connection {
     /// there.
     pub(crate) fn start_joins(&mut self, ctx: &mut Context<'_>) {
         // Without a subflow not even the end can be told.
-        let ended = self.closing.asked && self.at_end() && !self.waits();
+        let ended = self.closing.asked && self.at_end() && !self.awaits_subflow();
         let over = self.failed || self.falls_back() || ended;
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
@@ -79,7 +79,7 @@ impl Connection {
         // RFC 8684 section 3.2 has the client wait for the peer's first DSS. Where the first path
         // has fallen silent before it came, another path is the only way on: the peer refuses the
         // join if it does not know the connection.
-        let stuck = self.subflows.first().is_some_and(|s| s.standing.pf);
+        let stuck = self.subflows.first().is_some_and(|s| s.status.pf);
         let ready = match timing {
             JoinTiming::AfterData => self.joins.peer_dss_seen || stuck,
             JoinTiming::AfterSynAck => true,
@@ -118,8 +118,8 @@ impl Connection {
         };
         self.add_subflow(id, address, State::SynSent, shake);
         let subflow = &mut self.subflows[id.index()];
-        subflow.standing.backup = backup;
-        subflow.owes.add(Debt::Syn);
+        subflow.status.backup = backup;
+        subflow.pending.add(ControlSegment::Syn);
         true
     }
 
@@ -131,17 +131,17 @@ impl Connection {
         let to_first = if denied { 1 } else { to_address };
         let all = to_first + to_address * self.spec.addresses.len();
         let expected = if self.falls_back() { 1 } else { all.min(SubflowId::MAX) };
-        self.subflows.iter().filter(|s| s.standing.joined).count() >= expected
+        self.subflows.iter().filter(|s| s.status.joined).count() >= expected
     }
 
     /// A subflow may carry data from now on.
     pub(crate) fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
-        subflow.standing.joined = true;
+        subflow.status.joined = true;
         // A peer's join may carry data of both ends from now on.
         self.fallback.others_used |= subflow.shake.join;
         self.fallback.others_joined |= subflow.shake.join;
-        if self.waits() {
+        if self.awaits_subflow() {
             self.on_subflow_regained();
         }
         self.arm_keep_alive(ctx.now);
@@ -151,7 +151,7 @@ impl Connection {
         ctx.emit(Event::SubflowUp { subflow: id, path, server });
         // What the failed ones hold can go here now.
         for other in 0..self.subflows.len() {
-            if other != index && self.subflows[other].standing.pf {
+            if other != index && self.subflows[other].status.pf {
                 self.reinject_outstanding(other);
             }
         }
@@ -181,7 +181,7 @@ impl Connection {
     pub(crate) fn initial_window_at(&self) -> Option<Time> {
         let mode = self.spec.config.idle_restart;
         let mut latest = Time::ZERO;
-        for subflow in self.subflows.iter().filter(|s| s.standing.joined) {
+        for subflow in self.subflows.iter().filter(|s| s.status.joined) {
             if !subflow.is_quiet() {
                 return None;
             }

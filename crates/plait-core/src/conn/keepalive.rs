@@ -4,18 +4,18 @@
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::config::Config;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use plait_base::{Span, Time};
 use plait_wire::ResetReason;
 
 /// How often it is looked at within the idle time, so that segments need not tell anybody.
-const LOOKS: u64 = 8;
+const LOOKS_PER_TIMEOUT: u64 = 8;
 
 /// What was heard of the peer, as far as somebody has looked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct LastHeard {
     /// When something was last.
     since: Time,
     /// What grows with nearly every segment of the peer's: [`Connection::heard`].
@@ -26,7 +26,7 @@ pub(super) struct Heard {
 
 /// Whether a probe may go out there, and an answer come.
 fn is_reachable(subflow: &Subflow) -> bool {
-    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.standing.joined
+    subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined
 }
 
 impl Connection {
@@ -53,14 +53,14 @@ impl Connection {
     fn listen_anew(&mut self, now: Time) {
         let Some(idle) = self.spec.config.keep_alive else { return };
         let sum = self.heard();
-        *self.patience.heard() = Some(Heard { since: now, sum, probes: 0 });
-        self.timers.set(Awaited::KeepAlive, now + idle.over(LOOKS));
+        *self.peer_liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
+        self.timers.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
 
     /// Looks whether the peer is still there, and asks where nothing tells. True where it was asked
     /// often enough.
-    pub(super) fn is_out_of_hearing(&mut self, ctx: &mut Context<'_>) -> bool {
-        let (Some(idle), Some(heard)) = (self.spec.config.keep_alive, *self.patience.heard())
+    pub(super) fn keep_alive_expired(&mut self, ctx: &mut Context<'_>) -> bool {
+        let (Some(idle), Some(heard)) = (self.spec.config.keep_alive, *self.peer_liveness.heard())
         else {
             return false;
         };
@@ -75,7 +75,7 @@ impl Connection {
         if under_way || alone || self.heard() != heard.sum {
             self.listen_anew(ctx.now);
         } else if ctx.now < heard.since + idle {
-            self.timers.set(Awaited::KeepAlive, ctx.now + idle.over(LOOKS));
+            self.timers.set(Awaited::KeepAlive, ctx.now + idle.over(LOOKS_PER_TIMEOUT));
         } else if heard.probes >= Config::KEEP_ALIVES {
             return true;
         } else {
@@ -85,23 +85,23 @@ impl Connection {
     }
 
     /// A probe goes out on every subflow; one that has left as many unanswered as there are goes.
-    fn ask_for_life(&mut self, ctx: &mut Context<'_>, heard: Heard, idle: Span) {
+    fn ask_for_life(&mut self, ctx: &mut Context<'_>, heard: LastHeard, idle: Span) {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
             // What is under way is a question by itself.
             if !is_reachable(subflow) || !subflow.is_quiet() {
                 continue;
             }
-            if subflow.owes.unanswered >= Config::KEEP_ALIVES {
+            if subflow.pending.unanswered >= Config::KEEP_ALIVES {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
             } else {
-                subflow.owes.unanswered += 1;
-                subflow.owes.add(Debt::WindowProbe);
+                subflow.pending.unanswered += 1;
+                subflow.pending.add(ControlSegment::WindowProbe);
             }
         }
         // None of this was the peer's doing.
         let (sum, probes) = (self.heard(), heard.probes + 1);
-        *self.patience.heard() = Some(Heard { sum, probes, ..heard });
+        *self.peer_liveness.heard() = Some(LastHeard { sum, probes, ..heard });
         self.timers.set(Awaited::KeepAlive, ctx.now + idle.min(Config::KEEP_ALIVE_INTERVAL));
     }
 }

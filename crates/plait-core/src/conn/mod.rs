@@ -1,7 +1,6 @@
 //! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
 //! only this module, `ingress` and `egress` touch more than one part.
 
-mod acceptance;
 mod acknowledgements;
 mod addresses;
 mod admission;
@@ -11,42 +10,44 @@ mod challenges;
 mod checksums;
 mod closing;
 mod context;
-mod crossing;
+mod early_join;
 mod egress;
-mod expected;
 mod fallback;
+mod fast_path;
 mod fastclose;
 mod handshake;
-mod holdings;
 mod ingress;
 mod invariants;
 mod joins;
 mod keepalive;
-mod patience;
+mod memory;
+mod no_subflow_timeout;
 mod payload;
 mod priority;
 mod probing;
 mod provenance;
-mod provisional;
+mod redial;
 mod release;
 mod removal;
-mod rest;
-mod restart;
 mod scheduling;
+mod segment_acceptability;
 mod segments;
+mod shrink_idle;
+mod simultaneous_open;
 mod sizing;
 mod superpackets;
+mod time_wait_reuse;
 mod timeouts;
+mod user_timeout;
 mod views;
-mod waiting;
 
 pub(crate) use audit::Audit;
 pub use context::Entropy;
 pub(crate) use context::{Context, Shared};
+pub(crate) use early_join::EarlyJoin;
 pub use fallback::FallbackCause;
 pub(crate) use handshake::{Asks, Opening, listen_syn};
-pub use holdings::Ration;
-pub(crate) use provisional::Provisional;
+pub use memory::MemoryLimit;
 pub use segments::{Report, Transmit};
 
 use crate::config::{Config, PathConfig};
@@ -55,7 +56,7 @@ use crate::data::send_queue::SendQueue;
 use crate::data::window::SendWindow;
 use crate::event::Event;
 use crate::stats::{SubflowStats, Totals};
-use crate::tcp::owes::{Debt, Owes};
+use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use addresses::Addresses;
@@ -71,13 +72,13 @@ use core::net::IpAddr;
 use egress::Rounds;
 use fallback::Fallback;
 use joins::Joins;
-use patience::Patience;
 use plait_base::{Dsn, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::{Algorithm, Flow, Flows};
 use plait_sched::Scheduler;
 use plait_wire::Key;
 use scheduling::Scheduling;
 use timeouts::ConnectionTimers;
+use user_timeout::PeerLiveness;
 
 /// Fills the places of flows that are not there.
 const NO_FLOW: Flow = Flow {
@@ -211,7 +212,7 @@ pub(crate) struct Connection {
     recv: Reassembly,
     scheduling: Scheduling,
     closing: Closing,
-    patience: Patience,
+    peer_liveness: PeerLiveness,
     joins: Joins,
     addresses: Addresses,
     /// Payload bytes of a full segment: what our MTU, the peers' MSS and the paths leave.
@@ -258,7 +259,7 @@ impl Connection {
                 .count_memory(spec.config.kernel_buffers, spec.config.segment_payload()),
             scheduling: Scheduling::new(scheduler),
             closing: Closing::default(),
-            patience: Patience::default(),
+            peer_liveness: PeerLiveness::default(),
             joins: Joins::default(),
             addresses: Addresses::default(),
             mss: spec.config.segment_payload() as u32,
@@ -305,18 +306,18 @@ impl Connection {
             subflow: s.id,
             path: s.address.path(),
             server: s.address.server(),
-            up: s.standing.joined && s.state.synchronised(),
+            up: s.status.joined && s.state.synchronised(),
             joined: s.shake.join,
             carried: s.carried(),
-            potentially_failed: s.standing.pf,
+            potentially_failed: s.status.pf,
             cwnd: s.cwnd(),
             ssthresh: s.cc.ssthresh(),
             inflight: s.tx.inflight(),
             srtt: s.rtt.srtt(),
             rto: s.rtt.rto(),
-            retransmissions: s.undo.counters.retransmissions,
-            spurious: s.undo.counters.spurious,
-            undone: s.undo.counters.undone,
+            retransmissions: s.spurious_recovery.counters.retransmissions,
+            spurious: s.spurious_recovery.counters.spurious,
+            undone: s.spurious_recovery.counters.undone,
         };
         self.subflows.iter().map(stats).collect()
     }
@@ -330,14 +331,16 @@ impl Connection {
 
     /// Whether there is a slot for a subflow.
     fn has_room(&self) -> bool {
-        let free = |s: &Subflow| s.state == State::Closed && !s.owes.has(Debt::Rst);
+        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
         self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
     }
 
     /// A slot for a subflow: that of a closed one, or a new one.
     fn free_slot(&mut self) -> Option<SubflowId> {
-        let closed =
-            self.subflows.iter().position(|s| s.state == State::Closed && !s.owes.has(Debt::Rst));
+        let closed = self
+            .subflows
+            .iter()
+            .position(|s| s.state == State::Closed && !s.pending.has(ControlSegment::Rst));
         match closed {
             Some(index) => {
                 let id = SubflowId(index as u8);
@@ -385,7 +388,7 @@ impl Connection {
     /// Index of the subflow that `address` belongs to, `likely` as a rule.
     #[inline(always)]
     pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
-        let is_open = |s: &Subflow| s.state != State::Closed || s.owes.has(Debt::Rst);
+        let is_open = |s: &Subflow| s.state != State::Closed || s.pending.has(ControlSegment::Rst);
         let open = |s: &Subflow| s.address == address && is_open(s);
         let index = usize::from(likely);
         let first = self.subflows.iter().take(index).all(|s| s.address != address);
@@ -418,7 +421,7 @@ impl Connection {
     }
 
     fn live(&self) -> SubflowSet {
-        let live = |s: &&Subflow| s.state.synchronised() && s.standing.joined && !s.standing.pf;
+        let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
         self.subflows.iter().filter(live).map(|s| s.id).collect()
     }
 
@@ -445,12 +448,12 @@ impl Connection {
             return;
         }
         self.changed = true;
-        let was_joined = subflow.standing.joined;
+        let was_joined = subflow.status.joined;
         let was_told = subflow.state == State::TimeWait;
-        subflow.owes = Owes::default();
-        subflow.owes.set(Debt::Rst, tell_peer);
+        subflow.pending = Pending::default();
+        subflow.pending.set(ControlSegment::Rst, tell_peer);
         subflow.step(Step::Aborted);
-        subflow.standing.joined = false;
+        subflow.status.joined = false;
         let id = subflow.id;
         self.rejoin_later(ctx.now, index, was_joined);
         self.reinject_outstanding(index);
@@ -469,7 +472,7 @@ impl Connection {
     /// The subflows that are trusted with the data they carry: those that are open, without the
     /// silent ones while another lives.
     fn carriers(&self) -> SubflowSet {
-        let spoken = |s: &&Subflow| !s.standing.pf || self.live().is_empty();
+        let spoken = |s: &&Subflow| !s.status.pf || self.live().is_empty();
         let open = self.subflows.iter().filter(|s| s.state != State::Closed);
         open.filter(spoken).map(|s| s.id).collect()
     }
@@ -486,10 +489,10 @@ impl Connection {
     /// retransmissions go on (RFC 5682 section 3.1 step 2b).
     fn continue_frto(&mut self, index: usize) {
         let subflow = &mut self.subflows[index];
-        if subflow.undo.holds_retransmissions() {
+        if subflow.spurious_recovery.holds_retransmissions() {
             let room = self.window.end() > self.queue.nxt();
             if self.queue.unsent() == 0 || !room {
-                subflow.undo.give_up_frto();
+                subflow.spurious_recovery.give_up_frto();
             }
         }
     }

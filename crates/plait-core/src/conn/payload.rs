@@ -3,9 +3,9 @@
 use super::fallback::dsn_in_step;
 use super::{Connection, Context, Mode};
 use crate::event::{Detail, Event};
-use crate::tcp::owes::Cause;
+use crate::tcp::pending::Cause;
 use crate::tcp::state::Step;
-use crate::tcp::subflow::Told;
+use crate::tcp::subflow::MappedRange;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Mapping, Mptcp, Payload, ResetReason, Segment};
 
@@ -30,17 +30,17 @@ impl Connection {
                     return dsn_in_step(seq);
                 }
                 let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
-                let told = match &segment.options.dss {
+                let mapped = match &segment.options.dss {
                     Some(Dss { mapping: Some(map), data_fin, .. }) => {
                         self.read_mapping(map, *data_fin, seq)?
                     }
                     // A middlebox has cut it from the segment that told the mapping.
-                    _ => self.subflows[index].told(range)?,
+                    _ => self.subflows[index].mapping_of(range)?,
                 };
-                if !told.seq.covers(range) {
+                if !mapped.seq.covers(range) {
                     return None;
                 }
-                told.dsn.checked_add(seq.checked_sub(told.seq.start)?)
+                mapped.dsn.checked_add(seq.checked_sub(mapped.seq.start)?)
             }
         }
     }
@@ -48,12 +48,12 @@ impl Connection {
     /// A mapping in our own numbers. `seq` is where the segment that tells it starts; a DATA_FIN with
     /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
     /// 3.3.3).
-    fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<Told> {
+    fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<MappedRange> {
         let dsn = self.mapped_dsn(map);
         let start = Ssn::from_low(map.ssn, seq);
         let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
         let end = start.checked_add(bytes)?;
-        Some(Told { seq: SubflowRange::new(start, end), dsn })
+        Some(MappedRange { seq: SubflowRange::new(start, end), dsn })
     }
 
     pub(super) fn on_payload(
@@ -73,18 +73,18 @@ impl Connection {
         if len == 0 {
             // A probe of our window repeats an old sequence number.
             let subflow = &mut self.subflows[index];
-            subflow.owes.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            subflow.pending.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             return;
         }
         if !self.subflows[index].state.takes_data() {
             // Beyond the peer's FIN (RFC 9293 section 3.10.7.4: the text is ignored).
-            self.subflows[index].owes.ack = true;
+            self.subflows[index].pending.ack = true;
             return;
         }
         if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
             && u64::from(map.len) > len
-            && let Some(told) = self.read_mapping(map, *data_fin, seq)
-            && !self.subflows[index].remember(told)
+            && let Some(mapped) = self.read_mapping(map, *data_fin, seq)
+            && !self.subflows[index].remember_mapping(mapped)
         {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
         }
@@ -120,16 +120,16 @@ impl Connection {
         }
         // What does not fit the window is discarded at both levels, so that it comes again.
         let crowded = self.recv.is_crowded() && data.start > self.recv.nxt();
-        let short = ctx.ration.is_some_and(|it| self.exceeds(it.share, index, seq, data));
+        let short = ctx.memory_limit.is_some_and(|it| self.exceeds(it.unread, index, seq, data));
         if crowded || short || !self.recv.fits(data) {
-            self.subflows[index].owes.ack = true;
+            self.subflows[index].pending.ack = true;
             return;
         }
         self.note_memory(ctx.now, index, segment);
         let unit = u64::from(self.ack_unit);
         let (now, log) = (ctx.now, &mut ctx.log);
         let (subflow, recv) = (&mut self.subflows[index], &mut self.recv);
-        subflow.standing.unmapped = 0;
+        subflow.status.unmapped = 0;
         let id = subflow.id;
         // No measure reads of it.
         let told = log.detail == Detail::Everything && !subflow.rx.has(range);
@@ -186,7 +186,7 @@ impl Connection {
             if self.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.
                 self.on_peer_finished(now);
-                self.subflows[index].owes.ack = true;
+                self.subflows[index].pending.ack = true;
             }
         }
     }
@@ -196,7 +196,7 @@ impl Connection {
     fn on_data_fin(&mut self, now: Time, index: usize, dss: &Dss) {
         let Some(map) = dss.mapping else { return };
         let first = self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt());
-        self.subflows[index].owes.ack = true;
+        self.subflows[index].pending.ack = true;
         // An end before what is here or beyond the window is none, and must not keep the true one
         // out (numbers before the first byte wrap to the end of the space).
         let Some(end) = first.checked_add(u64::from(map.len).saturating_sub(1)) else { return };
@@ -214,7 +214,7 @@ impl Connection {
     pub(super) fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) {
         let plain = self.receives_plain();
         let subflow = &mut self.subflows[index];
-        subflow.owes.ack = true;
+        subflow.pending.ack = true;
         if !subflow.rx.take_fin(seq) {
             return;
         }

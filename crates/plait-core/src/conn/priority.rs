@@ -21,13 +21,13 @@ impl Connection {
         }
         let (mut found, mut changed) = (false, false);
         for subflow in &mut self.subflows {
-            let open = subflow.standing.joined && subflow.state.synchronised();
+            let open = subflow.status.joined && subflow.state.synchronised();
             if !open || subflow.address.path() != path {
                 continue;
             }
             found = true;
-            if subflow.standing.backup != backup {
-                subflow.standing.backup = backup;
+            if subflow.status.backup != backup {
+                subflow.status.backup = backup;
                 self.addresses.signal_priority(subflow.id, backup);
                 changed = true;
             }
@@ -41,7 +41,7 @@ impl Connection {
     /// That the first subflow is a backup has no place in its SYN, as it has in that of a join.
     pub(super) fn tell_first_is_backup(&mut self) {
         let first = self.subflows.first().filter(|_| self.mode == Mode::Multipath);
-        if let Some(first) = first.filter(|first| first.standing.backup) {
+        if let Some(first) = first.filter(|first| first.status.backup) {
             self.addresses.signal_priority(first.id, true);
         }
     }

@@ -6,20 +6,20 @@ use super::joins::Target;
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::config::{Config, PathConfig};
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::timer::Timer;
 use plait_base::{Span, Time};
 
 /// Probes of one silence that follow each other at the configured interval.
-const FREQUENT: u16 = 600;
+const PROBES_AT_FIRST_INTERVAL: u16 = 600;
 /// How much longer the interval is after that.
-const RARE: u64 = 10;
+const LATER_INTERVAL_FACTOR: u64 = 10;
 /// Longest time between two attempts to join a path anew, in intervals.
-const MAX_REJOIN: u64 = 60;
+const MAX_REJOIN_INTERVALS: u64 = 60;
 
 /// Time until probe number `count` of a silence.
 fn interval(base: Span, count: u16) -> Span {
-    if count < FREQUENT { base } else { base.times(RARE) }
+    if count < PROBES_AT_FIRST_INTERVAL { base } else { base.times(LATER_INTERVAL_FACTOR) }
 }
 
 impl Connection {
@@ -34,18 +34,18 @@ impl Connection {
         let Some(base) = self.probe_interval() else { return };
         let subflow = &mut self.subflows[index];
         if !subflow.timers.is_set(Timer::Probe) {
-            subflow.timers.set(Timer::Probe, now + interval(base, subflow.standing.probes));
+            subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes));
         }
     }
 
     pub(super) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, index: usize) {
         let subflow = &mut self.subflows[index];
-        if subflow.standing.pf && !subflow.is_quiet() {
-            subflow.standing.probes = subflow.standing.probes.saturating_add(1);
-            subflow.owes.add(Debt::PathProbe);
+        if subflow.status.pf && !subflow.is_quiet() {
+            subflow.status.probes = subflow.status.probes.saturating_add(1);
+            subflow.pending.add(ControlSegment::PathProbe);
             self.arm_path_probe(ctx.now, index);
         } else {
-            subflow.standing.probes = 0;
+            subflow.status.probes = 0;
         }
     }
 
@@ -61,7 +61,11 @@ impl Connection {
             return rto.min(interval(base, u16::from(subflow.shake.retries)));
         }
         let first = self.dials == 0 && subflow.shake.retries == 0;
-        if first && self.ways_to_dial() > 1 { rto.min(Config::DIAL_PATIENCE) } else { rto }
+        if first && self.ways_to_dial() > 1 {
+            rto.min(Config::CONNECTION_ATTEMPT_DELAY)
+        } else {
+            rto
+        }
     }
 
     /// A subflow of ours is gone: it is opened anew, ever less often while others live.
@@ -74,7 +78,7 @@ impl Connection {
             None => return,
         };
         let over = match last {
-            true => !self.may_wait(),
+            true => !self.may_await_subflow(),
             false => self.failed || self.closing.asked || self.closing.peer_finished,
         };
         let foreign = !self.subflows[index].shake.initiator && !was_joined;
@@ -104,7 +108,7 @@ impl Connection {
         if self.joins.waiting.len() == before {
             return;
         }
-        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN));
+        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN_INTERVALS));
         self.joins.rejoins += 1;
         let at = self.timers.at(Awaited::Rejoin).min(now + wait);
         self.timers.set(Awaited::Rejoin, at);

@@ -2,7 +2,7 @@
 
 use super::timeouts::Awaited;
 use super::{Connection, Context};
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use plait_base::Slim;
 
@@ -63,7 +63,10 @@ impl Connection {
     /// Nothing more comes or goes: every subflow is closed, TIME-WAIT included, and none is waited
     /// for.
     pub(crate) fn is_gone(&self) -> bool {
-        !self.waits()
-            && self.subflows.iter().all(|s| s.state == State::Closed && !s.owes.has(Debt::Rst))
+        !self.awaits_subflow()
+            && self
+                .subflows
+                .iter()
+                .all(|s| s.state == State::Closed && !s.pending.has(ControlSegment::Rst))
     }
 }

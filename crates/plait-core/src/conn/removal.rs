@@ -4,7 +4,7 @@ use super::joins::Target;
 use super::{Connection, Context, Mode};
 use crate::error::Error;
 use crate::seldom::Seldom;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -71,7 +71,7 @@ impl Connection {
             let id = self.own_id(self.addresses.first.on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
-        if self.waits() {
+        if self.awaits_subflow() {
             self.start_joins(ctx);
         }
     }
@@ -155,8 +155,8 @@ impl Connection {
             return;
         }
         let subflow = &mut self.subflows[index];
-        subflow.standing.pf = true;
-        subflow.owes.add(Debt::WindowProbe);
+        subflow.status.pf = true;
+        subflow.pending.add(ControlSegment::WindowProbe);
         let until = ctx.now + subflow.rtt.base_rto();
         self.addresses.removals.checks.push(Check { index, until, left: KEEP_ALIVES - 1 });
         self.reinject_outstanding(index);
@@ -168,7 +168,7 @@ impl Connection {
         for mut check in self.addresses.removals.checks.take() {
             let subflow = &mut self.subflows[check.index];
             // It has answered, or is gone.
-            if !subflow.standing.pf || !subflow.state.synchronised() {
+            if !subflow.status.pf || !subflow.state.synchronised() {
                 continue;
             }
             if check.until <= ctx.now {
@@ -179,7 +179,7 @@ impl Connection {
                 }
                 check.left -= 1;
                 check.until = ctx.now + subflow.rtt.base_rto();
-                subflow.owes.add(Debt::WindowProbe);
+                subflow.pending.add(ControlSegment::WindowProbe);
             }
             self.addresses.removals.checks.push(check);
         }

@@ -181,7 +181,7 @@ impl Connection {
     fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.subflows.len() > 2 {
             let silent =
-                |path| self.subflows.iter().any(|it| it.standing.pf && it.address.path() == path);
+                |path| self.subflows.iter().any(|it| it.status.pf && it.address.path() == path);
             for subflow in self.subflows.iter().filter(|it| silent(it.address.path())) {
                 next.carried.insert(subflow.id);
             }
@@ -440,7 +440,7 @@ impl Connection {
                 }
                 Effect::Cap { subflow, bytes } => {
                     if let Some(subflow) = self.subflows.get_mut(subflow.index()) {
-                        subflow.standing.cap = bytes.unwrap_or(u64::MAX);
+                        subflow.status.cap = bytes.unwrap_or(u64::MAX);
                     }
                 }
             }

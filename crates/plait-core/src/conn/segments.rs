@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::data::window::scale_for;
 use crate::planted::{Planted, planted};
 use crate::tcp::clock::StampClock;
-use crate::tcp::owes::Debt;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Offer};
 use alloc::boxed::Box;
@@ -113,7 +113,7 @@ impl Connection {
     ) -> Box<Segment> {
         let receives_plain = self.receives_plain();
         let multipath = self.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
-        let mut window = self.window_to_tell(ctx.ration);
+        let mut window = self.window_to_tell(ctx.memory_limit);
         if self.spec.config.kernel_buffers.is_some() {
             window = self.recv.window_of(SubflowId(index as u8), window);
         }
@@ -177,7 +177,7 @@ impl Connection {
             });
         }
         subflow.rx.on_ack_sent();
-        subflow.owes.ack = false;
+        subflow.pending.ack = false;
         subflow.timers.clear(crate::tcp::timer::Timer::Ack);
         segment.src_port = subflow.address.local_port;
         segment.dst_port = subflow.address.remote_port;
@@ -192,7 +192,7 @@ impl Connection {
 
     /// A RST that the peer will accept.
     pub(super) fn build_rst(&mut self, index: usize) -> Transmit {
-        let mptcp = self.reset_option(self.subflows[index].owes.cause).map(Box::new);
+        let mptcp = self.reset_option(self.subflows[index].pending.cause).map(Box::new);
         let subflow = &self.subflows[index];
         let segment = Segment {
             src_port: subflow.address.local_port,
@@ -234,8 +234,8 @@ impl Connection {
         index: usize,
     ) -> Transmit {
         let subflow = &mut self.subflows[index];
-        let fail = subflow.owes.take(Debt::Fail);
-        let infinite = subflow.owes.take(Debt::Infinite);
+        let fail = subflow.pending.take(ControlSegment::Fail);
+        let infinite = subflow.pending.take(ControlSegment::Infinite);
         let seq = subflow.tx.nxt();
         let mut transmit = self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None);
         let options = &mut transmit.segment.options;

@@ -8,14 +8,14 @@
 use super::{Connection, Context};
 use crate::config::Config;
 use crate::event::{Event, SizeCause};
-use crate::tcp::hole::Verdict;
+use crate::tcp::pmtu_black_hole::Verdict;
 use plait_base::{Dsn, Time};
 
 /// Timeouts in a row from which on a path is asked with short segments.
-const PATIENCE: u32 = 2;
+const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
 
 /// MP_CAPABLE with data takes so much more than a DSS.
-const KEYS: u64 = super::views::KEYS_OVER_DSS;
+const KEYS_BYTES: u64 = super::views::KEYS_OVER_DSS;
 
 impl Connection {
     /// Bytes of options on a data segment in steady state.
@@ -43,9 +43,10 @@ impl Connection {
     /// The subflow at `index` has just had a timeout. From the second in a row on, the segment at its
     /// left edge goes out in pieces: one that passes everywhere, and others that pass nearly
     /// everywhere. Together they are as long as the one.
-    pub(super) fn ask_for_size(&mut self, now: Time, index: usize) {
+    pub(super) fn probe_smaller_size(&mut self, now: Time, index: usize) {
         let subflow = &self.subflows[index];
-        let due = subflow.rtt.backoff() >= PATIENCE || subflow.suspicion().is_grave();
+        let due = subflow.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
+            || subflow.black_hole().is_likely();
         let least = self.payload_within(Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
         let is_long = subflow.tx.first().is_some_and(|head| !head.fin && long(head.len));
@@ -54,16 +55,16 @@ impl Connection {
             return;
         }
         let base = self.payload_within(Config::BASE_PACKET) as u32;
-        let small = least.saturating_sub(KEYS).max(1) as u32;
+        let small = least.saturating_sub(KEYS_BYTES).max(1) as u32;
         self.subflows[index].tx.cut_first(small, base.min(self.mss));
-        self.subflows[index].suspect(now);
+        self.subflows[index].probe_black_hole(now);
     }
 
     /// A handshake has passed, and nothing of the first data has, which carries our keys: the
     /// connection begins again. The second time that long segments are lost between short ones they
     /// are taken to be too long.
     #[cold]
-    pub(super) fn suspect_first_data(&mut self, ctx: &mut Context<'_>, index: usize) {
+    pub(super) fn on_first_data_lost(&mut self, ctx: &mut Context<'_>, index: usize) {
         self.unheard = self.unheard.saturating_add(1);
         let allowed = self.spec.config.black_holes && self.queue.nxt() > Dsn::ZERO;
         if let Some(size) = self.size_below().filter(|_| allowed && self.unheard > 1) {
@@ -72,12 +73,14 @@ impl Connection {
     }
 
     /// Segments of at most `longest` payload bytes were delivered that were sent since the path of
-    /// the subflow at `index` is under suspicion.
+    /// the subflow at `index` may be a black hole.
     #[cold]
-    pub(super) fn on_size_passed(&mut self, ctx: &mut Context<'_>, index: usize, longest: u32) {
+    pub(super) fn on_size_delivered(&mut self, ctx: &mut Context<'_>, index: usize, longest: u32) {
         let Some(below) = self.size_below() else { return };
-        let Some(suspicion) = self.subflows[index].suspicion_mut() else { return };
-        let Verdict::Hole(passed) = suspicion.on_passed(longest, below as u32) else { return };
+        let Some(detector) = self.subflows[index].black_hole_mut() else { return };
+        let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
+            return;
+        };
         let least = self.payload_within(Config::LEAST_PACKET);
         let size = if u64::from(passed) > least { below } else { least.min(below) };
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
@@ -130,7 +133,7 @@ impl Connection {
             let subflow = &mut self.subflows[at];
             subflow.tx.cut_to(size as u32);
             subflow.cc.resize(size as u32);
-            subflow.forget_suspicion();
+            subflow.reset_black_hole();
         }
         self.queue.cut_to(size);
         self.queue.unassign_all();

@@ -9,8 +9,8 @@ use super::segments::Transmit;
 use super::timeouts::Awaited;
 use super::{Connection, Context};
 use crate::event::{Carry, Event};
-use crate::tcp::mappings::Wide;
-use crate::tcp::subflow::Told;
+use crate::tcp::mappings::SuperpacketMapping;
+use crate::tcp::subflow::MappedRange;
 use plait_base::{DataRange, Dsn, Ssn, SubflowId, SubflowRange};
 use plait_wire::{Flags, Mapping, Segment};
 
@@ -62,8 +62,11 @@ impl Connection {
             && let Some(told) = segment.options.dss.and_then(|dss| dss.mapping)
         {
             let seq = SubflowRange::with_len(seq, data.len());
-            let wide = Wide { told: Told { seq, dsn: data.start }, checksum: told.checksum };
-            subflow.mappings.get_or_insert_default().push(wide);
+            let mapping = SuperpacketMapping {
+                mapped: MappedRange { seq, dsn: data.start },
+                checksum: told.checksum,
+            };
+            subflow.mappings.get_or_insert_default().push(mapping);
         }
         Transmit { path: subflow.address.path(), segment, report: None, cut: cut as u16 }
     }
@@ -77,16 +80,16 @@ impl Connection {
     }
 
     /// Where what starts at `seq` was part of a superpacket, its mapping is told again.
-    pub(super) fn tell_wide(&self, index: usize, seq: Ssn, segment: &mut Segment) {
-        if let Some(Wide { told, checksum }) =
+    pub(super) fn repeat_superpacket_mapping(&self, index: usize, seq: Ssn, segment: &mut Segment) {
+        if let Some(SuperpacketMapping { mapped, checksum }) =
             self.subflows[index].mappings.as_ref().and_then(|it| it.find(seq))
             && let Some(dss) = &mut segment.options.dss
             && let Some(mapping) = dss.mapping.filter(|mapping| mapping.len > 0)
         {
             dss.mapping = Some(Mapping {
-                dsn: self.keys.own.wire(told.dsn) & 0xffff_ffff,
-                ssn: told.seq.start.low(),
-                len: told.seq.len() as u16,
+                dsn: self.keys.own.wire(mapped.dsn) & 0xffff_ffff,
+                ssn: mapped.seq.start.low(),
+                len: mapped.seq.len() as u16,
                 checksum,
                 ..mapping
             });

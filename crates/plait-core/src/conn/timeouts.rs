@@ -5,8 +5,9 @@ use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
+use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::host_queue;
-use crate::tcp::owes::{Cause, Debt};
+use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::{Timer, Timers};
@@ -30,9 +31,9 @@ const FIN_TIME: Span = Span::from_secs(102);
 const CONNECTION_RTO: Span = Span::from_millis(200);
 
 /// Timers that transfers set often.
-const OFTEN: usize = 3;
+const FREQUENT_TIMERS: usize = 3;
 
-/// What a connection as a whole may wait for; the first [`OFTEN`] often.
+/// What a connection as a whole may wait for; the first [`FREQUENT_TIMERS`] often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awaited {
     /// Data or DATA_FIN is not DATA_ACKed.
@@ -50,9 +51,9 @@ pub(crate) enum Awaited {
     /// The user has released the connection: until then it is to be over.
     Release,
     /// No subflow is left: until then there must be one.
-    LastChance,
+    NoSubflow,
     /// Whether the peer takes anything is looked at.
-    Patience,
+    UserTimeout,
     /// Whether anything is heard of the peer is.
     KeepAlive,
 }
@@ -66,7 +67,7 @@ impl From<Awaited> for usize {
 /// Timers of the connection as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionTimers {
-    timers: Timers<Awaited, OFTEN>,
+    timers: Timers<Awaited, FREQUENT_TIMERS>,
     backoff: u32,
     probe_backoff: u32,
 }
@@ -90,15 +91,15 @@ impl ConnectionTimers {
 }
 
 impl Deref for ConnectionTimers {
-    type Target = Timers<Awaited, OFTEN>;
+    type Target = Timers<Awaited, FREQUENT_TIMERS>;
 
-    fn deref(&self) -> &Timers<Awaited, OFTEN> {
+    fn deref(&self) -> &Timers<Awaited, FREQUENT_TIMERS> {
         &self.timers
     }
 }
 
 impl DerefMut for ConnectionTimers {
-    fn deref_mut(&mut self) -> &mut Timers<Awaited, OFTEN> {
+    fn deref_mut(&mut self) -> &mut Timers<Awaited, FREQUENT_TIMERS> {
         &mut self.timers
     }
 }
@@ -114,7 +115,7 @@ impl Connection {
     /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
     /// progress does not count.
     pub(super) fn note_data_timeout(&mut self, now: Time) {
-        let live = |it: &&Subflow| it.state.sends_data() && it.standing.joined;
+        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
         let mut longest = Span::ZERO;
         for subflow in self.subflows.iter().filter(live) {
             if self.queue.stands_still(subflow.id) {
@@ -137,7 +138,7 @@ impl Connection {
         {
             return timeout;
         }
-        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.standing.joined);
+        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
         live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
     }
 
@@ -182,8 +183,8 @@ impl Connection {
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
         match timer {
             Timer::Rto => self.on_rto(ctx, index),
-            Timer::Tail => self.subflows[index].owes.add(Debt::TailProbe),
-            Timer::Ack => self.subflows[index].owes.ack = true,
+            Timer::Tail => self.subflows[index].pending.add(ControlSegment::TailProbe),
+            Timer::Ack => self.subflows[index].pending.ack = true,
             Timer::TimeWait => self.on_wait_over(ctx, index),
             Timer::Reorder => self.on_reorder(ctx, index),
             Timer::Probe => self.on_probe_timer(ctx, index),
@@ -224,10 +225,10 @@ impl Connection {
 
     fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
         let (now, mss) = (ctx.now, self.mss());
-        let mut acked = crate::tcp::acked::Acked::default();
-        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut acked));
+        let mut effects = AckEffects::default();
+        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
         self.scheduling.wake();
-        if acked.entered_recovery {
+        if effects.entered_recovery {
             self.report_window(ctx, index, WindowCause::Loss);
         }
     }
@@ -247,7 +248,7 @@ impl Connection {
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
             return self.on_syn_timeout(ctx, index);
         }
-        if !subflow.standing.joined {
+        if !subflow.status.joined {
             if planted(Planted::ProofOnce) {
                 return;
             }
@@ -255,7 +256,7 @@ impl Connection {
             subflow.rtt.back_off();
             let again = ctx.now + subflow.rtt.rto();
             subflow.timers.set(Timer::Rto, again);
-            subflow.owes.add(Debt::JoinAck);
+            subflow.pending.add(ControlSegment::JoinAck);
             subflow.shake.retries += 1;
             if subflow.shake.retries > SYN_RETRIES {
                 self.kill_subflow(ctx, index, true);
@@ -271,7 +272,7 @@ impl Connection {
         let frto = self.plain();
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
-        self.ask_for_size(now, index);
+        self.probe_smaller_size(now, index);
         let rtt = &self.subflows[index].rtt;
         let given_up = match self.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
@@ -282,7 +283,7 @@ impl Connection {
         }
         self.arm_path_probe(now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        let others = self.subflows.iter().filter(|s| s.standing.joined).count() > 1;
+        let others = self.subflows.iter().filter(|s| s.status.joined).count() > 1;
         if others && !self.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
@@ -294,7 +295,7 @@ impl Connection {
         let subflow = &mut self.subflows[index];
         subflow.rtt.back_off();
         subflow.shake.retries = subflow.shake.retries.saturating_add(1);
-        if subflow.shake.join && self.closing.done() && !self.waits() {
+        if subflow.shake.join && self.closing.done() && !self.awaits_subflow() {
             // Nothing is left that it could be used for.
             return self.kill_subflow(ctx, index, false);
         }
@@ -306,7 +307,7 @@ impl Connection {
         if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return self.kill_subflow(ctx, index, false);
         }
-        subflow.owes.add(Debt::Syn);
+        subflow.pending.add(ControlSegment::Syn);
         // A join may have taken the place of a first subflow that is gone.
         let first = index == 0 && !subflow.shake.join;
         if first && subflow.state == State::SynSent && self.client {
@@ -331,16 +332,17 @@ impl Connection {
         if self.timers.take_due(Awaited::Rejoin, ctx.now) {
             self.start_joins(ctx);
         }
-        if self.timers.at(Awaited::LastChance) <= ctx.now {
-            return self.give_up_waiting(ctx);
+        if self.timers.at(Awaited::NoSubflow) <= ctx.now {
+            return self.on_no_subflow_timeout(ctx);
         }
         if self.timers.take_due(Awaited::Release, ctx.now) {
             return self.on_release_timer(ctx);
         }
-        if self.timers.take_due(Awaited::Patience, ctx.now) && self.is_out_of_patience(ctx.now) {
+        if self.timers.take_due(Awaited::UserTimeout, ctx.now) && self.user_timeout_expired(ctx.now)
+        {
             return self.give_up_on_peer(ctx, TimedOut::User);
         }
-        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.is_out_of_hearing(ctx) {
+        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.keep_alive_expired(ctx) {
             return self.give_up_on_peer(ctx, TimedOut::KeepAlive);
         }
         if self.timers.at(Awaited::Address) <= ctx.now {
@@ -351,7 +353,7 @@ impl Connection {
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
             if let Some(index) = self.signal_path(repeats) {
-                self.subflows[index].owes.add(Debt::WindowProbe);
+                self.subflows[index].pending.add(ControlSegment::WindowProbe);
             }
             self.scheduling.wake();
         }
@@ -393,8 +395,7 @@ impl Connection {
     /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
     fn send_again_when_idle(&mut self, ctx: &mut Context<'_>) {
         let mut idle = false;
-        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.standing.joined)
-        {
+        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
             if subflow.tx.is_empty() && self.queue.assigned(subflow.id) == 0 {
                 idle = true;
             } else if let Some(memory) = self.queue.memory() {

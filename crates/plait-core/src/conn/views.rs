@@ -74,13 +74,13 @@ impl Connection {
         SubflowView {
             id: subflow.id,
             open: subflow.state.sends_data(),
-            joined: subflow.standing.joined,
+            joined: subflow.status.joined,
             backup: subflow.is_backup(),
-            pf: subflow.standing.pf,
+            pf: subflow.status.pf,
             ca: self.ca(subflow),
             mss,
             cwnd: subflow.uncapped_cwnd(),
-            cap: subflow.standing.cap,
+            cap: subflow.status.cap,
             ssthresh: subflow.cc.ssthresh(),
             inflight: subflow.tx.inflight(),
             outstanding: subflow.tx.outstanding(),
@@ -92,7 +92,7 @@ impl Connection {
             rtt_at: subflow.rtt.sampled_at(),
             rto: subflow.rtt.rto(),
             tsq_blocked: self.held_back(subflow),
-            rec_cwnd: subflow.standing.rec_cwnd,
+            rec_cwnd: subflow.status.rec_cwnd,
             pacing_rate: match subflow.rtt.srtt() {
                 _ if !self.scheduling.needs.pacing_rate => 0,
                 Some(_) => subflow.pacing_rate(),
@@ -100,7 +100,7 @@ impl Connection {
                 None => subflow.cwnd(),
             },
             delivery_rate: subflow.delivery.bytes_per_second(),
-            timeouts: if subflow.standing.pf { subflow.rtt.backoff() } else { 0 },
+            timeouts: if subflow.status.pf { subflow.rtt.backoff() } else { 0 },
             last_send: subflow.last_send,
         }
     }
@@ -191,7 +191,7 @@ impl Connection {
                 self.subflows[index].drain_host_queue(now);
             }
             let subflow = &self.subflows[index];
-            if subflow.standing.joined && subflow.state.synchronised() {
+            if subflow.status.joined && subflow.state.synchronised() {
                 let mss = self.scheduling.views.common.segment_size;
                 views.push(self.subflow_view(&self.subflows[index], mss));
             }
@@ -201,7 +201,7 @@ impl Connection {
 
     /// Whether every view tells what one made now would.
     pub(super) fn views_are_fresh(&self) -> bool {
-        let live = self.subflows.iter().filter(|s| s.standing.joined && s.state.synchronised());
+        let live = self.subflows.iter().filter(|s| s.status.joined && s.state.synchronised());
         let mss = self.segment_size() as u32;
         live.map(|s| self.subflow_view(s, mss)).eq(self.scheduling.views.list.iter().copied())
     }
@@ -212,17 +212,17 @@ impl Connection {
     pub(super) fn validate_idle(&mut self, ctx: &mut Context<'_>) {
         let mode = self.spec.config.idle_restart;
         for subflow in &mut self.subflows {
-            if !subflow.standing.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
+            if !subflow.status.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
                 continue;
             }
             let idle = ctx.now.since(subflow.last_send);
             self.scheduling.views.stale.acked.insert(subflow.id);
             if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
-                let unused = self.queue.memory().and_then(|it| it.unused(subflow.id));
-                if let Some(unused) = unused {
-                    unused.restart(ctx.now);
+                let unused_cwnd = self.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+                if let Some(unused_cwnd) = unused_cwnd {
+                    unused_cwnd.restart(ctx.now);
                 }
-                subflow.standing.remember_window(reset.before);
+                subflow.status.remember_window(reset.before);
                 let (before, after) = (reset.before, reset.after);
                 ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
             }
@@ -235,16 +235,17 @@ impl Connection {
     pub(super) fn validate_window(&mut self, ctx: &mut Context<'_>, index: usize) {
         let waits = self.scheduling.app_blocked;
         let subflow = &mut self.subflows[index];
-        let limited = subflow.usage.limited(subflow.cc.in_slow_start(), subflow.cwnd());
+        let limited = subflow.cwnd_validation.limited(subflow.cc.in_slow_start(), subflow.cwnd());
         let outstanding = subflow.tx.outstanding();
         let rto = subflow.rtt.rto();
-        let unused = self.queue.memory().and_then(|it| it.unused(subflow.id));
-        if let Some(used) = unused.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
+        let unused_cwnd = self.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+        if let Some(used) =
+            unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
             && matches!(subflow.phase, Phase::Open)
             && !waits
             && let Some(reset) = subflow.cc.reduce_unused(used)
         {
-            subflow.standing.remember_window(reset.before);
+            subflow.status.remember_window(reset.before);
             let (before, after) = (reset.before, reset.after);
             ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
             self.scheduling.views.stale.acked.insert(subflow.id);

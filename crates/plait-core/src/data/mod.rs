@@ -1,7 +1,7 @@
 //! The connection level: data by DSN, whatever subflow carries it. DSNs count from 0 at the first
 //! byte; the wire's numbers (IDSN + 1 + DSN) are made at the edge.
 
-mod kept;
+mod memory_usage;
 pub(crate) mod reassembly;
 pub(crate) mod send_memory;
 pub(crate) mod send_queue;
@@ -9,4 +9,4 @@ pub(crate) mod tuning;
 pub(crate) mod verifier;
 pub(crate) mod window;
 
-pub(crate) use kept::Kept;
+pub(crate) use memory_usage::MemoryUsage;

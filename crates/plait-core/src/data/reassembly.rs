@@ -1,6 +1,6 @@
 //! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
 
-use super::kept::Kept;
+use super::memory_usage::MemoryUsage;
 use super::tuning::{MemoryWindow, Tuning};
 use crate::config::KernelBuffers;
 use crate::planted::{Planted, planted};
@@ -166,10 +166,10 @@ impl Reassembly {
     }
 
     /// Memory of what is here and was not read.
-    pub(crate) fn kept(&self) -> Kept {
-        Kept::bytes(self.readable() + self.waiting)
-            + Kept::pieces(&self.ready)
-            + Kept::pieces(&self.held)
+    pub(crate) fn memory_usage(&self) -> MemoryUsage {
+        MemoryUsage::bytes(self.readable() + self.waiting)
+            + MemoryUsage::pieces(&self.ready)
+            + MemoryUsage::pieces(&self.held)
     }
 
     /// Whether `range` goes further than `most` bytes beyond what was read.

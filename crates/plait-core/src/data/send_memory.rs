@@ -4,7 +4,7 @@
 //! After `tcp_sndbuf_expand` and `tcp_should_expand_sndbuf` (net/ipv4/tcp_input.c),
 //! `__mptcp_sync_sndbuf` (net/mptcp/protocol.h) and `sk_stream_write_space` (net/core/stream.c).
 
-use crate::tcp::usage::Unused;
+use crate::tcp::cwnd_validation::UnusedCwnd;
 use plait_base::{Span, Ssn, SubflowId, Time};
 
 /// Memory that Linux reserves for each segment of a congestion window: a full segment with its
@@ -36,7 +36,7 @@ pub(crate) struct SendMemory {
     /// before: when it had made progress (`stale_count` and `stale_rcv_tstamp`).
     still_since: [Option<Time>; SubflowId::MAX],
     /// What each subflow uses of its window.
-    unused: [Unused; SubflowId::MAX],
+    unused_cwnd: [UnusedCwnd; SubflowId::MAX],
     /// Sequence number after the last short segment of each subflow, zero before the first one.
     short_end: [Ssn; SubflowId::MAX],
 }
@@ -49,7 +49,7 @@ impl SendMemory {
             waits: false,
             timeout: LEAST_TIMEOUT,
             still_since: [None; SubflowId::MAX],
-            unused: [Unused::default(); SubflowId::MAX],
+            unused_cwnd: [UnusedCwnd::default(); SubflowId::MAX],
             short_end: [Ssn::ZERO; SubflowId::MAX],
         };
         for id in 0..SubflowId::MAX {
@@ -71,8 +71,8 @@ impl SendMemory {
         if let Some(since) = self.still_since.get_mut(subflow.index()) {
             *since = None;
         }
-        if let Some(unused) = self.unused.get_mut(subflow.index()) {
-            *unused = Unused::default();
+        if let Some(unused_cwnd) = self.unused_cwnd.get_mut(subflow.index()) {
+            *unused_cwnd = UnusedCwnd::default();
         }
         self.note_short(subflow, Ssn::ZERO);
         self.expand(subflow, LEAST_SEGMENTS);
@@ -134,8 +134,8 @@ impl SendMemory {
     }
 
     /// What `subflow` uses of its window.
-    pub(crate) fn unused(&mut self, subflow: SubflowId) -> Option<&mut Unused> {
-        self.unused.get_mut(subflow.index())
+    pub(crate) fn unused_cwnd(&mut self, subflow: SubflowId) -> Option<&mut UnusedCwnd> {
+        self.unused_cwnd.get_mut(subflow.index())
     }
 
     /// `subflow` has sent a short segment that ends at `seq`.

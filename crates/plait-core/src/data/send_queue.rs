@@ -3,7 +3,7 @@
 
 mod plan;
 
-use super::kept::Kept;
+use super::memory_usage::MemoryUsage;
 use super::send_memory::SendMemory;
 use crate::config::KernelBuffers;
 use crate::seldom::Seldom;
@@ -115,11 +115,13 @@ impl SendQueue {
     }
 
     /// Memory of what is not DATA_ACKed. A piece is kept whole until all of it is.
-    pub(crate) fn kept(&self) -> Kept {
+    pub(crate) fn memory_usage(&self) -> MemoryUsage {
         let store = self.store.as_deref();
         let first = store.and_then(|it| it.front()).map_or(self.una, |(start, _)| *start);
-        let pieces = store.map_or(Kept::default(), Kept::pieces);
-        Kept::bytes(self.written - first.min(self.una)) + pieces + Kept::pieces(&self.sent)
+        let pieces = store.map_or(MemoryUsage::default(), MemoryUsage::pieces);
+        MemoryUsage::bytes(self.written - first.min(self.una))
+            + pieces
+            + MemoryUsage::pieces(&self.sent)
     }
 
     /// Bytes that no subflow has been given.

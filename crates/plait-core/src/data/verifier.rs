@@ -6,7 +6,7 @@ use plait_base::{Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Payload, Sum};
 
 /// Most mappings that are remembered; the data of others is discarded, so that it comes again.
-const MOST: usize = 4_096;
+const MAX_MAPPINGS: usize = 4_096;
 
 /// A mapping with its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ impl Verifier {
         if before.is_some_and(overlaps) || self.known.get(at).is_some_and(overlaps) {
             return Noted::Conflict;
         }
-        if mapping.seq.start < self.next || self.known.len() >= MOST {
+        if mapping.seq.start < self.next || self.known.len() >= MAX_MAPPINGS {
             return Noted::Refused;
         }
         self.known.insert(at, mapping);
@@ -203,6 +203,6 @@ mod tests {
     fn mappings_are_bounded() {
         let mut verifier = Verifier::new(Ssn::new(1));
         let noted = (0..5_000).filter(|n| verifier.note(mapping(1 + n, 1, false)) == Noted::Known);
-        assert_eq!(noted.count(), MOST);
+        assert_eq!(noted.count(), MAX_MAPPINGS);
     }
 }

@@ -72,8 +72,8 @@ impl Endpoint {
         let first = Address::default().on_path(path).key();
         self.addresses.range(first..=first | Address::WITHIN_PATH).next().is_some()
             || self.remnants.on(path).is_some()
-            || self.parked.iter().any(|(parked, ..)| *parked == path)
-            || self.provisional.iter().any(|early| early.address.path() == path)
+            || self.early_join_syns.iter().any(|(early, ..)| *early == path)
+            || self.early_joins.iter().any(|early| early.address.path() == path)
             || self.answers.iter().any(|answer| answer.path == path)
     }
 

@@ -92,7 +92,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> Result<u64, Error> {
-        self.ask(now, id, |conn, ctx| conn.skip(ctx.ration, max))
+        self.ask(now, id, |conn, ctx| conn.skip(ctx.memory_limit, max))
     }
 
     /// Reads real bytes into `buffer`. Returns how many there were.
@@ -100,7 +100,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> Result<usize, Error> {
-        self.ask(now, id, |conn, ctx| conn.read_bytes(ctx.ration, buffer))
+        self.ask(now, id, |conn, ctx| conn.read_bytes(ctx.memory_limit, buffer))
     }
 
     /// Ends this end's data. The data written so far is still delivered.

@@ -1,10 +1,10 @@
 //! Segments that belong to no connection yet: SYNs, joins that come early, and strays.
 
 use super::cookies::Client;
-use super::{Endpoint, MAX_PARKED};
+use super::{Endpoint, MAX_EARLY_JOINS};
 use crate::JoinTiming;
 use crate::conn::{
-    Asks, Connection, ConnectionSpec, ConnectionState, DENIED, LIMIT_REACHED, Opening, Provisional,
+    Asks, Connection, ConnectionSpec, ConnectionState, DENIED, EarlyJoin, LIMIT_REACHED, Opening,
     Transmit, listen_syn,
 };
 use crate::tcp::subflow::Address;
@@ -22,8 +22,8 @@ const JOINS_PER_SECOND: u64 = 1_000;
 const SOONEST_REPEAT: Span = Span::from_millis(500);
 
 /// Whether both SYNs are for the same subflow.
-fn is_same(path: PathId, parked: &Segment, address: Address, syn: &Segment) -> bool {
-    (path, parked.src_port, parked.dst_port) == (address.path(), syn.src_port, syn.dst_port)
+fn is_same(path: PathId, early: &Segment, address: Address, syn: &Segment) -> bool {
+    (path, early.src_port, early.dst_port) == (address.path(), syn.src_port, syn.dst_port)
 }
 
 impl Endpoint {
@@ -55,17 +55,17 @@ impl Endpoint {
                     known.and_then(|id| accepts(self.connections.find_mut(id)?).then_some(id));
                 if let Some(id) = ready {
                     self.on_join(now, id, address, syn);
-                } else if known.is_none() && self.denies_early(address) {
+                } else if known.is_none() && self.denies_early_join(address) {
                     self.reset(address, syn, Some(DENIED));
                 } else if known.is_none() && self.joins_simultaneously(address) {
-                    self.take_early(now, address, syn);
-                } else if self.is_parked_anew(now, address, syn) {
+                    self.answer_early_join(now, address, syn);
+                } else if self.repeats_early_join_too_soon(now, address, syn) {
                     // The network has doubled it.
-                } else if self.unpark_repeated(address, syn) {
+                } else if self.drop_repeated_early_join(address, syn) {
                     let reason = ResetReason::Mptcp;
                     self.reset(address, syn, Some(Mptcp::Reset { reason, transient: true }));
-                } else if self.may_park(known, address) {
-                    self.parked.push((address.path(), syn.clone(), now));
+                } else if self.may_hold_early_join(known, address) {
+                    self.early_join_syns.push((address.path(), syn.clone(), now));
                 } else {
                     let reason = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
                     self.reset(address, syn, Some(reason));
@@ -102,7 +102,7 @@ impl Endpoint {
 
     /// Whether a join that comes together with its connection's SYN is for an address that takes
     /// none.
-    fn denies_early(&self, address: Address) -> bool {
+    fn denies_early_join(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
         address.server() == ServerAddress::default()
             && spec.is_some_and(|spec| {
@@ -112,13 +112,13 @@ impl Endpoint {
 
     /// A join may overtake the handshake of its connection where it does not wait for data: it is
     /// kept until the connection is there.
-    fn may_park(&self, known: Option<ConnId>, address: Address) -> bool {
+    fn may_hold_early_join(&self, known: Option<ConnId>, address: Address) -> bool {
         let early = |spec: &Arc<ConnectionSpec>| spec.config.join != JoinTiming::AfterData;
         let listens = self.listeners.get(&address.local_port).is_some_and(early);
         let half_open = known.is_none_or(|id| {
             self.connection(id).is_some_and(|conn| conn.state() == ConnectionState::Connecting)
         });
-        listens && half_open && self.parked.len() < MAX_PARKED
+        listens && half_open && self.early_join_syns.len() < MAX_EARLY_JOINS
     }
 
     /// The connection that a simultaneous join names by its client's own token.
@@ -132,45 +132,45 @@ impl Endpoint {
 
     /// Whether a join that is kept comes a second time: the connection that it waits for has not
     /// come in a whole timeout, and the client has to know.
-    fn unpark_repeated(&mut self, address: Address, syn: &Segment) -> bool {
-        let before = self.parked.len();
-        self.parked.retain(|(path, parked, _)| !is_same(*path, parked, address, syn));
-        self.parked.len() < before
+    fn drop_repeated_early_join(&mut self, address: Address, syn: &Segment) -> bool {
+        let before = self.early_join_syns.len();
+        self.early_join_syns.retain(|(path, early, _)| !is_same(*path, early, address, syn));
+        self.early_join_syns.len() < before
     }
 
     /// Whether a join that is kept comes again sooner than its client could send it again.
-    fn is_parked_anew(&self, now: Time, address: Address, syn: &Segment) -> bool {
-        self.parked.iter().any(|(path, parked, at)| {
-            is_same(*path, parked, address, syn) && now < *at + SOONEST_REPEAT
+    fn repeats_early_join_too_soon(&self, now: Time, address: Address, syn: &Segment) -> bool {
+        self.early_join_syns.iter().any(|(path, early, at)| {
+            is_same(*path, early, address, syn) && now < *at + SOONEST_REPEAT
         })
     }
 
     fn joins_simultaneously(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
         spec.is_some_and(|spec| spec.config.join == JoinTiming::Simultaneous)
-            && self.provisional.len() < MAX_PARKED
+            && self.early_joins.len() < MAX_EARLY_JOINS
     }
 
     /// Answers a join whose connection is not there yet.
-    fn take_early(&mut self, now: Time, address: Address, syn: &Segment) {
+    fn answer_early_join(&mut self, now: Time, address: Address, syn: &Segment) {
         let Some(spec) = self.listeners.get(&address.local_port).cloned() else { return };
-        let early = self.with_context(now, |ctx| Provisional::new(&spec, address, syn, ctx));
+        let early = self.with_context(now, |ctx| EarlyJoin::new(&spec, address, syn, ctx));
         if let Some(early) = early {
             self.answers.push_back(early.syn_ack(&spec, now));
-            self.provisional.push(early);
+            self.early_joins.push(early);
         }
     }
 
-    pub(super) fn unpark(&mut self, now: Time, id: ConnId) {
+    pub(super) fn take_up_early_joins(&mut self, now: Time, id: ConnId) {
         let token = self.connection(id).and_then(Connection::peer_token);
-        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.provisional)
+        let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.early_joins)
             .into_iter()
             .partition(|early| Some(early.token) == token);
-        self.provisional = others;
+        self.early_joins = others;
         for early in mine {
             self.with(now, id, |conn, ctx| conn.adopt(ctx, early));
         }
-        for (path, syn, at) in core::mem::take(&mut self.parked) {
+        for (path, syn, at) in core::mem::take(&mut self.early_join_syns) {
             let address = Address::of_arrival(path, &syn);
             let token = match listen_syn(&syn) {
                 Asks::Join(token) => token,
@@ -179,7 +179,7 @@ impl Endpoint {
             if self.shared.tokens.get(&token) == Some(&id) {
                 self.on_join(now, id, address, &syn);
             } else {
-                self.parked.push((path, syn, at));
+                self.early_join_syns.push((path, syn, at));
             }
         }
     }

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use plait_base::ServerAddress;
 
 /// So many numbers may be given before those that no connection uses are looked for.
-const ENOUGH: usize = 128;
+const CROWDED_ADDRESSES: usize = 128;
 
 /// An address that has a number.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl Directory {
 
     /// Whether so many numbers were given that it is time for [`Directory::reclaim`].
     pub(crate) fn is_crowded(&self) -> bool {
-        self.0.len() > ENOUGH
+        self.0.len() > CROWDED_ADDRESSES
     }
 
     /// Takes back the numbers of announced addresses that are not in use.

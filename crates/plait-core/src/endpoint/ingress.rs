@@ -30,7 +30,7 @@ impl Endpoint {
             && !segment.flags.has(Flags::RST);
         let known = self.addresses.get(&address.key()).copied();
         if opens && let Some(Known { conn: id, .. }) = known {
-            let left = self.with(now, id, |conn, _| conn.leave_time_wait(address, segment));
+            let left = self.with(now, id, |conn, _| conn.reuse_time_wait(address, segment));
             if let Some(after) = left.flatten() {
                 return self.on_syn(now, client, address, segment, Some(after));
             }
@@ -73,7 +73,7 @@ impl Endpoint {
         if accepted == Some(true) {
             self.accepted.push_back(id);
             self.connections.tell(id);
-            self.unpark(now, id);
+            self.take_up_early_joins(now, id);
         }
     }
 
@@ -83,10 +83,10 @@ impl Endpoint {
         if self.handle_remnant(now, client, address, segment) {
             return;
         }
-        if let Some(early) = self.provisional.iter_mut().find(|early| early.address == address) {
+        if let Some(early) = self.early_joins.iter_mut().find(|early| early.address == address) {
             if segment.flags.has(Flags::RST) {
                 // The client has given it up.
-                self.provisional.retain(|early| early.address != address);
+                self.early_joins.retain(|early| early.address != address);
             } else if segment.flags.has(Flags::SYN) {
                 // The client did not get our SYN/ACK.
                 let Some(spec) = self.listeners.get(&address.local_port) else { return };
@@ -96,7 +96,7 @@ impl Endpoint {
             } else {
                 // The proof comes again, and the connection that it is for has not come: its last
                 // ACK was lost, and the client has to know.
-                self.provisional.retain(|early| early.address != address);
+                self.early_joins.retain(|early| early.address != address);
                 self.reset(address, segment, None);
             }
         } else if segment.flags.has(Flags::RST) {

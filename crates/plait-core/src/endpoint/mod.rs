@@ -5,17 +5,17 @@ mod application;
 mod arrivals;
 mod cookies;
 mod directory;
-mod holdings;
 mod ingress;
+mod memory;
+mod mp_capable_blackhole;
 mod ordered;
 mod records;
 mod remnants;
-mod rest;
-mod silence;
+mod shrink_idle;
 mod wakes;
 
 use crate::conn::{
-    Allowance, Audit, Connection, ConnectionSpec, Context, Entropy, Opening, Provisional, Report,
+    Allowance, Audit, Connection, ConnectionSpec, Context, EarlyJoin, Entropy, Opening, Report,
     Shared, Transmit,
 };
 use crate::error::Error;
@@ -32,16 +32,16 @@ use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
 pub(crate) use directory::{Directory, InUse};
-pub use holdings::Holdings;
+pub use memory::MemoryReport;
+use mp_capable_blackhole::MpCapableBlackhole;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::Segment;
 use records::{Record, Records};
 pub(crate) use remnants::Remnant;
 use remnants::Remnants;
-use silence::Silence;
 
 /// Joins that came before the connection they name (at most this many are kept).
-const MAX_PARKED: usize = 16;
+const MAX_EARLY_JOINS: usize = 16;
 
 /// First of the ephemeral ports (RFC 6335 section 6).
 pub(crate) const FIRST_PORT: u16 = 49_152;
@@ -78,12 +78,13 @@ pub struct Endpoint {
     /// Answers to segments that belong to no connection.
     answers: VecDeque<Transmit>,
     /// Joins that came before their connection, and when.
-    parked: Vec<(PathId, Segment, Time)>,
-    provisional: Vec<Provisional>,
+    early_join_syns: Vec<(PathId, Segment, Time)>,
+    /// Early joins that were answered: their keys are not there yet.
+    early_joins: Vec<EarlyJoin>,
     shared: Shared,
     check: bool,
     violation: Option<String>,
-    silence: Silence,
+    mp_capable_blackhole: MpCapableBlackhole,
     /// Joins that may still be taken.
     joins: Allowance,
     /// What each connection has told and taken in, while that is checked.
@@ -113,12 +114,12 @@ impl Endpoint {
             listeners: BTreeMap::new(),
             accepted: VecDeque::new(),
             answers: VecDeque::new(),
-            parked: Vec::new(),
-            provisional: Vec::new(),
+            early_join_syns: Vec::new(),
+            early_joins: Vec::new(),
             shared: Shared::new(entropy),
             check: false,
             violation: None,
-            silence: Silence::default(),
+            mp_capable_blackhole: MpCapableBlackhole::default(),
             joins: Allowance::default(),
             audits: BTreeMap::new(),
             full: false,
@@ -213,7 +214,7 @@ impl Endpoint {
             }
         }
         let opening = Opening::Active { address };
-        if !spec.config.multipath || !self.silence.holds(now) {
+        if !spec.config.multipath || !self.mp_capable_blackhole.is_active(now) {
             return self.open(now, spec, &opening);
         }
         Arc::make_mut(&mut spec).config.multipath = false;
@@ -279,7 +280,7 @@ impl Endpoint {
         conn.on_touched();
         let changed = conn.take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
-            self.silence.learn(now, swallowed, conn.spec.config.plain_for);
+            self.mp_capable_blackhole.learn(now, swallowed, conn.spec.config.plain_for);
         }
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();

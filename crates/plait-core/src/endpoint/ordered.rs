@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 /// No node.
 const NIL: u32 = u32::MAX;
 /// A map of so many entries keeps its memory.
-pub(super) const FEW: usize = 64;
+pub(super) const MIN_CAPACITY: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Node<K, V> {
@@ -100,7 +100,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
         }
         let removed = self.nodes.swap_remove(place);
         let (len, capacity) = (self.nodes.len(), self.nodes.capacity());
-        if capacity > FEW && capacity / 4 > len {
+        if capacity > MIN_CAPACITY && capacity / 4 > len {
             self.nodes.shrink_to(2 * len);
         }
         Some(removed.value)
@@ -238,7 +238,7 @@ impl<K: Copy + Ord, V: Copy> Ordered<K, V> {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
-    use plait_base::Stream;
+    use plait_base::RandomStream;
 
     /// The height of a subtree; checks its order and its levels.
     fn checked(map: &Ordered<u32, u64>, top: u32, keys: &mut Vec<u32>) -> usize {
@@ -267,7 +267,7 @@ mod tests {
     /// Against the standard library's: keys come and go at random.
     #[test]
     fn it_is_an_ordered_map_whatever_comes_and_goes() {
-        let mut stream = Stream::new(7, &["ordered"]);
+        let mut stream = RandomStream::new(7, &["ordered"]);
         let mut draw = |below: u64| stream.bits() % below;
         let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
         for round in 0..60_000 {
@@ -302,6 +302,6 @@ mod tests {
             model.remove(&key);
         }
         check(&map, &model);
-        assert!(map.nodes.capacity() <= FEW, "{}", map.nodes.capacity());
+        assert!(map.nodes.capacity() <= MIN_CAPACITY, "{}", map.nodes.capacity());
     }
 }

@@ -118,7 +118,7 @@ impl Entry<'_> {
 
 impl Records {
     /// Room for so many is never given back.
-    const FEW: usize = 64;
+    const MIN_CAPACITY: usize = 64;
 
     #[inline]
     fn place(&self, id: ConnId) -> Result<usize, usize> {
@@ -273,7 +273,7 @@ impl Records {
         let Some(record) = self.record(id) else { return };
         record.closing = true;
         self.closing += 1;
-        if self.released.len() >= 2 * self.closing + Records::FEW {
+        if self.released.len() >= 2 * self.closing + Records::MIN_CAPACITY {
             let mut all = core::mem::take(&mut self.released);
             all.retain(|id| self.place(*id).is_ok());
             self.released = all;
@@ -330,7 +330,7 @@ impl Records {
     /// Gives back the memory of times with far more connections.
     fn shrink(&mut self) {
         let (len, capacity) = (self.list.len(), self.list.capacity());
-        if capacity <= Records::FEW || capacity / 4 <= len {
+        if capacity <= Records::MIN_CAPACITY || capacity / 4 <= len {
             return;
         }
         self.wakes = Wakes::default();
@@ -353,10 +353,10 @@ impl Records {
     }
 
     /// Memory of connections on which nothing is under way and nothing was sent since `before`.
-    pub(super) fn rest(&mut self, before: Time) {
+    pub(super) fn shrink_idle(&mut self, before: Time) {
         for record in &mut self.list {
             record.addresses.shrink_to_fit();
-            record.conn.rest(before);
+            record.conn.shrink_idle(before);
         }
     }
 

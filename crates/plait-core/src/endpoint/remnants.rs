@@ -4,7 +4,7 @@
 
 use super::Endpoint;
 use super::cookies::Client;
-use super::ordered::{FEW, Ordered};
+use super::ordered::{MIN_CAPACITY, Ordered};
 use crate::conn::{TIME_WAIT, Transmit};
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::subflow::Address;
@@ -138,7 +138,7 @@ impl Remnants {
         {
             self.by_end.pop();
         }
-        if self.by_end.len() > 2 * self.by_address.len() + FEW {
+        if self.by_end.len() > 2 * self.by_address.len() + MIN_CAPACITY {
             let mut ends = core::mem::take(&mut self.by_end).into_vec();
             ends.retain(|Reverse(end)| self.is_awaited(end));
             ends.sort_unstable();
@@ -146,7 +146,7 @@ impl Remnants {
             self.by_end = ends.into();
         }
         let (len, capacity) = (self.by_end.len(), self.by_end.capacity());
-        if capacity > FEW && capacity / 4 > len {
+        if capacity > MIN_CAPACITY && capacity / 4 > len {
             self.by_end.shrink_to(2 * len);
         }
         Some(remnant)
@@ -285,7 +285,7 @@ mod tests {
         all.expire(at(MAX_REMNANTS));
         assert_eq!((all.len(), all.half_closed(), all.by_end.len()), (0, 0, 0));
         assert_eq!(all.next(), Time::NEVER);
-        assert!(all.by_end.capacity() <= FEW);
+        assert!(all.by_end.capacity() <= MIN_CAPACITY);
         assert!(size_of::<(Address, Remnant)>() <= 72);
     }
 
@@ -306,7 +306,7 @@ mod tests {
             all.add(address, remnant(200_000 - second));
             assert_eq!(all.next(), at(100_000));
         }
-        assert!(all.by_end.len() <= 2 * 11 + FEW, "{}", all.by_end.len());
+        assert!(all.by_end.len() <= 2 * 11 + MIN_CAPACITY, "{}", all.by_end.len());
         all.leave(PathId(1));
         assert_eq!((all.len(), all.next()), (1, at(200_000 - 9_999)));
     }

@@ -123,12 +123,12 @@ impl Wakes {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
-    use plait_base::{Span, Stream};
+    use plait_base::{RandomStream, Span};
 
     /// Against an ordered map: times come, change and go at random.
     #[test]
     fn the_earliest_is_known_whatever_changes() {
-        let mut stream = Stream::new(7, &["wakes"]);
+        let mut stream = RandomStream::new(7, &["wakes"]);
         let mut draw = |below: u64| stream.bits() % below;
         let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let (mut wakes, mut model) = (Wakes::default(), BTreeMap::new());

@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use plait_base::{Span, Time};
 
 /// Most bytes in the host's queue, whatever the rate: `tcp_limit_output_bytes` (1 MiB here).
-pub const CAP: u64 = 1 << 20;
+pub const TSQ_CAP_BYTES: u64 = 1 << 20;
 
 /// Memory that a segment of `payload` bytes takes in Linux's queue: its buffer, rounded up to a
 /// power of two with the headers, and the buffer's own record.
@@ -80,7 +80,7 @@ mod tests {
     fn the_third_segment_passes_and_the_fourth_waits() {
         let size = truesize(1_448);
         assert_eq!(size, 2_304);
-        let limit = limit(2_896_000, size, CAP);
+        let limit = limit(2_896_000, size, TSQ_CAP_BYTES);
         let mut queue = HostQueue::default();
         let mut sent = 0;
         while queue.bytes() <= limit {

@@ -2,7 +2,7 @@
 
 use crate::config::LossDetection;
 use crate::formulas::lost_at;
-use crate::tcp::hole::Suspicion;
+use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{AckOutcome, Departure, Sent, TxRing, Whereabouts};
 use crate::tcp::tail::TailProbe;
@@ -215,10 +215,10 @@ impl Prr {
 
 /// What is kept from the first loss on.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Troubles {
+pub(crate) struct RecoveryState {
     /// Counts in recovery only.
     pub(crate) prr: Prr,
-    pub(crate) suspicion: Suspicion,
+    pub(crate) black_hole: BlackHoleDetector,
 }
 
 /// Where a subflow stands in loss recovery.

@@ -1,11 +1,11 @@
 //! Mappings that cover more than one segment: the peer's, and ours until all of it is acknowledged.
 
-use crate::tcp::subflow::Told;
+use crate::tcp::subflow::MappedRange;
 use alloc::collections::VecDeque;
 use plait_base::{Dsn, Ssn, SubflowRange};
 
 /// Most of the peer's.
-const MOST: usize = 16;
+const MAX_RECEIVED_MAPPINGS: usize = 16;
 
 /// By how much the DSN of a byte is above its subflow sequence number, modulo 2^64: the same for all bytes of
 /// a mapping.
@@ -15,8 +15,8 @@ pub(super) fn shift(dsn: Dsn, seq: Ssn) -> u64 {
 
 /// A mapping of ours that was told beside a part of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wide {
-    pub(crate) told: Told,
+pub(crate) struct SuperpacketMapping {
+    pub(crate) mapped: MappedRange,
     /// Where checksums are in use.
     pub(crate) checksum: Option<u16>,
 }
@@ -25,52 +25,52 @@ pub(crate) struct Wide {
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// The peer's, the latest last.
-    theirs: VecDeque<Told>,
+    theirs: VecDeque<MappedRange>,
     /// Ours, by sequence number and without overlaps.
-    ours: VecDeque<Wide>,
+    ours: VecDeque<SuperpacketMapping>,
 }
 
 impl Mappings {
     /// Remembers a mapping of the peer for segments that a middlebox has cut from the one that told it
     /// (RFC 8684 section 3.3.1); at most a handful, so that a peer cannot fill memory with them.
     /// False where it contradicts one of those.
-    pub(crate) fn remember(&mut self, told: Told) -> bool {
-        if self.theirs.back() == Some(&told) {
+    pub(crate) fn remember(&mut self, mapped: MappedRange) -> bool {
+        if self.theirs.back() == Some(&mapped) {
             return true;
         }
-        let differs = |other: &Told| {
-            !other.seq.intersect(told.seq).is_empty()
-                && shift(other.dsn, other.seq.start) != shift(told.dsn, told.seq.start)
+        let differs = |other: &MappedRange| {
+            !other.seq.intersect(mapped.seq).is_empty()
+                && shift(other.dsn, other.seq.start) != shift(mapped.dsn, mapped.seq.start)
         };
         if self.theirs.iter().any(differs) {
             return false;
         }
-        self.theirs.push_back(told);
-        if self.theirs.len() > MOST {
+        self.theirs.push_back(mapped);
+        if self.theirs.len() > MAX_RECEIVED_MAPPINGS {
             self.theirs.pop_front();
         }
         true
     }
 
     /// The latest of the peer's that covers `range`.
-    pub(crate) fn covering(&self, range: SubflowRange) -> Option<Told> {
-        self.theirs.iter().rev().find(|told| told.seq.covers(range)).copied()
+    pub(crate) fn covering(&self, range: SubflowRange) -> Option<MappedRange> {
+        self.theirs.iter().rev().find(|mapped| mapped.seq.covers(range)).copied()
     }
 
     /// One of ours, told beside new data: above all others.
-    pub(crate) fn push(&mut self, wide: Wide) {
-        self.ours.push_back(wide);
+    pub(crate) fn push(&mut self, mapping: SuperpacketMapping) {
+        self.ours.push_back(mapping);
     }
 
     /// That of ours which has the byte at `seq`.
-    pub(crate) fn find(&self, seq: Ssn) -> Option<Wide> {
-        let at = self.ours.partition_point(|wide| wide.told.seq.end <= seq);
-        self.ours.get(at).copied().filter(|wide| wide.told.seq.start <= seq)
+    pub(crate) fn find(&self, seq: Ssn) -> Option<SuperpacketMapping> {
+        let at = self.ours.partition_point(|mapping| mapping.mapped.seq.end <= seq);
+        self.ours.get(at).copied().filter(|mapping| mapping.mapped.seq.start <= seq)
     }
 
     /// Everything of ours below `una` is acknowledged.
     pub(crate) fn on_acked(&mut self, una: Ssn) {
-        while self.ours.front().is_some_and(|wide| wide.told.seq.end <= una) {
+        while self.ours.front().is_some_and(|mapping| mapping.mapped.seq.end <= una) {
             self.ours.pop_front();
         }
     }
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn mappings_are_found_until_all_of_them_is_acknowledged() {
-        let wide = |from, to, checksum| {
+        let mapping = |from, to, checksum| {
             let seq = SubflowRange::between(from, to);
-            Wide { told: Told { seq, dsn: Dsn::new(10 * from) }, checksum }
+            SuperpacketMapping { mapped: MappedRange { seq, dsn: Dsn::new(10 * from) }, checksum }
         };
-        let (low, high) = (wide(1, 301, None), wide(401, 601, Some(7)));
+        let (low, high) = (mapping(1, 301, None), mapping(401, 601, Some(7)));
         let mut mappings = Mappings::default();
         mappings.push(low);
         mappings.push(high);

@@ -1,21 +1,21 @@
 //! One TCP subflow: what RFC 9293 and its companions do, and nothing that knows of data sequence
 //! numbers beyond carrying them along.
 
-pub(crate) mod acked;
+pub(crate) mod ack_processing;
 pub(crate) mod clock;
+pub(crate) mod cwnd_validation;
 pub(crate) mod delivery;
-pub(crate) mod hole;
 pub(crate) mod host_queue;
 pub(crate) mod loss;
 pub(crate) mod mappings;
-pub(crate) mod owes;
 pub(crate) mod pace;
+pub(crate) mod pending;
+pub(crate) mod pmtu_black_hole;
 pub(crate) mod recv;
 pub(crate) mod rtt;
 pub(crate) mod send;
+pub(crate) mod spurious_recovery;
 pub(crate) mod state;
 pub(crate) mod subflow;
 pub(crate) mod tail;
 pub(crate) mod timer;
-pub(crate) mod undo;
-pub(crate) mod usage;

@@ -1,7 +1,7 @@
 //! The receiving half of a subflow: sequence order, SACK and D-SACK blocks, and when to
 //! acknowledge.
 
-use crate::data::Kept;
+use crate::data::MemoryUsage;
 use crate::tcp::mappings::shift;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -32,10 +32,10 @@ const LEAST_FULL: u64 = 576 - 40 - 40;
 
 /// Separate ranges that wait for data before them, at most; further ones are discarded and come
 /// again.
-const MOST_RANGES: usize = 4_096;
+const MAX_RANGES: usize = 4_096;
 
 /// More separate ranges than a window of some hundred segments gets.
-const MOST_HOLES: usize = 64;
+const MAX_HOLES: usize = 64;
 
 /// How many SACK blocks are remembered in order of recency.
 const RECENT: usize = 4;
@@ -105,9 +105,9 @@ impl Receiver {
     }
 
     /// Memory of what waits behind a hole.
-    pub(crate) fn kept(&self) -> Kept {
-        let of = |it: &Holes| Kept::bytes(it.bytes) + Kept::pieces(&it.held);
-        self.holes.as_deref().map_or(Kept::default(), of)
+    pub(crate) fn memory_usage(&self) -> MemoryUsage {
+        let of = |it: &Holes| MemoryUsage::bytes(it.bytes) + MemoryUsage::pieces(&it.held);
+        self.holes.as_deref().map_or(MemoryUsage::default(), of)
     }
 
     /// Whether nothing that has come waits for data before it, neither data nor a FIN.
@@ -223,7 +223,7 @@ impl Receiver {
     #[inline(never)]
     fn hold(&mut self, now: Time, range: SubflowRange, dsn: Dsn, payload: Payload) {
         let holes = self.holes.get_or_insert_default();
-        if holes.held.len() < self.most as usize && holes.ranges.count() < MOST_RANGES {
+        if holes.held.len() < self.most as usize && holes.ranges.count() < MAX_RANGES {
             holes.hold(now, range, dsn, payload);
         }
     }
@@ -326,7 +326,7 @@ impl Holes {
     #[cold]
     fn make_room(&mut self) {
         if !self.held.is_empty() {
-            self.ranges.reserve(MOST_HOLES);
+            self.ranges.reserve(MAX_HOLES);
         }
         reserve_ahead(&mut self.held, 256);
     }
@@ -460,7 +460,7 @@ mod tests {
             accept(&mut rx, 11 + 10 * index, 5);
         }
         let holes = rx.holes.as_ref().unwrap();
-        assert_eq!((holes.held.len(), holes.ranges.count()), (MOST_RANGES, MOST_RANGES));
+        assert_eq!((holes.held.len(), holes.ranges.count()), (MAX_RANGES, MAX_RANGES));
     }
 
     /// RFC 2018 section 4: a block that grows does not push the others out.

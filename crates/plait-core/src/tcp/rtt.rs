@@ -4,11 +4,11 @@ use crate::RtoMode;
 use plait_base::{Slim, Span, Time, WindowedMin};
 
 /// Timeout before the first sample (RFC 6298 section 2.1).
-const INITIAL: Span = Span::from_secs(1);
+const INITIAL_RTO: Span = Span::from_secs(1);
 /// Timeout when data starts and the SYN had timed out (RFC 6298 section 5.7).
 const AFTER_SYN_TIMEOUT: Span = Span::from_secs(3);
 /// Upper bound (RFC 6298 section 2.5 asks for at least 60 s; Linux has 120 s).
-const MAX: Span = Span::from_secs(120);
+const MAX_RTO: Span = Span::from_secs(120);
 /// How long a least RTT counts for loss detection (RFC 8985 section 6.2 leaves it open; Linux has
 /// five minutes).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
@@ -82,7 +82,7 @@ impl Rtt {
     /// The timeout without backoff.
     pub(crate) fn base_rto(&self) -> Span {
         let Some(srtt) = self.srtt() else {
-            return if self.after_syn_timeout { AFTER_SYN_TIMEOUT } else { INITIAL };
+            return if self.after_syn_timeout { AFTER_SYN_TIMEOUT } else { INITIAL_RTO };
         };
         let var = self.rttvar.times(4);
         let rto = match self.mode {
@@ -90,14 +90,14 @@ impl Rtt {
             RtoMode::Rfc => (srtt + var).max(Span::from_secs(1)),
             RtoMode::Rfc200 => (srtt + var).max(Span::from_millis(200)),
         };
-        rto.min(MAX)
+        rto.min(MAX_RTO)
     }
 
     /// The timeout now in force.
     pub(crate) fn rto(&self) -> Span {
         match self.backoff {
             0 => self.base_rto(),
-            doubled => self.base_rto().times(1 << doubled.min(16)).min(MAX),
+            doubled => self.base_rto().times(1 << doubled.min(16)).min(MAX_RTO),
         }
     }
 
@@ -110,7 +110,7 @@ impl Rtt {
     /// them. Zero before the second timeout.
     pub(crate) fn retransmitted_for(&self) -> Span {
         let base = self.base_rto();
-        let timeout = |doubled: u8| base.times(1 << doubled).min(MAX);
+        let timeout = |doubled: u8| base.times(1 << doubled).min(MAX_RTO);
         (1..self.backoff).map(timeout).fold(Span::ZERO, |sum, timeout| sum + timeout)
     }
 

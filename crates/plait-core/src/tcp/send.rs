@@ -86,10 +86,10 @@ pub(crate) struct AckOutcome {
 
 /// Separate ranges that the scoreboard takes in; a peer that tells more is not listened to until
 /// some are acknowledged.
-const MOST_RANGES: usize = 4_096;
+const MAX_RANGES: usize = 4_096;
 
 /// More separate ranges than a window of some hundred segments gets.
-const MOST_HOLES: usize = 64;
+const MAX_HOLES: usize = 64;
 
 /// A segment that was sent again, and when.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -188,7 +188,7 @@ impl TxRing {
     #[cold]
     fn make_room(&mut self) {
         if !self.ring.is_empty() {
-            self.board.get_or_insert_default().sacked.reserve(MOST_HOLES);
+            self.board.get_or_insert_default().sacked.reserve(MAX_HOLES);
         }
         reserve_ahead(&mut self.ring, 256);
     }
@@ -252,7 +252,7 @@ impl TxRing {
             return;
         }
         let sacked = &mut self.board.get_or_insert_default().sacked;
-        if sacked.count() >= MOST_RANGES || sacked.covers(block) {
+        if sacked.count() >= MAX_RANGES || sacked.covers(block) {
             return;
         }
         // Only what the block tells anew is walked, so repeated blocks cost a look-up.

@@ -18,7 +18,7 @@ pub(crate) enum State {
 /// What moves a subflow from one state to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// The peer's SYN crossed ours.
+    /// The peer dials at the same time: its SYN crosses ours (simultaneous open).
     SynCrossed,
     /// SYN/ACK taken in, or the third ACK.
     Established,

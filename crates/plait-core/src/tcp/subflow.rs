@@ -4,20 +4,20 @@
 use crate::config::{self, Config, Pacing, ReduceFrom};
 use crate::data::verifier::Verifier;
 use crate::tcp::clock::StampClock;
+use crate::tcp::cwnd_validation::CwndValidation;
 use crate::tcp::delivery::DeliveryRate;
-use crate::tcp::hole::Suspicion;
 use crate::tcp::host_queue::{self, HostQueue};
-use crate::tcp::loss::{Phase, Rack, Troubles, probe_timeout};
+use crate::tcp::loss::{Phase, Rack, RecoveryState, probe_timeout};
 use crate::tcp::mappings::Mappings;
-use crate::tcp::owes::Owes;
 use crate::tcp::pace::{self, Pacer};
+use crate::tcp::pending::Pending;
+use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::recv::{AckDue, Receiver};
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
+use crate::tcp::spurious_recovery::SpuriousRecovery;
 use crate::tcp::state::{State, Step};
-use crate::tcp::timer::{OFTEN, Timer, Timers};
-use crate::tcp::undo::Undo;
-use crate::tcp::usage::WindowUsage;
+use crate::tcp::timer::{FREQUENT_TIMERS, Timer, Timers};
 use alloc::boxed::Box;
 use plait_base::{Dsn, PathId, ServerAddress, Ssn, SubflowId, SubflowRange, Time};
 use plait_cc::{Algorithm, Congestion, Flow, Settings};
@@ -71,7 +71,7 @@ impl Address {
     /// The part of [`Address::key`] that tells conversations on one path apart.
     pub(crate) const WITHIN_PATH: u64 = (1 << 40) - 1;
 
-    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MOST`]), 8 of the server's
+    /// All of it in one number, for lookups: 24 bits of the path ([`PathId::MAX`]), 8 of the server's
     /// address, and both ports.
     pub(crate) const fn key(self) -> u64 {
         (self.place as u64) << 32 | (self.local_port as u64) << 16 | self.remote_port as u64
@@ -146,14 +146,14 @@ impl Default for Offer {
 /// A range of subflow sequence numbers and the data they carry, told by a segment that carried a
 /// part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct MappedRange {
     pub(crate) seq: SubflowRange,
     pub(crate) dsn: Dsn,
 }
 
-/// Standing of a subflow within its connection.
+/// Status of a subflow within its connection: its flags, and what limits it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct SubflowStatus {
     /// This end asked for low priority.
     pub(crate) backup: bool,
     /// The peer did (RFC 8684 section 3.3.8).
@@ -176,16 +176,16 @@ pub(crate) struct Standing {
     pub(crate) edge: Ssn,
 }
 
-impl Standing {
+impl SubflowStatus {
     /// An idle or unused window of `bytes` was reduced.
     pub(crate) fn remember_window(&mut self, bytes: u64) {
         self.rec_cwnd = self.rec_cwnd.max(bytes);
     }
 }
 
-impl Default for Standing {
-    fn default() -> Standing {
-        Standing {
+impl Default for SubflowStatus {
+    fn default() -> SubflowStatus {
+        SubflowStatus {
             backup: false,
             peer_backup: false,
             joined: false,
@@ -206,23 +206,23 @@ pub(crate) struct Subflow {
     pub(crate) address: Address,
     pub(crate) state: State,
     pub(crate) shake: Handshake,
-    pub(crate) standing: Standing,
+    pub(crate) status: SubflowStatus,
     pub(crate) tx: TxRing,
     pub(crate) rx: Receiver,
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
     pub(crate) phase: Phase,
     /// From the first loss on.
-    pub(super) troubles: Option<Box<Troubles>>,
+    pub(super) recovery: Option<Box<RecoveryState>>,
     pub(crate) cc: Congestion,
-    pub(crate) usage: WindowUsage,
+    pub(crate) cwnd_validation: CwndValidation,
     pub(crate) delivery: DeliveryRate,
-    pub(crate) undo: Undo,
+    pub(crate) spurious_recovery: SpuriousRecovery,
     pub(crate) clock: StampClock,
     /// Where segments are paced.
     pub(crate) pacer: Option<Box<Pacer>>,
-    pub(crate) timers: Timers<Timer, OFTEN>,
-    pub(crate) owes: Owes,
+    pub(crate) timers: Timers<Timer, FREQUENT_TIMERS>,
+    pub(crate) pending: Pending,
     pub(super) reduce_from: ReduceFrom,
     pub(super) prr_rule: config::Prr,
     pub(crate) last_send: Time,
@@ -258,7 +258,7 @@ impl Subflow {
             address,
             state,
             shake,
-            standing: Standing::default(),
+            status: SubflowStatus::default(),
             tx: TxRing::new(),
             rx: Receiver::new(
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
@@ -267,15 +267,15 @@ impl Subflow {
             rtt: Rtt::new(config.rto),
             rack: Rack::new(config.loss_detection),
             phase: Phase::Open,
-            troubles: None,
+            recovery: None,
             cc: Congestion::new(settings, algorithm),
-            usage: WindowUsage::default(),
+            cwnd_validation: CwndValidation::default(),
             delivery: DeliveryRate::default(),
-            undo: Undo::new(config.undo),
+            spurious_recovery: SpuriousRecovery::new(config.undo),
             clock: StampClock::new(config.offsets.timestamp),
             pacer: config.pacing.map(|settings| Box::new(Pacer::new(settings))),
             timers: Timers::new(),
-            owes: Owes::default(),
+            pending: Pending::default(),
             reduce_from: config.reduce_from,
             prr_rule: config.prr,
             last_send: Time::ZERO,
@@ -293,19 +293,19 @@ impl Subflow {
         }
         if self.state == State::Closed {
             self.timers.clear_all();
-            self.owes.keep_reset();
+            self.pending.keep_reset();
         }
     }
 
     /// The congestion window in force: recovery's own, and what an effect allows.
     pub(crate) fn cwnd(&self) -> u64 {
         let cwnd = self.uncapped_cwnd();
-        cwnd.min(self.standing.cap)
+        cwnd.min(self.status.cap)
     }
 
     /// The same without what an effect allows.
     pub(crate) fn uncapped_cwnd(&self) -> u64 {
-        match (&self.phase, &self.troubles) {
+        match (&self.phase, &self.recovery) {
             (Phase::Recovery { .. }, Some(it)) => it.prr.cwnd(),
             _ => self.cc.cwnd(),
         }
@@ -314,28 +314,28 @@ impl Subflow {
     /// Whether a cap holds the sender, and not the congestion window (schedulers 3.4: no growth
     /// while capped).
     pub(crate) fn is_capped(&self) -> bool {
-        self.standing.cap < self.cc.cwnd()
+        self.status.cap < self.cc.cwnd()
     }
 
     /// Remembers a mapping of the peer. False where it contradicts one that was told before.
-    pub(crate) fn remember(&mut self, told: Told) -> bool {
-        self.mappings.get_or_insert_default().remember(told)
+    pub(crate) fn remember_mapping(&mut self, mapped: MappedRange) -> bool {
+        self.mappings.get_or_insert_default().remember(mapped)
     }
 
     /// What the peer told earlier of `range`.
-    pub(crate) fn told(&self, range: SubflowRange) -> Option<Told> {
+    pub(crate) fn mapping_of(&self, range: SubflowRange) -> Option<MappedRange> {
         self.mappings.as_ref()?.covering(range)
     }
 
     /// Whether a mapping told earlier covers `range`.
     pub(crate) fn covers(&self, range: SubflowRange) -> bool {
         let checked = self.verifier.as_ref().is_some_and(|it| it.dsn(range).is_some());
-        checked || self.told(range).is_some()
+        checked || self.mapping_of(range).is_some()
     }
 
     /// Low priority, whoever asked for it.
     pub(crate) const fn is_backup(&self) -> bool {
-        self.standing.backup || self.standing.peer_backup
+        self.status.backup || self.status.peer_backup
     }
 
     /// The rate that a window a round trip amounts to, in bytes per second.
@@ -348,12 +348,12 @@ impl Subflow {
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);
         let queued = self.host_queue.as_ref().map_or(0, |queue| queue.bytes());
-        queued > host_queue::limit(self.pacing_rate(), size, host_queue::CAP)
+        queued > host_queue::limit(self.pacing_rate(), size, host_queue::TSQ_CAP_BYTES)
     }
 
     /// As siblings see it. A backup that rests takes no share of anything, whatever its window.
     pub(crate) fn flow(&self) -> Flow {
-        let live = self.state.synchronised() && self.standing.joined && !self.standing.pf;
+        let live = self.state.synchronised() && self.status.joined && !self.status.pf;
         let rests = self.is_backup() && self.tx.is_empty();
         self.cc.flow(self.rtt.srtt(), live && !rests)
     }
@@ -362,7 +362,7 @@ impl Subflow {
     #[inline(always)]
     pub(crate) fn note_due(&mut self, now: Time, due: AckDue) {
         match due {
-            AckDue::Now => self.owes.ack = true,
+            AckDue::Now => self.pending.ack = true,
             AckDue::Later if !self.timers.is_set(Timer::Ack) => {
                 self.timers.set(Timer::Ack, now + Config::ACK_DELAY);
             }
@@ -373,7 +373,7 @@ impl Subflow {
     /// A segment with `len` bytes of data (or a FIN) goes out for the first time.
     pub(crate) fn on_sent(&mut self, now: Time, dsn: Dsn, len: u32, fin: bool, mss: u64) -> Ssn {
         let seq = self.tx.push(now, dsn, len, fin);
-        self.standing.fin_sent |= fin;
+        self.status.fin_sent |= fin;
         self.after_send(now, u64::from(len), mss);
         seq
     }
@@ -383,14 +383,14 @@ impl Subflow {
         self.tx.retransmit(seq, now);
         let probe = !matches!(self.phase, Phase::Recovery { .. } | Phase::Loss { .. });
         let range = SubflowRange::with_len(seq, u64::from(len));
-        self.undo.on_retransmitted(range, self.clock.at(now), probe);
+        self.spurious_recovery.on_retransmitted(range, self.clock.at(now), probe);
         self.after_send(now, u64::from(len), mss);
     }
 
     fn after_send(&mut self, now: Time, len: u64, mss: u64) {
         self.last_send = now;
         self.cc.on_send();
-        if let (Phase::Recovery { .. }, Some(it)) = (&self.phase, &mut self.troubles) {
+        if let (Phase::Recovery { .. }, Some(it)) = (&self.phase, &mut self.recovery) {
             it.prr.on_sent(len);
         }
         if self.pacer.is_some() {
@@ -398,7 +398,12 @@ impl Subflow {
         }
         let room = self.tx.inflight() + mss <= self.cwnd();
         let capped = self.is_capped();
-        self.usage.on_sent(self.tx.una(), self.tx.nxt(), self.tx.inflight(), room || capped);
+        self.cwnd_validation.on_sent(
+            self.tx.una(),
+            self.tx.nxt(),
+            self.tx.inflight(),
+            room || capped,
+        );
         if !self.timers.is_set(Timer::Rto) {
             self.timers.set(Timer::Rto, now + self.rtt.rto());
         }
@@ -441,7 +446,7 @@ impl Subflow {
 
     /// The first lost segment, if the window lets it be sent again.
     pub(crate) fn next_retransmission(&mut self) -> Option<Sent> {
-        if self.undo.holds_retransmissions() || self.is_paced() {
+        if self.spurious_recovery.holds_retransmissions() || self.is_paced() {
             return None;
         }
         let sent = *self.tx.first_lost()?;
@@ -452,7 +457,7 @@ impl Subflow {
     /// Whether `len` bytes more would leave the window that the peer told here. With nothing in
     /// flight they may: what was told may be old, and no acknowledgement would come to mend that.
     pub(crate) fn exceeds_window(&self, len: u64) -> bool {
-        !self.tx.is_empty() && self.tx.nxt() + len > self.standing.edge
+        !self.tx.is_empty() && self.tx.nxt() + len > self.status.edge
     }
 
     /// Forgets what has left the host.
@@ -464,33 +469,33 @@ impl Subflow {
 
     /// What was reduced will not be taken back, and the peer's neither: nothing of it needs memory.
     pub(crate) fn forget_recovery(&mut self) {
-        self.undo.give_back();
+        self.spurious_recovery.give_back();
         self.rx.forget_duplicate();
         self.cc.give_back();
-        let suspected = self.suspicion().is_grave();
-        if !suspected && !matches!(self.phase, Phase::Recovery { .. }) {
-            self.troubles = None;
+        let black_hole = self.black_hole().is_likely();
+        if !black_hole && !matches!(self.phase, Phase::Recovery { .. }) {
+            self.recovery = None;
         }
     }
 
-    /// What is suspected of the path.
-    pub(crate) fn suspicion(&self) -> Suspicion {
-        self.troubles.as_ref().map_or_else(Suspicion::default, |it| it.suspicion)
+    /// What is known of a black hole on the path.
+    pub(crate) fn black_hole(&self) -> BlackHoleDetector {
+        self.recovery.as_ref().map_or_else(BlackHoleDetector::default, |it| it.black_hole)
     }
 
-    pub(crate) fn suspicion_mut(&mut self) -> Option<&mut Suspicion> {
-        self.troubles.as_mut().map(|it| &mut it.suspicion)
+    pub(crate) fn black_hole_mut(&mut self) -> Option<&mut BlackHoleDetector> {
+        self.recovery.as_mut().map(|it| &mut it.black_hole)
     }
 
     /// After a timeout short segments go out in place of a long one.
-    pub(crate) fn suspect(&mut self, now: Time) {
-        self.troubles.get_or_insert_default().suspicion.ask(now);
+    pub(crate) fn probe_black_hole(&mut self, now: Time) {
+        self.recovery.get_or_insert_default().black_hole.on_short_sent(now);
     }
 
     /// The path lets through what it should.
-    pub(crate) fn forget_suspicion(&mut self) {
-        if let Some(troubles) = &mut self.troubles {
-            troubles.suspicion = Suspicion::default();
+    pub(crate) fn reset_black_hole(&mut self) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.black_hole = BlackHoleDetector::default();
         }
     }
 

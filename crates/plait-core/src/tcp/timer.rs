@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use core::marker::PhantomData;
 use plait_base::Time;
 
-/// What a subflow may wait for; the first [`OFTEN`] often.
+/// What a subflow may wait for; the first [`FREQUENT_TIMERS`] often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// Retransmission timeout of data, FIN or handshake (RFC 6298).
@@ -49,18 +49,18 @@ impl From<Timer> for usize {
 }
 
 /// Kinds of timers that are seldom set, at most.
-const OTHERS: usize = 7;
+const MAX_RARE_TIMERS: usize = 7;
 /// How many of them are set all the time. The others take memory from the first time on.
-pub(crate) const OFTEN: usize = 4;
+pub(crate) const FREQUENT_TIMERS: usize = 4;
 
 /// None is set.
-const NONE: [Time; OTHERS] = [Time::NEVER; OTHERS];
+const NONE: [Time; MAX_RARE_TIMERS] = [Time::NEVER; MAX_RARE_TIMERS];
 
-/// Timers of the kinds `K`, the first `N` of which are set often, and at most [`OTHERS`] more.
+/// Timers of the kinds `K`, the first `N` of which are set often, and at most [`MAX_RARE_TIMERS`] more.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers<K, const N: usize> {
     at: [Time; N],
-    others: Option<Box<[Time; OTHERS]>>,
+    others: Option<Box<[Time; MAX_RARE_TIMERS]>>,
     /// None of them is earlier.
     earliest: Time,
     kinds: PhantomData<K>,

@@ -2,12 +2,12 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used)]
 
-use plait_base::{PathId, Stream};
+use plait_base::{PathId, RandomStream};
 use plait_core::{Config, ConnectionSpec, Endpoint, Entropy, PathConfig};
 use std::ops::Range;
 use std::sync::Arc;
 
-struct Seeded(Stream);
+struct Seeded(RandomStream);
 
 impl Entropy for Seeded {
     fn bits(&mut self) -> u64 {
@@ -17,7 +17,7 @@ impl Entropy for Seeded {
 
 /// An endpoint whose keys and numbers follow from a seed and its name.
 pub(crate) fn endpoint(seed: u64, name: &str) -> Endpoint {
-    Endpoint::new(Box::new(Seeded(Stream::new(seed, &[name]))))
+    Endpoint::new(Box::new(Seeded(RandomStream::new(seed, &[name]))))
 }
 
 /// A connection over `paths` with the default settings, and its scheduler and controller by their names.

@@ -191,7 +191,7 @@ fn a_remnant_answers_for_its_connection() {
         s.after(1_000);
         s.send(s.tx(0).flags(FIN));
         s.expect(want(0, ACK).seq(2).ack(2).set("dack", dack).echo(6_020).len(0));
-        assert_eq!(s.endpoint.holdings().time_wait, 1);
+        assert_eq!(s.endpoint.memory_report().time_wait, 1);
         assert_eq!(s.endpoint.stats(s.id), None);
         s.after(200);
         s.send(s.tx(0).seq(1).flags(FIN));
@@ -228,13 +228,13 @@ fn a_remnant_gives_its_address_back() {
     let syn = s.syn(0);
     let old = Segment { options: Options::default(), ..s.to_wire(&syn) };
     s.endpoint.handle(s.now, PathId(0), &Segment { seq: old.seq.wrapping_sub(9), ..old });
-    assert_eq!(s.endpoint.holdings().time_wait, 1);
+    assert_eq!(s.endpoint.memory_report().time_wait, 1);
     while s.endpoint.poll_transmit(s.now).is_some() {}
     s.send(syn);
     let answer = s.expect(want(0, SYN.with(ACK)).ack(1));
     let iss = s.peers[&answer.path].irs;
     assert!(iss.wrapping_sub(used) < 1 << 31, "{iss} after {used}");
-    assert_eq!(s.endpoint.holdings().time_wait, 0);
+    assert_eq!(s.endpoint.memory_report().time_wait, 0);
 }
 
 /// R57: plain TCP stays in FIN-WAIT-2 for as long as the application reads what the peer sends.

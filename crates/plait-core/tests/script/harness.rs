@@ -2,7 +2,7 @@
 //! emits is audited, whatever the scenario.
 
 use crate::segment::{ACK, SYN, Seg, Want, want};
-use plait_base::{ConnId, DataRangeSet, Dsn, PathId, Span, Stream, Time};
+use plait_base::{ConnId, DataRangeSet, Dsn, PathId, RandomStream, Span, Time};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, Entropy, PathConfig};
 use plait_wire::{Flags, JoinAck, JoinSyn, JoinSynAck, Key, MpCapable, Mptcp, Segment, join_hmac};
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +21,7 @@ pub(crate) const SCALE: u8 = 7;
 
 struct Draws {
     first: VecDeque<u64>,
-    rest: Stream,
+    rest: RandomStream,
 }
 
 impl Entropy for Draws {
@@ -98,8 +98,10 @@ fn millis(time: Time) -> f64 {
 
 impl Script {
     fn new(config: Config, client: bool, first: &[u64]) -> Script {
-        let draws =
-            Draws { first: first.iter().copied().collect(), rest: Stream::new(1, &["script"]) };
+        let draws = Draws {
+            first: first.iter().copied().collect(),
+            rest: RandomStream::new(1, &["script"]),
+        };
         let mut endpoint = Endpoint::new(Box::new(draws));
         endpoint.check_invariants(true);
         Script {

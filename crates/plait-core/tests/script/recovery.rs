@@ -249,7 +249,7 @@ fn a_probe_waits_until_the_last_one_is_explained() {
 /// data brings it back.
 #[test]
 fn timeouts_back_off() {
-    // What goes out in pieces is another matter (`holes.rs`).
+    // What goes out in pieces is another matter (`pmtu_black_hole.rs`).
     let mut s = Script::open_server(Config { black_holes: false, ..plain() }, 1);
     s.write(u64::from(FULL));
     s.expect(want(0, PSH).seq(1).len(FULL));

@@ -2,7 +2,7 @@
 
 use crate::harness::{MSS, Script, capable_syn, multipath, plain, spec};
 use crate::segment::{ACK, PSH, Seg, want};
-use plait_core::{Config, Ration};
+use plait_core::{Config, MemoryLimit};
 
 const FULL: u32 = 1_448;
 
@@ -207,8 +207,8 @@ fn short_memory_makes_new_windows_small() {
     for config in [plain(), multipath()] {
         let full = if config.multipath { MSS } else { FULL };
         let mut s = Script::open_server(config, 1);
-        let ration = Ration { share: SHARE, unsent: SHARE, most: SHARE };
-        s.endpoint.limit_buffers(Some(ration));
+        let memory_limit = MemoryLimit { unread: SHARE, unsent: SHARE, max_unsent: SHARE };
+        s.endpoint.limit_buffers(Some(memory_limit));
         let edge = |s: &mut Script| {
             let (_, told, _) = s.out.pop_back().unwrap();
             s.lose_all();

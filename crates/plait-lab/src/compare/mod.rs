@@ -12,7 +12,7 @@ use crate::vary::{Point, Vary};
 use crate::workers::on_threads;
 use plait_app::Measures;
 use plait_app::measure::Habits;
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -165,7 +165,7 @@ pub fn cells(scenario: &Scenario) -> Vec<Cell> {
 /// from it: were they `seed + run`, comparisons with neighbouring seeds would share most runs.
 #[must_use]
 pub fn run_seed(seed: u64, run: u32) -> u64 {
-    if run == 0 { seed } else { Stream::new(seed, &["run", &run.to_string()]).bits() }
+    if run == 0 { seed } else { RandomStream::new(seed, &["run", &run.to_string()]).bits() }
 }
 
 /// Runs a scenario, and with `--vary` every point of it. Hosts jitter if nothing else is random
@@ -290,7 +290,7 @@ fn run_more<W: World>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Draft;
+    use crate::RawScenario;
     use plait_app::measure::PathMeasures;
 
     /// Completion depends on the row, the seed and, where asked, on chance.
@@ -305,7 +305,7 @@ mod tests {
                 "tcp:wifi" => 80.0,
                 _ => 400.0,
             };
-            let noise = Stream::new(seed, &["noise"]).unit();
+            let noise = RandomStream::new(seed, &["noise"]).unit();
             let rtt = cell.scenario.paths.iter().map(|path| path.delay.down.start.as_millis_f64());
             let completion_ms = Some(base + noise + rtt.sum::<f64>());
             let share = PathMeasures { path_share: Some(0.5), ..PathMeasures::default() };
@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn scenario(more: &[(&str, &str)]) -> Scenario {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         let base = [
             ("path", "wifi:rtt=20ms,rate=25mbit,loss=1%"),
             ("path", "lte:rtt=60ms,rate=10mbit"),
@@ -338,9 +338,9 @@ mod tests {
         ];
         let replaced = |name: &str| name != "path" && more.iter().any(|(other, _)| *other == name);
         for (name, text) in base.iter().filter(|(name, _)| !replaced(name)).chain(more) {
-            draft.argument(name, text).unwrap();
+            raw.argument(name, text).unwrap();
         }
-        draft.build().unwrap()
+        raw.build().unwrap()
     }
 
     fn run(scenario: &Scenario) -> Document {
@@ -416,16 +416,16 @@ mod tests {
 
     #[test]
     fn without_chance_one_run_is_made() {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         for (name, text) in [
             ("path", "wifi:rtt=20ms,rate=25mbit"),
             ("workload", "download:512kB"),
             ("cc", "cubic,lia"),
             ("exact", "on"),
         ] {
-            draft.argument(name, text).unwrap();
+            raw.argument(name, text).unwrap();
         }
-        let report = only(run(&draft.build().unwrap()));
+        let report = only(run(&raw.build().unwrap()));
         // One path is plain TCP.
         let names: Vec<String> =
             report.rows.iter().map(|row| format!("{}/{}", row.scheduler, row.cc)).collect();

@@ -2,7 +2,7 @@
 
 use super::design;
 use crate::vary::{Number, Unit};
-use plait_base::Stream;
+use plait_base::RandomStream;
 use std::collections::BTreeMap;
 
 /// An axis of a sweep.
@@ -123,7 +123,7 @@ impl Design {
     fn draw(&self, draw: usize) -> Vec<Point> {
         let seed = match draw {
             0 => self.seed,
-            _ => Stream::new(self.seed, &["networks", &draw.to_string()]).bits(),
+            _ => RandomStream::new(self.seed, &["networks", &draw.to_string()]).bits(),
         };
         let place = |(at, unit_cube): (usize, Vec<f64>)| {
             let field = |(name, low, high): &(String, Number, Number), share: f64| {
@@ -146,7 +146,7 @@ impl Design {
             // A number for what is drawn in another way: sessions of an application.
             let own = match self.seed {
                 1 => number,
-                seed => Stream::new(seed, &["session", &number.to_string()]).below(1 << 32),
+                seed => RandomStream::new(seed, &["session", &number.to_string()]).below(1 << 32),
             };
             fields.insert("seed".to_owned(), own.to_string());
             Point { text: number.to_string(), fields }

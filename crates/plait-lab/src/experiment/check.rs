@@ -4,7 +4,7 @@ use super::given;
 use super::plan::{measures_of, not_run};
 use super::{Claim, Experiment, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
-use crate::scenario::Given;
+use crate::scenario::PlacedText;
 
 /// Where the axes and what pictures show stand, in their order.
 #[derive(Default)]
@@ -54,13 +54,13 @@ fn changes(experiment: &Experiment, axis: &str) -> bool {
         text.strip_prefix(axis).is_some_and(|rest| rest.starts_with(['}', '.']))
     };
     let known = |text: &str| experiment.axes.iter().any(|axis| stands(text, &axis.name));
-    let names = |given: &Given| {
+    let names = |given: &PlacedText| {
         let mut places = given.text.split('{').skip(1);
         places.any(|text| stands(text, axis) || !known(text))
     };
-    let draft = &experiment.draft;
-    let fields = draft.paths.iter().flat_map(|path| &path.fields).map(|(_, given)| given);
-    let settings = draft.settings.values().flatten().chain(fields);
+    let raw = &experiment.raw;
+    let fields = raw.paths.iter().flat_map(|path| &path.fields).map(|(_, given)| given);
+    let settings = raw.settings.values().flatten().chain(fields);
     let rows = experiment.rows.iter().flat_map(|row| &row.settings).map(|(_, given)| given);
     let subjects = experiment
         .rows

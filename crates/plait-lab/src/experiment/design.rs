@@ -2,7 +2,7 @@
 //! points, take the one nearest the centre, strike all that are closer to it than a distance, go on
 //! from the nearest that is left. The distance is sought until the right number of points remains.
 
-use plait_base::Stream;
+use plait_base::RandomStream;
 
 /// Candidates for each point that is wanted.
 const CANDIDATES: usize = 10;
@@ -11,7 +11,8 @@ const HALVINGS: u32 = 40;
 
 /// `count` points of the unit cube with `dimensions` axes: the same for the same seed.
 pub(super) fn points(dimensions: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
-    let mut stream = Stream::new(seed, &["design", &dimensions.to_string(), &count.to_string()]);
+    let mut stream =
+        RandomStream::new(seed, &["design", &dimensions.to_string(), &count.to_string()]);
     let candidates: Vec<Vec<f64>> =
         (0..count * CANDIDATES).map(|_| (0..dimensions).map(|_| stream.unit()).collect()).collect();
     // A longer distance leaves fewer points.

@@ -67,7 +67,7 @@ fn kind(experiment: &Experiment, row: usize, at: &[usize]) -> Option<Kind> {
     let settings = &experiment.rows[row].settings;
     let said = |name: &'static str| {
         let own = settings.iter().find(|(own, _)| own.replace('_', "-") == name);
-        own.map(|(_, given)| given.clone()).or_else(|| experiment.draft.value(name))
+        own.map(|(_, given)| given.clone()).or_else(|| experiment.raw.value(name))
     };
     let text = filled(experiment, at, &said("workload")?).ok()?;
     let name = text.trim().split(':').next()?;

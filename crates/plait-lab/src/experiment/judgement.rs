@@ -43,7 +43,7 @@ use super::results::Results;
 use super::statement::{Statistic, Value};
 use super::{Claim, Kind};
 use crate::stats::{critical, deviation, normal, percentile};
-use plait_base::Stream;
+use plait_base::RandomStream;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -239,7 +239,7 @@ impl Resamples {
                 }
             })
             .collect();
-        let mut stream = Stream::new(0, &["claim", &claim.id]);
+        let mut stream = RandomStream::new(0, &["claim", &claim.id]);
         let (mut count, mut whole) = (0, 0);
         while count < RESAMPLES {
             let cells = Resampled::draw(results, &known, evidence, &mut stream);
@@ -387,7 +387,7 @@ struct Resampled<'a> {
     known: &'a Known,
     /// The network that stands for each one, by axis.
     networks: BTreeMap<usize, BTreeMap<usize, usize>>,
-    stream: RefCell<Stream>,
+    stream: RefCell<RandomStream>,
     /// Draws by how many runs there are: the same for all cells that have so many.
     picks: RefCell<BTreeMap<usize, Rc<[usize]>>>,
 }
@@ -397,7 +397,7 @@ impl<'a> Resampled<'a> {
         results: &'a Results,
         known: &'a Known,
         evidence: &Evidence,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Resampled<'a> {
         let mut networks = BTreeMap::new();
         for (axis, points) in &evidence.sampled {
@@ -409,8 +409,8 @@ impl<'a> Resampled<'a> {
     }
 
     /// The same networks with runs drawn anew.
-    fn of_runs(results: &'a Results, known: &'a Known, stream: &mut Stream) -> Resampled<'a> {
-        let stream = Stream::new(stream.bits(), &["runs"]);
+    fn of_runs(results: &'a Results, known: &'a Known, stream: &mut RandomStream) -> Resampled<'a> {
+        let stream = RandomStream::new(stream.bits(), &["runs"]);
         Resampled {
             results,
             known,
@@ -465,8 +465,8 @@ impl Cells for Resampled<'_> {
 }
 
 /// A draw from the Gamma distribution of shape `count` + 1/2.
-fn half_gamma(count: usize, stream: &mut Stream) -> f64 {
-    let exponential = |stream: &mut Stream| -libm::log(1.0 - stream.unit());
+fn half_gamma(count: usize, stream: &mut RandomStream) -> f64 {
+    let exponential = |stream: &mut RandomStream| -libm::log(1.0 - stream.unit());
     let turn = libm::cos(core::f64::consts::TAU * stream.unit());
     // Half of the square of a normal number (Box and Muller).
     let half = exponential(stream) * turn * turn;
@@ -480,7 +480,7 @@ mod tests {
     /// The mean of a Beta distribution of k + 1/2 and n - k + 1/2, and its spread.
     #[test]
     fn a_share_of_runs_keeps_the_doubt_of_its_count() {
-        let mut stream = Stream::new(1, &["beta"]);
+        let mut stream = RandomStream::new(1, &["beta"]);
         let draws: Vec<f64> = (0..20_000)
             .map(|_| {
                 let held = half_gamma(9, &mut stream);

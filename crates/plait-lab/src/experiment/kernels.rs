@@ -3,7 +3,7 @@
 
 use super::Experiment;
 use crate::error::{Fault, Place, ScenarioError};
-use crate::scenario::{Given, KERNEL, Kernels};
+use crate::scenario::{KERNEL, Kernels, PlacedText};
 
 /// A setting in which a figure differs from its kernel, and the passage that asks for it.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,10 +17,10 @@ pub struct Differs {
 }
 
 /// Returns the first text that an experiment has for a setting: of a row, of a quick run, or of all runs.
-fn own(experiment: &Experiment, name: &str) -> Option<Given> {
+fn own(experiment: &Experiment, name: &str) -> Option<PlacedText> {
     let rows = experiment.rows.iter().flat_map(|row| &row.settings);
     let by_row = rows.chain(&experiment.quick.settings).find(|(own, _)| own == name);
-    let by_all = || experiment.draft.settings.get(name)?.first();
+    let by_all = || experiment.raw.settings.get(name)?.first();
     by_row.map(|(_, given)| given).or_else(by_all).cloned()
 }
 
@@ -31,7 +31,7 @@ fn own(experiment: &Experiment, name: &str) -> Option<Given> {
 /// the kernel decides, without a passage that asks for it.
 pub(super) fn apply(
     experiment: &mut Experiment,
-    named: Option<&Given>,
+    named: Option<&PlacedText>,
     whole: &Place,
 ) -> Result<(), ScenarioError> {
     let kernels = Kernels::embedded()?;
@@ -56,7 +56,7 @@ pub(super) fn apply(
     }
     let Some(kernel) = kernel else {
         // The simulator models it, or there is none.
-        return experiment.draft.set(KERNEL, given.clone());
+        return experiment.raw.set(KERNEL, given.clone());
     };
     for (name, value) in &kernel.settings {
         if let Some(own) = own(experiment, name).filter(|_| !because(experiment, name)) {
@@ -72,9 +72,9 @@ pub(super) fn apply(
         return Err(own.error(Fault::Conflict, &problem).allow("no kernel here"));
     }
     for (name, value) in kernel.of_every_controller() {
-        if !experiment.draft.says(name) {
-            let value = Given { place: given.place.clone(), text: value.to_owned() };
-            experiment.draft.set(name, value)?;
+        if !experiment.raw.says(name) {
+            let value = PlacedText { place: given.place.clone(), text: value.to_owned() };
+            experiment.raw.set(name, value)?;
         }
     }
     for differs in experiment.differs.clone().iter().filter(|it| it.setting != "kernel") {
@@ -87,9 +87,9 @@ pub(super) fn apply(
                 names,
             ));
         }
-        let value = Given { place: given.place.clone(), text: differs.is.clone() };
-        experiment.draft.forget(&differs.setting);
-        experiment.draft.set(&differs.setting, value)?;
+        let value = PlacedText { place: given.place.clone(), text: differs.is.clone() };
+        experiment.raw.forget(&differs.setting);
+        experiment.raw.set(&differs.setting, value)?;
     }
     experiment.kernel = Some(kernel.clone());
     Ok(())

@@ -48,7 +48,7 @@ pub use store::{Store, fingerprint};
 pub use verdict::{Judged, Standing, figure, judge};
 
 use crate::error::{Place, ScenarioError};
-use crate::scenario::{Draft, Given, KernelProfile};
+use crate::scenario::{KernelProfile, PlacedText, RawScenario};
 use names::Names;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ pub struct Experiment {
     pub kernel: Option<KernelProfile>,
     /// Settings in which it differs from its kernel.
     pub differs: Vec<Differs>,
-    pub(crate) draft: Draft,
+    pub(crate) raw: RawScenario,
     paths: Vec<String>,
 }
 
@@ -90,10 +90,10 @@ pub struct Row {
     /// Who chooses the path.
     pub subject: RowSubject,
     /// Settings that differ from those of the experiment.
-    pub(crate) settings: Vec<(String, Given)>,
+    pub(crate) settings: Vec<(String, PlacedText)>,
     /// The points at which it is run, by axis; everywhere else at all.
     pub only: BTreeMap<usize, Vec<usize>>,
-    pub(crate) given: Given,
+    pub(crate) given: PlacedText,
 }
 
 /// Who chooses the path in a row.
@@ -183,7 +183,7 @@ pub struct Picture {
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Quick {
     /// Settings in the place of those of the experiment.
-    pub(crate) settings: Vec<(String, Given)>,
+    pub(crate) settings: Vec<(String, PlacedText)>,
     /// The points that it runs, by axis.
     pub points: BTreeMap<usize, Vec<usize>>,
 }
@@ -202,8 +202,8 @@ impl Experiment {
         quick.claims.retain(|claim| claim.core);
         for (name, given) in &self.quick.settings {
             // The names were checked when the file was read.
-            quick.draft.forget(name);
-            let _ = quick.draft.set(name, given.clone());
+            quick.raw.forget(name);
+            let _ = quick.raw.set(name, given.clone());
         }
         for (axis, points) in &self.quick.points {
             for row in &mut quick.rows {
@@ -222,8 +222,8 @@ impl Experiment {
     pub fn enlarged(&self, seed: u64, times: u32) -> Result<Experiment, ScenarioError> {
         let mut larger = self.clone();
         let place = Place::Argument("--seed".to_owned());
-        larger.draft.forget("seed");
-        larger.draft.set("seed", Given { place, text: seed.to_string() })?;
+        larger.raw.forget("seed");
+        larger.raw.set("seed", PlacedText { place, text: seed.to_string() })?;
         let networks = self.axes.iter().any(Axis::is_sample);
         for (at, axis) in larger.axes.iter_mut().enumerate().filter(|(_, axis)| axis.is_sample()) {
             let first = self.axes[at].design.as_ref().map_or(1, |design| design.seed);
@@ -236,14 +236,14 @@ impl Experiment {
                 }
             }
         }
-        let runs = self.draft.value("runs");
+        let runs = self.raw.value("runs");
         if let Some((given, runs)) =
             runs.and_then(|given| Some((given.clone(), given.text.trim().parse::<u32>().ok()?)))
             && !networks
         {
             let text = runs.saturating_mul(times).to_string();
-            larger.draft.forget("runs");
-            larger.draft.set("runs", Given { text, ..given })?;
+            larger.raw.forget("runs");
+            larger.raw.set("runs", PlacedText { text, ..given })?;
         }
         if networks {
             let rows = larger.row_names();

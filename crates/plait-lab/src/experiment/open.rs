@@ -5,7 +5,7 @@ use super::{Experiment, Judged, Looks, Progress, Store, Unsettled, settle};
 use crate::compare::World;
 use crate::error::{Fault, Place, ScenarioError};
 use crate::lists::read;
-use crate::scenario::Given;
+use crate::scenario::PlacedText;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -79,13 +79,13 @@ impl Experiment {
         let mut changed = self.clone();
         for (name, text) in set {
             let place = Place::Argument(format!("experiments/open.toml: {name}"));
-            let given = Given { place: place.clone(), text: text.clone() };
+            let given = PlacedText { place: place.clone(), text: text.clone() };
             let Some((path, key)) = name.split_once('.') else {
-                changed.draft.forget(name);
-                changed.draft.set(name, given)?;
+                changed.raw.forget(name);
+                changed.raw.set(name, given)?;
                 continue;
             };
-            let paths = &mut changed.draft.paths;
+            let paths = &mut changed.raw.paths;
             let Some(found) = paths.iter_mut().find(|it| it.name.text == path) else {
                 return Err(ScenarioError::new(&place, Fault::Unknown, path, "unknown path")
                     .allow(&self.paths.join(", ")));

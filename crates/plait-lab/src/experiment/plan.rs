@@ -6,7 +6,7 @@ use super::statement::Value;
 use super::{Claim, Experiment, RowSubject};
 use crate::compare::{Cell, Subject};
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::{Draft, Given, Reader};
+use crate::scenario::{PlacedText, RawScenario, Reader};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,22 +159,22 @@ fn planned(
     texts: &mut BTreeMap<String, String>,
 ) -> Result<Planned, ScenarioError> {
     let known = &experiment.rows[row];
-    let mut draft = experiment.draft.clone();
+    let mut raw = experiment.raw.clone();
     for (name, given) in &known.settings {
-        draft.forget(name);
-        draft.set(name, given.clone())?;
+        raw.forget(name);
+        raw.set(name, given.clone())?;
     }
     let scheduler = match &known.subject {
         RowSubject::Scheduler(text) => text.as_str(),
         RowSubject::Single(_) => "minrtt",
     };
-    draft.set(
+    raw.set(
         "schedulers",
-        Given { place: known.given.place.clone(), text: scheduler.to_owned() },
+        PlacedText { place: known.given.place.clone(), text: scheduler.to_owned() },
     )?;
-    fill_in(experiment, at, &mut draft)?;
+    fill_in(experiment, at, &mut raw)?;
     if let Some(kernel) = &experiment.kernel {
-        kernel.apply_to_controllers(&mut draft)?;
+        kernel.apply_to_controllers(&mut raw)?;
     }
     // Each file is read once.
     let texts = RefCell::new(texts);
@@ -190,9 +190,9 @@ fn planned(
     };
     let reader: Reader<'_> = &read;
     // A verdict is one over runs: hosts have jitter if nothing else is random.
-    let scenario = draft.build_with(reader)?.compared();
+    let scenario = raw.build_with(reader)?.compared();
     let [cc] = scenario.ccs.as_slice() else {
-        let given = draft.value("cc").unwrap_or_else(|| known.given.clone());
+        let given = raw.value("cc").unwrap_or_else(|| known.given.clone());
         return Err(given
             .error(Fault::Invalid, "a row has one congestion controller")
             .allow("cc = \"...\" in each [row.NAME]"));
@@ -225,10 +225,14 @@ fn planned(
     Ok(Planned { row, at: at.to_vec(), cell, runs, extra, address: hasher.finalize().into() })
 }
 
-/// Puts the points of the axes into the texts of a draft.
-fn fill_in(experiment: &Experiment, at: &[usize], draft: &mut Draft) -> Result<(), ScenarioError> {
-    let settings = draft.settings.values_mut().flatten();
-    let fields = draft.paths.iter_mut().flat_map(|path| &mut path.fields).map(|(_, given)| given);
+/// Puts the points of the axes into the texts of a raw scenario.
+fn fill_in(
+    experiment: &Experiment,
+    at: &[usize],
+    raw: &mut RawScenario,
+) -> Result<(), ScenarioError> {
+    let settings = raw.settings.values_mut().flatten();
+    let fields = raw.paths.iter_mut().flat_map(|path| &mut path.fields).map(|(_, given)| given);
     for given in settings.chain(fields) {
         given.text = filled(experiment, at, given)?;
     }
@@ -239,7 +243,7 @@ fn fill_in(experiment: &Experiment, at: &[usize], draft: &mut Draft) -> Result<(
 pub(super) fn filled(
     experiment: &Experiment,
     at: &[usize],
-    given: &Given,
+    given: &PlacedText,
 ) -> Result<String, ScenarioError> {
     let mut text = given.text.clone();
     while let Some(close) = text.find('}') {
@@ -259,7 +263,7 @@ pub(super) fn filled(
 fn placed<'a>(
     experiment: &'a Experiment,
     at: &[usize],
-    given: &Given,
+    given: &PlacedText,
     name: &str,
 ) -> Result<&'a str, ScenarioError> {
     let (axis, field) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));

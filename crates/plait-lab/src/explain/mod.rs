@@ -5,20 +5,20 @@
 //! keeps everything, once with other schedulers beside its own, and once for each subflow that a
 //! decision could have chosen and did not, with that one decision changed.
 
+mod counterfactual;
 mod replay;
 mod report;
-mod witness;
 
+pub use counterfactual::Change;
 pub use replay::{Replay, replay};
 pub use report::{
     Alternative, Bytes, Explained, Explanation, Judged, Opinion, SCHEMA, Seen, Sending,
 };
-pub use witness::Change;
 
 use crate::compare::Cell;
 use crate::simulated::setup;
 use crate::workers::on_threads;
-use plait_app::Host;
+use plait_app::Role;
 use plait_app::provenance::{Decided, Ledger, Stall};
 use plait_base::{DataRange, Span, SubflowId, SubflowSet, Time};
 use plait_core::Carry;
@@ -209,19 +209,19 @@ impl Inquiry<'_> {
 
     /// What the schedulers asked for say of the suspected decisions. They run along from the start:
     /// see every state, hear every notice, and what they answer is not carried out.
-    fn ask(&self, suspected: &[Suspected], schedulers: &[Spec]) -> witness::Opinions {
+    fn ask(&self, suspected: &[Suspected], schedulers: &[Spec]) -> counterfactual::Opinions {
         let decisions = suspected.iter().flat_map(|it| &it.decisions);
         let wanted: BTreeSet<(u64, Time)> = decisions.map(|it| (it.number, it.at)).collect();
         if schedulers.is_empty() || wanted.is_empty() {
-            return witness::Opinions::new();
+            return counterfactual::Opinions::new();
         }
         let mut setup = setup(self.cell, self.seed);
         let Some(scheduler) = scheduler_of(&mut setup, self.ledger.sender()) else {
-            return witness::Opinions::new();
+            return counterfactual::Opinions::new();
         };
-        let (factory, kept) = witness::accompanied(scheduler.clone(), schedulers, wanted);
+        let (factory, kept) = counterfactual::shadowed(scheduler.clone(), schedulers, wanted);
         *scheduler = factory;
-        let mut nobody = Frontier { reader: Host::Client, ends: Vec::new() };
+        let mut nobody = Frontier { reader: Role::Client, ends: Vec::new() };
         let _ = plait_sim::run_watched(&setup, &mut nobody);
         kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
     }
@@ -269,7 +269,7 @@ impl Inquiry<'_> {
         &self,
         suspected: &Suspected,
         replays: &dyn Fn(usize) -> &'r [(SubflowId, Replay)],
-        opinions: &witness::Opinions,
+        opinions: &counterfactual::Opinions,
         schedulers: &[Spec],
     ) -> Explained {
         let Suspected { kind, stall, decisions } = suspected;
@@ -375,7 +375,7 @@ impl Inquiry<'_> {
         }
     }
 
-    fn opinion(&self, spec: &Spec, said: &witness::Opinion, decided: &Decided) -> Opinion {
+    fn opinion(&self, spec: &Spec, said: &counterfactual::Opinion, decided: &Decided) -> Opinion {
         let chosen = matches!(said.word, "send" | "assign").then_some(said.subflow).flatten();
         Opinion {
             scheduler: spec.to_string(),

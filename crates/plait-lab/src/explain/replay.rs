@@ -1,10 +1,10 @@
 //! Runs made again: with books kept, or with one decision changed.
 
-use super::witness::{self, Change};
+use super::counterfactual::{self, Change};
 use crate::compare::Cell;
 use crate::simulated::setup;
 use plait_app::provenance::Ledger;
-use plait_app::{AppEvent, Host, Measures};
+use plait_app::{AppEvent, Measures, Role};
 use plait_base::{Dsn, PathId, Span, Time};
 use plait_core::{Detail, Event, SchedulerFactory};
 use plait_sim::{Direction, Hop, Outcome, Setup, Snapshot, Watch, Who};
@@ -43,7 +43,7 @@ impl Watch for Bookkeeper<'_> {
 
 /// Notes when data are readable in order up to some positions.
 pub(super) struct Frontier {
-    pub(super) reader: Host,
+    pub(super) reader: Role,
     /// Each position, and when it was reached.
     pub(super) ends: Vec<(Dsn, Option<Time>)>,
 }
@@ -83,11 +83,11 @@ pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> R
     let mut setup = setup(cell, seed);
     let made = change.and_then(|change| {
         let scheduler = scheduler_of(&mut setup, sender)?;
-        let (factory, made) = witness::changed(scheduler.clone(), change);
+        let (factory, made) = counterfactual::overridden(scheduler.clone(), change);
         *scheduler = factory;
         Some(made)
     });
-    let reader = if sender == Host::Server { Host::Client } else { Host::Server };
+    let reader = if sender == Role::Server { Role::Client } else { Role::Server };
     let ends = ends.iter().map(|end| (*end, None)).collect();
     let mut frontier = Frontier { reader, ends };
     let outcome = plait_sim::run_watched(&setup, &mut frontier);
@@ -99,11 +99,11 @@ pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> R
 }
 
 /// The scheduler of the end that sends.
-pub(super) fn scheduler_of(setup: &mut Setup, sender: Host) -> Option<&mut SchedulerFactory> {
+pub(super) fn scheduler_of(setup: &mut Setup, sender: Role) -> Option<&mut SchedulerFactory> {
     let connection = setup.pairs.first_mut()?.connections.first_mut()?;
     Some(match sender {
-        Host::Server => &mut connection.server.scheduler,
-        Host::Client => &mut connection.client.scheduler,
+        Role::Server => &mut connection.server.scheduler,
+        Role::Client => &mut connection.client.scheduler,
     })
 }
 

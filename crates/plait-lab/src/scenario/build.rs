@@ -1,8 +1,8 @@
-//! From a draft to a scenario: every text is read, everything that must fit together is checked.
+//! From a raw scenario to a scenario: every text is read, everything that must fit together is checked.
 
-use super::draft::{Draft, Given, PathDraft};
 use super::path_parse::{self, Reader};
 use super::profile::{PROFILES, Profile};
+use super::raw_scenario::{PlacedText, RawPath, RawScenario};
 use super::specs::{controllers, schedulers, twice};
 use super::{
     Competition, HostJitter, Kernel, MAX_HOST_JITTER, Path, Scenario, Subflows, Transport,
@@ -26,7 +26,7 @@ pub const DEFAULT_DEADLINE: Span = Span::from_secs(3_600);
 const MOST_WORK: Span = Span::from_millis(1);
 
 /// Most transfers that may have been done before.
-const MOST_EARLIER: u64 = 1_000;
+const MAX_EARLIER_TRANSFERS: u64 = 1_000;
 
 /// The most that a window field with its largest scale can advertise (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 65_535 << 14;
@@ -62,8 +62,8 @@ pub(super) const RTOS: &[(&str, RtoMode)] =
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-impl Draft {
-    /// Reads the draft, with the traces that it names from the file system, relative to the
+impl RawScenario {
+    /// Reads the raw scenario, with the traces that it names from the file system, relative to the
     /// current directory.
     ///
     /// # Errors
@@ -91,19 +91,19 @@ impl Draft {
         Err(error.allow(&format!("via={} of one or more paths", link.name)))
     }
 
-    /// Reads the draft, with the traces that it names from `read`.
+    /// Reads the raw scenario, with the traces that it names from `read`.
     ///
     /// # Errors
-    /// As [`Draft::build`].
+    /// As [`RawScenario::build`].
     pub fn build_with(&self, read: Reader<'_>) -> Result<Scenario> {
         match self.with_kernel()? {
-            Some(draft) => draft.build_plain(self, read),
+            Some(raw) => raw.build_plain(self, read),
             None => self.build_plain(self, read),
         }
     }
 
-    /// Reads a draft whose kernel is no profile. A sweep varies `written`, which may name one.
-    fn build_plain(&self, written: &Draft, read: Reader<'_>) -> Result<Scenario> {
+    /// Reads a raw scenario whose kernel is no profile. A sweep varies `written`, which may name one.
+    fn build_plain(&self, written: &RawScenario, read: Reader<'_>) -> Result<Scenario> {
         let ideal = self.switch("ideal")?;
         let shared = self.read_links(ideal, read)?;
         let paths = self.read_paths(&shared, ideal, read)?;
@@ -141,7 +141,7 @@ impl Draft {
         Ok(scenario)
     }
 
-    pub(super) fn must(&self, name: &'static str) -> Result<Given> {
+    pub(super) fn must(&self, name: &'static str) -> Result<PlacedText> {
         self.value(name).ok_or_else(|| {
             let place = Place::Argument(format!("--{name}"));
             ScenarioError::new(&place, Fault::Missing, "", "required")
@@ -211,25 +211,24 @@ impl Draft {
                 .allow(&most_paths()));
         }
         let mut paths: Vec<Path> = Vec::new();
-        for draft in &self.paths {
-            let bare = matches!(draft.fields.as_slice(), [(key, _)] if key == "profile");
-            if bare && draft.fields[0].1 == draft.name && Profile::named(&draft.name.text).is_none()
-            {
+        for raw in &self.paths {
+            let bare = matches!(raw.fields.as_slice(), [(key, _)] if key == "profile");
+            if bare && raw.fields[0].1 == raw.name && Profile::named(&raw.name.text).is_none() {
                 let names = PROFILES.iter().map(|profile| profile.name);
-                let mut error = draft.name.unknown("profile", names);
+                let mut error = raw.name.unknown("profile", names);
                 error.allowed = format!("NAME:key=value,... or a profile: {}", error.allowed);
                 return Err(error);
             }
-            if paths.iter().any(|path| path.name == draft.name.text) {
-                let error = draft.name.error(Fault::Conflict, "two paths have this name");
+            if paths.iter().any(|path| path.name == raw.name.text) {
+                let error = raw.name.error(Fault::Conflict, "two paths have this name");
                 return Err(error.allow("a name of its own for each path"));
             }
-            if shared.iter().any(|link| link.name == draft.name.text) {
-                let error = draft.name.error(Fault::Conflict, "a link has this name");
+            if shared.iter().any(|link| link.name == raw.name.text) {
+                let error = raw.name.error(Fault::Conflict, "a link has this name");
                 return Err(error.allow("a name of its own for each path and link"));
             }
-            let path = path_parse::path(draft, ideal, read)?;
-            if let (Some(given), Some(via)) = (draft.field("via"), &path.via)
+            let path = path_parse::path(raw, ideal, read)?;
+            if let (Some(given), Some(via)) = (raw.field("via"), &path.via)
                 && !shared.iter().any(|link| link.name == *via)
             {
                 let names = shared.iter().map(|link| link.name.as_str());
@@ -245,20 +244,21 @@ impl Draft {
     fn read_links(&self, ideal: bool, read: Reader<'_>) -> Result<Vec<Path>> {
         let mut links: Vec<Path> = Vec::new();
         for given in self.values("link") {
-            let draft = PathDraft::parse(&given.text, &given.place);
-            if links.iter().any(|link| link.name == draft.name.text) {
-                let error = draft.name.error(Fault::Conflict, "two links have this name");
+            let raw = RawPath::parse(&given.text, &given.place);
+            if links.iter().any(|link| link.name == raw.name.text) {
+                let error = raw.name.error(Fault::Conflict, "two links have this name");
                 return Err(error.allow("a name of its own for each link"));
             }
-            links.push(path_parse::link(&draft, ideal, read)?);
+            links.push(path_parse::link(&raw, ideal, read)?);
         }
         Ok(links)
     }
 
     fn compete(&self, paths: &[Path], shared: &[Path], ideal: bool) -> Result<Vec<Competition>> {
         // A sweep may have points with nobody beside.
-        let nobody = |given: &&Given| given.text.trim() == "none";
-        let given: Vec<&Given> = self.values("compete").iter().filter(|it| !nobody(it)).collect();
+        let nobody = |given: &&PlacedText| given.text.trim() == "none";
+        let given: Vec<&PlacedText> =
+            self.values("compete").iter().filter(|it| !nobody(it)).collect();
         if let Some(first) = given.first().filter(|_| ideal) {
             let problem = "an ideal path has no rate to compete for";
             return Err(first.error(Fault::Conflict, problem).allow("--compete without --ideal"));
@@ -315,8 +315,8 @@ impl Draft {
             dial: self.choice("dial", DIALS)?,
             checksum: self.switch("checksum")?,
             ssthresh,
-            earlier: self.earlier(workload)?,
-            initial_window: narrow(Given::new(&window.place, bare).count(1, 1_000)?),
+            earlier_transfers: self.earlier_transfers(workload)?,
+            initial_window: narrow(PlacedText::new(&window.place, bare).count(1, 1_000)?),
             slow_start: self.choice("slow-start", SLOW_STARTS)?,
             tsq: self.switch("tsq")?,
             send_cost: self.send_cost()?,
@@ -348,7 +348,7 @@ impl Draft {
             None if rest.is_empty() => "6MiB",
             None => return Err(given.unknown("value", ["auto", "auto:6MiB"])),
         };
-        Ok((positive_size(&Given::new(&given.place, most), LARGEST_WINDOW)?, true))
+        Ok((positive_size(&PlacedText::new(&given.place, most), LARGEST_WINDOW)?, true))
     }
 
     fn host_jitter(&self) -> Result<HostJitter> {
@@ -380,9 +380,9 @@ impl Draft {
 
     /// How many transfers were done before; what else there is has no end that a peer sees, or not the
     /// same one each time.
-    fn earlier(&self, workload: &Workload) -> Result<u32> {
+    fn earlier_transfers(&self, workload: &Workload) -> Result<u32> {
         let given = self.must("earlier")?;
-        let earlier = narrow(given.count(0, MOST_EARLIER)?);
+        let earlier = narrow(given.count(0, MAX_EARLIER_TRANSFERS)?);
         if earlier > 0 && !matches!(workload, Workload::Download { .. } | Workload::Upload { .. }) {
             let problem = "this workload is not one that is done several times in a row";
             return Err(given.error(Fault::Conflict, problem).allow("a download or an upload"));
@@ -393,7 +393,7 @@ impl Draft {
     fn mtu(&self) -> Result<u32> {
         let given = self.must("mtu")?;
         let bare = given.text.trim().trim_end_matches('B');
-        Ok(narrow(Given::new(&given.place, bare).count(576, 65_535)?))
+        Ok(narrow(PlacedText::new(&given.place, bare).count(576, 65_535)?))
     }
 
     fn choice<T: Copy>(&self, name: &'static str, words: &[(&'static str, T)]) -> Result<T> {
@@ -432,7 +432,7 @@ impl Draft {
 }
 
 /// A size above zero of at most `most` bytes, where a segment counts at its largest.
-fn positive_size(given: &Given, most: u64) -> Result<Size> {
+fn positive_size(given: &PlacedText, most: u64) -> Result<Size> {
     let size = given.quantity(quantity::size)?;
     if size.is_zero() {
         return Err(given.error(Fault::Invalid, "zero").allow("a size above zero"));

@@ -1,11 +1,11 @@
 //! Flows that compete with the connection: `reno@cell*2`, `poisson:rate=3mbit@wifi`.
 
 use super::cross::{UDP, Udp, is_udp};
-use super::draft::Given;
 use super::path::Path;
+use super::raw_scenario::PlacedText;
 use super::specs::controllers;
 use crate::error::{Fault, ScenarioError};
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use plait_link::Aqm;
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub enum Sender {
 impl Competition {
     /// Reads `CC@PATH_OR_LINK` or `CC@PATH_OR_LINK*N`, or the same with a source of UDP.
     pub(super) fn parse(
-        given: &Given,
+        given: &PlacedText,
         paths: &[Path],
         shared: &[Path],
     ) -> Result<Competition, ScenarioError> {
@@ -48,7 +48,7 @@ impl Competition {
         };
         let (over, flows) = match rest.split_once('*') {
             None => (rest, 1),
-            Some((over, flows)) => (over, Given::new(&given.place, flows).count(1, MOST)?),
+            Some((over, flows)) => (over, PlacedText::new(&given.place, flows).count(1, MOST)?),
         };
         let over = over.trim();
         if !paths.iter().chain(shared).any(|known| known.name == over) {
@@ -68,10 +68,10 @@ impl Competition {
                 let problem = "UDP cross traffic meets drop-tail queues alone";
                 return Err(given.error(Fault::Conflict, problem).allow("aqm=droptail there"));
             }
-            let sender = Sender::Udp(Udp::parse(&Given::new(&given.place, cc))?);
+            let sender = Sender::Udp(Udp::parse(&PlacedText::new(&given.place, cc))?);
             return Ok(Competition { sender, over, flows });
         }
-        let listed = controllers(&Given::new(&given.place, cc));
+        let listed = controllers(&PlacedText::new(&given.place, cc));
         let cc = match listed.map_err(|error| unknown(given, cc).unwrap_or(error))?.as_slice() {
             [cc] if cc.needs_bdp() => {
                 let problem = "a competing flow's window is given in bytes or segments";
@@ -91,12 +91,12 @@ impl Competition {
     #[must_use]
     pub fn start(seed: u64, index: usize, flow: u32) -> Span {
         let words = ["compete", &index.to_string(), &flow.to_string()];
-        Span::from_nanos(Stream::new(seed, &words).below(START.as_nanos()))
+        Span::from_nanos(RandomStream::new(seed, &words).below(START.as_nanos()))
     }
 }
 
 /// An error that offers every sender, where what is written is none of them.
-fn unknown(given: &Given, sender: &str) -> Option<ScenarioError> {
+fn unknown(given: &PlacedText, sender: &str) -> Option<ScenarioError> {
     let name = sender.split(':').next().unwrap_or_default().trim();
     let names = || {
         let tcp = plait_cc::CONTROLLERS

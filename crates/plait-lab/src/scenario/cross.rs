@@ -1,6 +1,6 @@
 //! UDP cross traffic beside the connection: `poisson:rate=3mbit`, `pareto:rate=1mbit,on=500ms`.
 
-use super::draft::Given;
+use super::raw_scenario::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity;
 use plait_base::{Rate, Span};
@@ -29,15 +29,15 @@ pub(super) fn is_udp(name: &str) -> bool {
 
 impl Udp {
     /// Reads `poisson:KEY=VALUE,...` or `pareto:KEY=VALUE,...`.
-    pub(super) fn parse(given: &Given) -> Result<Udp, ScenarioError> {
+    pub(super) fn parse(given: &PlacedText) -> Result<Udp, ScenarioError> {
         let refused = |problem: &str| given.error(Fault::Invalid, problem).allow(ALLOWED);
         let (name, fields) = given.text.split_once(':').unwrap_or((&given.text, ""));
         let on_off = name.trim() == "pareto";
         let (mut rate, mut size, mut on, mut off, mut shape) = (None, None, None, None, None);
         for field in fields.split(',').map(str::trim).filter(|field| !field.is_empty()) {
             let (key, value) = field.split_once('=').ok_or_else(|| refused("no KEY=VALUE"))?;
-            let value = Given::new(&given.place, value);
-            let time = |value: &Given| value.quantity(quantity::time);
+            let value = PlacedText::new(&given.place, value);
+            let time = |value: &PlacedText| value.quantity(quantity::time);
             let again = match key.trim() {
                 "rate" => rate.replace(value.quantity(quantity::rate)?).is_some(),
                 "size" => size.replace(value.quantity(quantity::bytes)?).is_some(),
@@ -78,7 +78,7 @@ impl Udp {
 const KEYS: [&str; 5] = ["rate", "size", "on", "off", "shape"];
 
 /// A shape from 1.001 to 10, in thousandths.
-fn read_shape(given: &Given) -> Result<u32, ScenarioError> {
+fn read_shape(given: &PlacedText) -> Result<u32, ScenarioError> {
     let shape = given.text.trim().parse::<f64>().ok();
     match shape.filter(|it| (1.001..=10.0).contains(it)) {
         Some(shape) => Ok(libm::round(shape * 1_000.0) as u32),

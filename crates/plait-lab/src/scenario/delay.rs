@@ -1,8 +1,8 @@
 //! Propagation as a scenario has it: one delay, or steps of it.
 
-use super::draft::Given;
 use super::path::Both;
 use super::path_parse::{bounded, steps_of};
+use super::raw_scenario::PlacedText;
 use crate::error::ScenarioError;
 use plait_base::{Span, Time};
 use std::fmt;
@@ -24,7 +24,7 @@ impl From<Span> for Delay {
 
 impl Delay {
     /// Reads `25ms`, or `25ms@0s/80ms@10s`.
-    pub(super) fn parse(given: &Given) -> Result<Delay, ScenarioError> {
+    pub(super) fn parse(given: &PlacedText) -> Result<Delay, ScenarioError> {
         if !given.text.contains(['@', '/']) {
             return bounded(given, &given.text).map(Delay::from);
         }
@@ -81,7 +81,7 @@ mod tests {
     use crate::error::Place;
 
     fn parse(text: &str) -> Result<Delay, ScenarioError> {
-        Delay::parse(&Given::new(&Place::Argument("--path a:rtt".to_owned()), text))
+        Delay::parse(&PlacedText::new(&Place::Argument("--path a:rtt".to_owned()), text))
     }
 
     #[test]

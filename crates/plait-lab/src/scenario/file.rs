@@ -18,9 +18,9 @@
 //! backup = true
 //! ```
 
-use super::draft::{Draft, Given, PathDraft, SETTINGS};
 use super::other_keys::{canonical, unknown_key};
 use super::path_parse::{PATH_KEYS, REPEATED};
+use super::raw_scenario::{PlacedText, RawPath, RawScenario, SETTINGS};
 use super::{Scenario, Setting};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
 use plait_base::SubflowId;
@@ -90,37 +90,37 @@ fn characters_in(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-impl Draft {
+impl RawScenario {
     /// Reads a scenario file; `name` is for messages. Arguments that are added afterwards go before
     /// what the file says.
     ///
     /// # Errors
     /// Where it is no TOML, has an unknown key, or a value that is not a text, a whole number or a
-    /// switch, with line and column. What the texts say is read by [`Draft::build`].
-    pub fn from_toml(name: &str, text: &str) -> Result<Draft> {
+    /// switch, with line and column. What the texts say is read by [`RawScenario::build`].
+    pub fn from_toml(name: &str, text: &str) -> Result<RawScenario> {
         let source = Source::new(name, text);
         let document = source.parse()?;
-        let mut draft = Draft { file: Some(name.to_owned()), ..Draft::new() };
+        let mut raw = RawScenario { file: Some(name.to_owned()), ..RawScenario::new() };
         for (key, value) in in_order(document.get_ref()) {
-            source.entry(key, value, &mut draft)?;
+            source.entry(key, value, &mut raw)?;
         }
-        Ok(draft)
+        Ok(raw)
     }
 
     /// Reads a scenario file from the file system.
     ///
     /// # Errors
-    /// As [`Draft::from_toml`]; also where the file cannot be read.
-    pub fn from_file(name: &str) -> Result<Draft> {
+    /// As [`RawScenario::from_toml`]; also where the file cannot be read.
+    pub fn from_file(name: &str) -> Result<RawScenario> {
         let text = plait_app::file::settings(name).map_err(|error| {
             let place = Place::Argument("--scenario".to_owned());
             ScenarioError::new(&place, Fault::Unreadable, name, &unreadable(&error))
                 .allow("a scenario file (TOML), as --save-scenario writes it")
         })?;
-        Draft::from_toml(name, &text)
+        RawScenario::from_toml(name, &text)
     }
 
-    /// The TOML form; [`Draft::from_toml`] reads it back.
+    /// The TOML form; [`RawScenario::from_toml`] reads it back.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::from("# plait compare --scenario THIS_FILE\n");
@@ -159,10 +159,10 @@ impl Draft {
 }
 
 impl Scenario {
-    /// The TOML form; [`Draft::from_toml`] and [`Draft::build`] give the scenario back.
+    /// The TOML form; [`RawScenario::from_toml`] and [`RawScenario::build`] give the scenario back.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        self.draft().to_toml()
+        self.raw().to_toml()
     }
 }
 
@@ -185,23 +185,23 @@ impl<'a> Source<'a> {
         &self,
         key: &Spanned<DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
-        draft: &mut Draft,
+        raw: &mut RawScenario,
     ) -> Result<()> {
         if key.get_ref() == "path" {
-            return self.paths(value, draft);
+            return self.paths(value, raw);
         }
         let place = self.place(&value.span(), key.get_ref());
         let repeats = SETTINGS.iter().any(|it| it.repeats && it.name == key.get_ref());
         let texts = self.texts(value, key.get_ref(), repeats).map_err(|error| {
             // A key that nothing has is worth more than what its value is.
             let place = self.place(&key.span(), key.get_ref());
-            let given = Given { place, text: String::new() };
-            let refusal = draft.set(key.get_ref(), given).err();
+            let given = PlacedText { place, text: String::new() };
+            let refusal = raw.set(key.get_ref(), given).err();
             refusal.filter(|refusal| refusal.fault == Fault::Unknown).unwrap_or(error)
         })?;
         for text in texts {
-            let given = Given { place: place.clone(), text };
-            draft.set(key.get_ref(), given).map_err(|mut error| {
+            let given = PlacedText { place: place.clone(), text };
+            raw.set(key.get_ref(), given).map_err(|mut error| {
                 // An unknown key stands where the key does, not where its value does.
                 if error.fault == Fault::Unknown {
                     error.place = self.place(&key.span(), key.get_ref());
@@ -222,7 +222,7 @@ impl<'a> Source<'a> {
         Place::File { file: self.name.to_owned(), line, column, field: field.to_owned() }
     }
 
-    fn paths(&self, value: &Spanned<DeValue<'_>>, draft: &mut Draft) -> Result<()> {
+    fn paths(&self, value: &Spanned<DeValue<'_>>, raw: &mut RawScenario) -> Result<()> {
         let allowed = "[[path]] tables, or texts such as \"wifi:rtt=25ms,rate=25mbit\"";
         let Some(list) = value.get_ref().as_array() else {
             let place = self.place(&value.span(), "path");
@@ -238,8 +238,8 @@ impl<'a> Source<'a> {
         for (at, path) in list.iter().enumerate() {
             let field = format!("path[{at}]");
             let place = self.place(&path.span(), &field);
-            draft.paths.push(match path.get_ref() {
-                DeValue::String(text) => PathDraft::parse(text, &place),
+            raw.paths.push(match path.get_ref() {
+                DeValue::String(text) => RawPath::parse(text, &place),
                 DeValue::Table(table) => self.path(table, &field, &place)?,
                 other => {
                     let problem = format!("this {} is no path", other.type_str());
@@ -252,7 +252,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    fn path(&self, table: &DeTable<'_>, field: &str, place: &Place) -> Result<PathDraft> {
+    fn path(&self, table: &DeTable<'_>, field: &str, place: &Place) -> Result<RawPath> {
         let mut name = None;
         let mut fields = Vec::new();
         for (key, value) in in_order(table) {
@@ -262,7 +262,7 @@ impl<'a> Source<'a> {
                 let DeValue::String(text) = value.get_ref() else {
                     return Err(self.mistyped(value, &field, "a text"));
                 };
-                name = Some(Given::new(&place, text));
+                name = Some(PlacedText::new(&place, text));
                 continue;
             }
             let spelled = canonical(&key.get_ref().replace('-', "_")).to_owned();
@@ -274,14 +274,14 @@ impl<'a> Source<'a> {
                 return Err(unknown_key(&place, "path", key.get_ref(), names));
             }
             for text in self.texts(value, &field, REPEATED.contains(&spelled.as_str()))? {
-                fields.push((spelled.clone(), Given { place: place.clone(), text }));
+                fields.push((spelled.clone(), PlacedText { place: place.clone(), text }));
             }
         }
         let name = name.ok_or_else(|| {
             ScenarioError::new(place, Fault::Missing, "", "the path has no name")
                 .allow("name = \"wifi\"")
         })?;
-        Ok(PathDraft { name, fields })
+        Ok(RawPath { name, fields })
     }
 
     /// Where a byte of a text stands. If the text has escapes, the place is approximate.

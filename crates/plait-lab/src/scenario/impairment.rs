@@ -1,8 +1,8 @@
 //! What a path does to packets beside its rate and delay: loss in bursts, queue management,
 //! reordering, the largest packet, middleboxes. Each has a text that reads back.
 
-use super::draft::Given;
 use super::path_parse::{outage, steps_of};
+use super::raw_scenario::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::quantity::{self, Percent, QuantityError};
 use plait_base::{Chance, Span, Time};
@@ -32,7 +32,7 @@ pub(super) fn goes_on(key: &str, value: &str, name: &str) -> bool {
 }
 
 /// `0.5%`, or `ge:p=1%,r=30%,bad=50%[,good=0%]`.
-pub(super) fn loss(given: &Given) -> Result<LossModel> {
+pub(super) fn loss(given: &PlacedText) -> Result<LossModel> {
     let Some(text) = given.text.trim().strip_prefix("ge:") else {
         let allowed = "from 0% to 100%, such as 0.5%, or ge:p=1%,r=30%,bad=50%";
         let chance = given.quantity(quantity::percent).map_err(|error| error.allow(allowed))?;
@@ -64,7 +64,7 @@ pub(super) fn loss_text(model: LossModel) -> String {
 }
 
 /// `droptail`, `codel`, or `codel:target=5ms,interval=100ms`.
-pub(super) fn aqm(given: &Given) -> Result<Aqm> {
+pub(super) fn aqm(given: &PlacedText) -> Result<Aqm> {
     let text = match given.text.trim() {
         "droptail" => return Ok(Aqm::DropTail),
         "codel" => return Ok(Aqm::CODEL),
@@ -100,7 +100,7 @@ pub(super) fn aqm_text(aqm: Aqm) -> String {
 }
 
 /// `P%:TIME`.
-pub(super) fn reorder(given: &Given) -> Result<Reorder> {
+pub(super) fn reorder(given: &PlacedText) -> Result<Reorder> {
     let allowed = "P%:TIME such as 1%:5ms, which holds 1% of the packets back for 5ms";
     let Some((chance, by)) = given.text.split_once(':') else {
         return Err(given.error(Fault::Invalid, "not a share and a time").allow(allowed));
@@ -122,7 +122,7 @@ pub(super) fn reorder_text(reorder: Reorder) -> String {
 }
 
 /// `1280`, or `1500@0s/1280@2s`.
-pub(super) fn mtu(given: &Given) -> Result<Vec<(Time, u32)>> {
+pub(super) fn mtu(given: &PlacedText) -> Result<Vec<(Time, u32)>> {
     let bytes = |text: &str| {
         let most = text.trim().parse::<u32>().ok();
         most.filter(|most| (SMALLEST_MTU..=65_535).contains(most)).ok_or_else(|| {
@@ -145,7 +145,7 @@ pub(super) fn mtu_text(steps: &[(Time, u32)]) -> String {
 }
 
 /// `WHAT`, `WHAT@TIME` or `WHAT@FROM..TO`.
-pub(super) fn strip(given: &Given) -> Result<Strip> {
+pub(super) fn strip(given: &PlacedText) -> Result<Strip> {
     let allowed =
         "syn, synack, ack, first, data or all, from a time on as in data@2s or data@2s..3s";
     let (word, when) = match given.text.trim().split_once('@') {
@@ -154,11 +154,11 @@ pub(super) fn strip(given: &Given) -> Result<Strip> {
     };
     let Some((_, at)) = StripAt::ALL.iter().find(|(name, _)| *name == word) else {
         let names = StripAt::ALL.iter().map(|(name, _)| *name);
-        return Err(Given::new(&given.place, word).unknown("place to take options off", names));
+        return Err(PlacedText::new(&given.place, word).unknown("place to take options off", names));
     };
     let (from, until) = match when {
         None => (Time::ZERO, Time::NEVER),
-        Some(span) if span.contains("..") => outage(&Given::new(&given.place, span))?,
+        Some(span) if span.contains("..") => outage(&PlacedText::new(&given.place, span))?,
         Some(from) => {
             let from =
                 quantity::time(from).map_err(|error| refused(given, &error).allow(allowed))?;
@@ -180,7 +180,7 @@ pub(super) fn strip_text(strip: Strip) -> String {
 
 /// The values of `name=value,...` by name, each at most once.
 fn parameters<'a, const N: usize>(
-    given: &Given,
+    given: &PlacedText,
     text: &'a str,
     names: [&str; N],
     allowed: &str,
@@ -202,6 +202,6 @@ fn parameters<'a, const N: usize>(
     Ok(values)
 }
 
-fn refused(given: &Given, error: &QuantityError) -> ScenarioError {
+fn refused(given: &PlacedText, error: &QuantityError) -> ScenarioError {
     given.error(Fault::Invalid, &error.to_string())
 }

@@ -2,7 +2,7 @@
 //! one (`--kernel 3.14`) and gets its settings, but for those that it sets itself.
 
 use super::build::KERNELS as MODELLED;
-use super::draft::{Draft, Given};
+use super::raw_scenario::{PlacedText, RawScenario};
 use crate::error::{Fault, ScenarioError};
 use crate::lists::read;
 use serde::Deserialize;
@@ -57,7 +57,10 @@ impl Kernels {
     ///
     /// # Errors
     /// If no kernel has this name.
-    pub(crate) fn named(&self, given: &Given) -> Result<Option<&KernelProfile>, ScenarioError> {
+    pub(crate) fn named(
+        &self,
+        given: &PlacedText,
+    ) -> Result<Option<&KernelProfile>, ScenarioError> {
         let name = given.text.trim();
         let modelled = || MODELLED.iter().map(|(name, _)| *name);
         match self.0.get(name) {
@@ -83,23 +86,23 @@ impl KernelProfile {
         settings.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Makes the controllers of a draft count as in this kernel. CUBIC gets the kernel's HyStart, if
-    /// the draft sets none.
+    /// Makes the controllers of a raw scenario count as in this kernel. CUBIC gets the kernel's HyStart, if
+    /// the raw scenario sets none.
     ///
     /// # Errors
-    /// If some controllers of the draft are CUBIC and some are not: HyStart is a setting of all.
-    pub(crate) fn apply_to_controllers(&self, draft: &mut Draft) -> Result<(), ScenarioError> {
-        let Some(cc) = draft.value("cc") else { return Ok(()) };
+    /// If some controllers of the raw scenario are CUBIC and some are not: HyStart is a setting of all.
+    pub(crate) fn apply_to_controllers(&self, raw: &mut RawScenario) -> Result<(), ScenarioError> {
+        let Some(cc) = raw.value("cc") else { return Ok(()) };
         let names: Vec<&str> = cc.text.split(',').map(|it| self.controller(it.trim())).collect();
         let is_cubic = |name: &&&str| name.split(':').next() == Some("cubic");
         // What begins no name goes on with the parameters of the name before it.
         let cubics = names.iter().filter(is_cubic).count();
         let others = names.iter().filter(|it| !is_cubic(it) && !goes_on(it)).count();
-        draft.replace("cc", Given { text: names.join(","), ..cc.clone() });
+        raw.replace("cc", PlacedText { text: names.join(","), ..cc.clone() });
         let Some(hystart) = self.settings.get(HYSTART).filter(|_| cubics > 0) else {
             return Ok(());
         };
-        if draft.says(HYSTART) {
+        if raw.says(HYSTART) {
             return Ok(());
         }
         if others > 0 {
@@ -107,7 +110,7 @@ impl KernelProfile {
             let remedy = "cubic in a comparison of its own, or --hystart for all controllers";
             return Err(cc.error(Fault::Conflict, problem).allow(remedy));
         }
-        draft.set(HYSTART, Given { text: hystart.clone(), ..cc })
+        raw.set(HYSTART, PlacedText { text: hystart.clone(), ..cc })
     }
 }
 
@@ -117,24 +120,24 @@ fn goes_on(piece: &str) -> bool {
     piece.as_bytes().get(key.len()) == Some(&b'=')
 }
 
-impl Draft {
-    /// The draft with the settings of the kernel that it names, if a profile has them. What the draft
+impl RawScenario {
+    /// The raw scenario with the settings of the kernel that it names, if a profile has them. What the raw scenario
     /// sets itself stays.
     ///
     /// # Errors
     /// If no kernel has this name, or [`KernelProfile::apply_to_controllers`] fails.
-    pub(super) fn with_kernel(&self) -> Result<Option<Draft>, ScenarioError> {
+    pub(super) fn with_kernel(&self) -> Result<Option<RawScenario>, ScenarioError> {
         let Some(given) = self.values(KERNEL).first() else { return Ok(None) };
         let kernels = Kernels::embedded()?;
         let Some(kernel) = kernels.named(given)? else { return Ok(None) };
-        let mut draft = self.clone();
-        draft.forget(KERNEL);
+        let mut raw = self.clone();
+        raw.forget(KERNEL);
         for (name, value) in kernel.of_every_controller() {
-            if !draft.says(name) {
-                draft.set(name, Given { place: given.place.clone(), text: value.to_owned() })?;
+            if !raw.says(name) {
+                raw.set(name, PlacedText { place: given.place.clone(), text: value.to_owned() })?;
             }
         }
-        kernel.apply_to_controllers(&mut draft)?;
-        Ok(Some(draft))
+        kernel.apply_to_controllers(&mut raw)?;
+        Ok(Some(raw))
     }
 }

@@ -4,7 +4,6 @@ mod build;
 mod compete;
 mod cross;
 mod delay;
-mod draft;
 pub(crate) mod file;
 mod impairment;
 mod kernels;
@@ -12,6 +11,7 @@ mod other_keys;
 mod path;
 mod path_parse;
 mod profile;
+mod raw_scenario;
 mod redraw;
 mod repeat;
 mod specs;
@@ -23,15 +23,15 @@ pub use build::{DEFAULT_DEADLINE, MOST_JOBS};
 pub use compete::{Competition, Sender};
 pub use cross::Udp;
 pub use delay::Delay;
-pub use draft::{
-    Draft, Given, LATER_SETTINGS, Misfit, PathDraft, SETTINGS, Setting, quoted, whole,
-};
 pub(crate) use kernels::KERNEL;
 pub use kernels::{KernelProfile, Kernels};
 pub(crate) use other_keys::{canonical, nearest_key};
 pub use path::{Both, Offset, Path, PathLinks, Recording, Speed};
 pub use path_parse::{LATER_PATH_KEYS, PATH_KEYS, Reader};
 pub use profile::{PROFILES, Profile, Wander};
+pub use raw_scenario::{
+    LATER_SETTINGS, Misfit, PlacedText, RawPath, RawScenario, SETTINGS, Setting, quoted, whole,
+};
 pub use timing::{DEFAULT_HOST_JITTER, HostJitter, MAX_HOST_JITTER};
 
 use crate::expect::Expectation;
@@ -52,7 +52,7 @@ const FIRST_WINDOW: u64 = 64 << 10;
 /// The receive buffer if nothing is said.
 const DEFAULT_RCVBUF: Size = Size::Bytes(6 << 20);
 
-/// A comparison that is about to be made. [`Draft::build`] makes it.
+/// A comparison that is about to be made. [`RawScenario::build`] makes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     /// The paths, the primary first: one to eight.
@@ -110,7 +110,7 @@ pub struct Transport {
     /// Initial slow start threshold; `None` is infinite.
     pub ssthresh: Option<Size>,
     /// Transfers of the same kind that were done before, to the same peer.
-    pub earlier: u32,
+    pub earlier_transfers: u32,
     /// Initial congestion window in segments.
     pub initial_window: u32,
     /// TCP small queues; none in an ideal scenario.
@@ -280,22 +280,22 @@ impl Scenario {
     /// out, the seed and the number of runs never.
     #[must_use]
     pub fn command_line(&self) -> String {
-        self.draft().command_line()
+        self.raw().command_line()
     }
 
-    /// The scenario as it could have been written on a command line: [`Draft::build`] gives it
+    /// The scenario as it could have been written on a command line: [`RawScenario::build`] gives it
     /// back.
     #[must_use]
-    pub fn draft(&self) -> Draft {
-        let mut draft = Draft::new();
+    pub fn raw(&self) -> RawScenario {
+        let mut raw = RawScenario::new();
         for path in &self.paths {
-            draft.paths.push(path_draft(path, "--path"));
+            raw.paths.push(raw_path(path, "--path"));
         }
         for (name, text) in self.said() {
             let place = crate::Place::Argument(format!("--{name}"));
-            draft.settings.entry(name).or_default().push(Given::new(&place, &text));
+            raw.settings.entry(name).or_default().push(PlacedText::new(&place, &text));
         }
-        draft
+        raw
     }
 
     /// The settings that are not at their default, as text.
@@ -320,7 +320,7 @@ impl Scenario {
             ("dial", word(build::DIALS, transport.dial)),
             ("checksum", switch(transport.checksum)),
             ("ssthresh", transport.ssthresh.map_or("inf".to_owned(), |size| size.to_string())),
-            ("earlier", transport.earlier.to_string()),
+            ("earlier", transport.earlier_transfers.to_string()),
             ("initial-window", transport.initial_window.to_string()),
             ("slow-start", word(build::SLOW_STARTS, transport.slow_start)),
             ("tsq", switch(transport.tsq)),
@@ -353,9 +353,7 @@ impl Scenario {
             let default = SETTINGS.iter().find(|setting| setting.name == *name);
             always.contains(name) || default.is_none_or(|setting| setting.default != text)
         });
-        said.extend(
-            self.shared.iter().map(|link| ("link", path_draft(link, "--link").to_string())),
-        );
+        said.extend(self.shared.iter().map(|link| ("link", raw_path(link, "--link").to_string())));
         said.extend(self.compete.iter().map(|flows| ("compete", flows.to_string())));
         said.extend(self.expect.iter().map(|expectation| ("expect", expectation.to_string())));
         said
@@ -363,14 +361,14 @@ impl Scenario {
 }
 
 /// A path as it could have been written.
-fn path_draft(path: &Path, argument: &str) -> PathDraft {
+fn raw_path(path: &Path, argument: &str) -> RawPath {
     let place = crate::Place::Argument(argument.to_owned());
     let field = |(key, text): &(&'static str, String)| {
         let place = crate::Place::Argument(format!("{argument} {}:{key}", path.name));
-        ((*key).to_owned(), Given::new(&place, text))
+        ((*key).to_owned(), PlacedText::new(&place, text))
     };
-    PathDraft {
-        name: Given::new(&place, &path.name),
+    RawPath {
+        name: PlacedText::new(&place, &path.name),
         fields: path.fields().iter().map(field).collect(),
     }
 }

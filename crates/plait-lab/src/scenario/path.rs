@@ -6,9 +6,9 @@ use super::profile::{Profile, Wander};
 use super::redraw::Redraw;
 use crate::report::PathReport;
 use plait_app::quantity::{Limit, Percent};
-use plait_base::{Chance, Rate, Span, Stream, Time};
+use plait_base::{Chance, RandomStream, Rate, Span, Time};
 use plait_link::{Aqm, LinkConfig, LossModel, QueueLimit, RateSource, Reorder, Trace};
-use plait_sim::Middlebox;
+use plait_sim::MiddleboxConfig;
 use std::sync::Arc;
 
 /// The sending host's own link where nothing is said.
@@ -110,7 +110,7 @@ pub struct Path {
     /// Used only when no other works.
     pub backup: bool,
     /// What meddles with segments, each way.
-    pub middlebox: Middlebox,
+    pub middlebox: MiddleboxConfig,
 }
 
 /// What a world builds a path from.
@@ -360,7 +360,7 @@ impl Path {
             nic: None,
             via: None,
             backup: false,
-            middlebox: Middlebox::default(),
+            middlebox: MiddleboxConfig::default(),
         }
     }
 }
@@ -418,7 +418,7 @@ impl Speed {
 /// its own end. A day is longer than any recording.
 fn random_offset(seed: u64) -> Span {
     let day = Span::from_secs(86_400).as_nanos();
-    Span::from_nanos(Stream::new(seed, &["trace", "offset"]).below(day))
+    Span::from_nanos(RandomStream::new(seed, &["trace", "offset"]).below(day))
 }
 
 fn share(chance: Chance) -> f64 {

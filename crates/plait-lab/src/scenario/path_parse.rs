@@ -1,11 +1,11 @@
 //! Reading a path: `NAME:key=value,...`, a bare profile name, or the same keys in a file.
 
 use super::delay::Delay;
-use super::draft::{Given, PathDraft};
 use super::impairment;
 use super::other_keys::unknown_key;
 use super::path::{Both, Offset, Path, Recording, Speed};
 use super::profile::{PROFILES, Profile};
+use super::raw_scenario::{PlacedText, RawPath};
 use super::redraw::Redraw;
 use crate::error::{Fault, ScenarioError, unreadable};
 use plait_app::quantity::{self, QuantityError};
@@ -70,28 +70,28 @@ type Result<T> = core::result::Result<T, ScenarioError>;
 /// # Errors
 /// For an unknown key, a key given twice, a value that cannot be taken, keys that exclude each
 /// other, a trace that cannot be read, or a missing `rtt` or (unless `ideal`) rate.
-pub(super) fn path(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<Path> {
-    check_name(&draft.name, "path")?;
-    check_keys(draft, "path", PATH_KEYS)?;
-    let path = match draft.field("profile") {
-        Some(given) => Path::from_profile(&draft.name.text, profile(given)?),
-        None => Path::blank(&draft.name.text),
+pub(super) fn path(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
+    check_name(&raw.name, "path")?;
+    check_keys(raw, "path", PATH_KEYS)?;
+    let path = match raw.field("profile") {
+        Some(given) => Path::from_profile(&raw.name.text, profile(given)?),
+        None => Path::blank(&raw.name.text),
     };
     let inherited = path.profile.map(|_| path.delay.clone());
-    let mut path = fill(path, draft, "path", inherited, ideal, read)?;
-    if let Some(given) = draft.field("edit") {
+    let mut path = fill(path, raw, "path", inherited, ideal, read)?;
+    if let Some(given) = raw.field("edit") {
         path.middlebox.edit = chance(given)?;
     }
-    if let Some(given) = draft.field("strip") {
+    if let Some(given) = raw.field("strip") {
         path.middlebox.strip = Some(impairment::strip(given)?);
     }
-    if let Some(given) = draft.field("nic") {
+    if let Some(given) = raw.field("nic") {
         path.nic = Some(positive_rate(given, &given.text)?);
     }
-    if let Some(given) = draft.field("via") {
+    if let Some(given) = raw.field("via") {
         path.via = Some(given.text.trim().to_owned());
     }
-    if let Some(given) = draft.field("backup") {
+    if let Some(given) = raw.field("backup") {
         path.backup = given.switch()?;
     }
     Ok(path)
@@ -102,33 +102,33 @@ pub(super) fn path(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<P
 ///
 /// # Errors
 /// As [`path`].
-pub(super) fn link(draft: &PathDraft, ideal: bool, read: Reader<'_>) -> Result<Path> {
-    check_name(&draft.name, "link")?;
+pub(super) fn link(raw: &RawPath, ideal: bool, read: Reader<'_>) -> Result<Path> {
+    check_name(&raw.name, "link")?;
     let keys: Vec<&str> =
         PATH_KEYS.iter().copied().filter(|key| !NOT_OF_A_LINK.contains(key)).collect();
-    if let [(key, given)] = draft.fields.as_slice()
+    if let [(key, given)] = raw.fields.as_slice()
         && key == "profile"
-        && *given == draft.name
+        && *given == raw.name
     {
         let problem = "nothing is said of this link";
         return Err(given.error(Fault::Missing, problem).allow("NAME:rate=20mbit,queue=50ms"));
     }
-    check_keys(draft, "link", &keys)?;
-    fill(Path::blank(&draft.name.text), draft, "link", Some(Both::default()), ideal, read)
+    check_keys(raw, "link", &keys)?;
+    fill(Path::blank(&raw.name.text), raw, "link", Some(Both::default()), ideal, read)
 }
 
 /// Reads what paths and shared links have in common.
 fn fill(
     mut path: Path,
-    draft: &PathDraft,
+    raw: &RawPath,
     what: &str,
     inherited: Option<Both<Delay>>,
     ideal: bool,
     read: Reader<'_>,
 ) -> Result<Path> {
-    path.delay = delay(draft, inherited)?;
-    path.speed = speed(draft, &path, what, ideal, read)?;
-    if let Some(given) = draft.field("offset") {
+    path.delay = delay(raw, inherited)?;
+    path.speed = speed(raw, &path, what, ideal, read)?;
+    if let Some(given) = raw.field("offset") {
         path.offset = offset(given)?;
         let traced = [&path.speed.down, &path.speed.up];
         if !traced.iter().any(|speed| speed.as_ref().is_some_and(Speed::is_trace)) {
@@ -136,37 +136,37 @@ fn fill(
             return Err(given.error(Fault::Conflict, problem).allow("offset with trace=FILE"));
         }
     }
-    if let Some(given) = draft.field("queue") {
+    if let Some(given) = raw.field("queue") {
         path.queue = Some(given.quantity(quantity::limit)?);
     }
-    if let Some(given) = draft.field("aqm") {
+    if let Some(given) = raw.field("aqm") {
         path.aqm = impairment::aqm(given)?;
     }
-    if let Some(given) = draft.field("loss") {
+    if let Some(given) = raw.field("loss") {
         path.loss.down = impairment::loss(given)?;
     }
-    if let Some(given) = draft.field("loss_up") {
+    if let Some(given) = raw.field("loss_up") {
         path.loss.up = impairment::loss(given)?;
     }
-    if let Some(given) = draft.field("jitter") {
+    if let Some(given) = raw.field("jitter") {
         path.jitter = bounded(given, &given.text)?;
     }
-    if let Some(given) = draft.field("reorder") {
+    if let Some(given) = raw.field("reorder") {
         path.reorder = impairment::reorder(given)?;
     }
-    if let Some(given) = draft.field("duplicate") {
+    if let Some(given) = raw.field("duplicate") {
         path.duplicate = chance(given)?;
     }
-    if let Some(given) = draft.field("corrupt") {
+    if let Some(given) = raw.field("corrupt") {
         path.corrupt = chance(given)?;
     }
-    if let Some(given) = draft.field("mtu") {
+    if let Some(given) = raw.field("mtu") {
         path.mtu = impairment::mtu(given)?;
     }
-    for given in draft.fields("down") {
+    for given in raw.fields("down") {
         path.outages.push(outage(given)?);
     }
-    for given in draft.fields("gone") {
+    for given in raw.fields("gone") {
         let (from, to) = outage(given)?;
         if path.gone.iter().any(|other| from <= other.1 && other.0 <= to) {
             let problem = "the address is gone then already";
@@ -177,7 +177,7 @@ fn fill(
     Ok(path)
 }
 
-fn check_name(given: &Given, what: &str) -> Result<()> {
+fn check_name(given: &PlacedText, what: &str) -> Result<()> {
     let allowed = "letters, digits, `-` and `_`";
     if given.text.is_empty() {
         return Err(given.error(Fault::Missing, &format!("the {what} has no name")).allow(allowed));
@@ -192,8 +192,8 @@ fn check_name(given: &Given, what: &str) -> Result<()> {
     Err(given.error(Fault::Invalid, &format!("not a {what}'s name")).allow(allowed))
 }
 
-fn check_keys(draft: &PathDraft, what: &str, keys: &[&str]) -> Result<()> {
-    for (at, (key, given)) in draft.fields.iter().enumerate() {
+fn check_keys(raw: &RawPath, what: &str, keys: &[&str]) -> Result<()> {
+    for (at, (key, given)) in raw.fields.iter().enumerate() {
         if LATER_PATH_KEYS.contains(&key.as_str()) {
             return Err(not_yet(given, key));
         }
@@ -209,7 +209,7 @@ fn check_keys(draft: &PathDraft, what: &str, keys: &[&str]) -> Result<()> {
             return Err(unknown_key(&given.place, what, key, keys.iter().copied()));
         }
         if !REPEATED.contains(&key.as_str())
-            && draft.fields[..at].iter().any(|(earlier, _)| earlier == key)
+            && raw.fields[..at].iter().any(|(earlier, _)| earlier == key)
         {
             let problem = format!("`{key}` is given twice");
             return Err(given.error(Fault::Conflict, &problem));
@@ -218,14 +218,14 @@ fn check_keys(draft: &PathDraft, what: &str, keys: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn profile(given: &Given) -> Result<&'static Profile> {
+fn profile(given: &PlacedText) -> Result<&'static Profile> {
     let names = PROFILES.iter().map(|profile| profile.name);
     Profile::named(given.text.trim()).ok_or_else(|| given.unknown("profile", names))
 }
 
-fn delay(draft: &PathDraft, inherited: Option<Both<Delay>>) -> Result<Both<Delay>> {
+fn delay(raw: &RawPath, inherited: Option<Both<Delay>>) -> Result<Both<Delay>> {
     let allowed = "rtt=TIME, or owd_down=TIME and owd_up=TIME";
-    match (draft.field("rtt"), draft.field("owd_down"), draft.field("owd_up")) {
+    match (raw.field("rtt"), raw.field("owd_down"), raw.field("owd_up")) {
         (Some(rtt), None, None) => Ok(Delay::parse(rtt)?.split()),
         (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
             Err(other.error(Fault::Conflict, "rtt is given as well").allow(allowed))
@@ -236,12 +236,12 @@ fn delay(draft: &PathDraft, inherited: Option<Both<Delay>>) -> Result<Both<Delay
         (None, Some(one), None) | (None, None, Some(one)) => {
             Err(one.error(Fault::Missing, "the other direction's delay is missing").allow(allowed))
         }
-        (None, None, None) => inherited.ok_or_else(|| no_rtt(&draft.name, allowed)),
+        (None, None, None) => inherited.ok_or_else(|| no_rtt(&raw.name, allowed)),
     }
 }
 
 /// A path without an RTT; one that is named as a profile was meant to be that, with changes.
-fn no_rtt(name: &Given, allowed: &str) -> ScenarioError {
+fn no_rtt(name: &PlacedText, allowed: &str) -> ScenarioError {
     let problem = "the path has no rtt";
     match PROFILES.iter().find(|profile| profile.name == name.text.trim()) {
         Some(Profile { name: it, .. }) => name
@@ -254,13 +254,13 @@ fn no_rtt(name: &Given, allowed: &str) -> ScenarioError {
 /// The rates of both directions. `rate_down`, `rate_up`, `trace` and `trace_up` each say one
 /// direction and go before `rate`, which says both.
 fn speed(
-    draft: &PathDraft,
+    raw: &RawPath,
     base: &Path,
     what: &str,
     ideal: bool,
     read: Reader<'_>,
 ) -> Result<Both<Option<Speed>>> {
-    let pair = |rate: &str, trace: &str| match (draft.field(rate), draft.field(trace)) {
+    let pair = |rate: &str, trace: &str| match (raw.field(rate), raw.field(trace)) {
         (Some(_), Some(trace)) => {
             let problem = format!("{rate} is given as well");
             Err(trace.error(Fault::Conflict, &problem).allow("a rate or a trace"))
@@ -271,7 +271,7 @@ fn speed(
     };
     let down = pair("rate_down", "trace")?;
     let up = pair("rate_up", "trace_up")?;
-    let both = match (draft.field("rate"), draft.field("trace")) {
+    let both = match (raw.field("rate"), raw.field("trace")) {
         (Some(rate), Some(_)) => {
             let problem = "trace is given as well";
             return Err(rate
@@ -289,7 +289,7 @@ fn speed(
     };
     if !ideal && (found.down.is_none() || found.up.is_none()) {
         let problem = if found.down.is_none() { "no rate" } else { "no rate_up" };
-        return Err(draft.name.error(Fault::Missing, &format!("the {what} has {problem}")).allow(
+        return Err(raw.name.error(Fault::Missing, &format!("the {what} has {problem}")).allow(
             "rate=25mbit, or rate_down=RATE and rate_up=RATE, or trace=FILE; none with --ideal",
         ));
     }
@@ -297,8 +297,8 @@ fn speed(
 }
 
 /// `10mbit`, `10mbit@0s/4mbit@20s`, or `1mbit/4mbit~40s`.
-fn steps(given: &Given) -> Result<Speed> {
-    let plain = Given::new(&given.place, &quantity::per_second_without_slash(&given.text));
+fn steps(given: &PlacedText) -> Result<Speed> {
+    let plain = PlacedText::new(&given.place, &quantity::per_second_without_slash(&given.text));
     plain_steps(&plain).map_err(|mut error| {
         // The error quotes the words of the user.
         for second in ["/s", "/sec", "/second"] {
@@ -313,7 +313,7 @@ fn steps(given: &Given) -> Result<Speed> {
 }
 
 /// The same without a slash that is no step.
-fn plain_steps(given: &Given) -> Result<Speed> {
+fn plain_steps(given: &PlacedText) -> Result<Speed> {
     if given.text.contains('~') {
         let rate = |text: &str| positive_rate(given, text);
         return Redraw::parse(given, rate, |text| bounded(given, text)).map(Speed::Redraw);
@@ -338,14 +338,14 @@ fn plain_steps(given: &Given) -> Result<Speed> {
     }
 }
 
-fn step_error(given: &Given, problem: &str, example: &str) -> ScenarioError {
+fn step_error(given: &PlacedText, problem: &str, example: &str) -> ScenarioError {
     let allowed = format!("steps such as {example}, ascending, the first at 0s");
     given.error(Fault::Invalid, problem).allow(&allowed)
 }
 
 /// Reads `VALUE@TIME/VALUE@TIME/...`.
 pub(super) fn steps_of<T>(
-    given: &Given,
+    given: &PlacedText,
     example: &str,
     read: impl Fn(&str) -> Result<T>,
 ) -> Result<Vec<(Time, T)>> {
@@ -364,7 +364,7 @@ pub(super) fn steps_of<T>(
     Ok(list)
 }
 
-fn positive_rate(given: &Given, text: &str) -> Result<Rate> {
+fn positive_rate(given: &PlacedText, text: &str) -> Result<Rate> {
     let rate = quantity::rate(text).map_err(|error| refused(given, &error))?;
     if rate == Rate::ZERO {
         let problem = "a rate of zero lets nothing through";
@@ -380,7 +380,7 @@ fn positive_rate(given: &Given, text: &str) -> Result<Rate> {
     Ok(rate)
 }
 
-fn recording(given: &Given, read: Reader<'_>) -> Result<Recording> {
+fn recording(given: &PlacedText, read: Reader<'_>) -> Result<Recording> {
     let file = given.text.trim();
     if file.is_empty() {
         return Err(given.error(Fault::Missing, "no file").allow("trace=FILE"));
@@ -397,7 +397,7 @@ fn recording(given: &Given, read: Reader<'_>) -> Result<Recording> {
     Ok(Recording { file: file.to_owned(), trace: Arc::new(trace) })
 }
 
-fn offset(given: &Given) -> Result<Offset> {
+fn offset(given: &PlacedText) -> Result<Offset> {
     match given.text.trim() {
         "random" => Ok(Offset::Random),
         _ => given
@@ -407,13 +407,13 @@ fn offset(given: &Given) -> Result<Offset> {
     }
 }
 
-fn chance(given: &Given) -> Result<Chance> {
+fn chance(given: &PlacedText) -> Result<Chance> {
     let allowed = "from 0% to 100%, such as 0.5%";
     given.quantity(quantity::percent).map_err(|error| error.allow(allowed))
 }
 
 /// `1s..3s`, `1s..`.
-pub(super) fn outage(given: &Given) -> Result<(Time, Time)> {
+pub(super) fn outage(given: &PlacedText) -> Result<(Time, Time)> {
     let allowed = "FROM..TO such as 1s..3s, or FROM.. for ever";
     let Some((from, to)) = given.text.split_once("..") else {
         return Err(given.error(Fault::Invalid, "not a span of time").allow(allowed));
@@ -430,7 +430,7 @@ pub(super) fn outage(given: &Given) -> Result<(Time, Time)> {
 }
 
 /// A delay, which is the text of `given` or a part of it.
-pub(super) fn bounded(given: &Given, text: &str) -> Result<Span> {
+pub(super) fn bounded(given: &PlacedText, text: &str) -> Result<Span> {
     let span = quantity::time(text).map_err(|error| refused(given, &error))?;
     if span > LONGEST_DELAY {
         return Err(given.error(Fault::Invalid, "too long").allow("at most 600s"));
@@ -438,10 +438,10 @@ pub(super) fn bounded(given: &Given, text: &str) -> Result<Span> {
     Ok(span)
 }
 
-fn refused(given: &Given, error: &QuantityError) -> ScenarioError {
+fn refused(given: &PlacedText, error: &QuantityError) -> ScenarioError {
     given.error(Fault::Invalid, &error.to_string())
 }
 
-fn not_yet(given: &Given, what: &str) -> ScenarioError {
+fn not_yet(given: &PlacedText, what: &str) -> ScenarioError {
     given.error(Fault::NotYet, &format!("{what} is not available yet"))
 }

@@ -3,7 +3,7 @@
 //! experiment catalogue proposes them (its section 4.6).
 
 use plait_app::name::nearest;
-use plait_base::{Chance, Rate, Span, Stream, Time};
+use plait_base::{Chance, RandomStream, Rate, Span, Time};
 
 /// How long the steps of a wandering rate are drawn for; the last one then holds.
 const HORIZON: Span = Span::from_secs(3_600);
@@ -115,7 +115,7 @@ impl Wander {
     /// the air. The first hour is drawn; what follows keeps its last rate.
     #[must_use]
     pub fn steps(&self, mean: Rate, seed: u64, path: &str) -> Vec<(Time, Rate)> {
-        let mut stream = Stream::new(seed, &["path", path, "wander"]);
+        let mut stream = RandomStream::new(seed, &["path", path, "wander"]);
         let spread = mean.as_bps() / 100 * self.percent.min(100);
         let (low, high) = (mean.as_bps() - spread, mean.as_bps().saturating_add(spread));
         let every = self.every.as_nanos().max(1);

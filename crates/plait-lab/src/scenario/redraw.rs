@@ -1,8 +1,8 @@
 //! A rate that is drawn anew at random times: `0.3mbit/1.1mbit/8.6mbit~40s`.
 
-use super::draft::Given;
+use super::raw_scenario::PlacedText;
 use crate::error::{Fault, ScenarioError};
-use plait_base::{Rate, Span, Stream, Time};
+use plait_base::{RandomStream, Rate, Span, Time};
 use std::fmt;
 
 /// What is drawn, in this time; the last rate then holds.
@@ -22,7 +22,7 @@ pub struct Redraw {
 impl Redraw {
     /// Reads `RATE/RATE~TIME`, given how to read a rate and a time.
     pub(super) fn parse(
-        given: &Given,
+        given: &PlacedText,
         rate: impl Fn(&str) -> Result<Rate, ScenarioError>,
         time: impl Fn(&str) -> Result<Span, ScenarioError>,
     ) -> Result<Redraw, ScenarioError> {
@@ -57,7 +57,7 @@ impl Redraw {
     /// The steps of one run on the path of this name, which both directions share. Each rate is as
     /// likely as the others at each draw; the times between draws are exponential.
     pub(super) fn steps(&self, seed: u64, path: &str) -> Vec<(Time, Rate)> {
-        let mut stream = Stream::new(seed, &["path", path, "redraw"]);
+        let mut stream = RandomStream::new(seed, &["path", path, "redraw"]);
         let mut steps = Vec::new();
         let mut at = Time::ZERO;
         while at.since(Time::ZERO) < HORIZON {

@@ -2,9 +2,9 @@
 
 use super::Scenario;
 use super::build::DEFAULT_DEADLINE;
-use super::draft::{Draft, Given};
 use super::kernels::KERNEL;
 use super::path_parse::Reader;
+use super::raw_scenario::{PlacedText, RawScenario};
 use crate::error::{Fault, ScenarioError};
 use crate::vary::{MAX_POINTS, MAX_VARIED, Vary, grid};
 use plait_app::quantity;
@@ -12,7 +12,7 @@ use plait_base::Span;
 
 type Result<T> = core::result::Result<T, ScenarioError>;
 
-impl Draft {
+impl RawScenario {
     /// The settings that are varied. Each point is read once here, so that a bad one is refused before
     /// the first run.
     pub(super) fn varied(&self, scenario: &Scenario, read: Reader<'_>) -> Result<Vec<Vary>> {
@@ -36,17 +36,17 @@ impl Draft {
                 return Err(given.error(Fault::Invalid, &problem).allow(&allowed));
             }
         }
-        let mut draft = self.clone();
-        draft.forget("vary");
+        let mut raw = self.clone();
+        raw.forget("vary");
         if !varied.is_empty() {
-            grid(&varied, &draft, scenario, read)?;
+            grid(&varied, &raw, scenario, read)?;
         }
         Ok(varied)
     }
 
     /// The texts of `--until` that do, or do not, ask for a precision: one at most.
-    fn until_text(&self, precision: bool) -> Result<Option<&Given>> {
-        let asks = |given: &&Given| given.text.trim().starts_with("ci=") == precision;
+    fn until_text(&self, precision: bool) -> Result<Option<&PlacedText>> {
+        let asks = |given: &&PlacedText| given.text.trim().starts_with("ci=") == precision;
         let mut given = self.values("until").iter().filter(asks);
         let first = given.next();
         match given.next() {
@@ -59,7 +59,7 @@ impl Draft {
     pub(super) fn precision(&self) -> Result<Option<f64>> {
         let Some(given) = self.until_text(true)? else { return Ok(None) };
         let text = given.text.trim().trim_start_matches("ci=");
-        let share = Given::new(&given.place, text).quantity(quantity::percent)?;
+        let share = PlacedText::new(&given.place, text).quantity(quantity::percent)?;
         let share = f64::from(share.as_ppb()) / 1e9;
         if !(0.001..=0.5).contains(&share) {
             let error = given.error(Fault::Invalid, "not a width that runs can reach");

@@ -1,6 +1,6 @@
 //! Lists of schedulers and of congestion controllers.
 
-use super::draft::Given;
+use super::raw_scenario::PlacedText;
 use crate::error::{Fault, ScenarioError};
 use plait_app::name::nearest;
 use plait_cc::SpecError as CcError;
@@ -13,7 +13,7 @@ const MOST_NAMES: usize = 200;
 /// Stands for every scheduler in a list of them.
 const ALL: &str = "all";
 
-pub(super) fn schedulers(given: &Given) -> Result<Vec<plait_sched::Spec>> {
+pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
     let every: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
     let parse = |piece: &str| {
         plait_sched::Spec::parse(piece).map_err(|error| scheduler_error(given, piece, &error))
@@ -43,7 +43,7 @@ pub(super) fn schedulers(given: &Given) -> Result<Vec<plait_sched::Spec>> {
     Ok(named)
 }
 
-pub(super) fn controllers(given: &Given) -> Result<Vec<plait_cc::Spec>> {
+pub(super) fn controllers(given: &PlacedText) -> Result<Vec<plait_cc::Spec>> {
     let every: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
     let mut specs: Vec<plait_cc::Spec> = Vec::new();
     for piece in pieces_of(given, given.text.trim(), "congestion controller", &every)? {
@@ -58,7 +58,7 @@ pub(super) fn controllers(given: &Given) -> Result<Vec<plait_cc::Spec>> {
 }
 
 /// The pieces of a list. `key=value` without a name before it goes on with the piece before.
-fn pieces_of(given: &Given, text: &str, what: &str, names: &[&str]) -> Result<Vec<String>> {
+fn pieces_of(given: &PlacedText, text: &str, what: &str, names: &[&str]) -> Result<Vec<String>> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split(',').map(str::trim) {
         let key = piece.split(['=', ':', '+']).next().unwrap_or_default();
@@ -83,11 +83,11 @@ fn pieces_of(given: &Given, text: &str, what: &str, names: &[&str]) -> Result<Ve
     Ok(pieces)
 }
 
-pub(super) fn twice(given: &Given, name: &str) -> ScenarioError {
+pub(super) fn twice(given: &PlacedText, name: &str) -> ScenarioError {
     ScenarioError::new(&given.place, Fault::Conflict, name, "given twice")
 }
 
-fn scheduler_error(given: &Given, piece: &str, error: &SpecError) -> ScenarioError {
+fn scheduler_error(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError {
     let what = match error {
         SpecError::UnknownName(_) => "scheduler",
         SpecError::UnknownDecorator(_) => "decorator",
@@ -114,7 +114,7 @@ fn scheduler_error(given: &Given, piece: &str, error: &SpecError) -> ScenarioErr
     ScenarioError::unknown(place, what, error.given(), all.into_iter().chain(allowed))
 }
 
-fn controller_error(given: &Given, piece: &str, error: &CcError) -> ScenarioError {
+fn controller_error(given: &PlacedText, piece: &str, error: &CcError) -> ScenarioError {
     let allowed = error.allowed();
     let names = || allowed.iter().map(String::as_str);
     if let CcError::UnknownName { given: name } = error {

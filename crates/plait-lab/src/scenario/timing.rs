@@ -6,7 +6,7 @@
 //! and its numbers are averages over phases. The seed of a run gives its jitter, the same for all rows.
 
 use super::Scenario;
-use plait_base::{Span, Stream, Time};
+use plait_base::{RandomStream, Span, Time};
 use plait_link::LinkConfig;
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl Scenario {
         match self.host_jitter() {
             Span::ZERO => Time::ZERO,
             _ => {
-                let mut stream = Stream::new(seed, &["host jitter", "start"]);
+                let mut stream = RandomStream::new(seed, &["host jitter", "start"]);
                 Time::ZERO + Span::from_nanos(stream.below(TIMER_TICK.as_nanos()))
             }
         }
@@ -87,7 +87,7 @@ impl Scenario {
         if jitter == Span::ZERO {
             return;
         }
-        let mut stream = Stream::new(seed, &["host jitter", path, way]);
+        let mut stream = RandomStream::new(seed, &["host jitter", path, way]);
         let phase = Span::from_nanos(stream.within(0, jitter.as_nanos()));
         let shifted = |delay: Span| (delay + phase).minus(jitter);
         link.delay = shifted(link.delay);
@@ -99,11 +99,11 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Draft;
+    use crate::RawScenario;
     use plait_base::Rate;
 
     fn scenario(more: &[(&str, &str)]) -> Scenario {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         for (name, text) in [
             ("path", "wifi:rtt=20ms,rate=25mbit"),
             ("path", "lte:rtt=60ms,rate=10mbit"),
@@ -112,9 +112,9 @@ mod tests {
         .iter()
         .chain(more)
         {
-            draft.argument(name, text).unwrap();
+            raw.argument(name, text).unwrap();
         }
-        draft.build().unwrap()
+        raw.build().unwrap()
     }
 
     #[test]
@@ -141,9 +141,9 @@ mod tests {
             (&[("host-jitter", "11ms")][..], "at most 10ms"),
             (&[("host-jitter", "50us"), ("exact", "on")], "--exact"),
         ] {
-            let mut draft = scenario(&[]).draft();
-            more.iter().for_each(|(name, text)| draft.argument(name, text).unwrap());
-            let error = draft.build().unwrap_err().to_string();
+            let mut raw = scenario(&[]).raw();
+            more.iter().for_each(|(name, text)| raw.argument(name, text).unwrap());
+            let error = raw.build().unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
     }

@@ -1,7 +1,7 @@
 //! Where schedulers are held against the best path alone: links and a load each.
 
 use crate::error::{Place, ScenarioError};
-use crate::scenario::{Draft, Scenario, quoted};
+use crate::scenario::{RawScenario, Scenario, quoted};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -136,14 +136,14 @@ impl Ground {
     /// # Errors
     /// Where a setting is refused: the trace, or one of `more`.
     pub fn scenario(&self, more: &[(&'static str, String)]) -> Result<Scenario, ScenarioError> {
-        let mut draft = Draft::new();
+        let mut raw = RawScenario::new();
         for (name, text) in self.settings.iter().chain(more) {
-            draft.argument(name, text)?;
+            raw.argument(name, text)?;
         }
         if !self.jitter {
-            draft.argument("exact", "on")?;
+            raw.argument("exact", "on")?;
         }
-        Ok(draft.build()?.compared())
+        Ok(raw.build()?.compared())
     }
 
     /// The settings as they stand on a command line.

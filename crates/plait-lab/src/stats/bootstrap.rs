@@ -18,7 +18,7 @@
 //! ```
 
 use super::percentile;
-use plait_base::Stream;
+use plait_base::RandomStream;
 
 /// Resamples of an interval.
 const RESAMPLES: usize = 2_000;
@@ -103,7 +103,7 @@ pub fn resample(
     purpose: &str,
     mut each: impl FnMut(&[usize]),
 ) {
-    let mut stream = Stream::new(seed, &["resample", purpose]);
+    let mut stream = RandomStream::new(seed, &["resample", purpose]);
     let mut picked = vec![0; runs];
     for _ in 0..count {
         picked.iter_mut().for_each(|run| *run = stream.below(runs as u64) as usize);
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn nineteen_of_twenty_intervals_hold_the_truth_for_skewed_values_too() {
         // Exponential values with mean 1: the percentile bootstrap of 30 holds it in 91 %.
-        let mut stream = Stream::new(5, &["skewed"]);
+        let mut stream = RandomStream::new(5, &["skewed"]);
         let mut held = 0;
         for trial in 0..200 {
             let values: Vec<f64> = (0..30).map(|_| -libm::log(1.0 - stream.unit())).collect();

@@ -14,7 +14,7 @@ mod student;
 pub use bootstrap::{Interval, interval, resample};
 pub(crate) use normal::{deviation, normal};
 pub use paired::{MARGIN, NAMING_ERROR, Paired, against};
-use plait_base::Stream;
+use plait_base::RandomStream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub(crate) use student::critical;
@@ -131,7 +131,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The middle 95 % of the means of resamples with replacement.
 fn bootstrap(values: &[f64], seed: u64, purpose: &str) -> [f64; 2] {
-    let mut stream = Stream::new(seed, &["bootstrap", purpose]);
+    let mut stream = RandomStream::new(seed, &["bootstrap", purpose]);
     let count = values.len() as u64;
     let mut means: Vec<f64> = (0..RESAMPLES)
         .map(|_| {

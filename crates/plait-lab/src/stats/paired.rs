@@ -273,9 +273,9 @@ const fn trimmed_runs(runs: usize) -> usize {
 mod tests {
     use super::super::bootstrap::normal_quantile;
     use super::*;
-    use plait_base::Stream;
+    use plait_base::RandomStream;
 
-    fn normal(stream: &mut Stream) -> f64 {
+    fn normal(stream: &mut RandomStream) -> f64 {
         normal_quantile(stream.unit())
     }
 
@@ -359,12 +359,12 @@ mod tests {
     #[test]
     fn a_few_timeouts_do_not_hide_five_percent() {
         // 30 runs with 1 % of scatter, and three of each row that a timeout doubles.
-        let mut stream = Stream::new(2, &["timeouts"]);
+        let mut stream = RandomStream::new(2, &["timeouts"]);
         let mut told = 0;
         for _ in 0..50 {
             let mut draw = |scale: f64| -> Vec<f64> {
                 let hit = stream.below(10) as usize;
-                let value = |run: usize, stream: &mut Stream| {
+                let value = |run: usize, stream: &mut RandomStream| {
                     let timeout = if run % 10 == hit { 2.0 } else { 1.0 };
                     scale * timeout * libm::exp(0.01 * normal(stream))
                 };
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn twelve_rows_of_equal_worth_are_told_apart_from_the_best_almost_never() {
         // Heavy tails: each run of a row is hit by a timeout with a chance of one in five.
-        let mut stream = Stream::new(3, &["null"]);
+        let mut stream = RandomStream::new(3, &["null"]);
         let mut false_alarms = 0;
         const TRIALS: u32 = 60;
         for trial in 0..TRIALS {
@@ -403,7 +403,7 @@ mod tests {
     /// Ten runs leave six after trimming, and a resample of them may hardly vary.
     #[test]
     fn ten_runs_tell_a_large_difference_apart_and_have_bounded_intervals() {
-        let mut stream = Stream::new(6, &["ten"]);
+        let mut stream = RandomStream::new(6, &["ten"]);
         let (mut false_alarms, mut held, mut told) = (0, 0, 0);
         for trial in 0..100 {
             let mut row = |scale: f64, scatter: f64, timeout: f64| -> Vec<f64> {
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_truth_as_often_as_it_says() {
-        let mut stream = Stream::new(4, &["coverage"]);
+        let mut stream = RandomStream::new(4, &["coverage"]);
         let mut held = 0;
         for trial in 0..200 {
             let row: Vec<f64> =

@@ -5,7 +5,7 @@ use super::case::{
     Start,
 };
 use super::fault::{Fault, KINDS, log_within};
-use plait_base::Stream;
+use plait_base::RandomStream;
 
 /// The bytes that are sent take about so long on the slowest path alone, in milliseconds, without
 /// any fault.
@@ -31,7 +31,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn any_path(&self, stream: &mut Stream) -> usize {
+    pub(super) fn any_path(&self, stream: &mut RandomStream) -> usize {
         stream.below(self.paths as u64) as usize
     }
 
@@ -43,23 +43,23 @@ impl Shape {
     }
 
     /// An end that reads something, mostly the one that reads more.
-    pub(super) fn reader(&self, stream: &mut Stream) -> End {
+    pub(super) fn reader(&self, stream: &mut RandomStream) -> End {
         let more = if self.expects[0] >= self.expects[1] { End::Client } else { End::Server };
         if stream.below(4) == 0 { more.other() } else { more }
     }
 
     /// A moment of the transfer, in milliseconds.
-    pub(super) fn moment(&self, stream: &mut Stream) -> u64 {
+    pub(super) fn moment(&self, stream: &mut RandomStream) -> u64 {
         if stream.below(4) == 0 { stream.below(100) } else { stream.below(self.lasts_ms.max(1)) }
     }
 }
 
-fn pick<T: Copy>(stream: &mut Stream, from: &[T]) -> T {
+fn pick<T: Copy>(stream: &mut RandomStream, from: &[T]) -> T {
     from[stream.below(from.len() as u64) as usize]
 }
 
 /// One time in `n`.
-fn one_in(stream: &mut Stream, n: u64) -> bool {
+fn one_in(stream: &mut RandomStream, n: u64) -> bool {
     stream.below(n) == 0
 }
 
@@ -67,7 +67,7 @@ fn one_in(stream: &mut Stream, n: u64) -> bool {
 /// the others.
 #[must_use]
 pub fn draw(seed: u64) -> Case {
-    let part = |name: &str| Stream::new(seed, &["swarm", name]);
+    let part = |name: &str| RandomStream::new(seed, &["swarm", name]);
     let paths = draw_paths(&mut part("paths"));
     let (controller, window) = draw_controller(&mut part("controller"));
     let (client, server) = draw_ends(&mut part("ends"), &paths, window);
@@ -117,7 +117,7 @@ pub fn draw(seed: u64) -> Case {
     case
 }
 
-fn draw_paths(stream: &mut Stream) -> Vec<PathCase> {
+fn draw_paths(stream: &mut RandomStream) -> Vec<PathCase> {
     let count = stream.within(2, 4);
     let shares = one_in(stream, 5);
     let backup = one_in(stream, 5);
@@ -134,7 +134,7 @@ fn draw_paths(stream: &mut Stream) -> Vec<PathCase> {
         .collect()
 }
 
-fn draw_scheduler(stream: &mut Stream) -> String {
+fn draw_scheduler(stream: &mut RandomStream) -> String {
     let names: Vec<&str> = plait_sched::SCHEDULERS.iter().map(|entry| entry.name).collect();
     let mut name = pick(stream, &names).to_owned();
     if one_in(stream, 3) {
@@ -147,7 +147,7 @@ fn draw_scheduler(stream: &mut Stream) -> String {
 }
 
 /// A controller, and the most segments that it lets fly.
-fn draw_controller(stream: &mut Stream) -> (String, u64) {
+fn draw_controller(stream: &mut RandomStream) -> (String, u64) {
     let names: Vec<&str> = plait_cc::CONTROLLERS.iter().map(|entry| entry.name).collect();
     match pick(stream, &names) {
         "fixed" => {
@@ -158,7 +158,7 @@ fn draw_controller(stream: &mut Stream) -> (String, u64) {
     }
 }
 
-fn draw_settings(stream: &mut Stream) -> Settings {
+fn draw_settings(stream: &mut RandomStream) -> Settings {
     Settings {
         join: pick(stream, &[Join::AfterData, Join::AfterSynack, Join::Simultaneous]),
         rto: pick(stream, &[Rto::Linux, Rto::Rfc, Rto::Rfc200]),
@@ -177,7 +177,7 @@ fn draw_settings(stream: &mut Stream) -> Settings {
     }
 }
 
-fn draw_ends(stream: &mut Stream, paths: &[PathCase], window: u64) -> (EndCase, EndCase) {
+fn draw_ends(stream: &mut RandomStream, paths: &[PathCase], window: u64) -> (EndCase, EndCase) {
     let real_bytes = one_in(stream, 3);
     let mut ends = [(); 2].map(|()| {
         let mtu_bytes = pick(stream, &[1500, 1500, 1500, 1500, 576, 1280, 1400, 9000]);
@@ -217,7 +217,7 @@ fn draw_ends(stream: &mut Stream, paths: &[PathCase], window: u64) -> (EndCase, 
 }
 
 /// A buffer, from one segment up to `most`.
-fn draw_buffer(stream: &mut Stream, mtu: u64, most: u64) -> u64 {
+fn draw_buffer(stream: &mut RandomStream, mtu: u64, most: u64) -> u64 {
     match stream.below(10) {
         0 => mtu - 40,
         1 => mtu * stream.within(1, 5),

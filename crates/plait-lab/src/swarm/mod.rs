@@ -5,11 +5,11 @@
 mod case;
 mod draw;
 mod fault;
-mod party;
 mod report;
 mod run;
 mod server;
 mod shrink;
+mod swarm_app;
 
 pub use case::{
     Case, CaseError, End, EndCase, Finish, GRACE, Idle, Join, PathCase, Reduce, Rto, Settings,

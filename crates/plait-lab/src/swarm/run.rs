@@ -2,7 +2,7 @@
 
 use super::case::{Case, End};
 use super::fault::{Kind, Traces};
-use super::party::Party;
+use super::swarm_app::SwarmApp;
 use plait_app::AppEvent;
 use plait_base::{PathId, Span, Time};
 use plait_core::{ConnectionStats, Detail, Event};
@@ -213,11 +213,11 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
     };
     let held_back = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let apps = |_: usize, _: usize| -> Vec<plait_sim::Ends> {
-        let party = |end: End| {
+        let app = |end: End| {
             let held = &held_back[usize::from(end == End::Server)];
-            Box::new(Party::new(case.plan(end), Arc::clone(held)))
+            Box::new(SwarmApp::new(case.plan(end), Arc::clone(held)))
         };
-        vec![(party(End::Client), party(End::Server))]
+        vec![(app(End::Client), app(End::Server))]
     };
     let run = AssertUnwindSafe(|| plait_sim::run_apps(&setup, &apps, &mut *witness));
     let outcome = match catch_unwind(run) {
@@ -234,7 +234,7 @@ fn judge(case: &Case, witness: &mut impl Witness) -> Verdict {
         links: outcome.links.clone(),
         zero_window: quick.zero_window,
         ended: outcome.ended,
-        meddled: outcome.meddled.clone(),
+        middlebox_counters: outcome.middlebox_counters.clone(),
         held_back: held_back.map(|held| held.load(Ordering::Relaxed)),
     };
     let mut violation = violation(&outcome, quick, case.grace());

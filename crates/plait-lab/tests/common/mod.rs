@@ -2,34 +2,34 @@
 #![allow(dead_code, reason = "every test program uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
-use plait_lab::{Cell, Control, Draft, Report, Row, RunOutcome, Scenario, Simulator, World};
+use plait_lab::{Cell, Control, RawScenario, Report, Row, RunOutcome, Scenario, Simulator, World};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The settings in `line`, such as `--path a:rtt=9ms,rate=1mbit --workload bulk:2s`. A setting
 /// without a value is a switch.
-pub(crate) fn draft(line: &str) -> Draft {
-    let mut draft = Draft::new();
+pub(crate) fn raw(line: &str) -> RawScenario {
+    let mut raw = RawScenario::new();
     for setting in line.split("--").skip(1) {
         let (name, text) = setting.trim().split_once(' ').unwrap_or((setting.trim(), "on"));
-        draft.argument(name, text.trim()).unwrap_or_else(|error| panic!("{line}\n{error}"));
+        raw.argument(name, text.trim()).unwrap_or_else(|error| panic!("{line}\n{error}"));
     }
-    draft
+    raw
 }
 
 pub(crate) fn scenario(line: &str) -> Scenario {
-    draft(line).build().unwrap_or_else(|error| panic!("{line}\n{error}"))
+    raw(line).build().unwrap_or_else(|error| panic!("{line}\n{error}"))
 }
 
 /// The report of a comparison, exact if nothing is random and the line says nothing of jitter.
 pub(crate) fn report(line: &str) -> Report {
     let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    let mut draft = draft(line);
-    if !draft.says("exact") && !draft.says("host-jitter") {
-        draft.argument("exact", "on").unwrap();
+    let mut raw = raw(line);
+    if !raw.says("exact") && !raw.says("host-jitter") {
+        raw.argument("exact", "on").unwrap();
     }
-    let scenario = draft.build().unwrap_or_else(|error| panic!("{line}\n{error}"));
+    let scenario = raw.build().unwrap_or_else(|error| panic!("{line}\n{error}"));
     match plait_lab::compare(&scenario, &Simulator, &control) {
         Ok(mut document) => document.points.remove(0),
         Err(error) => panic!("{line}\n{error}"),

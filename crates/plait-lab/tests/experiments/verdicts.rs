@@ -1,7 +1,7 @@
 //! Verdicts over runs whose distribution is known: how often they are wrong, and that they come.
 
 use plait_app::measure::Measures;
-use plait_base::Stream;
+use plait_base::RandomStream;
 use plait_lab::experiment::{
     Experiment, Judged, Kind, Looks, Misses, Progress, Settled, Standing, Store, again, settle,
 };
@@ -20,7 +20,7 @@ struct Normal {
 }
 
 fn normal(seed: u64, purpose: &[&str]) -> f64 {
-    let mut stream = Stream::new(seed, purpose);
+    let mut stream = RandomStream::new(seed, purpose);
     // The sum of twelve uniform numbers has a variance of 1.
     (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0
 }
@@ -190,7 +190,8 @@ struct Rare {
 impl World for Rare {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         let mut outcome = NOISE.run(cell, seed);
-        let slow = cell.to_string() == "minrtt" && Stream::new(seed, &["rare"]).below(20) == 0;
+        let slow =
+            cell.to_string() == "minrtt" && RandomStream::new(seed, &["rare"]).below(20) == 0;
         let took = if slow { 150.0 } else { 100.0 };
         outcome.measures.completion_ms = (!self.without).then_some(took);
         outcome
@@ -202,7 +203,7 @@ struct EveryOther;
 
 impl World for EveryOther {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
-        let without = Stream::new(seed, &["some"]).below(2) == 0;
+        let without = RandomStream::new(seed, &["some"]).below(2) == 0;
         Rare { without }.run(cell, seed)
     }
 }

@@ -2,7 +2,7 @@
 //! that was planted.
 
 use crate::common::scenario;
-use plait_base::Stream;
+use plait_base::RandomStream;
 use plait_lab::{
     Cell, Control, Report, Row, RunOutcome, Simulator, Subject, World, compare, run_seed,
 };
@@ -43,7 +43,7 @@ fn scenarios(short: u64) -> u64 {
 
 /// A scenario that is drawn: two paths with or without loss, a download or a stream.
 fn drawn(nth: u64, downloads: bool) -> String {
-    let mut stream = Stream::new(nth, &["verdicts"]);
+    let mut stream = RandomStream::new(nth, &["verdicts"]);
     let mut path = |name: &str| {
         let rate = stream.within(2_000, 40_000);
         let rtt = stream.within(8, 120);
@@ -114,7 +114,7 @@ struct Planted;
 impl World for Planted {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         // The sum of twelve uniform numbers less six is nearly normal, with standard deviation 1.
-        let mut stream = Stream::new(seed, &["scatter"]);
+        let mut stream = RandomStream::new(seed, &["scatter"]);
         let normal = (0..12).map(|_| stream.unit()).sum::<f64>() - 6.0;
         Twins { independent: false, factor: 1.05 * (1.0 + 0.03 * normal) }.run(cell, seed)
     }

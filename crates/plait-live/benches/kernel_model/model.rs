@@ -2,7 +2,7 @@
 
 use super::pairs::{Load, Pair};
 use super::table::Seen;
-use plait_lab::{Draft, ScenarioError, Subject, cells, simulate};
+use plait_lab::{RawScenario, ScenarioError, Subject, cells, simulate};
 use plait_sim::Watch;
 
 /// Settings of the model, as on a command line.
@@ -15,11 +15,11 @@ impl Watch for Unwatched {}
 
 /// Runs a pair so many times in the simulator, with the jitter of hosts that a comparison has.
 pub fn runs(pair: &Pair, settings: &Settings, runs: u64) -> Result<Vec<Seen>, ScenarioError> {
-    let mut draft = Draft::new();
+    let mut raw = RawScenario::new();
     for (name, text) in arguments(pair).iter().chain(settings) {
-        draft.argument(name, text)?;
+        raw.argument(name, text)?;
     }
-    let scenario = draft.build()?;
+    let scenario = raw.build()?;
     let cells = cells(&scenario);
     let multipath = |it: &&plait_lab::Cell| matches!(it.subject, Subject::Scheduler(_));
     let cell = cells.iter().find(multipath).expect("a scheduler is compared");

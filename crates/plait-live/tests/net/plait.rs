@@ -3,7 +3,7 @@
 use super::{Bed, until};
 use plait_core::{Config, ConnectionSpec};
 use plait_live::{
-    Client, DialSettings, Happening, Origin, ServeSettings, Server, ServiceAddress, StackCounters,
+    Client, DialSettings, LogEvent, Origin, ServeSettings, Server, ServiceAddress, StackCounters,
 };
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
@@ -31,7 +31,7 @@ pub struct Serving {
     stopper: UnixStream,
     /// Connections that have ended.
     ended: Arc<AtomicUsize>,
-    thread: JoinHandle<io::Result<(Vec<Happening>, StackCounters)>>,
+    thread: JoinHandle<io::Result<(Vec<LogEvent>, StackCounters)>>,
 }
 
 impl Serving {
@@ -57,13 +57,13 @@ impl Serving {
         let count = ended.clone();
         let thread = thread::spawn(move || {
             space.enter()?;
-            let mut happenings = Vec::new();
-            server.run(|happening| {
-                let over = matches!(happening, Happening::Ended { .. });
+            let mut log_events = Vec::new();
+            server.run(|event| {
+                let over = matches!(event, LogEvent::Ended { .. });
                 count.fetch_add(usize::from(over), Ordering::Relaxed);
-                happenings.push(happening.clone());
+                log_events.push(event.clone());
             })?;
-            Ok((happenings, server.counters()))
+            Ok((log_events, server.counters()))
         });
         Ok(Serving { stopper, ended, thread })
     }
@@ -79,7 +79,7 @@ impl Serving {
     }
 
     /// Ends it, and tells what happened.
-    pub fn stop(mut self) -> io::Result<(Vec<Happening>, StackCounters)> {
+    pub fn stop(mut self) -> io::Result<(Vec<LogEvent>, StackCounters)> {
         self.stopper.write_all(&[0])?;
         self.thread.join().unwrap()
     }
@@ -95,7 +95,7 @@ pub fn exchange(
     spec: ConnectionSpec,
     request: &[u8],
     ready: impl Fn() -> bool,
-) -> io::Result<(Vec<u8>, Vec<Happening>, StackCounters)> {
+) -> io::Result<(Vec<u8>, Vec<LogEvent>, StackCounters)> {
     let from = (0..paths)
         .map(|at| Origin { address: bed.family.guest(at), device: Some(format!("c{at}")) });
     let (from, device) = (from.collect(), "plait0".to_owned());
@@ -104,9 +104,9 @@ pub fn exchange(
     let (ours, theirs) = Socket::pair(Domain::UNIX, Type::STREAM, None)?;
     client.connect(to, theirs, None)?;
     let running = thread::spawn(move || {
-        let mut happenings = Vec::new();
-        client.run(|happening| happenings.push(happening.clone()))?;
-        io::Result::Ok((happenings, client.counters()))
+        let mut log_events = Vec::new();
+        client.run(|event| log_events.push(event.clone()))?;
+        io::Result::Ok((log_events, client.counters()))
     });
     let (mut reader, mut writer) = (ours.try_clone()?, ours);
     let (first, others) = request.split_at(1);
@@ -120,6 +120,6 @@ pub fn exchange(
         writing.join().unwrap()?.shutdown(Shutdown::Write)?;
         io::Result::Ok(bytes)
     })?;
-    let (happenings, counters) = running.join().unwrap()?;
-    Ok((bytes, happenings, counters))
+    let (log_events, counters) = running.join().unwrap()?;
+    Ok((bytes, log_events, counters))
 }

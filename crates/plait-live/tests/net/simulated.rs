@@ -1,7 +1,7 @@
 //! The same links in the simulator.
 
 use super::Line;
-use plait_lab::{Draft, Subject, cells, simulate};
+use plait_lab::{RawScenario, Subject, cells, simulate};
 use plait_sim::Watch;
 
 /// Nobody watches.
@@ -12,17 +12,17 @@ impl Watch for Unseen {}
 /// Of what two paths carry to the client of a download of `size` bytes, how much the second one does,
 /// where both subflows are there from the start. `window` is the receive buffer of the client, as `plait run --rcvbuf` takes it.
 pub fn share(scheduler: &str, lines: &[Line; 2], size: usize, window: &str) -> f64 {
-    let mut draft = Draft::new();
+    let mut raw = RawScenario::new();
     for (name, Line { mbit, rtt, queue, .. }) in ["a", "b"].into_iter().zip(lines) {
         let rtt = rtt.as_micros();
         let path = format!("{name}:rate={mbit}mbit,rtt={rtt}us,queue={queue}B");
-        draft.argument("path", &path).unwrap();
+        raw.argument("path", &path).unwrap();
     }
-    draft.argument("workload", &format!("download:{size}B")).unwrap();
-    draft.argument("schedulers", scheduler).unwrap();
-    draft.argument("rcvbuf", window).unwrap();
-    draft.argument("join", "simultaneous").unwrap();
-    let scenario = draft.build().unwrap();
+    raw.argument("workload", &format!("download:{size}B")).unwrap();
+    raw.argument("schedulers", scheduler).unwrap();
+    raw.argument("rcvbuf", window).unwrap();
+    raw.argument("join", "simultaneous").unwrap();
+    let scenario = raw.build().unwrap();
     let cells = cells(&scenario);
     let multipath = |it: &&plait_lab::Cell| matches!(it.subject, Subject::Scheduler(_));
     let outcome = simulate(cells.iter().find(multipath).unwrap(), scenario.seed, &mut Unseen);

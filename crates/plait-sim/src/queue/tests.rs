@@ -1,6 +1,6 @@
 use super::heap::Heap;
 use super::*;
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use proptest::prelude::*;
 
 fn at(millis: u64) -> Time {
@@ -165,7 +165,7 @@ proptest! {
         sources in prop_oneof![1..=FEW, 1..200usize],
         phases in prop::collection::vec((0..34u32, any::<bool>()), 1..5),
     ) {
-        let mut stream = Stream::new(seed, &["queue"]);
+        let mut stream = RandomStream::new(seed, &["queue"]);
         let mut trio = Trio::new(sources);
         for source in 0..sources {
             trio.set(source, 0);

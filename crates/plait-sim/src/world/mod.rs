@@ -1,18 +1,18 @@
 //! The event loop.
 
+mod conn_slots;
 mod onlookers;
-mod seats;
 mod serving;
 mod telling;
 
 use crate::changes::PathChanges;
 use crate::digest::RunDigest;
-use crate::host::{Host, Seat};
+use crate::host::{ConnSlot, Host};
 use crate::network::{Arrival, Direction, Hop, Network};
 use crate::queue::EventQueue;
 use crate::setup::{ConnectionOutcome, ConnectionSetup, Outcome, Setup, Snapshot, Watch};
-use onlookers::{Onlookers, Sight};
-use plait_app::{Ends, Host as Side, Observer};
+use onlookers::{Onlookers, SegmentEvent};
+use plait_app::{Ends, Observer, Role};
 use plait_base::{ConnId, PathId, Span, Time};
 use plait_core::{Detail, Event};
 use plait_wire::Segment;
@@ -80,18 +80,18 @@ const fn peer(host: usize) -> usize {
 
 /// An observer of each connection of a pair.
 fn observers(setup: &Setup, client: &Host, pair: usize) -> Vec<Observer> {
-    let observer = |seat: &Seat| {
-        let ConnectionSetup { workload, start, .. } = &setup.pairs[pair].connections[seat.session];
+    let observer = |slot: &ConnSlot| {
+        let ConnectionSetup { workload, start, .. } = &setup.pairs[pair].connections[slot.session];
         Observer::new(workload, setup.paths.len(), *start)
     };
-    client.seats.iter().map(observer).collect()
+    client.slots.iter().map(observer).collect()
 }
 
 /// Whether the apps of both hosts have nothing left to do. Those of a connection that was never
 /// opened have none once its session is done.
 fn all_done(client: &Host, server: &Host) -> bool {
-    client.seats.iter().zip(&server.seats).all(|(near, far)| {
-        near.app.done() && (far.app.done() || near.lane > 0 && near.conn.is_none())
+    client.slots.iter().zip(&server.slots).all(|(near, far)| {
+        near.app.done() && (far.app.done() || near.index > 0 && near.conn.is_none())
     })
 }
 
@@ -106,7 +106,7 @@ struct World<'a> {
     network: Network,
     /// Client and server of each pair.
     hosts: Vec<Host>,
-    /// By pair, then by connection, as the seats of its hosts.
+    /// By pair, then by connection, as the slots of its hosts.
     observers: Vec<Vec<Observer>>,
     failed: Vec<Vec<Option<Time>>>,
     digest: RunDigest,
@@ -130,8 +130,8 @@ impl<'a> World<'a> {
         let network = Network::new(&setup.paths, &setup.shared, setup.pairs.len(), setup.seed);
         let mut hosts = Vec::with_capacity(2 * setup.pairs.len());
         for (pair, config) in setup.pairs.iter().enumerate() {
-            let mut client = Host::new(Side::Client, pair, setup.seed);
-            let mut server = Host::new(Side::Server, pair, setup.seed);
+            let mut client = Host::new(Role::Client, pair, setup.seed);
+            let mut server = Host::new(Role::Server, pair, setup.seed);
             let detail = if config.background { Detail::Measures } else { asked };
             client.changes = PathChanges::of(&setup.paths);
             let starts = config.connections.iter().map(|connection| connection.start);
@@ -146,11 +146,11 @@ impl<'a> World<'a> {
                     client.endpoint.number_address(*address);
                     server.endpoint.number_address(*address);
                 }
-                for (lane, (client_app, server_app)) in apps(pair, session).into_iter().enumerate()
+                for (index, (client_app, server_app)) in apps(pair, session).into_iter().enumerate()
                 {
-                    let port = FIRST_PORT + client.seats.len() as u16;
-                    client.add(session, lane, client_app);
-                    server.add(session, lane, server_app);
+                    let port = FIRST_PORT + client.slots.len() as u16;
+                    client.add(session, index, client_app);
+                    server.add(session, index, server_app);
                     server.endpoint.listen(port, connection.server.clone());
                 }
             }
@@ -237,7 +237,8 @@ impl<'a> World<'a> {
     /// Shows a segment to those who look on.
     #[inline(always)]
     fn show(&mut self, hop: Hop, pair: usize, path: PathId, way: Direction, segment: &Segment) {
-        if !self.onlookers.on_segment(Sight { now: self.now, hop, pair, path, way, segment }) {
+        if !self.onlookers.on_segment(SegmentEvent { now: self.now, hop, pair, path, way, segment })
+        {
             self.ending = true;
         }
     }
@@ -305,8 +306,8 @@ impl<'a> World<'a> {
     fn on_wake(&mut self, host: usize) {
         if is_client(host) {
             self.dial(host);
-            let Host { endpoint, seats, changes, .. } = &mut self.hosts[host];
-            changes.apply(self.now, endpoint, &seats.iter().filter_map(|seat| seat.conn));
+            let Host { endpoint, slots, changes, .. } = &mut self.hosts[host];
+            changes.apply(self.now, endpoint, &slots.iter().filter_map(|slot| slot.conn));
             self.hosts[host].note_wakes();
         }
         if self.hosts[host].endpoint.poll_timeout() <= self.now {
@@ -322,16 +323,16 @@ impl<'a> World<'a> {
             let mut outcomes: Vec<ConnectionOutcome> = Vec::new();
             let mut observers = observers.into_iter().enumerate().peekable();
             while let Some((index, mut observer)) = observers.next() {
-                let session = client.seats[index].session;
+                let session = client.slots[index].session;
                 let mut failed = self.failed[pair][index];
-                let same = |next: &(usize, Observer)| client.seats[next.0].session == session;
+                let same = |next: &(usize, Observer)| client.slots[next.0].session == session;
                 while let Some((next, other)) = observers.next_if(same) {
                     observer.join(now, other);
                     failed = failed.into_iter().chain(self.failed[pair][next]).min();
                 }
                 let measures = observer.finish(now);
                 let stats =
-                    |host: &Host| host.seats[index].conn.and_then(|conn| host.endpoint.stats(conn));
+                    |host: &Host| host.slots[index].conn.and_then(|conn| host.endpoint.stats(conn));
                 outcomes.push(ConnectionOutcome {
                     complete: self.setup.pairs[pair].background
                         || measures.complete && failed.is_none(),
@@ -349,7 +350,7 @@ impl<'a> World<'a> {
             pairs,
             digest: self.digest,
             links: self.network.path_counters(),
-            meddled: self.network.meddled(),
+            middlebox_counters: self.network.middlebox_counters(),
             shared: self.network.shared_counters(),
             cross: self.network.cross_bytes(now),
             violation: self.onlookers.violation,

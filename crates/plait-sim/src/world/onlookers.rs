@@ -10,7 +10,7 @@ use plait_wire::Segment;
 
 /// A segment on its way.
 #[derive(Clone, Copy)]
-pub(super) struct Sight<'s> {
+pub(super) struct SegmentEvent<'s> {
     pub(super) now: Time,
     pub(super) hop: Hop,
     pub(super) pair: usize,
@@ -58,13 +58,13 @@ impl<'a> Onlookers<'a> {
 
     /// A segment was sent, delivered or dropped. False where it violates an invariant.
     #[inline(always)]
-    pub(super) fn on_segment(&mut self, sight: Sight<'_>) -> bool {
-        !self.segments || self.look_at(sight)
+    pub(super) fn on_segment(&mut self, event: SegmentEvent<'_>) -> bool {
+        !self.segments || self.look_at(event)
     }
 
     #[cold]
-    fn look_at(&mut self, sight: Sight<'_>) -> bool {
-        let Sight { now, hop, pair, path, way, segment } = sight;
+    fn look_at(&mut self, event: SegmentEvent<'_>) -> bool {
+        let SegmentEvent { now, hop, pair, path, way, segment } = event;
         if let Some(watch) = self.watch_of(pair) {
             watch.on_segment(now, hop, path, way, segment);
         }

@@ -1,6 +1,6 @@
 //! What a host does when something has reached it or its time has come.
 
-use super::onlookers::Sight;
+use super::onlookers::SegmentEvent;
 use super::{World, is_client};
 use crate::network::{Direction, Hop};
 use crate::queue::Stamp;
@@ -46,7 +46,7 @@ impl World<'_> {
     /// order, at the other.
     fn acknowledged_early(&self, pair: usize) -> Option<String> {
         let (client, server) = (&self.hosts[2 * pair], &self.hosts[2 * pair + 1]);
-        for (index, (near, far)) in client.seats.iter().zip(&server.seats).enumerate() {
+        for (index, (near, far)) in client.slots.iter().zip(&server.slots).enumerate() {
             let (Some(near), Some(far)) = (near.conn, far.conn) else { continue };
             if !self.is_current(2 * pair + 1, index, far) {
                 continue;
@@ -91,7 +91,8 @@ impl World<'_> {
             let (path, segment) = (transmit.path, transmit.segment);
             let payload = segment.payload.len();
             digest.push(now, false, path, direction, &segment);
-            let sent = Sight { now, hop: Hop::Sent, pair, path, way: direction, segment: &segment };
+            let sent =
+                SegmentEvent { now, hop: Hop::Sent, pair, path, way: direction, segment: &segment };
             *ending |= !onlookers.on_segment(sent);
             let dropped = network.send(queue, now, pair, path, direction, segment);
             if let Some(report) = transmit.report {
@@ -100,7 +101,8 @@ impl World<'_> {
             }
             if let Some((segment, cause)) = dropped {
                 let hop = Hop::Dropped(cause);
-                let dropped = Sight { now, hop, pair, path, way: direction, segment: &segment };
+                let dropped =
+                    SegmentEvent { now, hop, pair, path, way: direction, segment: &segment };
                 *ending |= !onlookers.on_segment(dropped);
                 endpoint.recycle(segment);
             }

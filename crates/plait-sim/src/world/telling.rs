@@ -1,7 +1,7 @@
 //! What the cores say, on its way to the observers.
 
 use super::World;
-use crate::host::{Host, Seat};
+use crate::host::{ConnSlot, Host};
 use crate::setup::Who;
 
 impl World<'_> {
@@ -16,10 +16,10 @@ impl World<'_> {
     #[inline(never)]
     fn tell_observers(&mut self, host: usize) {
         let World { hosts, observers, onlookers, told, now, .. } = self;
-        let Host { endpoint, seats, side, .. } = &mut hosts[host];
+        let Host { endpoint, slots, side, .. } = &mut hosts[host];
         endpoint.swap_events(told);
         // Mostly there is one connection, and all that was said is of it.
-        if let [Seat { conn: Some(conn), .. }] = seats.as_slice()
+        if let [ConnSlot { conn: Some(conn), .. }] = slots.as_slice()
             && told.iter().all(|(speaker, _)| speaker == conn)
             && let Some(observer) = observers[host / 2].first_mut()
         {
@@ -37,10 +37,10 @@ impl World<'_> {
         for said in told.chunk_by(|one, next| one.0 == next.0) {
             let conn = said[0].0;
             // A server's connection speaks before it is accepted.
-            let seat = self.hosts[host].seat_of(conn);
-            let Some(seat) = seat.or_else(|| self.seat_before_accept(host, conn)) else { continue };
-            let who = Who { pair: host / 2, connection: seat, host: self.hosts[host].side };
-            let observer = &mut self.observers[who.pair][seat];
+            let slot = self.hosts[host].slot_of(conn);
+            let Some(slot) = slot.or_else(|| self.slot_before_accept(host, conn)) else { continue };
+            let who = Who { pair: host / 2, connection: slot, host: self.hosts[host].side };
+            let observer = &mut self.observers[who.pair][slot];
             observer.observe_all(self.now, who.host, said.iter().map(|(_, event)| event));
             self.onlookers.on_core(self.now, who, said);
         }

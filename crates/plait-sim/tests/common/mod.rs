@@ -6,7 +6,7 @@ use plait_base::{Chance, PathId, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec, PathConfig};
 use plait_link::{LinkConfig, QueueLimit, RateSource};
 use plait_sim::{
-    ConnectionSetup, Middlebox, Outcome, PairSetup, PathSetup, Setup, Watch, run, run_watched,
+    ConnectionSetup, MiddleboxConfig, Outcome, PairSetup, PathSetup, Setup, Watch, run, run_watched,
 };
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn ideal(name: &str, rtt: Span) -> PathSetup {
         nic_down: Rate::INFINITE,
         nic_up: Rate::INFINITE,
         via: None,
-        middlebox: Middlebox::default(),
+        middlebox: MiddleboxConfig::default(),
         removed: Vec::new(),
         resting: Vec::new(),
     }
@@ -47,7 +47,7 @@ pub(crate) fn limited(name: &str, mbit: u64, rtt: Span) -> PathSetup {
         nic_down: Rate::from_bps(1_000_000_000),
         nic_up: Rate::from_bps(1_000_000_000),
         via: None,
-        middlebox: Middlebox::default(),
+        middlebox: MiddleboxConfig::default(),
         removed: Vec::new(),
         resting: Vec::new(),
     }

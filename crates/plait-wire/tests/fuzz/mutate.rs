@@ -1,6 +1,6 @@
 //! Packets made of packets.
 
-use plait_base::Stream;
+use plait_base::RandomStream;
 use plait_wire::Sum;
 
 /// Numbers at which parsers stumble.
@@ -19,7 +19,7 @@ struct Parts {
 
 /// Makes packets, the same ones for the same seed.
 pub(crate) struct Mutator {
-    stream: Stream,
+    stream: RandomStream,
     corpus: Vec<Parts>,
     packet: Vec<u8>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Mutator {
 impl Mutator {
     pub(crate) fn new(seed: u64, corpus: &[Vec<u8>]) -> Mutator {
         let corpus = corpus.iter().map(|packet| Parts::of(packet)).collect();
-        Mutator { stream: Stream::new(seed, &["fuzz"]), corpus, packet: Vec::new() }
+        Mutator { stream: RandomStream::new(seed, &["fuzz"]), corpus, packet: Vec::new() }
     }
 
     fn below(&mut self, bound: usize) -> usize {

@@ -4,8 +4,8 @@ use super::*;
 use plait_base::{Dsn, Rate, ServerAddress};
 use plait_core::{Block, WindowCause};
 
-const SENDER: Host = Host::Server;
-const RECEIVER: Host = Host::Client;
+const SENDER: Role = Role::Server;
+const RECEIVER: Role = Role::Client;
 
 fn ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
@@ -77,7 +77,7 @@ fn an_unfinished_download_has_no_completion_time() {
 
 #[test]
 fn an_upload_counts_from_the_client_without_its_request() {
-    let (sender, receiver) = (Host::Client, Host::Server);
+    let (sender, receiver) = (Role::Client, Role::Server);
     let mut o = Observer::new(&Workload::parse("upload:1kB").unwrap(), 1, ms(0));
     let (subflow, path) = (SubflowId(0), PathId(0));
     o.observe(ms(30), sender, &Event::SubflowUp { subflow, path, server: ServerAddress(0) });

@@ -7,7 +7,7 @@ use super::exchange::Due;
 use super::parse::{WorkloadError, size_bytes, time};
 use crate::quantity::{self, Bytes};
 use core::fmt;
-use plait_base::{Span, Stream as Randomness};
+use plait_base::{RandomStream, Span};
 use std::sync::Arc;
 
 /// From one action to the next, on average.
@@ -61,7 +61,7 @@ impl Maps {
     /// The requests of the session.
     #[must_use]
     pub fn schedule(&self) -> Arc<[Due]> {
-        let mut stream = Randomness::new(self.seed, &["maps"]);
+        let mut stream = RandomStream::new(self.seed, &["maps"]);
         let mut schedule = Vec::new();
         let mut action = Span::ZERO;
         let cap = self.median.saturating_mul(CAP.0) / CAP.1;
@@ -96,13 +96,13 @@ impl fmt::Display for Maps {
 }
 
 /// A normal number (Box and Muller).
-fn normal(stream: &mut Randomness) -> f64 {
+fn normal(stream: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
     radius * libm::cos(core::f64::consts::TAU * stream.unit())
 }
 
 /// Exponentially distributed seconds.
-fn exponential(stream: &mut Randomness, mean: f64) -> Span {
+fn exponential(stream: &mut RandomStream, mean: f64) -> Span {
     let seconds = -mean * libm::log(1.0 - stream.unit());
     Span::from_nanos((seconds * 1e9) as u64 + 1)
 }

@@ -1,7 +1,7 @@
 //! Players as they look from outside: a prefetch, then a block in each period (IMC 2013, Table 7).
 
 use crate::workload::exchange::Due;
-use plait_base::{Span, Stream as Randomness};
+use plait_base::{RandomStream, Span};
 use std::sync::Arc;
 
 /// A number and how far it spreads (a standard deviation), in bytes or nanoseconds.
@@ -18,7 +18,7 @@ impl Spread {
 
     /// The mean, or a value near it: a normal distribution cut at three deviations on both sides, so
     /// that its mean stays. At least 1.
-    fn draw(self, stream: Option<&mut Randomness>) -> u64 {
+    fn draw(self, stream: Option<&mut RandomStream>) -> u64 {
         let Some(stream) = stream else { return self.mean };
         // The sum of twelve uniform numbers has a variance of 1; no function here differs between
         // platforms.
@@ -95,7 +95,7 @@ impl Pattern {
     /// `duration` is over. With a seed they spread.
     #[must_use]
     pub fn schedule(&self, duration: Span, seed: Option<u64>) -> Arc<[Due]> {
-        let mut stream = seed.map(|seed| Randomness::new(seed, &["video", self.name]));
+        let mut stream = seed.map(|seed| RandomStream::new(seed, &["video", self.name]));
         let mut at = Span::ZERO;
         let mut schedule = vec![Due { at, bytes: self.prefetch.draw(stream.as_mut()) }];
         loop {

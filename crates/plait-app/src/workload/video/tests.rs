@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::workload::fake::{Outcome, Setting, run};
-use crate::{AppEvent, Host, Workload};
+use crate::{AppEvent, Role, Workload};
 use plait_base::Time;
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn play(text: &str) -> Outcome {
 
 /// When each chunk was asked for, and how many bytes of it.
 fn asked(outcome: &Outcome) -> Vec<(Time, u64)> {
-    let due = |(at, _, event): &(Time, Host, AppEvent)| match event {
+    let due = |(at, _, event): &(Time, Role, AppEvent)| match event {
         AppEvent::MessageDue { data, .. } => Some((*at, data.len())),
         _ => None,
     };
@@ -75,7 +75,7 @@ fn a_session_ends_when_it_is_told_to() {
     let outcome = play("video:paper,for=30s");
     assert!(outcome.done && outcome.measures.complete);
     assert_eq!(outcome.end, ms(30_010));
-    assert_eq!(outcome.when(Host::Client, AppEvent::Complete), Some(ms(30_000)));
+    assert_eq!(outcome.when(Role::Client, AppEvent::Complete), Some(ms(30_000)));
     // 13 chunks at once, and those after 5, 10, 15, 20 and 25 s of the picture.
     assert_eq!(asked(&outcome).len(), 18);
 }
@@ -86,7 +86,7 @@ fn a_buffer_that_runs_dry_stops_the_picture_until_the_next_chunk() {
     let setting = Setting { delay: Span::from_secs(4), ..Setting::default() };
     let outcome = run(&parse("video:paper,start=5s,for=100s"), &setting, Time::ZERO);
     let when = |wanted: AppEvent| {
-        let client = outcome.log.iter().filter(|it| it.1 == Host::Client && it.2 == wanted);
+        let client = outcome.log.iter().filter(|it| it.1 == Role::Client && it.2 == wanted);
         client.map(|it| it.0.as_nanos() / 1_000_000_000).collect::<Vec<u64>>()
     };
     // Open at 8 s, the first chunk at 16 s.
@@ -194,7 +194,7 @@ fn a_broken_connection_ends_both_ends() {
             let setting = Setting { fails_at: ms(at), ..Setting::default() };
             let outcome = run(&parse(text), &setting, Time::ZERO);
             assert!(outcome.done && !outcome.measures.complete, "{text} at {at}");
-            for host in [Host::Client, Host::Server] {
+            for host in [Role::Client, Role::Server] {
                 assert_eq!(outcome.when(host, AppEvent::Failed), Some(ms(at)), "{text}");
             }
         }

@@ -61,7 +61,7 @@ enum Expect {
 #[derive(Debug)]
 pub(super) struct Client {
     session: Shared,
-    lane: usize,
+    index: usize,
     outbox: Outbox,
     expect: Expect,
     /// The object whose request the send buffer has not taken yet.
@@ -72,10 +72,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) const fn new(session: Shared, lane: usize) -> Client {
+    pub(super) const fn new(session: Shared, index: usize) -> Client {
         Client {
             session,
-            lane,
+            index,
             outbox: Outbox::new(),
             expect: Expect::Nothing,
             asking: None,
@@ -88,7 +88,7 @@ impl Client {
     fn fail(&mut self, log: &mut Vec<AppEvent>) {
         let mut session = look(&self.session);
         session.fail();
-        session.leave(self.lane);
+        session.leave(self.index);
         self.done = true;
         log.push(AppEvent::Failed);
     }
@@ -146,7 +146,7 @@ impl Client {
             Expect::Body(object, left)
         } else {
             log.push(AppEvent::ObjectRead { id: object.into() });
-            look(&self.session).on_fetched(now, self.lane, object);
+            look(&self.session).on_fetched(now, self.index, object);
             Expect::Nothing
         };
         Ok(used)
@@ -155,7 +155,7 @@ impl Client {
     /// Asks for the next object, where there is one.
     fn ask(&mut self, stream: &mut dyn Stream, log: &mut Vec<AppEvent>) {
         if matches!(self.expect, Expect::Nothing)
-            && let Some(object) = look(&self.session).take(self.lane)
+            && let Some(object) = look(&self.session).take(self.index)
         {
             self.outbox.put(&head(&format!("GET /{object} HTTP/1.1\r\nHost: plait\r\n"), REQUEST));
             self.expect = Expect::Head(object, Head::default());
@@ -174,7 +174,7 @@ impl App for Client {
         if self.done {
             return;
         }
-        look(&self.session).advance(now, self.lane);
+        look(&self.session).advance(now, self.index);
         let state = stream.state();
         self.open = state == StreamState::Open;
         let read = self.read(now, stream, log);
@@ -183,7 +183,7 @@ impl App for Client {
         }
         if look(&self.session).is_settled() {
             stream.finish();
-            look(&self.session).leave(self.lane);
+            look(&self.session).leave(self.index);
             self.done = true;
             log.push(AppEvent::Complete);
         } else if read.is_err() || !matches!(state, StreamState::Connecting | StreamState::Open) {
@@ -202,15 +202,15 @@ impl App for Client {
         if asks || session.is_settled() {
             return Some(Time::ZERO);
         }
-        session.next().filter(|_| self.lane == 0)
+        session.next().filter(|_| self.index == 0)
     }
 
     fn opens(&self) -> bool {
-        look(&self.session).opens(self.lane)
+        look(&self.session).opens(self.index)
     }
 
     fn done(&self) -> bool {
-        self.done || look(&self.session).needs_not(self.lane)
+        self.done || look(&self.session).needs_not(self.index)
     }
 }
 

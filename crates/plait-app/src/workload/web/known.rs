@@ -2,7 +2,7 @@
 
 use super::page::{After, Builder, Page};
 use super::sizes::log_normal;
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 
 /// What is known of a page: its name, how many objects and bytes it has, and how long it takes where
 /// the network takes no time.
@@ -48,7 +48,7 @@ const fn known(
 const PARTS: usize = 4;
 
 /// Draws times as shares of the whole, which is scaled afterwards.
-struct Draw(Stream);
+struct Draw(RandomStream);
 
 impl Draw {
     /// Thousandths of the whole from `low` to `high`, in milliseconds.
@@ -69,7 +69,7 @@ impl Known {
     /// html is parsed, and the last activity of all, which everything precedes, is what runs on load.
     /// Times are scaled so that the whole takes [`Known::floor_ms`] where the network takes none.
     pub(super) fn page(&self) -> Result<Page, String> {
-        let mut draw = Draw(Stream::new(0, &["web", "graph", self.name]));
+        let mut draw = Draw(RandomStream::new(0, &["web", "graph", self.name]));
         let sizes = log_normal(self.name, self.objects, self.bytes);
         let mut sizes = sizes.into_iter();
         let mut page = Builder::default();

@@ -100,11 +100,11 @@ impl Web {
     pub(super) fn apps(&self) -> Vec<Ends> {
         let session = Session::new(Arc::clone(&self.page), self.think, self.connections());
         let session = Arc::new(Mutex::new(session));
-        let lane = |lane: usize| -> Ends {
+        let ends = |index: usize| -> Ends {
             let (session, page) = (Arc::clone(&session), Arc::clone(&self.page));
             match self.http {
                 Http::One { .. } => (
-                    Box::new(http1::Client::new(session, lane)),
+                    Box::new(http1::Client::new(session, index)),
                     Box::new(http1::Server::new(page)),
                 ),
                 Http::Two { window } => (
@@ -113,7 +113,7 @@ impl Web {
                 ),
             }
         };
-        (0..self.connections()).map(lane).collect()
+        (0..self.connections()).map(ends).collect()
     }
 
     /// Reads what follows `web:`.

@@ -15,7 +15,7 @@ pub(super) fn look(session: &Shared) -> MutexGuard<'_, Session> {
 
 /// Where a connection of a session stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Lane {
+enum ConnState {
     /// Not dialled.
     Unopened,
     /// Dialled, and without a request.
@@ -33,22 +33,22 @@ pub(super) struct Session {
     think: bool,
     /// From the first poll on.
     walk: Option<Walk>,
-    lanes: Vec<Lane>,
+    conns: Vec<ConnState>,
     /// Somebody has said that the page is loaded.
     told: bool,
     failed: bool,
 }
 
 impl Session {
-    pub(super) fn new(page: Arc<Page>, think: bool, lanes: usize) -> Session {
-        let lanes = vec![Lane::Unopened; lanes];
-        Session { page, think, walk: None, lanes, told: false, failed: false }
+    pub(super) fn new(page: Arc<Page>, think: bool, conns: usize) -> Session {
+        let conns = vec![ConnState::Unopened; conns];
+        Session { page, think, walk: None, conns, told: false, failed: false }
     }
 
     /// A connection was dialled, or is polled again: what is due by now happens.
-    pub(super) fn advance(&mut self, now: Time, lane: usize) {
-        if self.lanes[lane] == Lane::Unopened {
-            self.lanes[lane] = Lane::Free;
+    pub(super) fn advance(&mut self, now: Time, index: usize) {
+        if self.conns[index] == ConnState::Unopened {
+            self.conns[index] = ConnState::Free;
         }
         let (page, think) = (&self.page, self.think);
         self.walk.get_or_insert_with(|| Walk::new(Arc::clone(page), think, now)).advance(now);
@@ -80,8 +80,8 @@ impl Session {
     }
 
     /// A connection takes leave.
-    pub(super) fn leave(&mut self, lane: usize) {
-        self.lanes[lane] = Lane::Left;
+    pub(super) fn leave(&mut self, index: usize) {
+        self.conns[index] = ConnState::Left;
     }
 
     /// Whether objects wait to be asked for.
@@ -95,21 +95,23 @@ impl Session {
 
     /// Whether a connection is to be dialled: more objects wait than connections are free or about to
     /// be dialled.
-    pub(super) fn opens(&self, lane: usize) -> bool {
-        let free = self.lanes.iter().filter(|it| **it == Lane::Free).count();
-        let before = self.lanes[..lane].iter().filter(|it| **it == Lane::Unopened).count();
-        !self.is_settled() && self.lanes[lane] == Lane::Unopened && self.wanted() > free + before
+    pub(super) fn opens(&self, index: usize) -> bool {
+        let free = self.conns.iter().filter(|it| **it == ConnState::Free).count();
+        let before = self.conns[..index].iter().filter(|it| **it == ConnState::Unopened).count();
+        !self.is_settled()
+            && self.conns[index] == ConnState::Unopened
+            && self.wanted() > free + before
     }
 
     /// Whether a connection was never opened and never will be.
-    pub(super) fn needs_not(&self, lane: usize) -> bool {
-        self.is_settled() && self.lanes[lane] == Lane::Unopened
+    pub(super) fn needs_not(&self, index: usize) -> bool {
+        self.is_settled() && self.conns[index] == ConnState::Unopened
     }
 
     /// Hands the next object to a connection, which asks for it.
-    pub(super) fn take(&mut self, lane: usize) -> Option<u32> {
+    pub(super) fn take(&mut self, index: usize) -> Option<u32> {
         let object = self.walk.as_mut()?.take()?;
-        self.lanes[lane] = Lane::Busy;
+        self.conns[index] = ConnState::Busy;
         Some(object)
     }
 
@@ -121,8 +123,8 @@ impl Session {
     }
 
     /// The last bytes of an object came.
-    pub(super) fn on_fetched(&mut self, now: Time, lane: usize, object: u32) {
-        self.lanes[lane] = Lane::Free;
+    pub(super) fn on_fetched(&mut self, now: Time, index: usize, object: u32) {
+        self.conns[index] = ConnState::Free;
         if let Some(walk) = &mut self.walk {
             walk.on_fetched(now, object);
         }

@@ -1,6 +1,6 @@
 //! Sizes of objects where only their total is known.
 
-use plait_base::Stream;
+use plait_base::RandomStream;
 
 /// Spread of the logarithm of an object's size: that of web objects in the SURGE model (Barford and
 /// Crovella 1998).
@@ -13,7 +13,7 @@ pub(super) fn log_normal(name: &str, count: usize, total: u64) -> Vec<u64> {
     if count == 0 {
         return Vec::new();
     }
-    let mut stream = Stream::new(0, &["web", "sizes", name]);
+    let mut stream = RandomStream::new(0, &["web", "sizes", name]);
     let mut normal = || {
         // Box and Muller; the first number is never zero.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));

@@ -12,8 +12,8 @@ use crate::commands::limits::DialFlags;
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use http::{Broken, Whole};
-use plait_app::Host;
-use plait_live::{Client, DialSettings, Happening};
+use plait_app::Role;
+use plait_live::{Client, DialSettings, LogEvent};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
     let device = args.endpoint.device.clone();
-    let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
+    let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let hiding = from.hide("--from")?;
     let origins = from.all.clone();
     let opened = Client::open(DialSettings { from: from.all, device, spec });
@@ -135,9 +135,9 @@ impl Running {
     fn start(mut client: Client, console: Console) -> Running {
         Running(thread::spawn(move || {
             let mut last = None;
-            let hear = |happening: &Happening| match happening {
-                Happening::Device { .. } => console.remark(1, &happening.to_string()),
-                Happening::Ended { .. } => {
+            let hear = |happening: &LogEvent| match happening {
+                LogEvent::Device { .. } => console.remark(1, &happening.to_string()),
+                LogEvent::Ended { .. } => {
                     console.remark(2, &happening.to_string());
                     last = Ended::of(happening);
                 }

@@ -1,8 +1,8 @@
 //! The traffic of a connection by path, one line a path.
 
-use crate::render;
 use plait_base::Span;
-use plait_live::{Happening, Origin, PathTraffic};
+use plait_live::{LogEvent, Origin, PathTraffic};
+use plait_report::render;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::IpAddr;
@@ -67,8 +67,8 @@ pub(super) struct Ended {
 
 impl Ended {
     /// From the event that tells of it; `None` for any other event.
-    pub(super) fn of(happening: &Happening) -> Option<Ended> {
-        let Happening::Ended { sent, received, multipath, age, paths, problem, .. } = happening
+    pub(super) fn of(happening: &LogEvent) -> Option<Ended> {
+        let LogEvent::Ended { sent, received, multipath, age, paths, problem, .. } = happening
         else {
             return None;
         };

@@ -6,13 +6,13 @@ mod page;
 mod tests;
 
 use crate::console::{Console, deliver, json};
-use crate::failure::{Failure, unknown};
+use crate::failure::Failure;
 use crate::output::{Output, TableFormat};
-use crate::render::{Align, Column, Emphasis, Table, csv, fold, wrap};
 use clap::ValueEnum;
 use measured::Measurement;
 use plait_app::measure::Better;
-use plait_sched::SpecError;
+use plait_report::names::unknown;
+use plait_report::render::{Align, Column, Emphasis, Table, csv, fold, wrap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -365,48 +365,4 @@ fn measures() -> Vec<Item> {
         ..Item::default()
     };
     plait_app::MEASURES.iter().map(item).collect()
-}
-
-/// Where the parameter would stand if a decorator's is meant.
-fn of_decorator(error: &plait_sched::ParamError) -> String {
-    let has = |it: &&plait_sched::Decorator| it.params.iter().any(|param| param.name == error.key);
-    match plait_sched::DECORATORS.iter().find(has) {
-        Some(owner) if owner.name != error.owner => {
-            format!(
-                "\n  `+{0}` has one, which is written behind it: `+{0}:{1}=...`",
-                owner.name, error.key
-            )
-        }
-        _ => String::new(),
-    }
-}
-
-/// A scheduler's name or parameter that cannot be taken, with the nearest name.
-pub(crate) fn spec_problem(error: &SpecError) -> String {
-    let names = || {
-        plait_sched::SCHEDULERS
-            .iter()
-            .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
-    };
-    match error {
-        SpecError::UnknownName(name) => unknown("scheduler", name, names()),
-        SpecError::UnknownDecorator(name) => {
-            unknown("decorator", name, plait_sched::DECORATORS.iter().map(|entry| entry.name))
-        }
-        SpecError::Param(error)
-            if error.fault == plait_sched::ParamFault::UnknownKey && !error.known.is_empty() =>
-        {
-            let known = error.known.iter().map(|param| param.name);
-            let problem = unknown(&format!("parameter of {}", error.owner), &error.key, known);
-            format!("{problem}{}", of_decorator(error))
-        }
-        SpecError::Param(error) if error.fault == plait_sched::ParamFault::Repeated => {
-            format!("{error}\n  remedy: give it once")
-        }
-        SpecError::Param(error) => match error.allowed() {
-            Some(allowed) => format!("{}\n  allowed: {allowed}", error.problem()),
-            None => error.to_string(),
-        },
-        error => error.to_string(),
-    }
 }

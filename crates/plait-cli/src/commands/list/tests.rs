@@ -3,7 +3,7 @@
 
 use super::measured::{CASES, Case, row_names};
 use super::*;
-use plait_lab::{Control, Draft, Report, Simulator};
+use plait_lab::{Control, RawScenario, Report, Simulator};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -46,7 +46,7 @@ fn report(case: &Case) -> Report {
     let schedulers: Vec<&str> = names.iter().map(String::as_str).collect();
     let schedulers = schedulers.into_iter().filter(|name| !name.starts_with("tcp:"));
     let schedulers = schedulers.collect::<Vec<_>>().join(",");
-    let mut draft = Draft::new();
+    let mut draft = RawScenario::new();
     let line = format!("{} --schedulers {schedulers}", case.arguments());
     for setting in line.split("--").skip(1) {
         let (name, text) = setting.trim().split_once(' ').unwrap();
@@ -227,13 +227,4 @@ fn every_entry_has_a_line_and_a_page() {
             assert!(item.answers_to(&item.name));
         }
     }
-}
-
-#[test]
-fn problems_of_a_spec_bring_the_nearest_name() {
-    let problem = |text: &str| spec_problem(&plait_sched::Spec::parse(text).unwrap_err());
-    assert!(problem("blset").contains("did you mean `blest`?"));
-    assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
-    assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
-    assert!(problem("ecf:beta=x").contains("a number from"));
 }

@@ -9,8 +9,8 @@ use crate::commands::limits::{DialFlags, LimitFlags};
 use crate::console::{Console, deliver};
 use crate::failure::Failure;
 use crate::log;
-use plait_app::Host;
-use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, Happening, Origin};
+use plait_app::Role;
+use plait_live::{Client, Dial, DialSettings, Dialler, Greeting, LogEvent, Origin};
 use socks::Reply;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from), None);
     }
-    let files = args.endpoint.files_for(Host::Client, &from.all, console)?;
+    let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let listener = TcpListener::bind(args.socks)
         .map_err(|error| Failure::Usage(format!("--socks: `{}`: {error}", args.socks)))?;
     let via = from.all.clone();
@@ -85,8 +85,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     listen(listener, client.dialler(), via, console);
     console.remark(1, &format!("listening on {}", args.socks));
     host.tell(console);
-    let served = client.serve(|happening: &Happening| {
-        use Happening::{Device, TurnedAway, Unreached};
+    let served = client.serve(|happening: &LogEvent| {
+        use LogEvent::{Device, TurnedAway, Unreached};
         let rare = matches!(happening, Unreached { .. } | TurnedAway { .. } | Device { .. });
         let level = if rare { 1 } else { 2 };
         console.remark(level, &happening.to_string());

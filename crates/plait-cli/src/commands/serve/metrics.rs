@@ -114,7 +114,7 @@ fn render(overview: &Overview, schedulers: &Schedulers) -> String {
     let mut out = Exposition::default();
     let name = "plait_build_info";
     out.family(name, "gauge", "Which plait this is; always 1.");
-    let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", env!("PLAIT_COMMIT"))];
+    let build = [("version", env!("CARGO_PKG_VERSION")), ("commit", plait_report::COMMIT)];
     out.sample(name, &build, 1);
     connections(&mut out, overview, schedulers);
     limits(&mut out, overview);
@@ -176,7 +176,7 @@ fn connections(out: &mut Exposition, overview: &Overview, schedulers: &Scheduler
 
 /// What connections hold, those that have ended included, and what they may.
 fn limits(out: &mut Exposition, overview: &Overview) {
-    let (holdings, limits) = (&overview.holdings, &overview.limits);
+    let (holdings, limits) = (&overview.memory_report, &overview.limits);
     let mut gauge = |name: &str, help: &str, value: u64| {
         out.family(name, "gauge", help);
         out.sample(name, &[], value);
@@ -281,7 +281,7 @@ mod tests {
             overview.tally.accepted.insert(opened, count);
         }
         overview.totals.joined.sent = 17;
-        overview.holdings.closing = 18;
+        overview.memory_report.closing = 18;
         overview.overflows.cookies_sent = 26;
         overview.tally.refused.insert(Shortage::Memory, 19);
         overview.sizes = Sizes {

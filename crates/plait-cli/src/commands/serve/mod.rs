@@ -13,9 +13,9 @@ use crate::commands::limits::LimitFlags;
 use crate::console::{Console, deliver, remark};
 use crate::failure::Failure;
 use crate::log;
-use plait_app::Host;
+use plait_app::Role;
 use plait_core::ConnectionSpec;
-use plait_live::{Choice, Happening, Rules, ServeSettings, Server, ServiceAddress};
+use plait_live::{Choice, LogEvent, Rules, ServeSettings, Server, ServiceAddress};
 use reach::Reach;
 use rules::Rule;
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let schedulers = Arc::new(args.schedulers(rules));
     let of = Arc::clone(&schedulers);
     let metrics = args.metrics.map(listen).transpose()?;
-    let files = args.endpoint.files(Host::Server, BTreeMap::new(), console)?;
+    let files = args.endpoint.files(Role::Server, BTreeMap::new(), console)?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
     server.limit(limits);
@@ -132,8 +132,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     notify::watch(server.asker());
     // The picture is not to be written over.
     let wanted = if args.top { 2 } else { 1 };
-    let tell = |happening: &Happening| match happening {
-        Happening::Accepted { port, rule, .. } => {
+    let tell = |happening: &LogEvent| match happening {
+        LogEvent::Accepted { port, rule, .. } => {
             console.remark(wanted, &format!("{happening} scheduler={}", of.of(*port, *rule)));
         }
         _ => console.remark(wanted, &happening.to_string()),
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     drop(translation);
     notify::tell(notify::STOPPING);
     let written = files.map_or(Ok(()), |files| files.finish());
-    served.and(written)?;
+    served.and(written.map_err(Failure::from))?;
     if interrupted.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 

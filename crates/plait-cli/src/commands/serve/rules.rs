@@ -1,8 +1,8 @@
 //! `--rules`: a file that tells which clients get which scheduler.
 
-use crate::commands::list::spec_problem;
 use crate::failure::Failure;
 use plait_live::{Match, Prefix};
+use plait_report::names::spec_problem;
 use std::path::Path;
 
 /// What a line says.

@@ -12,9 +12,9 @@ const FIRST_SPACE_BYTES: u64 = 10 * ADVERTISED_MSS;
 /// Payload of a full segment of plain TCP with timestamps, which Linux counts with here.
 const ADVERTISED_MSS: u64 = 1_448;
 /// Shares of memory that is payload are in parts of this (`TCP_RMEM_TO_WIN_SCALE`).
-const WHOLE: u64 = 256;
+const RATIO_ONE: u64 = 256;
 /// The share of payload until a subflow has received a full segment.
-const FIRST_RATIO: u64 = WHOLE / 2;
+const FIRST_RATIO: u64 = RATIO_ONE / 2;
 /// Memory of the descriptor of a segment (`struct sk_buff`), and what a buffer holds beside the payload: headers
 /// with options, and `struct skb_shared_info`.
 const DESCRIPTOR_BYTES: u64 = 256;
@@ -53,7 +53,7 @@ impl Buffer {
         let window = copied.saturating_mul(2);
         let growth = window.saturating_mul(copied.saturating_sub(before)) / before;
         let window = window.saturating_add(growth.saturating_mul(2));
-        let memory = (window.saturating_mul(WHOLE) / ratio).min(most);
+        let memory = (window.saturating_mul(RATIO_ONE) / ratio).min(most);
         let grows = memory > self.memory;
         self.memory = self.memory.max(memory);
         grows
@@ -100,7 +100,7 @@ pub(crate) struct MemoryWindow {
     mss: u64,
     /// Bytes of memory of a full segment.
     segment_memory: u64,
-    /// Parts of [`WHOLE`] of the connection's memory that are payload.
+    /// Parts of [`RATIO_ONE`] of the connection's memory that are payload.
     ratio: u64,
     /// DSN up to which had been read when the present round trip began, and when that was; the first one began long
     /// ago.
@@ -155,7 +155,7 @@ impl MemoryWindow {
         let ratio = if arrivals.full { full_ratio } else { FIRST_RATIO };
         // The segment itself takes memory while it is looked at.
         let memory = arrivals.buffer.memory.saturating_sub(self.segment_memory);
-        let room = (memory * ratio / WHOLE).saturating_sub(arrivals.limit);
+        let room = (memory * ratio / RATIO_ONE).saturating_sub(arrivals.limit);
         let grows = room > 0 && len >= LEAST_GROWING_BYTES;
         if grows {
             arrivals.limit += room.min(GROWTH_BYTES);
@@ -202,14 +202,14 @@ impl MemoryWindow {
     }
 
     fn full_ratio(&self) -> u64 {
-        (self.mss * WHOLE / self.segment_memory).clamp(1, WHOLE)
+        (self.mss * RATIO_ONE / self.segment_memory).clamp(1, RATIO_ONE)
     }
 
     /// The window in bytes of payload, counted from the next byte expected, while `held` bytes of
     /// payload take memory: data out of order takes some of the window as well.
     pub(crate) fn window(&self, held: u64) -> u64 {
         let memory = held.saturating_mul(self.segment_memory) / self.mss.max(1);
-        self.buffer.memory.saturating_sub(memory) * self.ratio / WHOLE
+        self.buffer.memory.saturating_sub(memory) * self.ratio / RATIO_ONE
     }
 }
 

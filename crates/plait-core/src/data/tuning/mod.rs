@@ -8,9 +8,9 @@ pub(crate) use memory::MemoryWindow;
 use plait_base::{Dsn, Span, Time};
 
 /// Segments beside twice what was read: room for what is on its way when the window is told.
-const BESIDE: u64 = 16;
+const SEGMENTS_BESIDE: u64 = 16;
 /// Segments that count as read in the round trip before the first.
-const FIRST: u64 = 10;
+const FIRST_READ_SEGMENTS: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
@@ -26,7 +26,13 @@ pub(crate) struct Tuning {
 
 impl Tuning {
     pub(crate) fn new(most: u64, mss: u64) -> Tuning {
-        Tuning { most, space: FIRST * mss, read: Dsn::ZERO, at: Time::ZERO, rtt: Span::ZERO }
+        Tuning {
+            most,
+            space: FIRST_READ_SEGMENTS * mss,
+            read: Dsn::ZERO,
+            at: Time::ZERO,
+            rtt: Span::ZERO,
+        }
     }
 
     /// Whether a round trip is over.
@@ -44,7 +50,7 @@ impl Tuning {
         if first || copied <= self.space {
             return window;
         }
-        let mut wanted = copied.saturating_mul(2).saturating_add(BESIDE * mss);
+        let mut wanted = copied.saturating_mul(2).saturating_add(SEGMENTS_BESIDE * mss);
         // By how much more was read tells how fast the sender grows.
         if copied >= self.space + self.space / 2 {
             wanted = wanted.saturating_mul(2);

@@ -1,18 +1,18 @@
 use crate::compare::{Cell, Control, RunOutcome, World, compare};
 use crate::report::{Report, Row};
-use crate::{Draft, KeepRuns};
+use crate::{KeepRuns, RawScenario};
 use plait_app::Measures;
 use plait_app::measure::{Distribution, PathMeasures};
-use plait_base::{Span, Stream};
+use plait_base::{RandomStream, Span};
 use std::sync::atomic::AtomicBool;
 
 /// What a made-up run measures, from the name of its row and a stream of its seed.
 struct Fake<F>(F);
 
-impl<F: Fn(&str, &mut Stream) -> Measures + Sync> World for Fake<F> {
+impl<F: Fn(&str, &mut RandomStream) -> Measures + Sync> World for Fake<F> {
     fn run(&self, cell: &Cell, seed: u64) -> RunOutcome {
         let name = format!("{cell}/{}", cell.cc.name());
-        let measures = (self.0)(&name, &mut Stream::new(seed, &["fake", &name]));
+        let measures = (self.0)(&name, &mut RandomStream::new(seed, &["fake", &name]));
         RunOutcome {
             measures,
             competing: Vec::new(),
@@ -30,8 +30,11 @@ fn completion(ms: f64) -> Measures {
     Measures { complete: true, completion_ms: Some(ms), ..Measures::default() }
 }
 
-fn report(more: &[(&str, &str)], of: impl Fn(&str, &mut Stream) -> Measures + Sync) -> Report {
-    let mut draft = Draft::new();
+fn report(
+    more: &[(&str, &str)],
+    of: impl Fn(&str, &mut RandomStream) -> Measures + Sync,
+) -> Report {
+    let mut raw = RawScenario::new();
     let base = [
         ("path", "wifi:rtt=20ms,rate=25mbit,loss=1%"),
         ("path", "lte:rtt=60ms,rate=10mbit"),
@@ -40,10 +43,10 @@ fn report(more: &[(&str, &str)], of: impl Fn(&str, &mut Stream) -> Measures + Sy
     ];
     let replaced = |name: &str| name != "path" && more.iter().any(|(other, _)| *other == name);
     for (name, text) in base.iter().filter(|(name, _)| !replaced(name)).chain(more) {
-        draft.argument(name, text).unwrap();
+        raw.argument(name, text).unwrap();
     }
     let control = Control { progress: &|_, _| (), cancelled: &AtomicBool::new(false) };
-    let scenario = draft.build().unwrap();
+    let scenario = raw.build().unwrap();
     compare(&scenario, &KeepRuns(Fake(of)), &control).unwrap().points.remove(0)
 }
 
@@ -52,7 +55,7 @@ fn row<'a>(report: &'a Report, name: &str) -> &'a Row {
 }
 
 /// Completion times by row, with scatter of so many per cent.
-fn scattered(percent: f64) -> impl Fn(&str, &mut Stream) -> Measures + Sync {
+fn scattered(percent: f64) -> impl Fn(&str, &mut RandomStream) -> Measures + Sync {
     move |name, stream| {
         let base = match name.split('/').next() {
             Some("minrtt") => 100.0,

@@ -7,7 +7,7 @@ mod series;
 use self::delays::{Delivery, Messages, Objects};
 use self::series::{Fetches, Gaps};
 use plait_app::measure::Histogram;
-use plait_app::{AppEvent, Host};
+use plait_app::{AppEvent, Role};
 use plait_base::{PathId, SubflowId, Time};
 use plait_core::{Config, Detail, Event};
 use plait_sim::{Direction, Hop, Watch, Who};
@@ -93,7 +93,7 @@ pub(super) fn begins_part(text: &str, seconds: u64) -> bool {
 
 /// Collects them from the events of a run.
 pub(super) struct Collector {
-    sender: Host,
+    sender: Role,
     segment: u64,
     route: [Option<usize>; SubflowId::MAX],
     paths: Vec<OfPath>,
@@ -120,7 +120,7 @@ struct OfPath {
 
 impl Collector {
     /// A collector of a connection with these settings whose data `sender` sends over so many paths.
-    pub(super) fn new(sender: Host, config: &Config, paths: usize) -> Collector {
+    pub(super) fn new(sender: Role, config: &Config, paths: usize) -> Collector {
         Collector {
             sender,
             segment: config.segment_payload().max(1),
@@ -238,7 +238,7 @@ impl Watch for Collector {
     }
 
     fn on_segment(&mut self, _: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
-        let from = if way == Direction::Down { Host::Server } else { Host::Client };
+        let from = if way == Direction::Down { Role::Server } else { Role::Client };
         if from != self.sender || segment.payload.is_empty() {
             return;
         }
@@ -262,13 +262,13 @@ mod tests {
     use super::*;
     use plait_base::{DataRange, Dsn, Span};
 
-    fn who(host: Host) -> Who {
+    fn who(host: Role) -> Who {
         Who { pair: 0, connection: 0, host }
     }
 
     fn collector(sndbuf: u64) -> Collector {
         let config = Config { sndbuf, ..Config::default() };
-        let mut collector = Collector::new(Host::Server, &config, 1);
+        let mut collector = Collector::new(Role::Server, &config, 1);
         collector.segment = 1_000;
         collector.route[0] = Some(0);
         collector
@@ -295,7 +295,7 @@ mod tests {
             Event::DataAcked { old: Dsn::ZERO, new: Dsn::new(9_999) },
             Event::DataAcked { old: Dsn::new(9_999), new: Dsn::new(39_996) },
         ] {
-            collector.on_core(Time::ZERO, who(Host::Server), &event);
+            collector.on_core(Time::ZERO, who(Role::Server), &event);
         }
         let values = collector.finish(["wifi"]);
         assert_eq!(values["data_ack_jump_share"], 0.75);
@@ -315,15 +315,15 @@ mod tests {
             waited: Span::from_millis(waited),
             subflow: SubflowId(0),
         };
-        collector.on_core(at(50), who(Host::Client), &readable(Dsn::ZERO, Dsn::new(1_000), 0));
+        collector.on_core(at(50), who(Role::Client), &readable(Dsn::ZERO, Dsn::new(1_000), 0));
         collector.on_core(
             at(60),
-            who(Host::Server),
+            who(Role::Server),
             &Event::DataAcked { old: Dsn::ZERO, new: Dsn::new(1_000) },
         );
         collector.on_core(
             at(150),
-            who(Host::Client),
+            who(Role::Client),
             &readable(Dsn::new(1_000), Dsn::new(2_000), 30),
         );
         let values = collector.finish(["wifi"]);

@@ -5,7 +5,7 @@ use super::super::statement::Statement;
 use super::super::{Claim, Kind};
 use super::{CLAIM_KEYS, Entry, Reader, Result};
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::Given;
+use crate::scenario::PlacedText;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -24,7 +24,7 @@ impl Reader<'_> {
                 "id" | "says" | "holds" => self.prose(value, &field)?,
                 _ => self.text(value, &field)?,
             };
-            let given = Given { place: self.source.place(&value.span(), &field), text };
+            let given = PlacedText { place: self.source.place(&value.span(), &field), text };
             match key.get_ref().as_ref() {
                 "id" => id = given.text,
                 "core" => core = given.switch()?,

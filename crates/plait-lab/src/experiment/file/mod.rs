@@ -9,7 +9,7 @@ use super::check::{Places, check};
 use super::{Differs, Experiment, Quick, Row, RowSubject};
 use crate::error::{Fault, Place, ScenarioError};
 use crate::scenario::file::{Source, in_order};
-use crate::scenario::{Draft, Given, SETTINGS};
+use crate::scenario::{PlacedText, RawScenario, SETTINGS};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -86,7 +86,7 @@ impl Experiment {
                 quick: Quick::default(),
                 kernel: None,
                 differs: Vec::new(),
-                draft: Draft::new(),
+                raw: RawScenario::new(),
                 paths: Vec::new(),
             },
         };
@@ -119,7 +119,7 @@ struct Reader<'a> {
     source: &'a Source<'a>,
     places: Places,
     /// The kernel that the file names.
-    kernel: Option<Given>,
+    kernel: Option<PlacedText>,
     experiment: Experiment,
 }
 
@@ -132,14 +132,14 @@ impl Reader<'_> {
             "reported" => self.experiment.reported = self.prose(value, name)?,
             "kernel" => {
                 let place = self.source.place(&value.span(), name);
-                self.kernel = Some(Given { place, text: self.text(value, name)? });
+                self.kernel = Some(PlacedText { place, text: self.text(value, name)? });
             }
             "differs" => self.differs(value, name)?,
             "notes" => self.experiment.notes = self.texts(value, name)?,
             "sweep" | "label" | "row" | "claim" | "picture" | "quick" => {}
             "schedulers" => {
                 for (text, place) in self.placed(value, name)? {
-                    let given = Given { place, text: text.clone() };
+                    let given = PlacedText { place, text: text.clone() };
                     self.experiment.rows.push(Row {
                         name: text.clone(),
                         subject: RowSubject::Scheduler(text),
@@ -158,7 +158,7 @@ impl Reader<'_> {
                     let names = names.filter(|it| !NOT_OURS.contains(it));
                     return Err(self.unknown(key, "key of an experiment", names));
                 }
-                self.source.entry(key, value, &mut self.experiment.draft)?;
+                self.source.entry(key, value, &mut self.experiment.raw)?;
             }
         }
         Ok(())

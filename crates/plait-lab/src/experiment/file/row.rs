@@ -3,7 +3,7 @@
 use super::super::{Row, RowSubject};
 use super::{NOT_OURS, RESERVED, ROW_KEYS, Reader, Result};
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::{Given, SETTINGS};
+use crate::scenario::{PlacedText, SETTINGS};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -45,7 +45,7 @@ impl Reader<'_> {
             subject: RowSubject::Single(String::new()),
             settings: Vec::new(),
             only: BTreeMap::new(),
-            given: Given { place: place.clone(), text: name.clone() },
+            given: PlacedText { place: place.clone(), text: name.clone() },
         };
         let mut subjects = 0;
         for (key, value) in self.entries(value, field)? {
@@ -53,7 +53,7 @@ impl Reader<'_> {
             match key.get_ref().as_ref() {
                 "scheduler" => {
                     let text = self.text(value, &field)?;
-                    row.given = Given {
+                    row.given = PlacedText {
                         place: self.source.place(&value.span(), &field),
                         text: text.clone(),
                     };
@@ -61,7 +61,7 @@ impl Reader<'_> {
                 }
                 "single" => {
                     let text = self.text(value, &field)?;
-                    row.given = Given {
+                    row.given = PlacedText {
                         place: self.source.place(&value.span(), &field),
                         text: text.clone(),
                     };
@@ -98,7 +98,7 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
         field: &str,
         names: impl Iterator<Item = &'b str>,
-    ) -> Result<(String, Given)> {
+    ) -> Result<(String, PlacedText)> {
         let spelled = key.get_ref().replace('_', "-");
         let known = SETTINGS.iter().find(|it| it.name == spelled && !it.repeats);
         let ours = |name: &str| !NOT_OURS.contains(&name) && name != "schedulers";
@@ -107,7 +107,7 @@ impl Reader<'_> {
         };
         let text = self.source.texts(value, field, false)?.join(",");
         let place = self.source.place(&value.span(), field);
-        Ok((setting.name.to_owned(), Given { place, text }))
+        Ok((setting.name.to_owned(), PlacedText { place, text }))
     }
 
     pub(super) fn quick(
@@ -131,7 +131,7 @@ impl Reader<'_> {
 
     /// What rows stand for is checked once all are there.
     pub(super) fn finish_rows(&mut self) -> Result<()> {
-        let paths = self.experiment.draft.paths.iter().map(|path| path.name.text.clone());
+        let paths = self.experiment.raw.paths.iter().map(|path| path.name.text.clone());
         self.experiment.paths = paths.collect();
         for row in &self.experiment.rows {
             if let RowSubject::Single(path) = &row.subject

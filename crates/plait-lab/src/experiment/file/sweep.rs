@@ -3,7 +3,7 @@
 use super::super::axis::{Axis, Derived, Design, Point};
 use super::{MOST_POINTS, RESERVED, Reader, Result};
 use crate::error::{Fault, ScenarioError};
-use crate::scenario::Given;
+use crate::scenario::PlacedText;
 use crate::scenario::file::in_order;
 use crate::vary::{Number, range};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +112,7 @@ impl Reader<'_> {
             let field = format!("{field}.{}", key.get_ref());
             let given = |value: &Spanned<DeValue<'_>>| {
                 let text = self.source.text(value, &field)?;
-                Ok(Given { place: self.source.place(&value.span(), &field), text })
+                Ok(PlacedText { place: self.source.place(&value.span(), &field), text })
             };
             match (key.get_ref().as_ref(), value.get_ref()) {
                 ("design", _) => count = given(value)?.count(1, MOST_POINTS as u64)?,
@@ -191,7 +191,7 @@ impl Reader<'_> {
         };
         let all = &axes[at];
         if let DeValue::Integer(_) = value.get_ref() {
-            let given = Given {
+            let given = PlacedText {
                 place: self.source.place(&value.span(), field),
                 text: self.text(value, field)?,
             };
@@ -216,7 +216,7 @@ impl Reader<'_> {
 }
 
 /// `FROM..TO`
-fn ends(given: &Given, name: &str) -> Result<(String, Number, Number)> {
+fn ends(given: &PlacedText, name: &str) -> Result<(String, Number, Number)> {
     let ends = given
         .text
         .split_once("..")

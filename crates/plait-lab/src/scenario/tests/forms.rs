@@ -130,7 +130,7 @@ backup = true
 
 #[test]
 fn a_file_says_the_same_as_arguments() {
-    let file = Draft::from_toml("home.toml", TOML).unwrap();
+    let file = RawScenario::from_toml("home.toml", TOML).unwrap();
     let scenario = file.build_with(&read).unwrap();
     let same = build(&[
         ("path", "wifi:rtt=25ms,rate=25mbit,down=1s..3s,down=8s..9s,gone=4s..5s"),
@@ -170,7 +170,7 @@ fn a_mistake_in_a_file_has_its_line_and_column() {
     ] {
         let text = TOML.replacen(from, to, 1);
         assert_ne!(text, TOML);
-        let built = Draft::from_toml("home.toml", &text).and_then(|it| it.build_with(&read));
+        let built = RawScenario::from_toml("home.toml", &text).and_then(|it| it.build_with(&read));
         let error = built.unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");
         assert!(error.lines().count() <= 3, "{error}");

@@ -23,16 +23,16 @@ fn read(file: &str) -> std::io::Result<String> {
     }
 }
 
-fn draft(arguments: &[(&str, &str)]) -> Result<Draft, ScenarioError> {
-    let mut draft = Draft::new();
+fn raw(arguments: &[(&str, &str)]) -> Result<RawScenario, ScenarioError> {
+    let mut raw = RawScenario::new();
     for (name, text) in arguments {
-        draft.argument(name, text)?;
+        raw.argument(name, text)?;
     }
-    Ok(draft)
+    Ok(raw)
 }
 
 fn build(arguments: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
-    draft(arguments)?.build_with(&read)
+    raw(arguments)?.build_with(&read)
 }
 
 fn with_path(path: &str) -> Result<Scenario, ScenarioError> {

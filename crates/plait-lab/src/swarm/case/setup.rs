@@ -2,7 +2,7 @@
 
 use super::{Case, CaseError, End, EndCase, Idle, Join, PathCase, Recovery, Reduce, Rto, Start};
 use crate::swarm::fault::Reading;
-use crate::swarm::party::{Content, Plan};
+use crate::swarm::swarm_app::{Content, Plan};
 use plait_base::{PathId, Rate, Span, Time};
 use plait_cc::{HyStart, IdleRestart};
 use plait_core::{
@@ -10,7 +10,7 @@ use plait_core::{
     ReduceFrom, RtoMode,
 };
 use plait_link::{Aqm, LinkConfig, QueueLimit, RateSource};
-use plait_sim::{ConnectionSetup, Middlebox, PairSetup, PathSetup, Setup, SharedLink};
+use plait_sim::{ConnectionSetup, MiddleboxConfig, PairSetup, PathSetup, Setup, SharedLink};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -184,7 +184,7 @@ impl PathCase {
             nic_down: Rate::from_bps(1_000_000_000),
             nic_up: Rate::from_bps(1_000_000_000),
             via: self.shared.then_some(0),
-            middlebox: Middlebox::default(),
+            middlebox: MiddleboxConfig::default(),
             removed: Vec::new(),
             resting: Vec::new(),
         }

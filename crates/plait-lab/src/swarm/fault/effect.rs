@@ -4,7 +4,7 @@ use super::{Fault, Share};
 use crate::swarm::case::{End, Way};
 use plait_base::{Chance, Span, Time};
 use plait_link::{GilbertElliott, LinkConfig, LinkCounters, LossModel, Reorder};
-use plait_sim::{Cut, Meddled, PathSetup, Strip};
+use plait_sim::{Cut, MiddleboxCounters, PathSetup, Strip};
 
 /// How an end reads while faults last.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -27,7 +27,7 @@ pub(in crate::swarm) struct Traces {
     /// When the run ended.
     pub(in crate::swarm) ended: Time,
     /// What the middleboxes of each path did.
-    pub(in crate::swarm) meddled: Vec<Meddled>,
+    pub(in crate::swarm) middlebox_counters: Vec<MiddleboxCounters>,
     /// The client's, the server's app left something unread.
     pub(in crate::swarm) held_back: [bool; 2],
 }
@@ -134,9 +134,11 @@ impl Fault {
                 count(|link| link.dropped_outage)
             }
             Fault::Narrow { .. } => count(|link| link.dropped_mtu),
-            Fault::Cut { path, .. } => traces.meddled.get(*path).is_some_and(|it| it.cut > 0),
+            Fault::Cut { path, .. } => {
+                traces.middlebox_counters.get(*path).is_some_and(|it| it.cut > 0)
+            }
             Fault::Strip { path, .. } => {
-                traces.meddled.get(*path).is_some_and(|it| it.stripped > 0)
+                traces.middlebox_counters.get(*path).is_some_and(|it| it.stripped > 0)
             }
             Fault::AddressRemoved { from_ms, .. } => {
                 traces.ended > Time::ZERO + Span::from_millis(*from_ms)

@@ -3,7 +3,7 @@
 use super::{Fault, Share, StripFrom};
 use crate::swarm::case::Way;
 use crate::swarm::draw::Shape;
-use plait_base::Stream;
+use plait_base::RandomStream;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Kind {
     pub summary: &'static str,
     /// In how many seeds of a hundred it is drawn.
     pub per_cent: u64,
-    draw: fn(&mut Stream, &Shape) -> Fault,
+    draw: fn(&mut RandomStream, &Shape) -> Fault,
 }
 
 /// Every kind of fault. The draw, the census and the tests read this list.
@@ -156,13 +156,13 @@ impl Kind {
         KINDS.iter().position(|kind| kind.name == name).unwrap_or_default()
     }
 
-    pub(in crate::swarm) fn draw(&self, stream: &mut Stream, shape: &Shape) -> Fault {
+    pub(in crate::swarm) fn draw(&self, stream: &mut RandomStream, shape: &Shape) -> Fault {
         (self.draw)(stream, shape)
     }
 }
 
 /// A share of the packets of any path.
-fn share(stream: &mut Stream, shape: &Shape, low: u64, high: u64) -> Share {
+fn share(stream: &mut RandomStream, shape: &Shape, low: u64, high: u64) -> Share {
     Share {
         path: shape.any_path(stream),
         way: any_way(stream),
@@ -171,12 +171,12 @@ fn share(stream: &mut Stream, shape: &Shape, low: u64, high: u64) -> Share {
 }
 
 /// A time without packets, in milliseconds.
-fn silence(stream: &mut Stream, shape: &Shape) -> (u64, u64) {
+fn silence(stream: &mut RandomStream, shape: &Shape) -> (u64, u64) {
     let from = shape.moment(stream);
     (from, from + log_within(stream, 20, 8_000))
 }
 
-fn any_way(stream: &mut Stream) -> Way {
+fn any_way(stream: &mut RandomStream) -> Way {
     match stream.below(4) {
         0 => Way::Down,
         1 => Way::Up,
@@ -185,7 +185,7 @@ fn any_way(stream: &mut Stream) -> Way {
 }
 
 /// A number whose size is as likely small as large: each doubling as often as the next.
-pub(in crate::swarm) fn log_within(stream: &mut Stream, low: u64, high: u64) -> u64 {
+pub(in crate::swarm) fn log_within(stream: &mut RandomStream, low: u64, high: u64) -> u64 {
     let doublings = u64::from((high / low.max(1)).max(1).ilog2());
     let base = low.max(1) << stream.within(0, doublings);
     stream.within(base, (2 * base - 1).min(high)).clamp(low, high)

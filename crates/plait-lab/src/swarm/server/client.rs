@@ -3,7 +3,7 @@
 use super::case::{Group, Visit};
 use super::service::{REQUEST, answer_salt, fill, is_pattern, request};
 use super::world::Seeded;
-use plait_base::{ConnId, PathId, ServerAddress, Span, Stream as Randomness, Time};
+use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
 use plait_core::{Config, ConnectionSpec, ConnectionState, Endpoint, PathConfig};
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Payload, Segment};
@@ -130,7 +130,7 @@ impl Client {
     ) -> Client {
         let name = format!("client {place}");
         let mut endpoint =
-            Endpoint::new(Box::new(Seeded(Randomness::new(seed, &["server swarm", &name]))));
+            Endpoint::new(Box::new(Seeded(RandomStream::new(seed, &["server swarm", &name]))));
         endpoint.draw_ports();
         let path =
             |at: usize| PathConfig { path: PathId(at as u32), backup: false, ssthresh: None };

@@ -2,18 +2,18 @@
 
 use super::case::{Blow, Group, ServerCase, ServiceCase, Visit};
 use crate::swarm::fault::log_within;
-use plait_base::Stream;
+use plait_base::RandomStream;
 use plait_engine::Limits;
 
 /// Bytes that the clients of a case send and get together, about.
 const BUDGET_BYTES: u64 = 3_000_000;
 
-fn pick<T: Copy>(stream: &mut Stream, from: &[T]) -> T {
+fn pick<T: Copy>(stream: &mut RandomStream, from: &[T]) -> T {
     from[stream.below(from.len() as u64) as usize]
 }
 
 /// One time in `n`.
-fn one_in(stream: &mut Stream, n: u64) -> bool {
+fn one_in(stream: &mut RandomStream, n: u64) -> bool {
     stream.below(n) == 0
 }
 
@@ -21,7 +21,7 @@ fn one_in(stream: &mut Stream, n: u64) -> bool {
 /// others.
 #[must_use]
 pub fn draw_server(seed: u64) -> ServerCase {
-    let part = |name: &str| Stream::new(seed, &["server swarm", "draw", name]);
+    let part = |name: &str| RandomStream::new(seed, &["server swarm", "draw", name]);
     let mut base = part("base");
     let memory_bytes = log_within(&mut base, 16 << 20, 64 << 20);
     let fit = Limits::fit(memory_bytes) as u64;
@@ -55,7 +55,7 @@ pub fn draw_server(seed: u64) -> ServerCase {
     case
 }
 
-fn draw_service(stream: &mut Stream) -> ServiceCase {
+fn draw_service(stream: &mut RandomStream) -> ServiceCase {
     let mut share = || if stream.below(3) == 0 { stream.within(10, 150) as u32 } else { 0 };
     ServiceCase {
         refuse: share(),
@@ -67,7 +67,7 @@ fn draw_service(stream: &mut Stream) -> ServiceCase {
     }
 }
 
-fn draw_clients(stream: &mut Stream, case: &mut ServerCase) {
+fn draw_clients(stream: &mut RandomStream, case: &mut ServerCase) {
     let mut visits = vec![pick(stream, &[Visit::Download, Visit::Upload, Visit::Both])];
     for visit in
         [Visit::Download, Visit::Upload, Visit::Both, Visit::Abort, Visit::Vanish, Visit::Stay]
@@ -95,7 +95,7 @@ fn draw_clients(stream: &mut Stream, case: &mut ServerCase) {
     }
 }
 
-fn draw_strangers(stream: &mut Stream, case: &mut ServerCase) {
+fn draw_strangers(stream: &mut RandomStream, case: &mut ServerCase) {
     let kinds = [Visit::Syn, Visit::OneShot, Visit::Idle, Visit::Unread, Visit::Garbage];
     for visit in kinds {
         if !one_in(stream, 4) {
@@ -117,7 +117,7 @@ fn draw_strangers(stream: &mut Stream, case: &mut ServerCase) {
 }
 
 /// Many that do not read, then one that does.
-fn draw_crowd(stream: &mut Stream, case: &mut ServerCase) {
+fn draw_crowd(stream: &mut RandomStream, case: &mut ServerCase) {
     case.memory_bytes = 64 << 20;
     case.connections = Limits::fit(case.memory_bytes) as u64;
     case.numbers = 1 << 24;
@@ -138,8 +138,8 @@ fn draw_crowd(stream: &mut Stream, case: &mut ServerCase) {
     case.guests.push(group(Visit::Download, 1, 2_000, stream.within(2_000_000, 3_000_000)));
 }
 
-fn draw_blows(stream: &mut Stream, case: &mut ServerCase) {
-    let window = |stream: &mut Stream| {
+fn draw_blows(stream: &mut RandomStream, case: &mut ServerCase) {
+    let window = |stream: &mut RandomStream| {
         let from = stream.below(4_000);
         (from, from + log_within(stream, 10, 4_000))
     };

@@ -6,7 +6,7 @@
 
 use super::world::Host;
 use crate::swarm::fault::log_within;
-use plait_base::{Span, Stream as Randomness, Time};
+use plait_base::{RandomStream, Span, Time};
 use plait_engine::{Buffers, Stream};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -474,8 +474,8 @@ impl Stream for Program {
 }
 
 /// Draws how the service treats a connection.
-pub(super) fn manner(stream: &mut Randomness, case: &super::ServiceCase) -> (Manner, bool, Span) {
-    let after = |stream: &mut Randomness| log_within(stream, 1, 200_000);
+pub(super) fn manner(stream: &mut RandomStream, case: &super::ServiceCase) -> (Manner, bool, Span) {
+    let after = |stream: &mut RandomStream| log_within(stream, 1, 200_000);
     let mut point = stream.below(1_000);
     let mut is = |share: u32| {
         let hit = point < u64::from(share);

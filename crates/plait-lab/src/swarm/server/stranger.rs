@@ -3,7 +3,7 @@
 use super::case::Visit;
 use super::client::{PORT, SERVER};
 use super::service::request;
-use plait_base::Stream as Randomness;
+use plait_base::RandomStream;
 use plait_wire::codec::{self, Headers, TcpChecksum, Verify};
 use plait_wire::{Flags, Payload, Segment};
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ impl Stranger {
     }
 
     /// Its first packet.
-    pub(super) fn begin(&mut self, stream: &mut Randomness, out: &mut Vec<Vec<u8>>) {
+    pub(super) fn begin(&mut self, stream: &mut RandomStream, out: &mut Vec<Vec<u8>>) {
         if self.visit == Visit::Garbage {
             return self.rubbish(stream, out);
         }
@@ -97,7 +97,7 @@ impl Stranger {
     }
 
     /// A segment of anything.
-    fn rubbish(&self, stream: &mut Randomness, out: &mut Vec<Vec<u8>>) {
+    fn rubbish(&self, stream: &mut RandomStream, out: &mut Vec<Vec<u8>>) {
         let bits = stream.bits();
         let all = [Flags::SYN, Flags::ACK, Flags::FIN, Flags::RST, Flags::PSH];
         let mut flags = Flags::default();

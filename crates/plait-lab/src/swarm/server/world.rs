@@ -1,7 +1,7 @@
 //! The world of a simulated server: virtual time, packets in queues, and services in memory.
 
 use super::service::{Pipe, Program};
-use plait_base::{ConnId, Stream as Randomness, Time};
+use plait_base::{ConnId, RandomStream, Time};
 use plait_core::Entropy;
 use plait_engine::{Buffers, Interest, Outgoing, Ready, Virtio, World};
 use std::cell::{Cell, RefCell};
@@ -29,7 +29,7 @@ pub(super) struct Host {
 }
 
 /// Numbers from a seed.
-pub(super) struct Seeded(pub(super) Randomness);
+pub(super) struct Seeded(pub(super) RandomStream);
 
 impl Entropy for Seeded {
     fn bits(&mut self) -> u64 {

@@ -5,7 +5,7 @@ use crate::swarm::run::Broken;
 use crate::swarm::server::client::{Client, Outcome, Visited};
 use crate::swarm::server::service::Pipe;
 use plait_base::Span;
-use plait_core::Holdings;
+use plait_core::MemoryReport;
 
 /// A relay goes on for so long at most after its program has gone: until it is asked after, and what it
 /// has left behind has gone to a client that may take nothing.
@@ -48,13 +48,13 @@ impl Run<'_> {
             let what = format!("{looks} looks at numbers for {packets} packets; at most {most}");
             return self.broke(Broken::Invariant, what);
         }
-        let holdings = engine.holdings();
+        let report = engine.memory_report();
         let idle = engine.is_idle();
-        let forgotten = engine.is_over() && engine.paths() == 0 && holdings.time_wait == 0;
+        let forgotten = engine.is_over() && engine.paths() == 0 && report.time_wait == 0;
         let told = engine.refused().values().sum::<u64>() == self.told_away;
         let gone = self.now > self.heals && self.clients.iter().all(Client::is_done);
         self.settled = forgotten && told && gone;
-        self.weigh(&holdings, idle);
+        self.weigh(&report, idle);
     }
 
     fn serve_idle(&mut self) {
@@ -67,8 +67,8 @@ impl Run<'_> {
     }
 
     /// Memory is within its limit, and what has ended takes little.
-    fn weigh(&mut self, holdings: &Holdings, idle: bool) {
-        let Holdings { bytes, time_wait, closing, half_open, .. } = *holdings;
+    fn weigh(&mut self, report: &MemoryReport, idle: bool) {
+        let MemoryReport { bytes, time_wait, closing, half_open, .. } = *report;
         if bytes > self.case.memory_bytes {
             let what = format!("connections hold {bytes} of {} bytes", self.case.memory_bytes);
             return self.broke(Broken::Invariant, what);
@@ -170,19 +170,19 @@ impl Run<'_> {
     fn judge_rest(&mut self) {
         let Some(engine) = &self.engine else { return };
         let refused: u64 = engine.refused().values().sum();
-        let (holdings, paths) = (engine.holdings(), engine.paths());
+        let (report, paths) = (engine.memory_report(), engine.paths());
         let over = engine.is_over();
         if !over {
             return self.broke(
                 Broken::Lingering,
-                format!("the server is not over: {holdings:?}, {:?}", self.left()),
+                format!("the server is not over: {report:?}, {:?}", self.left()),
             );
         }
-        let Holdings { bytes, laden, half_open, closing, time_wait } = holdings;
-        let left = laden + half_open + closing + time_wait + paths;
+        let MemoryReport { bytes, above_threshold, half_open, closing, time_wait } = report;
+        let left = above_threshold + half_open + closing + time_wait + paths;
         let unread = self.host.unread.get();
         if left > 0 || bytes > RESTING_BYTES || unread > 0 {
-            let what = format!("{holdings:?}, {paths} numbers and {unread} unread bytes are left");
+            let what = format!("{report:?}, {paths} numbers and {unread} unread bytes are left");
             return self.broke(Broken::Lingering, what);
         }
         if refused != self.told_away {

@@ -9,7 +9,7 @@ use crate::swarm::server::client::{Client, PORT, SERVER};
 use crate::swarm::server::service::{self, Pipe};
 use crate::swarm::server::stranger::Stranger;
 use crate::swarm::server::world::{Host, Seeded, Virtual};
-use plait_base::{Rate, Span, Stream as Randomness, Time};
+use plait_base::{RandomStream, Rate, Span, Time};
 use plait_core::{Config, ConnectionSpec};
 use plait_engine::{Engine, Limits, Names, Ready, Service, Stack};
 use plait_link::{Link, LinkConfig, RateSource};
@@ -84,7 +84,7 @@ pub(super) struct Run<'a> {
     addresses: u32,
     down: Link,
     up: Link,
-    random: Randomness,
+    random: RandomStream,
     heals: Time,
     patience: Time,
     ready: Vec<Ready>,
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
             addresses: 0,
             down: link("down"),
             up: link("up"),
-            random: Randomness::new(case.seed, &["server swarm", "network"]),
+            random: RandomStream::new(case.seed, &["server swarm", "network"]),
             heals,
             patience: heals + PATIENCE + takes + waits,
             ready: Vec::new(),
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
         let case = self.case;
         let life = format!("life {}", self.lives);
         self.lives += 1;
-        let random = |name| Randomness::new(case.seed, &["server swarm", &life, name]);
+        let random = |name| RandomStream::new(case.seed, &["server swarm", &life, name]);
         let (shares, introduced) = (case.service, case.proxy_header);
         (self.lives_since, self.lives_from) = (self.now, self.pipes.borrow().len());
         let mut manners = random("service");
@@ -428,10 +428,10 @@ impl<'a> Run<'a> {
                 return self.broke(Broken::Failed, error.to_string());
             }
             let mut left = std::mem::take(&mut engine.stack.world.left);
-            let happenings = std::mem::take(&mut engine.happenings);
+            let log_events = std::mem::take(&mut engine.log_events);
             let counters = engine.stack.counters();
-            for happening in happenings {
-                self.hear(&happening);
+            for event in log_events {
+                self.hear(&event);
             }
             for bytes in left.drain(..) {
                 self.send_down(bytes);

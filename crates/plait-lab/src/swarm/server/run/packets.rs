@@ -3,7 +3,7 @@
 use super::{Event, Guest, Run, Trail};
 use crate::swarm::run::{Broken, segment_line};
 use plait_base::{ConnId, Span, Time};
-use plait_engine::Happening;
+use plait_engine::LogEvent;
 use plait_link::Fate;
 use plait_wire::codec::{self, Verify};
 use plait_wire::{Flags, Segment};
@@ -113,14 +113,14 @@ impl Run<'_> {
         self.clients[at].accept(self.now, ports.first().map(|(.., theirs)| *theirs));
     }
 
-    pub(super) fn hear(&mut self, happening: &Happening) {
-        match happening {
-            Happening::TurnedAway { count, .. } => self.told_away += count,
-            Happening::Accepted { conn, from, .. } => self.on_accepted(*conn, *from),
+    pub(super) fn hear(&mut self, event: &LogEvent) {
+        match event {
+            LogEvent::TurnedAway { count, .. } => self.told_away += count,
+            LogEvent::Accepted { conn, from, .. } => self.on_accepted(*conn, *from),
             _ => {}
         }
         if self.trail.keep > 0 {
-            self.tell(&happening.to_string());
+            self.tell(&event.to_string());
         }
     }
 }

@@ -1,0 +1,31 @@
+//! MP_CAPABLE black holes (RFC 8684 section 3.7): where SYNs with MP_CAPABLE were swallowed and one
+//! without came through, later connections do not offer it for a while, longer each time.
+
+use plait_base::{Span, Time};
+
+/// The wait doubles at most so often.
+const MAX_DOUBLINGS: u32 = 8;
+
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct MpCapableBlackhole {
+    until: Time,
+    times: u32,
+}
+
+impl MpCapableBlackhole {
+    /// Whether MP_CAPABLE is not to be offered at `now`.
+    pub(super) fn is_active(&self, now: Time) -> bool {
+        now < self.until
+    }
+
+    /// A handshake of ours was answered: without MP_CAPABLE, after those with it were not
+    /// (`swallowed`), or with it. `first` is how long the first silence is remembered.
+    pub(super) fn learn(&mut self, now: Time, swallowed: bool, first: Span) {
+        if swallowed {
+            self.until = now + first.times(1 << self.times.min(MAX_DOUBLINGS));
+            self.times += 1;
+        } else {
+            *self = MpCapableBlackhole::default();
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Reductions of the window that prove unfounded, for what counted as lost was only late.
+//!
+//! Three kinds of evidence: every retransmission came as a duplicate (D-SACK, RFC 3708); the first
+//! acknowledgement after a retransmission echoes the timestamp of an original (Eifel detection,
+//! RFC 3522); after a timeout, originals are acknowledged while new data is sent in place of
+//! retransmissions (F-RTO, RFC 5682 section 3.1). F-RTO holds retransmissions back for a round
+//! trip, so it is for peers without timestamps, whose first acknowledgement tells nothing; and for
+//! plain TCP, for a subflow of several gets no new data while it recovers from a timeout.
+
+use crate::tcp::clock::before;
+use alloc::boxed::Box;
+use plait_base::{Ssn, SubflowRange, SubflowRangeSet, Time};
+
+/// Counters of retransmissions.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counters {
+    /// Segments sent again on the subflow.
+    pub(crate) retransmissions: u64,
+    /// Those of them that the peer reported as duplicates.
+    pub(crate) spurious: u64,
+    /// Reductions of the window taken back.
+    pub(crate) undone: u32,
+}
+
+/// Where F-RTO stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frto {
+    Off,
+    /// The first acknowledgement after the timeout is awaited.
+    First,
+    /// It moved the left edge: new data goes out, and what it brings decides.
+    Second,
+}
+
+/// One reduction of the window and what has been sent again since.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    timeout: bool,
+    began: Time,
+    /// Right edge when it began.
+    point: Ssn,
+    /// Our clock at the first retransmission.
+    first_stamp: Option<u32>,
+    /// Right edge of what was retransmitted.
+    highest: Ssn,
+    /// The timestamps have shown that a retransmission was needed.
+    needed: bool,
+    /// A duplicate was reported that we did not send: the network makes some, and a count of them
+    /// proves nothing (RFC 3708 section 3).
+    spoiled: bool,
+    frto: Frto,
+}
+
+/// What an acknowledgement tells that matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Left edge after it.
+    pub(crate) una: Ssn,
+    /// It moved the left edge.
+    pub(crate) advanced: bool,
+    /// Send time of the latest segment it delivers among those sent once.
+    pub(crate) original: Option<Time>,
+    /// The duplicate that it reports.
+    pub(crate) dsack: Option<SubflowRange>,
+    /// Our timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+    /// Segments that count as lost have not been sent again.
+    pub(crate) lost_waiting: bool,
+}
+
+/// Ranges that are sent again in an episode, nearly always.
+const ROOM: usize = 64;
+
+/// What was sent again.
+#[derive(Debug, Default)]
+struct Resent {
+    episode: Option<Episode>,
+    /// The last segment sent again outside recovery, as a probe.
+    probe: Option<SubflowRange>,
+    /// In this episode, and not reported as duplicates.
+    once: SubflowRangeSet,
+    /// The same for what was sent again more than once.
+    again: SubflowRangeSet,
+    /// In the episode before.
+    earlier: SubflowRangeSet,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SpuriousRecovery {
+    on: bool,
+    /// From the first that is sent again on.
+    resent: Option<Box<Resent>>,
+    pub(crate) counters: Counters,
+}
+
+impl SpuriousRecovery {
+    pub(crate) fn new(on: bool) -> SpuriousRecovery {
+        SpuriousRecovery { on, ..SpuriousRecovery::default() }
+    }
+
+    /// The window is reduced, for a loss or the first expiry of a timeout; the right edge is
+    /// `point`. `frto` tells whether F-RTO may hold retransmissions back.
+    pub(crate) fn begin(&mut self, now: Time, timeout: bool, point: Ssn, frto: bool) {
+        let resent = self.resent.get_or_insert_default();
+        let Resent { once, again, earlier, .. } = &mut **resent;
+        core::mem::swap(earlier, once);
+        once.clear();
+        again.clear();
+        // The first episode makes room for those to come, which may be long after it.
+        for set in [once, again, earlier] {
+            set.reserve(ROOM);
+        }
+        resent.episode = self.on.then_some(Episode {
+            timeout,
+            began: now,
+            point,
+            first_stamp: None,
+            highest: Ssn::ZERO,
+            needed: false,
+            spoiled: false,
+            frto: if frto { Frto::First } else { Frto::Off },
+        });
+    }
+
+    /// The timer expired again: F-RTO is over (RFC 5682 section 3.1 step 1).
+    pub(crate) fn on_repeated_timeout(&mut self) {
+        self.give_up_frto();
+    }
+
+    /// `range` goes out again, at `stamp` of our clock; `probe` tells that it is not because of a
+    /// loss.
+    pub(crate) fn on_retransmitted(&mut self, range: SubflowRange, stamp: u32, probe: bool) {
+        self.counters.retransmissions += 1;
+        let resent = self.resent.get_or_insert_default();
+        if probe {
+            resent.probe = Some(range);
+            return;
+        }
+        let Some(episode) = &mut resent.episode else { return };
+        episode.first_stamp = episode.first_stamp.or(Some(stamp));
+        episode.highest = episode.highest.max(range.end);
+        if resent.once.insert(range) < range.len() {
+            resent.again.insert(range);
+        }
+    }
+
+    /// Whether retransmissions wait, so that new data may show what the timeout was.
+    pub(crate) fn holds_retransmissions(&self) -> bool {
+        let episode = self.resent.as_ref().and_then(|resent| resent.episode.as_ref());
+        episode.is_some_and(|episode| episode.frto == Frto::Second)
+    }
+
+    /// Nothing that was sent again will be reported any more.
+    pub(crate) fn give_back(&mut self) {
+        self.resent = None;
+    }
+
+    /// There is no new data to show anything.
+    pub(crate) fn give_up_frto(&mut self) {
+        if let Some(episode) = self.resent.as_mut().and_then(|resent| resent.episode.as_mut()) {
+            episode.frto = Frto::Off;
+        }
+    }
+
+    /// Takes in an acknowledgement: whether the present episode was unfounded, and if so, whether
+    /// it was a timeout.
+    pub(crate) fn on_ack(&mut self, evidence: &Evidence) -> Option<bool> {
+        let resent = self.resent.as_deref_mut()?;
+        let counters = &mut self.counters;
+        let all_reported = evidence.dsack.is_some_and(|range| resent.on_dsack(range, counters));
+        let episode = resent.episode.as_mut()?;
+        let by_reports = all_reported && (episode.timeout || !evidence.lost_waiting);
+        if by_reports || episode.echoes_original(evidence) || episode.shows_original(evidence) {
+            let timeout = episode.timeout;
+            resent.episode = None;
+            counters.undone += 1;
+            return Some(timeout);
+        }
+        None
+    }
+}
+
+impl Resent {
+    /// Whether that was the last of the retransmissions to be reported as a duplicate.
+    fn on_dsack(&mut self, range: SubflowRange, counters: &mut Counters) -> bool {
+        if self.probe.is_some_and(|probe| probe.covers(range)) {
+            self.probe = None;
+            counters.spurious += 1;
+            return false;
+        }
+        let Resent { once, again, earlier, .. } = self;
+        let from = if again.covers(range) { &mut *again } else { &mut *once };
+        if !from.covers(range) {
+            if earlier.covers(range) {
+                earlier.remove(range);
+                counters.spurious += 1;
+                return false;
+            }
+            if let Some(episode) = &mut self.episode {
+                episode.spoiled = true;
+            }
+            return false;
+        }
+        from.remove(range);
+        counters.spurious += 1;
+        let spoiled = self.episode.is_none_or(|episode| episode.spoiled);
+        !spoiled && once.is_empty() && again.is_empty()
+    }
+}
+
+impl Episode {
+    /// Eifel detection: what moved the left edge over all that was retransmitted was sent before
+    /// the first retransmission.
+    fn echoes_original(&mut self, evidence: &Evidence) -> bool {
+        if !evidence.advanced || self.needed {
+            return false;
+        }
+        let Some((echo, first)) = evidence.echo.zip(self.first_stamp) else { return false };
+        self.needed = !before(echo, first);
+        !self.needed && evidence.una >= self.highest
+    }
+
+    /// F-RTO (RFC 5682 section 3.1 steps 2 and 3).
+    fn shows_original(&mut self, evidence: &Evidence) -> bool {
+        match self.frto {
+            Frto::Off => false,
+            Frto::First if !evidence.advanced => false,
+            Frto::First if evidence.una >= self.point => {
+                self.frto = Frto::Off;
+                false
+            }
+            Frto::First => {
+                self.frto = Frto::Second;
+                false
+            }
+            Frto::Second => match evidence.original {
+                None => false,
+                // Data sent after the timeout arrived before what it left behind: a loss.
+                Some(sent_at) if sent_at > self.began => {
+                    self.frto = Frto::Off;
+                    false
+                }
+                Some(_) => true,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Evidence = Evidence {
+        una: Ssn::new(1),
+        advanced: false,
+        original: None,
+        dsack: None,
+        echo: None,
+        lost_waiting: false,
+    };
+
+    fn segment(index: u64) -> SubflowRange {
+        SubflowRange::with_len(Ssn::new(1 + 100 * index), 100)
+    }
+
+    fn after_two_retransmissions() -> SpuriousRecovery {
+        let mut it = SpuriousRecovery::new(true);
+        it.begin(Time::ZERO, false, Ssn::new(1_001), false);
+        it.on_retransmitted(segment(0), 50, false);
+        it.on_retransmitted(segment(2), 51, false);
+        it
+    }
+
+    #[test]
+    fn every_retransmission_must_be_reported() {
+        let mut it = after_two_retransmissions();
+        let report = |range| Evidence { dsack: Some(range), ..NOTHING };
+        assert_eq!(it.on_ack(&report(segment(2))), None);
+        assert_eq!(it.on_ack(&report(segment(0))), Some(false));
+        assert_eq!((it.counters.retransmissions, it.counters.spurious), (2, 2));
+        assert_eq!(it.on_ack(&report(segment(0))), None);
+    }
+
+    #[test]
+    fn a_segment_sent_twice_more_is_reported_twice() {
+        let mut it = after_two_retransmissions();
+        it.on_retransmitted(segment(2), 90, false);
+        let report = |range| Evidence { dsack: Some(range), ..NOTHING };
+        assert_eq!(it.on_ack(&report(segment(2))), None);
+        assert_eq!(it.on_ack(&report(segment(0))), None);
+        assert_eq!(it.on_ack(&report(segment(2))), Some(false));
+    }
+
+    /// RFC 3708 section 3.
+    #[test]
+    fn duplicates_of_the_networks_own_prove_nothing() {
+        let mut it = after_two_retransmissions();
+        for index in [5, 0, 2] {
+            let evidence = Evidence { dsack: Some(segment(index)), ..NOTHING };
+            assert_eq!(it.on_ack(&evidence), None);
+        }
+        // The report of a probe is another matter.
+        let mut it = SpuriousRecovery::new(true);
+        it.on_retransmitted(segment(9), 40, true);
+        it.begin(Time::ZERO, true, Ssn::new(1_001), false);
+        it.on_retransmitted(segment(0), 50, false);
+        let probe = Evidence { dsack: Some(segment(9)), ..NOTHING };
+        assert_eq!(it.on_ack(&probe), None);
+        let evidence = Evidence { dsack: Some(segment(0)), ..NOTHING };
+        assert_eq!(it.on_ack(&evidence), Some(true));
+    }
+
+    /// RFC 3522 section 3.2.
+    #[test]
+    fn an_echo_from_before_the_first_retransmission_proves_it_unneeded() {
+        for (una, echo, verdict) in
+            [(301, 49, Some(false)), (201, 49, None), (301, 50, None), (301, 51, None)]
+        {
+            let mut it = after_two_retransmissions();
+            let evidence =
+                Evidence { una: Ssn::new(una), advanced: true, echo: Some(echo), ..NOTHING };
+            assert_eq!(it.on_ack(&evidence), verdict, "ACK {una} echoes {echo}");
+        }
+        // One retransmission was needed: later echoes change nothing.
+        let mut it = after_two_retransmissions();
+        let needed = Evidence { una: Ssn::new(201), advanced: true, echo: Some(50), ..NOTHING };
+        assert_eq!(it.on_ack(&needed), None);
+        let late = Evidence { una: Ssn::new(301), advanced: true, echo: Some(49), ..NOTHING };
+        assert_eq!(it.on_ack(&late), None);
+    }
+
+    #[test]
+    fn the_clock_may_wrap_between_original_and_retransmission() {
+        let mut it = SpuriousRecovery::new(true);
+        it.begin(Time::ZERO, true, Ssn::new(1_001), false);
+        it.on_retransmitted(segment(0), 3, false);
+        let evidence =
+            Evidence { una: Ssn::new(101), advanced: true, echo: Some(u32::MAX), ..NOTHING };
+        assert_eq!(it.on_ack(&evidence), Some(true));
+    }
+
+    /// RFC 5682 section 3.1.
+    #[test]
+    fn frto_waits_for_what_the_second_acknowledgement_brings() {
+        let at = |nanos| Time::from_nanos(nanos);
+        for (sent_at, verdict) in [(at(90), Some(true)), (at(200), None)] {
+            let mut it = SpuriousRecovery::new(true);
+            it.begin(at(100), true, Ssn::new(1_001), true);
+            it.on_retransmitted(segment(0), 0, false);
+            assert!(!it.holds_retransmissions());
+            let first = Evidence { una: Ssn::new(101), advanced: true, ..NOTHING };
+            assert_eq!(it.on_ack(&first), None);
+            assert!(it.holds_retransmissions());
+            let second = Evidence { original: Some(sent_at), ..first };
+            assert_eq!(it.on_ack(&second), verdict);
+            assert!(!it.holds_retransmissions());
+        }
+        // Everything acknowledged at once: nothing can be told.
+        let mut it = SpuriousRecovery::new(true);
+        it.begin(at(100), true, Ssn::new(1_001), true);
+        let all =
+            Evidence { una: Ssn::new(1_001), advanced: true, original: Some(at(9)), ..NOTHING };
+        assert_eq!(it.on_ack(&all), None);
+        assert!(!it.holds_retransmissions());
+    }
+
+    #[test]
+    fn switched_off_it_counts_only() {
+        let mut it = SpuriousRecovery::new(false);
+        it.begin(Time::ZERO, false, Ssn::new(1_001), true);
+        it.on_retransmitted(segment(0), 50, false);
+        let evidence = Evidence {
+            dsack: Some(segment(0)),
+            echo: Some(1),
+            una: Ssn::new(900),
+            advanced: true,
+            ..NOTHING
+        };
+        assert_eq!(it.on_ack(&evidence), None);
+        assert_eq!(it.counters.retransmissions, 1);
+    }
+}

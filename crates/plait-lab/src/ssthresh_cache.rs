@@ -1,0 +1,77 @@
+//! What a host remembers of transfers to the same peer that were done before.
+
+use crate::compare::Cell;
+use crate::simulated::setup_with;
+use plait_app::Role;
+use plait_base::RandomStream;
+
+/// The slow start threshold of each path, in bytes, that the sender remembers when the run of `seed`
+/// begins: that of [`earlier_transfers`](crate::scenario::Transport::earlier_transfers) in a row, each over
+/// a new connection and with randomness of its own. None where nothing was done before.
+pub(crate) fn thresholds(cell: &Cell, seed: u64) -> Vec<Option<u64>> {
+    let scenario = &cell.scenario;
+    let mut known = vec![None; scenario.paths.len()];
+    for nth in 0..scenario.transport.earlier_transfers {
+        let seed = RandomStream::new(seed, &["earlier", &nth.to_string()]).bits();
+        let before = known.clone();
+        transfer(cell, seed, &mut known);
+        // Without chance what changes nothing once never changes anything.
+        if known == before && !scenario.is_random() {
+            break;
+        }
+    }
+    known
+}
+
+/// One of them, to the end of its connection: only then does a host keep something.
+fn transfer(cell: &Cell, seed: u64, known: &mut [Option<u64>]) {
+    let mut setup = setup_with(cell, seed, known);
+    setup.linger = true;
+    let outcome = plait_sim::run(&setup);
+    let Some(connection) = outcome.pairs.into_iter().flatten().next().filter(|_| outcome.over)
+    else {
+        return;
+    };
+    let sender = match cell.scenario.workload.sender() {
+        Role::Server => connection.server,
+        Role::Client => connection.client,
+    };
+    for subflow in sender.iter().flat_map(|stats| &stats.subflows) {
+        if let Some(entry) = known.get_mut(subflow.path.index()) {
+            *entry = kept(*entry, subflow.cwnd, subflow.ssthresh);
+        }
+    }
+}
+
+/// The threshold that Linux keeps as a subflow ends, by `tcp_update_metrics` of version 3.14, which the
+/// MPTCP kernel 0.89 is made from: of one whose window is above its threshold this, or half the
+/// window where that is more; of any other only what is above the one kept before. Thresholds
+/// are kept by both addresses: one for a path, which all subflows of the path share.
+fn kept(before: Option<u64>, cwnd: u64, threshold: Option<u64>) -> Option<u64> {
+    match threshold {
+        Some(threshold) if cwnd > threshold => Some(threshold.max(cwnd / 2)),
+        Some(threshold) => before.map(|before| before.max(threshold)),
+        None => before.map(|before| before.max(cwnd / 2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_in_congestion_avoidance_tells_a_threshold() {
+        assert_eq!(kept(None, 30_000, Some(20_000)), Some(20_000));
+        assert_eq!(kept(None, 50_000, Some(20_000)), Some(25_000), "half the window");
+        assert_eq!(kept(Some(90_000), 30_000, Some(20_000)), Some(20_000), "lower as well");
+    }
+
+    #[test]
+    fn any_other_window_only_raises_what_is_known() {
+        for (cwnd, ssthresh) in [(20_000, Some(20_000)), (10_000, Some(20_000)), (40_000, None)] {
+            assert_eq!(kept(None, cwnd, ssthresh), None);
+            assert_eq!(kept(Some(15_000), cwnd, ssthresh), Some(20_000));
+            assert_eq!(kept(Some(30_000), cwnd, ssthresh), Some(30_000));
+        }
+    }
+}

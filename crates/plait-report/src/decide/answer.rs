@@ -1,0 +1,154 @@
+//! What is answered: the decision with its effects, its reason, its numbers and the state after it.
+
+use super::situation::Situation;
+use plait_base::SubflowId;
+use plait_sched::{Decision, Effect, Number, Outcome, Scheduler, What};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// One answer.
+#[derive(Serialize, JsonSchema, Debug)]
+pub struct Answer {
+    /// send, wait, idle or assign.
+    decision: &'static str,
+    /// The subflow to send on, the one waited for, or the one that all of a plan is assigned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subflow: Option<u8>,
+    /// Of send: new, reinject, redundant or opportunistic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what: Option<&'static str>,
+    /// Of new data: segments of the unsent queue to leave alone in front.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<Value>,
+    /// Of a copy: its first segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dsn: Option<Value>,
+    /// Of assign: ranges in segments and their subflows, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    plan: Vec<Planned>,
+    /// What the sender shall do beside the decision.
+    effects: Vec<Effected>,
+    /// Why, as a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// The numbers that were weighed; `name.ID` where they are a subflow's.
+    numbers: Map<String, Value>,
+    /// State after the decision; fed back in, it continues the run.
+    state: Map<String, Value>,
+}
+
+/// A range assigned ahead of sending, in segments.
+#[derive(Serialize, JsonSchema, Debug)]
+struct Planned {
+    subflow: u8,
+    dsn: Value,
+    len: Value,
+}
+
+/// An effect; windows are in segments, null is none.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(tag = "effect", rename_all = "lowercase")]
+enum Effected {
+    /// Set the subflow's window and threshold.
+    Penalise { subflow: u8, cwnd: Value, ssthresh: Option<Value> },
+    /// Limit what it may have in flight.
+    Cap { subflow: u8, limit: Option<Value> },
+}
+
+impl Answer {
+    /// Puts a decision into words.
+    pub(super) fn new(
+        situation: &Situation,
+        decision: Decision,
+        outcome: &Outcome,
+        scheduler: &dyn Scheduler,
+    ) -> Answer {
+        let segments = |bytes: u64| number(situation.segments(bytes));
+        let (word, subflow, reason, what) = match decision {
+            Decision::Send { subflow, what, reason, .. } => {
+                ("send", Some(subflow), Some(reason), Some(what))
+            }
+            Decision::Assign { reason } => ("assign", sole(outcome), Some(reason), None),
+            Decision::Wait { on, reason } => ("wait", on, Some(reason), None),
+            Decision::Idle => ("idle", None, None, None),
+        };
+        let (what, offset, dsn) = match what {
+            Some(What::New { offset }) => (Some("new"), Some(segments(offset)), None),
+            Some(What::Reinject) => (Some("reinject"), None, None),
+            Some(What::Redundant(range)) => {
+                (Some("redundant"), None, Some(segments(range.start.get())))
+            }
+            Some(What::OppRetx(range)) => {
+                (Some("opportunistic"), None, Some(segments(range.start.get())))
+            }
+            None => (None, None, None),
+        };
+        let plan = outcome.plan.iter().map(|(range, subflow)| Planned {
+            subflow: subflow.0,
+            dsn: segments(range.start.get()),
+            len: segments(range.end.saturating_sub(range.start)),
+        });
+        let effects = outcome.effects.iter().map(|effect| match *effect {
+            Effect::Penalise { subflow, cwnd, ssthresh } => Effected::Penalise {
+                subflow: subflow.0,
+                cwnd: segments(cwnd),
+                ssthresh: ssthresh.map(segments),
+            },
+            Effect::Cap { subflow, bytes } => {
+                Effected::Cap { subflow: subflow.0, limit: bytes.map(segments) }
+            }
+        });
+        let mut state = Map::new();
+        scheduler.save_state(&mut |name, value| {
+            state.insert(name.to_owned(), number(value));
+        });
+        Answer {
+            decision: word,
+            subflow: subflow.map(|id| id.0),
+            what,
+            offset,
+            dsn,
+            plan: plan.collect(),
+            effects: effects.collect(),
+            reason: reason.map(|reason| reason.as_str()),
+            numbers: outcome.numbers.iter().map(named).collect(),
+            state,
+        }
+    }
+}
+
+/// The subflow that a plan assigns everything to, if it is one.
+fn sole(outcome: &Outcome) -> Option<SubflowId> {
+    let (_, first) = outcome.plan.first()?;
+    outcome.plan.iter().all(|(_, subflow)| subflow == first).then_some(*first)
+}
+
+/// The name of a number, with its subflow's id where it is one's, and its value.
+pub(crate) fn named(entry: &Number) -> (String, Value) {
+    let name = match entry.subflow {
+        Some(id) => format!("{}.{}", entry.name, id.0),
+        None => entry.name.to_owned(),
+    };
+    (name, rounded_number(entry.value))
+}
+
+/// A number that was weighed.
+pub(super) fn rounded_number(value: f64) -> Value {
+    number(rounded(value))
+}
+
+/// Twelve significant digits: what floats add beyond them is no information. The state is never
+/// rounded.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
+/// A JSON number, whole where the value is whole; what JSON cannot hold is null.
+pub(super) fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        Value::from(value as i64)
+    } else {
+        serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+    }
+}

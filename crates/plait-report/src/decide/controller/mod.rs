@@ -1,0 +1,145 @@
+//! Asking a congestion controller outside any connection: the flows, an event, and the flows after
+//! it. The names and units of the JSON form are those of docs/decide.md.
+
+mod answer;
+mod question;
+
+use super::{Refusal, parse};
+pub use answer::Answer;
+use plait_base::Span;
+use plait_cc::{Ack, Congestion, Flow, Flows, IdleRestart, Spec, View};
+pub use question::Question;
+use question::{Happens, Known};
+use serde_json::{Map, Value};
+
+/// A question, to show where it says nothing of the kind.
+const SAMPLE: &str = r#"{"cc":"lia","flows":[{"cwnd":20,"srtt_ms":20}],"event":{"ack":1460}}"#;
+
+/// One question, one answer, both JSON text on one line.
+///
+/// # Errors
+/// If the line is no question, in the words of the page that describes the questions.
+pub fn answer(line: &str) -> Result<String, Refusal> {
+    let question: Question = parse(line, SAMPLE, known_controller)?;
+    let spec = spec(&question)?;
+    let known = question.known()?;
+    let own = question.event.flow;
+    let happens = question.event.happens(known[own].settings.mss)?;
+    let now = question.event.now()?;
+    let mut windows = Vec::with_capacity(known.len());
+    for (nth, known) in known.iter().enumerate() {
+        windows.push(window(&spec, known, &question.flows[nth].state, nth)?);
+    }
+    let mut all: Vec<Flow> = known.iter().map(Known::flow).collect();
+    // A fixed window is what its parameter says, whatever was given.
+    for (flow, window) in all.iter_mut().zip(&windows) {
+        flow.cwnd = window.cwnd();
+    }
+    let mut numbers = Map::new();
+    if let Some(view) = View::of(Flows { all: &all, own }) {
+        windows[own].algorithm().numbers(now, &view, &mut |name, value| {
+            // What is not defined here (no flow has an RTT) is left out.
+            if value.is_finite() {
+                numbers.insert(name.to_owned(), super::answer::rounded_number(value));
+            }
+        });
+    }
+    let before = windows[own].books();
+    for _ in 0..question.event.times {
+        let flows = Flows { all: &all, own };
+        apply(&mut windows[own], happens, now, &known[own], flows, question.idle_restart());
+        all[own] = windows[own].flow(known[own].srtt, true);
+    }
+    let answer = Answer::new(&known, &windows, own, &before, numbers);
+    serde_json::to_string(&answer).map_err(|error| Refusal::new("", &error.to_string()))
+}
+
+fn apply(
+    window: &mut Congestion,
+    happens: Happens,
+    now: plait_base::Time,
+    known: &Known,
+    flows: Flows<'_>,
+    idle_restart: IdleRestart,
+) {
+    match happens {
+        Happens::Ack { bytes, rtt, cwnd_limited, round } => {
+            let srtt = known.srtt.or(rtt).unwrap_or(Span::ZERO);
+            let min_rtt = rtt.map_or(srtt, |rtt| rtt.min(srtt));
+            let ack = Ack { now, bytes, rtt, srtt, min_rtt, cwnd_limited, round };
+            window.on_ack(&ack, flows);
+        }
+        Happens::Loss { inflight } => {
+            window.on_loss(now, inflight.unwrap_or(window.cwnd()), flows);
+        }
+        Happens::Timeout { inflight, first } => {
+            window.on_timeout(now, inflight.unwrap_or(window.cwnd()), first, flows);
+        }
+        Happens::Recovered => window.on_recovered(now),
+        Happens::Idle { idle, rto } => {
+            window.idle(now, idle, rto, idle_restart);
+        }
+    }
+}
+
+/// Fails where a line that is no question names a controller that there is not.
+fn known_controller(value: &Value) -> Result<(), Refusal> {
+    match value["cc"].as_str() {
+        Some(name) => Spec::parse(name).map(drop).map_err(|error| refused(&error)),
+        None => Ok(()),
+    }
+}
+
+/// The controller with its parameters.
+fn spec(question: &Question) -> Result<Spec, Refusal> {
+    let mut text = question.cc.clone();
+    for (key, value) in &question.params {
+        let place = format!("params.{key}");
+        let value = super::question::param_text(value)
+            .ok_or_else(|| Refusal::new(&place, "expected a number, a word, true or false"))?;
+        let joint = if text.contains(':') { ',' } else { ':' };
+        text.push_str(&format!("{joint}{key}={value}"));
+    }
+    Spec::parse(&text).map_err(|error| refused(&error))
+}
+
+fn refused(error: &plait_cc::SpecError) -> Refusal {
+    let allowed = error.allowed();
+    let near = plait_app::name::nearest(error.given(), allowed.iter().map(String::as_str));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Refusal::new("cc", &format!("{error}{near}"))
+}
+
+/// The window of a flow as it was given.
+fn window(
+    spec: &Spec,
+    known: &Known,
+    state: &Map<String, Value>,
+    nth: usize,
+) -> Result<Congestion, Refusal> {
+    let mut algorithm = spec.build();
+    for (name, value) in state {
+        let place = format!("flows[{nth}].state.{name}");
+        let number = value.as_f64().ok_or_else(|| Refusal::new(&place, "expected a number"))?;
+        if number < 0.0 {
+            return Err(Refusal::new(&place, "must be 0 or more"));
+        }
+        if !algorithm.load_state(name, number) {
+            let names = spec.entry().state.iter().map(|(name, _)| *name);
+            if spec.entry().state.is_empty() {
+                let problem = format!("`{}` remembers nothing", spec.entry().name);
+                return Err(Refusal::new(&place, &problem));
+            }
+            return Err(Refusal::new("", &crate::names::unknown("state", name, names)));
+        }
+    }
+    let mut kept = Vec::new();
+    algorithm.save_state(&mut |name, value| kept.push((name.to_owned(), value)));
+    for (name, value) in state {
+        let Some(value) = value.as_f64() else { continue };
+        let kept = kept.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
+        let place = format!("flows[{nth}].state");
+        super::state::is_kept(&place, (name, value), kept, spec.entry().state)?;
+    }
+    Ok(Congestion::continued(known.settings, algorithm, &known.books))
+}

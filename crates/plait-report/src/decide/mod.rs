@@ -1,0 +1,152 @@
+//! Asking a scheduler, or a congestion controller, outside any connection. The names and units of
+//! the JSON form are those of docs/decide.md; this module is that page in code.
+
+mod answer;
+pub mod controller;
+#[cfg(test)]
+mod fuzz;
+mod question;
+mod situation;
+mod state;
+mod words;
+
+use plait_sched::{Outcome, Scheduler, Spec};
+use question::{INFINITE_SSTHRESH, MSS};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use situation::{GREATEST_COUNT, span};
+use std::fmt;
+
+pub use answer::Answer;
+pub(crate) use answer::named;
+pub use question::Question;
+pub use words::plain;
+
+/// Why a question cannot be answered.
+#[derive(Debug)]
+pub struct Refusal(String);
+
+impl Refusal {
+    fn new(field: &str, problem: &str) -> Refusal {
+        let place = if field.is_empty() { String::new() } else { format!("{field}: ") };
+        Refusal(format!("{place}{problem}"))
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Answers questions; keeps its memory between them, and nothing else.
+#[derive(Default)]
+pub struct Session {
+    outcome: Outcome,
+}
+
+impl Session {
+    /// One question, one answer, both JSON text on one line.
+    ///
+    /// ```
+    /// let question = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
+    /// let answer = plait_report::decide::Session::default().answer(question)?;
+    /// assert!(answer.starts_with(r#"{"decision":"send","subflow":0,"what":"new","#));
+    /// # Ok::<(), plait_report::decide::Refusal>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the line is no question, in the words of the page that describes the questions.
+    pub fn answer(&mut self, line: &str) -> Result<String, Refusal> {
+        let question: Question = parse(line, SAMPLE, known_scheduler)?;
+        let mut scheduler = build(&question)?;
+        let situation = question.situation()?;
+        if let Some(notice) = question.notice()? {
+            scheduler.on_notice(&situation.view(), notice);
+        }
+        self.outcome.clear();
+        self.outcome.explain = true;
+        let decision = scheduler.schedule(&situation.view(), &mut self.outcome);
+        let answer = Answer::new(&situation, decision, &self.outcome, scheduler.as_ref());
+        serde_json::to_string(&answer).map_err(|error| Refusal::new("", &error.to_string()))
+    }
+}
+
+/// A question, to show where it says nothing of the kind.
+const SAMPLE: &str = r#"{"scheduler":"ecf","subflows":[{"id":0,"srtt_ms":9}]}"#;
+
+/// Reads a question. `known` fails where one that cannot be read names what there is not.
+fn parse<T: DeserializeOwned>(
+    line: &str,
+    sample: &str,
+    known: fn(&Value) -> Result<(), Refusal>,
+) -> Result<T, Refusal> {
+    let text = line.trim();
+    if !text.starts_with('{') {
+        let problem = format!("a question is a JSON object on one line\n  such as {sample}");
+        return Err(Refusal::new("", &problem));
+    }
+    let mut json = serde_json::Deserializer::from_str(line);
+    let question: T = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let field = match error.path().to_string() {
+            // Nothing yet, or a name that is not even text.
+            path if path == "." || path == "?" => String::new(),
+            path => path,
+        };
+        let inner = error.inner();
+        if inner.is_eof() {
+            let column = text.chars().count();
+            return Refusal::new(
+                "",
+                &format!(
+                    "the JSON is not finished where the line ends (column {column})\n  \
+                     a question is one line; `tr -d '\\n'` joins the lines of a file"
+                ),
+            );
+        }
+        // A name that nothing has is worth more than what is missing beside it.
+        if let Err(unknown) = known(&serde_json::from_str(line).unwrap_or_default()) {
+            return unknown;
+        }
+        Refusal::new(&field, &plain(&inner.to_string()))
+    })?;
+    json.end().map_err(|_| Refusal::new("", "more than one JSON value on the line"))?;
+    Ok(question)
+}
+
+/// Fails where a line that is no question names a scheduler that there is not.
+fn known_scheduler(value: &Value) -> Result<(), Refusal> {
+    let Some(name) = value["scheduler"].as_str() else { return Ok(()) };
+    let refused = |error| Refusal::new("scheduler", &crate::names::spec_problem(&error));
+    Spec::parse(name).map(drop).map_err(refused)
+}
+
+/// The scheduler that a question names, in the state that it gives.
+fn build(question: &Question) -> Result<Box<dyn Scheduler>, Refusal> {
+    let text = question.spec()?;
+    let spec = Spec::parse(&text)
+        .map_err(|error| Refusal::new("scheduler", &crate::names::spec_problem(&error)))?;
+    let mut scheduler = spec.build();
+    let mut given = Vec::new();
+    let words: Vec<(&str, &str)> = {
+        let of_base = spec.entry().state.iter();
+        of_base.chain(spec.decorators().iter().flat_map(|(it, _)| it.state)).copied().collect()
+    };
+    for (name, value) in question.state() {
+        let value = value.map_err(|problem| Refusal::new(&format!("state.{name}"), problem))?;
+        if !scheduler.load_state(name, value) {
+            let known = words.iter().map(|(name, _)| *name);
+            return Err(Refusal::new("", &crate::names::unknown("state", name, known)));
+        }
+        given.push((name, value));
+    }
+    let mut kept = Vec::new();
+    scheduler.save_state(&mut |name, value| kept.push((name.to_owned(), value)));
+    let kept = |name: &str| kept.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
+    for (name, value) in given {
+        state::is_kept("state", (name, value), kept(name), &words)?;
+    }
+    Ok(scheduler)
+}

@@ -1,0 +1,511 @@
+//! `plait run --events`: every event of a run as JSON lines, as `docs/events.md` tells.
+
+use super::weighed::{Assigned, Considered, Weighed};
+use super::words::{
+    Block, Carry, Drop, FallbackCause, HostWord, OptionWord, SizeCause, Way, WindowCause, reasons,
+};
+use crate::Error;
+use plait_app::provenance::{Foretold, Regret};
+use plait_app::{AppEvent, Role};
+use plait_base::{DataRange, PathId, Span, SubflowSet, Time};
+use plait_core::Event;
+use plait_sched::Effect;
+use plait_sim::{Direction, Hop, Watch, Who};
+use plait_wire::{Flags, Segment};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// What names the file.
+const FLAG: &str = "--events";
+
+/// One line of the file: the first is the header, each further one an event.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(untagged)]
+pub enum Line<'a> {
+    /// What ran.
+    Header(Header<'a>),
+    /// What happened.
+    Happening(Happening<'a>),
+}
+
+/// The first line.
+#[derive(Serialize, JsonSchema, Debug)]
+pub struct Header<'a> {
+    /// Always `plait.events/1`.
+    pub schema: &'static str,
+    /// The line that runs it again.
+    pub command: &'a str,
+    /// The same as a scenario file (TOML), of which `plait explain` makes the run again.
+    pub scenario: String,
+    /// The seed.
+    pub seed: u64,
+    /// Version and commit of the program.
+    pub version: String,
+    /// The scheduler in canonical form, or `tcp:PATH`.
+    pub scheduler: String,
+    /// The congestion controller in canonical form.
+    pub cc: String,
+    /// The workload.
+    pub workload: String,
+    /// Names of the paths, the primary first.
+    pub paths: &'a [String],
+}
+
+/// Every further line.
+#[derive(Serialize, JsonSchema, Debug)]
+pub struct Happening<'a> {
+    /// Nanoseconds since the run began; never less than in the line before.
+    t_ns: u64,
+    /// `client` or `server`: where it happened. A dropped segment has its sender's.
+    host: HostWord,
+    /// The connection, from 0; `plait run` has one.
+    connection: usize,
+    #[serde(flatten)]
+    what: What<'a>,
+}
+
+/// What happened. DSNs of data count from 0 at the first byte that the end sends.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum What<'a> {
+    SubflowUp {
+        subflow: u8,
+        path: &'a str,
+        server_address: u8,
+    },
+    SubflowDown {
+        subflow: u8,
+    },
+    DataSent {
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        carry: Carry,
+    },
+    DataArrived {
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        duplicate_bytes: u64,
+    },
+    DataReadable {
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        waited_ns: u64,
+    },
+    Acked {
+        subflow: u8,
+        acked_bytes: u64,
+        rtt_ns: Option<u64>,
+        srtt_ns: u64,
+        cwnd_bytes: u64,
+        inflight_bytes: u64,
+    },
+    DataAcked {
+        old_dsn: u64,
+        new_dsn: u64,
+    },
+    Window {
+        subflow: u8,
+        cwnd_bytes: u64,
+        ssthresh_bytes: Option<u64>,
+        cause: WindowCause,
+    },
+    Decision {
+        number: u64,
+        dsn: Option<u64>,
+        len_bytes: u64,
+        chosen: Option<u8>,
+        waits_for: Option<u8>,
+        candidates: Vec<u8>,
+        usable: Vec<u8>,
+        #[schemars(extend("enum" = reasons()))]
+        reason: &'static str,
+        subflows: Vec<Considered>,
+        numbers: Map<String, Value>,
+        assigned: Vec<Assigned>,
+    },
+    Regret {
+        number: u64,
+        subflow: u8,
+        dsn: u64,
+        len_bytes: u64,
+        foretold_ns: u64,
+        earliest_ns: u64,
+        error_ns: i64,
+        regret_ns: i64,
+    },
+    Penalised {
+        subflow: u8,
+        cwnd_bytes: u64,
+        ssthresh_bytes: Option<u64>,
+    },
+    Capped {
+        subflow: u8,
+        inflight_limit_bytes: Option<u64>,
+    },
+    Blocked {
+        cause: Option<Block>,
+    },
+    Timeout {
+        subflow: u8,
+        rto_ns: u64,
+    },
+    Fallback {
+        cause: FallbackCause,
+    },
+    SegmentSize {
+        subflow: u8,
+        payload_bytes: u64,
+        cause: SizeCause,
+    },
+    IdleReset {
+        subflow: u8,
+        before_bytes: u64,
+        after_bytes: u64,
+    },
+    RequestWritten {},
+    RequestRead {},
+    WarmUp {
+        dsn: u64,
+        len_bytes: u64,
+    },
+    MeasureFrom {
+        dsn: u64,
+    },
+    MessageDue {
+        message: u64,
+        dsn: u64,
+        len_bytes: u64,
+        due_ns: u64,
+    },
+    MessageWritten {
+        message: u64,
+    },
+    Read {
+        dsn: u64,
+        len_bytes: u64,
+    },
+    ObjectAsked {
+        object: u64,
+    },
+    ObjectRead {
+        object: u64,
+    },
+    Loaded {},
+    Chunk {
+        chunk: u64,
+        bit_rate_bps: u64,
+        lasts_ns: u64,
+    },
+    Playing {},
+    Stalled {},
+    Complete {},
+    Garbled {
+        dsn: u64,
+    },
+    Failed {},
+    SegmentSent(Packet<'a>),
+    SegmentDelivered(Packet<'a>),
+    SegmentDropped {
+        cause: Drop,
+        #[serde(flatten)]
+        packet: Packet<'a>,
+    },
+}
+
+/// A segment as on the wire. Data sequence numbers are the connection's own there, 64 bits wide,
+/// which readers of JSON round: they are hexadecimal text.
+#[derive(Serialize, JsonSchema, Debug)]
+struct Packet<'a> {
+    path: &'a str,
+    direction: Way,
+    src_port: u16,
+    dst_port: u16,
+    flags: String,
+    seq: u32,
+    ack: Option<u32>,
+    window: u16,
+    payload_bytes: u32,
+    ip_bytes: u32,
+    sack: Vec<(u32, u32)>,
+    mptcp: Option<OptionWord>,
+    wire_dsn: Option<String>,
+    wire_data_ack: Option<String>,
+    data_fin: bool,
+}
+
+/// Writes the file while the run goes on.
+pub struct EventLog {
+    file: PathBuf,
+    out: BufWriter<Box<dyn Write>>,
+    paths: Vec<String>,
+    /// What belongs to the decision that comes next.
+    weighed: Weighed,
+    /// What decisions foretold, until it comes true or not. `plait run` has one connection.
+    foretold: Foretold,
+    /// The first failure to write; nothing is written after it.
+    broken: Option<io::Error>,
+}
+
+impl EventLog {
+    /// Creates the file and writes the header.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(file: &Path, header: Header<'_>) -> Result<EventLog, Error> {
+        let out = File::create(file).map_err(|error| Error::unwritable(FLAG, file, &error))?;
+        let mut log = EventLog::into_writer(file, Box::new(out), header.paths);
+        log.broken = line(&mut log.out, &Line::Header(header)).err();
+        Ok(log)
+    }
+
+    /// Writes what would be in `file`, but for the header, to `out`.
+    pub(super) fn into_writer(file: &Path, out: Box<dyn Write>, paths: &[String]) -> EventLog {
+        EventLog {
+            file: file.to_owned(),
+            out: BufWriter::new(out),
+            paths: paths.to_vec(),
+            weighed: Weighed::default(),
+            foretold: Foretold::default(),
+            broken: None,
+        }
+    }
+
+    /// Writes what is not yet written; fails if a line before could not be.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.broken.take().map_or_else(|| self.out.flush(), Err)
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If a line of it could not be written.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let outcome = self.broken.map_or_else(|| self.out.flush(), Err);
+        // A reader that went away (`--events /dev/stdout | head`) has what it wanted.
+        let outcome = outcome.or_else(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(error),
+        });
+        outcome.map_err(|error| Error::unwritable(FLAG, &self.file, &error))
+    }
+
+    fn write(&mut self, now: Time, host: Role, connection: usize, what: What<'_>) {
+        if self.broken.is_none() {
+            let t_ns = now.as_nanos();
+            let happening = Happening { t_ns, host: host.into(), connection, what };
+            self.broken = line(&mut self.out, &Line::Happening(happening)).err();
+        }
+    }
+}
+
+fn line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}
+
+impl Watch for EventLog {
+    fn on_core(&mut self, now: Time, who: Who, event: &Event) {
+        // What a decision foretold is followed on the first connection of a session.
+        let first = who.connection == 0;
+        let settled = first.then(|| self.foretold.on_core(now, who.host, event)).flatten();
+        if self.weighed.collect(event) {
+            return;
+        }
+        let weighed = std::mem::take(&mut self.weighed);
+        // The names are lent to the line, so they leave their place for a moment.
+        let paths = std::mem::take(&mut self.paths);
+        if let Some(what) = core(event, &paths, weighed) {
+            self.write(now, who.host, who.connection, what);
+        }
+        self.paths = paths;
+        if let Some(settled) = settled {
+            self.write(now, settled.sender, who.connection, regret(&settled));
+        }
+    }
+
+    fn on_app(&mut self, now: Time, who: Who, event: &AppEvent) {
+        self.write(now, who.host, who.connection, app(event));
+    }
+
+    fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
+        let paths = std::mem::take(&mut self.paths);
+        let packet = packet(name(&paths, path), way, segment);
+        let (sender, receiver) = match way {
+            Direction::Down => (Role::Server, Role::Client),
+            Direction::Up => (Role::Client, Role::Server),
+        };
+        let (host, what) = match hop {
+            Hop::Sent => (sender, What::SegmentSent(packet)),
+            Hop::Delivered => (receiver, What::SegmentDelivered(packet)),
+            Hop::Dropped(cause) => (sender, What::SegmentDropped { cause: cause.into(), packet }),
+        };
+        // The one connection that `plait run` has; the ports would tell several apart.
+        self.write(now, host, 0, what);
+        self.paths = paths;
+    }
+}
+
+fn name(paths: &[String], path: PathId) -> &str {
+    paths.get(path.index()).map_or("", String::as_str)
+}
+
+/// `None` for what belongs to a decision.
+fn core<'a>(event: &Event, paths: &'a [String], weighed: Weighed) -> Option<What<'a>> {
+    Some(match *event {
+        Event::Considered { .. } | Event::Weighed(_) | Event::Assigned { .. } => return None,
+        Event::SubflowUp { subflow, path, server } => What::SubflowUp {
+            subflow: subflow.0,
+            path: name(paths, path),
+            server_address: server.0,
+        },
+        Event::SubflowDown { subflow } => What::SubflowDown { subflow: subflow.0 },
+        Event::DataSent { subflow, data, carry } => What::DataSent {
+            subflow: subflow.0,
+            dsn: data.start.get(),
+            len_bytes: data.len(),
+            carry: carry.into(),
+        },
+        Event::DataArrived { subflow, data, duplicate } => What::DataArrived {
+            subflow: subflow.0,
+            dsn: data.start.get(),
+            len_bytes: data.len(),
+            duplicate_bytes: duplicate,
+        },
+        Event::DataReadable { data, waited, subflow } => What::DataReadable {
+            subflow: subflow.0,
+            dsn: data.start.get(),
+            len_bytes: data.len(),
+            waited_ns: waited.as_nanos(),
+        },
+        Event::Acked { subflow, bytes, rtt, srtt, cwnd, inflight } => What::Acked {
+            subflow: subflow.0,
+            acked_bytes: bytes,
+            rtt_ns: rtt.map(Span::as_nanos),
+            srtt_ns: srtt.as_nanos(),
+            cwnd_bytes: cwnd,
+            inflight_bytes: inflight,
+        },
+        Event::DataAcked { old, new } => What::DataAcked { old_dsn: old.get(), new_dsn: new.get() },
+        Event::Window { subflow, cwnd, ssthresh, cause } => What::Window {
+            subflow: subflow.0,
+            cwnd_bytes: cwnd,
+            ssthresh_bytes: ssthresh,
+            cause: cause.into(),
+        },
+        Event::Decision { number, data, chosen, waits_for, candidates, usable, reason } => {
+            What::Decision {
+                number,
+                dsn: (!data.is_empty()).then_some(data.start.get()),
+                len_bytes: data.len(),
+                chosen: chosen.map(|subflow| subflow.0),
+                waits_for: waits_for.map(|subflow| subflow.0),
+                candidates: members(candidates),
+                usable: members(usable),
+                reason: reason.as_str(),
+                subflows: weighed.subflows,
+                numbers: weighed.numbers,
+                assigned: weighed.assigned,
+            }
+        }
+        Event::Effect(Effect::Penalise { subflow, cwnd, ssthresh }) => {
+            What::Penalised { subflow: subflow.0, cwnd_bytes: cwnd, ssthresh_bytes: ssthresh }
+        }
+        Event::Effect(Effect::Cap { subflow, bytes }) => {
+            What::Capped { subflow: subflow.0, inflight_limit_bytes: bytes }
+        }
+        Event::Blocked(block) => What::Blocked { cause: block.map(Into::into) },
+        Event::Timeout { subflow, rto } => {
+            What::Timeout { subflow: subflow.0, rto_ns: rto.as_nanos() }
+        }
+        Event::Fallback(cause) => What::Fallback { cause: cause.into() },
+        Event::SegmentSize { subflow, bytes, cause } => {
+            What::SegmentSize { subflow: subflow.0, payload_bytes: bytes, cause: cause.into() }
+        }
+        Event::IdleReset { subflow, before, after } => {
+            What::IdleReset { subflow: subflow.0, before_bytes: before, after_bytes: after }
+        }
+    })
+}
+
+fn regret(settled: &Regret) -> What<'static> {
+    let Regret { number, subflow, data, foretold, earliest, arrived, .. } = *settled;
+    let later = |than: Time| arrived.as_nanos() as i64 - than.as_nanos() as i64;
+    What::Regret {
+        number,
+        subflow: subflow.0,
+        dsn: data.start.get(),
+        len_bytes: data.len(),
+        foretold_ns: foretold.as_nanos(),
+        earliest_ns: earliest.as_nanos(),
+        error_ns: later(foretold),
+        regret_ns: later(earliest),
+    }
+}
+
+fn app(event: &AppEvent) -> What<'static> {
+    let span = |data: &DataRange| (data.start.get(), data.len());
+    match event {
+        AppEvent::RequestWritten => What::RequestWritten {},
+        AppEvent::RequestRead => What::RequestRead {},
+        AppEvent::WarmUp { data } => {
+            let (dsn, len_bytes) = span(data);
+            What::WarmUp { dsn, len_bytes }
+        }
+        AppEvent::MeasureFrom { offset } => What::MeasureFrom { dsn: offset.get() },
+        AppEvent::MessageDue { id, data, due } => {
+            let (dsn, len_bytes) = span(data);
+            What::MessageDue { message: *id, dsn, len_bytes, due_ns: due.as_nanos() }
+        }
+        AppEvent::MessageWritten { id } => What::MessageWritten { message: *id },
+        AppEvent::Read { data } => {
+            let (dsn, len_bytes) = span(data);
+            What::Read { dsn, len_bytes }
+        }
+        AppEvent::ObjectAsked { id } => What::ObjectAsked { object: *id },
+        AppEvent::ObjectRead { id } => What::ObjectRead { object: *id },
+        AppEvent::Loaded => What::Loaded {},
+        AppEvent::Chunk { id, rate, lasts } => {
+            What::Chunk { chunk: *id, bit_rate_bps: rate.as_bps(), lasts_ns: lasts.as_nanos() }
+        }
+        AppEvent::Playing => What::Playing {},
+        AppEvent::Stalled => What::Stalled {},
+        AppEvent::Complete => What::Complete {},
+        AppEvent::Garbled { position } => What::Garbled { dsn: position.get() },
+        AppEvent::Failed => What::Failed {},
+    }
+}
+
+fn packet<'a>(path: &'a str, way: Direction, segment: &Segment) -> Packet<'a> {
+    let dss = segment.options.dss.unwrap_or_default();
+    let hex = |value: u64, long: bool| {
+        if long { format!("0x{value:016x}") } else { format!("0x{:08x}", value as u32) }
+    };
+    Packet {
+        path,
+        direction: way.into(),
+        src_port: segment.src_port,
+        dst_port: segment.dst_port,
+        flags: format!("{:?}", segment.flags),
+        seq: segment.seq,
+        ack: segment.flags.has(Flags::ACK).then_some(segment.ack),
+        window: segment.window,
+        payload_bytes: segment.payload.len(),
+        ip_bytes: segment.ip_len(),
+        sack: segment.options.sack.as_slice().to_vec(),
+        mptcp: segment.options.mptcp.as_deref().map(Into::into),
+        wire_dsn: dss.mapping.map(|mapping| hex(mapping.dsn, mapping.long)),
+        wire_data_ack: dss.data_ack.map(|ack| hex(ack.value, ack.long)),
+        data_fin: dss.data_fin,
+    }
+}
+
+fn members(set: SubflowSet) -> Vec<u8> {
+    set.iter().map(|subflow| subflow.0).collect()
+}

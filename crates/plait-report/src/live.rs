@@ -1,0 +1,340 @@
+//! `--pcap` and `--qlog` of the commands that speak to kernels: what this end sends, takes in and
+//! decides.
+
+use super::pcapng::{CaptureFile, FLAG, Frame};
+use super::qlog::{self, Qlog};
+use super::reasons::Reasons;
+use crate::Error;
+use plait_app::Role;
+use plait_base::{ConnId, Time};
+use plait_core::Event;
+use plait_engine::{Observe, PacketEvent};
+use serde_json::json;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Interfaces of a capture at most, as clients' addresses are many; the paths of further ones share
+/// the last.
+const INTERFACES: usize = 1_000;
+/// Connections whose reasons are known at a time.
+const KNOWN: usize = 4_096;
+
+/// Shows a line to somebody at once, or puts it into a log.
+pub type Tell = fn(&dyn Display);
+
+/// The files that were asked for. A handle of it hears, another one ends them.
+#[derive(Clone)]
+pub struct LiveFiles {
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    /// Takes a line about a file that cannot be written.
+    tell: Option<Tell>,
+    capture: Option<LiveCapture>,
+    qlog: Option<Qlog>,
+    names: Names,
+    title: String,
+    command: String,
+}
+
+/// Names of paths by the client's address: that address, unless it was given another one.
+struct Names {
+    given: BTreeMap<IpAddr, String>,
+    known: BTreeMap<u32, IpAddr>,
+}
+
+impl Names {
+    fn of(&self, client: IpAddr) -> String {
+        self.given.get(&client).cloned().unwrap_or_else(|| client.to_string())
+    }
+}
+
+impl LiveFiles {
+    /// Creates a capture, a qlog of one end, or both. The title and the command stand at their heads;
+    /// `names` are those of paths that have another name than the client's address.
+    /// `tell` takes a line, once, if a file cannot be written.
+    ///
+    /// # Errors
+    /// If one of them cannot be made.
+    pub fn create(
+        (pcap, qlog): (Option<&Path>, Option<&Path>),
+        end: Role,
+        (title, command): (&str, String),
+        names: BTreeMap<IpAddr, String>,
+        tell: Option<Tell>,
+    ) -> Result<LiveFiles, Error> {
+        let comment = format!("{title}\n{command}");
+        let capture = pcap.map(|file| LiveCapture::create(file, &comment)).transpose()?;
+        let qlog = qlog.map(|file| Qlog::open(file, end)).transpose()?;
+        let names = Names { given: names, known: BTreeMap::new() };
+        let inner = Inner { tell, capture, qlog, names, title: title.to_owned(), command };
+        Ok(LiveFiles { inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    /// Ends the files.
+    ///
+    /// # Errors
+    /// If one could not be written.
+    pub fn finish(&self) -> Result<(), Error> {
+        let Ok(mut inner) = self.inner.lock() else { return Ok(()) };
+        let (capture, qlog) = (inner.capture.take(), inner.qlog.take());
+        let captured = capture.map_or(Ok(()), |capture| capture.file.finish());
+        captured.and(qlog.map_or(Ok(()), Qlog::finish))
+    }
+}
+
+impl Observe for LiveFiles {
+    fn on_start(&mut self, epoch_ns: u64) {
+        let Ok(mut inner) = self.inner.lock() else { return };
+        let inner = &mut *inner;
+        if let Some(capture) = &mut inner.capture {
+            capture.epoch_ns = epoch_ns;
+        }
+        if let Some(qlog) = &mut inner.qlog {
+            let wall = rfc3339(epoch_ns);
+            let clock = json!({
+                "clock_type": "monotonic", "epoch": "unknown", "wall_clock_time": wall,
+            });
+            qlog.begin(&inner.title, &inner.command, &clock);
+        }
+        inner.flush();
+    }
+
+    fn on_core(&mut self, now: Time, conn: ConnId, event: &Event) {
+        let Ok(mut inner) = self.inner.lock() else { return };
+        if let Some(capture) = &mut inner.capture {
+            capture.hear(now, conn, event);
+        }
+        if let Some(qlog) = &mut inner.qlog {
+            qlog.hear(now, Some(conn), event);
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, sight: &PacketEvent<'_>) {
+        let Ok(mut inner) = self.inner.lock() else { return };
+        let inner = &mut *inner;
+        let new = inner.names.known.insert(sight.path.0, sight.client) != Some(sight.client);
+        if let Some(capture) = &mut inner.capture {
+            capture.on_packet(now, sight, &inner.names);
+        }
+        if let Some(qlog) = &mut inner.qlog {
+            if new {
+                qlog.name_path(sight.path, &inner.names.of(sight.client));
+            }
+            qlog.packet(now, sight.outbound, sight.path, sight.segment);
+        }
+    }
+
+    fn on_ended(&mut self, conn: ConnId) {
+        let Ok(mut inner) = self.inner.lock() else { return };
+        if let Some(capture) = &mut inner.capture {
+            capture.reasons.remove(&conn);
+        }
+        if let Some(qlog) = &mut inner.qlog {
+            qlog.forget(Some(conn));
+        }
+        inner.flush();
+    }
+
+    fn on_lull(&mut self) {
+        if let Ok(mut inner) = self.inner.lock() {
+            inner.flush();
+        }
+    }
+}
+
+impl Inner {
+    /// Hands what was written to the system, and tells of what could not be written, once.
+    fn flush(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.file.flush();
+        }
+        if let Some(qlog) = &mut self.qlog {
+            qlog.flush();
+        }
+        if let Some(tell) = self.tell
+            && let Some(problem) = self.problem()
+        {
+            self.tell = None;
+            tell(&problem);
+        }
+    }
+
+    /// A line for the log where a file is written no more.
+    fn problem(&self) -> Option<String> {
+        let captured = self.capture.as_ref().and_then(|it| Some((FLAG, it.file.problem()?)));
+        let logged = || self.qlog.as_ref().and_then(|it| Some((qlog::FLAG, it.problem()?)));
+        let (flag, problem) = captured.or_else(logged)?;
+        Some(format!("event=file-ended flag={flag} problem={problem:?}"))
+    }
+}
+
+/// A capture with packets of several connections, to and from addresses that come as they like.
+struct LiveCapture {
+    file: CaptureFile,
+    epoch_ns: u64,
+    interfaces: BTreeMap<IpAddr, usize>,
+    reasons: BTreeMap<ConnId, Reasons>,
+    /// The instant that `said` is of.
+    now: Time,
+    /// What was told and no packet has claimed: bytes of payload, and why.
+    said: VecDeque<(u64, String)>,
+}
+
+impl LiveCapture {
+    fn create(file: &Path, comment: &str) -> Result<LiveCapture, Error> {
+        Ok(LiveCapture {
+            file: CaptureFile::create(file, comment, std::iter::empty())?,
+            epoch_ns: 0,
+            interfaces: BTreeMap::new(),
+            reasons: BTreeMap::new(),
+            now: Time::ZERO,
+            said: VecDeque::new(),
+        })
+    }
+
+    fn hear(&mut self, now: Time, conn: ConnId, event: &Event) {
+        self.settle(now);
+        if self.reasons.len() > KNOWN {
+            self.reasons.pop_first();
+        }
+        self.said.extend(self.reasons.entry(conn).or_default().hear(event));
+    }
+
+    /// What was told of instants before `now` explains no packet any more.
+    fn settle(&mut self, now: Time) {
+        if now > self.now {
+            self.now = now;
+            self.said.clear();
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, sight: &PacketEvent<'_>, names: &Names) {
+        self.settle(now);
+        let len = u64::from(sight.segment.payload.len());
+        let place = self.said.iter().position(|(said, _)| sight.outbound && *said == len);
+        let comment = place.and_then(|place| self.said.remove(place));
+        let comment = comment.map_or(String::new(), |(_, why)| why);
+        let interface = self.interface(sight.client, names);
+        self.file.write(&Frame {
+            interface,
+            at_ns: self.epoch_ns.saturating_add(now.as_nanos()),
+            outbound: sight.outbound,
+            bytes: sight.bytes,
+            comment: &comment,
+        });
+    }
+
+    fn interface(&mut self, client: IpAddr, names: &Names) -> usize {
+        if let Some(known) = self.interfaces.get(&client) {
+            return *known;
+        }
+        if self.interfaces.len() > INTERFACES {
+            return INTERFACES;
+        }
+        let name = match self.interfaces.len() {
+            INTERFACES => "further paths".to_owned(),
+            _ => names.of(client),
+        };
+        let place = self.file.add_interface(&name);
+        self.interfaces.insert(client, place);
+        place
+    }
+}
+
+/// An instant in nanoseconds since 1970, as RFC 3339 writes it.
+fn rfc3339(nanos: u64) -> String {
+    let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let (mut days, second) = (seconds / 86_400, seconds % 86_400);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    for length in lengths {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{rest:09}Z", days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plait_base::PathId;
+    use plait_wire::Segment;
+
+    fn files(pcap: Option<&Path>, qlog: Option<&Path>) -> LiveFiles {
+        let head = ("", String::new());
+        LiveFiles::create((pcap, qlog), Role::Server, head, BTreeMap::new(), None).unwrap()
+    }
+
+    /// What comes after the user is done with a connection, which may be most of it, is there to be read
+    /// soon as well, whole.
+    #[test]
+    fn what_comes_after_the_end_can_be_read() {
+        let dir = std::env::temp_dir().join(format!("plait-live-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (pcap, qlog) = (dir.join("pcap"), dir.join("qlog"));
+        let mut files = files(Some(&pcap), Some(&qlog));
+        files.on_start(0);
+        files.on_ended(ConnId(1));
+        let sight = PacketEvent {
+            path: PathId(0),
+            client: [10, 0, 0, 1].into(),
+            outbound: true,
+            segment: &Segment::default(),
+            bytes: &[0x45; 40],
+        };
+        let now = Time::ZERO;
+        (0..3_000).for_each(|_| files.on_packet(now, &sight));
+        files.on_lull();
+        let records = std::fs::read(&qlog).unwrap();
+        assert_eq!(
+            (records.last(), records.iter().filter(|it| **it == 0x1e).count()),
+            (Some(&b'\n'), 3_001)
+        );
+        let file = std::fs::File::open(&pcap).unwrap();
+        let mut reader = pcap_file::pcapng::PcapNgReader::new(file).unwrap();
+        let mut blocks = 0;
+        while let Some(block) = reader.next_block() {
+            block.unwrap();
+            blocks += 1;
+        }
+        // An interface, too.
+        assert_eq!(blocks, 3_001);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_told_of_at_once() {
+        let mut files = files(None, Some(Path::new("/dev/full")));
+        assert_eq!(files.inner.lock().unwrap().problem(), None);
+        files.on_start(0);
+        let problem = files.inner.lock().unwrap().problem().unwrap();
+        let told = "event=file-ended flag=--qlog problem=\"No space left on device (os error 28)\"";
+        assert_eq!(problem, told);
+        assert!(matches!(files.finish(), Err(Error::Refused(_))));
+    }
+
+    /// As `date -u -d @SECONDS` says.
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000000000Z");
+        assert_eq!(rfc3339(951_782_400_000_000_001), "2000-02-29T00:00:00.000000001Z");
+        assert_eq!(rfc3339(1_798_761_599_000_000_000), "2026-12-31T23:59:59.000000000Z");
+    }
+}

@@ -1,0 +1,87 @@
+//! Errors about unknown names, with the nearest name and all that are allowed.
+
+use plait_app::name::nearest;
+use plait_sched::SpecError;
+
+/// "unknown THING `GIVEN`", the nearest name if one is near, and what is allowed.
+pub fn unknown<'a>(
+    thing: &str,
+    given: &str,
+    allowed: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    let mut text = format!("unknown {thing} `{given}`");
+    if let Some(near) = nearest(given, allowed.clone()) {
+        text.push_str(&format!("; did you mean `{near}`?"));
+    }
+    let names: Vec<&str> = allowed.collect();
+    text.push_str(&format!("\n  allowed: {}", names.join(" ")));
+    text
+}
+
+/// Where the parameter would stand if a decorator's is meant.
+fn of_decorator(error: &plait_sched::ParamError) -> String {
+    let has = |it: &&plait_sched::Decorator| it.params.iter().any(|param| param.name == error.key);
+    match plait_sched::DECORATORS.iter().find(has) {
+        Some(owner) if owner.name != error.owner => {
+            format!(
+                "\n  `+{0}` has one, which is written behind it: `+{0}:{1}=...`",
+                owner.name, error.key
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// A scheduler's name or parameter that cannot be taken, with the nearest name.
+#[must_use]
+pub fn spec_problem(error: &SpecError) -> String {
+    let names = || {
+        plait_sched::SCHEDULERS
+            .iter()
+            .flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
+    };
+    match error {
+        SpecError::UnknownName(name) => unknown("scheduler", name, names()),
+        SpecError::UnknownDecorator(name) => {
+            unknown("decorator", name, plait_sched::DECORATORS.iter().map(|entry| entry.name))
+        }
+        SpecError::Param(error)
+            if error.fault == plait_sched::ParamFault::UnknownKey && !error.known.is_empty() =>
+        {
+            let known = error.known.iter().map(|param| param.name);
+            let problem = unknown(&format!("parameter of {}", error.owner), &error.key, known);
+            format!("{problem}{}", of_decorator(error))
+        }
+        SpecError::Param(error) if error.fault == plait_sched::ParamFault::Repeated => {
+            format!("{error}\n  remedy: give it once")
+        }
+        SpecError::Param(error) => match error.allowed() {
+            Some(allowed) => format!("{}\n  allowed: {allowed}", error.problem()),
+            None => error.to_string(),
+        },
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_brings_the_nearest_and_all() {
+        let names = ["minrtt", "blest", "ecf"];
+        assert_eq!(
+            unknown("scheduler", "blast", names.into_iter()),
+            "unknown scheduler `blast`; did you mean `blest`?\n  allowed: minrtt blest ecf"
+        );
+    }
+
+    #[test]
+    fn problems_of_a_spec_bring_the_nearest_name() {
+        let problem = |text: &str| spec_problem(&plait_sched::Spec::parse(text).unwrap_err());
+        assert!(problem("blset").contains("did you mean `blest`?"));
+        assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
+        assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
+        assert!(problem("ecf:beta=x").contains("a number from"));
+    }
+}

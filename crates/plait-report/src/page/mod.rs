@@ -1,0 +1,341 @@
+//! `plait run --html`: one page that needs nothing but itself. The tables are in its text; the
+//! drawings are made by its script from the numbers that it carries.
+
+mod collect;
+mod marks;
+mod series;
+mod tables;
+
+pub use collect::Collector;
+
+use crate::Error;
+use crate::render::{PathCounters, bytes, millis};
+use crate::run::Document;
+use collect::{BLOCKS, PathTracks};
+use plait_base::Time;
+use plait_core::Block;
+use serde::Serialize;
+use series::Band;
+use std::fmt::Write;
+
+pub(crate) const STYLE: &str = include_str!("page.css");
+/// One function, so that its parts share their names with each other and with nobody else.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("plot.js"),
+    include_str!("drawings.js"),
+    include_str!("page.js"),
+    "})();\n"
+);
+
+/// What the script draws. Bins are `bin_us` long and start where drawing starts; bytes count from
+/// the first byte that is drawn.
+#[derive(Serialize, Debug)]
+struct Drawing {
+    bin_us: f64,
+    bins: usize,
+    end_us: f64,
+    paths: Vec<PathDrawing>,
+    readable: Band,
+    held: Band,
+    blocked: Vec<Lane>,
+    marks: Vec<Group>,
+    incidents: Vec<(u64, u32, &'static str)>,
+}
+
+/// One path.
+#[derive(Serialize, Debug)]
+struct PathDrawing {
+    name: String,
+    /// Bin and payload bytes.
+    sent: Vec<(usize, u64)>,
+    cwnd: Band,
+    inflight: Band,
+    srtt_us: Band,
+    queue: Band,
+    /// Bin and packets.
+    lost: Vec<(usize, u64)>,
+    lost_acks: Vec<(usize, u64)>,
+    /// Outages: start and end in us.
+    down: Vec<(u64, u64)>,
+}
+
+/// One cause that held the sender back.
+#[derive(Serialize, Debug)]
+struct Lane {
+    name: &'static str,
+    /// Bin and thousandths of it.
+    shares: Vec<(usize, u64)>,
+}
+
+/// Marks of one kind on one path: start in us, length in us, first byte and bytes of each.
+#[derive(Serialize, Debug)]
+struct Group {
+    kind: &'static str,
+    path: u32,
+    boxes: Vec<u64>,
+}
+
+/// The page of a run: what it was, its totals by path, and what was seen of it.
+///
+/// # Errors
+/// If the numbers of the drawings are no JSON.
+pub fn render(
+    document: &Document,
+    counters: &[PathCounters],
+    mut seen: Collector,
+) -> Result<String, Error> {
+    seen.close();
+    let drawing = drawing(document, &seen);
+    let numbers = serde_json::to_string(&drawing)
+        .map_err(|error| Error::Internal(error.to_string()))?
+        // Nothing in it may end the element that it stands in.
+        .replace('<', "\\u003c");
+    let title = format!("{}, {}", document.scheduler, document.workload);
+    let mut page = String::with_capacity(numbers.len() + 64 * 1024);
+    let _ = write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"plait {version}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title} \u{b7} plait run</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n",
+        version = crate::VERSION,
+        title = escaped(&title),
+    );
+    head(&mut page, document);
+    charts(&mut page, &drawing, &thinned(&drawing, &seen));
+    page.push_str("<section aria-labelledby=\"numbers\">\n<h2 id=\"numbers\">Numbers</h2>\n");
+    tables::write(&mut page, document, counters, &seen);
+    page.push_str("</section>\n");
+    let _ = write!(
+        page,
+        "<footer>plait {} ({}), seed {}, segment hash {}: the same line makes the same bytes \
+         again.</footer>\n</main>\n<script type=\"application/json\" id=\"run\">{numbers}</script>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        crate::VERSION,
+        crate::COMMIT,
+        document.seed,
+        document.segment_hash,
+    );
+    Ok(page)
+}
+
+/// Words for what holds a sender back.
+fn cause_words(block: Block) -> &'static str {
+    match block {
+        Block::ReceiveWindow => "peer\u{2019}s window full",
+        Block::SendBuffer => "send buffer full",
+        Block::Scheduler => "scheduler waits",
+        Block::CongestionWindow => "every cwnd full",
+        Block::NoSubflow => "no subflow alive",
+    }
+}
+
+/// The outages of a path within what is drawn.
+fn outages(tracks: &PathTracks, origin: Time, end: Time) -> Vec<(u64, u64)> {
+    let at = |time: Time| time.clamp(origin, end).since(origin).as_micros();
+    let spans = tracks.outages.iter().map(|(from, to)| (at(*from), at(*to)));
+    spans.filter(|(from, to)| from < to).collect()
+}
+
+/// What the drawings leave out, and how much it is.
+fn thinned(drawing: &Drawing, seen: &Collector) -> String {
+    let (told, kept, cell_us, cell_bytes) = seen.marks.thinned();
+    let marks = if told == kept as u64 {
+        format!("Each of the {told} sendings, arrivals and losses of data has its mark.")
+    } else {
+        format!(
+            "{told} sendings, arrivals and losses of data are drawn as {kept} marks: those of a \
+             kind on a path that lie within {} and {} are one.",
+            millis(cell_us as f64 / 1e3),
+            bytes(cell_bytes),
+        )
+    };
+    let incidents = match seen.incidents_left_out {
+        0 => String::new(),
+        more => {
+            format!(" Of the timeouts and changes of subflows, the last {more} are not marked.")
+        }
+    };
+    format!(
+        "{marks} Curves have {} steps of {}, each with the least, the greatest and the last value \
+         in it.{incidents}",
+        drawing.bins,
+        millis(drawing.bin_us / 1e3),
+    )
+}
+
+fn drawing(document: &Document, seen: &Collector) -> Drawing {
+    let end = seen.last.max(seen.grid.origin);
+    let bins = seen.grid.index(end).map_or(0, |last| last + 1);
+    let bin_ns = seen.grid.bin.as_nanos().max(1);
+    let paths = document.paths.iter().zip(&seen.paths).map(|(path, tracks)| PathDrawing {
+        name: path.name.clone(),
+        sent: tracks.sent.sparse(),
+        cwnd: tracks.cwnd.finish(bins),
+        inflight: tracks.inflight.finish(bins),
+        srtt_us: tracks.srtt_us.finish(bins),
+        queue: tracks.queue.finish(bins),
+        lost: tracks.lost.sparse(),
+        lost_acks: tracks.lost_acks.sparse(),
+        down: outages(tracks, seen.grid.origin, end),
+    });
+    let lanes = BLOCKS.iter().zip(&seen.blocked).map(|(block, held)| {
+        let shares =
+            held.sparse().into_iter().map(|(bin, ns)| (bin, (ns * 1_000).div_ceil(bin_ns)));
+        Lane { name: cause_words(*block), shares: shares.collect() }
+    });
+    let groups = seen.marks.groups().into_iter().map(|(kind, path, marks)| {
+        let boxes = marks.iter().flat_map(|mark| {
+            [mark.from_us, mark.to_us - mark.from_us, mark.start, mark.end - mark.start]
+        });
+        Group { kind: kind.key(), path, boxes: boxes.collect() }
+    });
+    let incidents = seen.incidents.iter().map(|incident| {
+        (incident.at.since(seen.grid.origin).as_micros(), incident.path.0, incident.what)
+    });
+    Drawing {
+        bin_us: bin_ns as f64 / 1e3,
+        bins,
+        end_us: end.since(seen.grid.origin).as_nanos() as f64 / 1e3,
+        paths: paths.collect(),
+        readable: seen.readable.finish(bins),
+        held: seen.held.finish(bins),
+        blocked: lanes.filter(|lane| !lane.shares.is_empty()).collect(),
+        marks: groups.collect(),
+        incidents: incidents.collect(),
+    }
+}
+
+fn head(page: &mut String, document: &Document) {
+    let names: Vec<&str> = document.paths.iter().map(|path| path.name.as_str()).collect();
+    let over = match names.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [some @ .., last] => format!("{} and {last}", some.join(", ")),
+    };
+    let _ = write!(
+        page,
+        "<main>\n<header>\n<h1>{} <span>over {}</span></h1>\n\
+         <p class=\"what\">{}, {} congestion control, seed {}{}</p>\n",
+        escaped(&document.scheduler),
+        escaped(&over),
+        escaped(&document.workload),
+        escaped(&document.cc),
+        document.seed,
+        if document.complete {
+            ""
+        } else {
+            " \u{2014} <strong>the workload did not finish</strong>"
+        },
+    );
+    tables::tiles(page, document);
+    let _ = write!(
+        page,
+        "<p class=\"again\"><span>Run again</span> <code id=\"command\">{}</code> \
+         <button type=\"button\" id=\"copy\" hidden>Copy</button></p>\n</header>\n",
+        escaped(&document.command),
+    );
+}
+
+/// A drawing with its heading, its words and the place for values at the cursor.
+fn panel(page: &mut String, plot: &str, class: &str, heading: &str, note: &str, label: &str) {
+    let _ = writeln!(
+        page,
+        "<figure class=\"{class}\"><figcaption><b>{heading}</b> <span class=\"note\">{note}</span>\
+         <output aria-live=\"off\"></output></figcaption><canvas data-plot=\"{plot}\" role=\"img\" \
+         tabindex=\"0\" aria-label=\"{label}\"></canvas></figure>"
+    );
+}
+
+fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
+    page.push_str(
+        "<section id=\"charts\" aria-labelledby=\"over-time\">\n\
+         <h2 id=\"over-time\">Over time</h2>\n\
+         <noscript><p>The drawings need the script of this page; the numbers below do not.</p>\
+         </noscript>\n<p class=\"hint keys\">Point or touch to read values; drag to look closer, \
+         double-click for the whole run. Keys: \u{2190} \u{2192} move, + \u{2212} zoom, Esc whole \
+         run.</p>\n<p class=\"key\" id=\"key\"></p>\n",
+    );
+    panel(
+        page,
+        "sequence",
+        "tall",
+        "Data sequence",
+        "who carried which byte, when it arrived, when it was readable",
+        "Data sequence over time: what each path sent, when it arrived, and when it was readable",
+    );
+    panel(
+        page,
+        "rate",
+        "middle",
+        "Sent",
+        "payload by path, stacked",
+        "Payload sent over time by each path, stacked",
+    );
+    panel(
+        page,
+        "held",
+        "low",
+        "Out of order",
+        "held at the receiver behind a gap",
+        "Bytes that the receiver holds out of order over time",
+    );
+    if !drawing.blocked.is_empty() {
+        panel(
+            page,
+            "blocked",
+            "lanes",
+            "Held back",
+            "what kept the sender from sending",
+            "When the sender was held back, by cause; the table of the same name has the totals",
+        );
+    }
+    for (index, path) in drawing.paths.iter().enumerate() {
+        let name = escaped(&path.name);
+        let _ = writeln!(
+            page,
+            "<h3 class=\"path\" data-path=\"{index}\"><i aria-hidden=\"true\"></i>{name}</h3>"
+        );
+        let mut one = |plot: &str, class: &str, heading: &str, note: &str| {
+            let label = format!("{name}: {heading} over time");
+            panel(page, &format!("{plot}-{index}"), class, heading, note, &label);
+        };
+        one(
+            "window",
+            "middle",
+            "cwnd and in flight",
+            "line and area; \u{25bc} data lost, \u{25bd} ACK lost, shaded where the path is down",
+        );
+        one("srtt", "low", "srtt", "");
+        one("queue", "low", "Queue", "in the path, towards the receiver");
+    }
+    page.push_str(
+        "<div class=\"ruler\" hidden><canvas data-plot=\"ruler\" aria-hidden=\"true\"></canvas>\
+         <div><output id=\"time\"></output><button type=\"button\" id=\"closer\" \
+         aria-label=\"Look closer\">+</button><button type=\"button\" id=\"wider\" \
+         aria-label=\"Look from further away\">\u{2212}</button><button type=\"button\" \
+         id=\"whole\">Whole run</button></div></div>\n",
+    );
+    let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
+}
+
+/// Text that stands in the page as it is.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

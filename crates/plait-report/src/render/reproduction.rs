@@ -1,0 +1,339 @@
+//! Claims and what became of them, as text, Markdown and CSV.
+
+use super::table::{self, wrap};
+use super::{Align, Column, Emphasis, Table};
+use crate::reproduction::{Document, Paper, Verdict, papers};
+use anstyle::{AnsiColor, Style};
+use plait_lab::experiment::{Experiment, Results, figure};
+
+/// What changed in the set-ups since they were frozen.
+const CHANGED: &str = include_str!("../../../../experiments/changed.md");
+
+/// Room of the names and standings before the running text.
+const NAMES: usize = 32;
+
+/// The experiments of a paper, one a line.
+#[must_use]
+pub fn list(experiments: &[&Experiment], width: usize) -> String {
+    let mut table = Table::new(vec![
+        Column::new("name", Align::Left),
+        Column::new("claims", Align::Right),
+        Column::new("what it shows", Align::Left).prose(),
+    ]);
+    for it in experiments {
+        let cells = vec![it.id.clone(), it.claims.len().to_string(), it.title.clone()];
+        table.row(Emphasis::None, cells);
+    }
+    table.to_text(width, false)
+}
+
+/// A table for each paper.
+#[must_use]
+pub fn text(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
+    let mut out = String::new();
+    for Paper { tag, title, place } in papers(document) {
+        let heading = wrap(&heading(&title, &place), width);
+        out.push_str(&format!("{}\n", heading.join("\n")));
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
+        if !of.is_empty() {
+            out.push_str(&claims(&of, width, colour));
+            out.push('\n');
+        }
+        // What has no claims is shown by its numbers.
+        let unjudged = |one: &&Results| {
+            let experiment = &one.plan.experiment;
+            experiment.paper() == tag && experiment.claims.is_empty()
+        };
+        for one in results.iter().filter(unjudged) {
+            out.push_str(&measured(one, width));
+        }
+    }
+    out.push_str(&ablation(document, |table| table.to_text(width, false)));
+    out.push_str(&left_out(document, width));
+    out + &closing(document)
+}
+
+/// The experiments that a quick run leaves out.
+fn left_out(document: &Document, width: usize) -> String {
+    let text = match document.left_out.as_slice() {
+        [] => return String::new(),
+        [one] => one.sentence(),
+        several => {
+            let names: Vec<&str> = several.iter().map(|it| it.id.as_str()).collect();
+            format!("No core claims: {}. Leave --quick out to run them.", names.join(", "))
+        }
+    };
+    format!("{}\n", wrap(&text, width).join("\n"))
+}
+
+/// Each claim over the values of what its paper leaves open.
+fn ablation(document: &Document, write: impl Fn(&Table) -> String) -> String {
+    if document.ablation.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(vec![
+        Column::new("claim", Align::Left),
+        Column::new("kind", Align::Left),
+        Column::new("verdict", Align::Left),
+        Column::new("holds for", Align::Left),
+        Column::new("settings", Align::Right),
+        Column::new("other verdicts", Align::Left).prose(),
+    ]);
+    for it in &document.ablation {
+        table.row(
+            Emphasis::None,
+            vec![
+                it.id.clone(),
+                it.kind.clone(),
+                it.standing.clone(),
+                it.word.clone(),
+                format!("{}/{}", it.holds, it.settings),
+                it.other.join("; "),
+            ],
+        );
+    }
+    format!("What the papers leave open, one value at a time\n\n{}\n", write(&table))
+}
+
+/// The cells of one experiment, then its claims.
+#[must_use]
+pub fn experiment(results: &[Results], document: &Document, width: usize, colour: bool) -> String {
+    let mut out = String::new();
+    for one in results {
+        out.push_str(&measured(one, width));
+    }
+    let all: Vec<&Verdict> = document.claims.iter().collect();
+    if !all.is_empty() {
+        out.push_str(&claims(&all, width, colour));
+        out.push('\n');
+    }
+    out.push_str(&left_out(document, width));
+    out + &closing(document)
+}
+
+/// What an experiment is called, and its numbers.
+fn measured(results: &Results, width: usize) -> String {
+    let experiment = &results.plan.experiment;
+    format!("{}: {}\n{}\n", experiment.id, experiment.title, cells(results, width))
+}
+
+/// The title of a paper, with the place where it appeared.
+fn heading(title: &str, place: &str) -> String {
+    if place.is_empty() { format!("{title}\n") } else { format!("{title} ({place})\n") }
+}
+
+/// Medians by row at each point.
+fn cells(results: &Results, width: usize) -> String {
+    let Some((title, table)) = medians(results) else { return String::new() };
+    format!("{title}\n{}", table.to_text(width, false))
+}
+
+/// An experiment in Markdown: its cells, then its claims.
+#[must_use]
+pub fn experiment_markdown(results: &[Results], document: &Document) -> String {
+    let mut out = String::new();
+    for one in results {
+        let experiment = &one.plan.experiment;
+        out.push_str(&format!("## {}: {}\n\n", experiment.id, experiment.title));
+        if let Some((title, table)) = medians(one) {
+            out.push_str(&format!("{title}\n\n{}\n", table.to_markdown()));
+        }
+    }
+    if !document.claims.is_empty() {
+        let all: Vec<&Verdict> = document.claims.iter().collect();
+        out.push_str(&format!("{}\n", claims_table(&all, document).to_markdown()));
+    }
+    out.push_str(&left_out(document, usize::MAX / 2));
+    out + &closing(document)
+}
+
+/// Every measure of every cell, one a line.
+pub fn csv_of_cells(results: &[Results], document: &Document) -> String {
+    let axes = results.iter().flat_map(|it| &it.plan.experiment.axes);
+    let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
+    let mut header = vec!["experiment", "row"];
+    header.extend(axes.iter().map(String::as_str));
+    header.extend(["measure", "mean", "median", "min", "max", "n"]);
+    let rows: Vec<Vec<String>> = document.cells.iter().flat_map(|it| it.csv(&axes)).collect();
+    table::csv(&header, &rows)
+}
+
+/// The measure of an experiment, and its medians by row at each point.
+fn medians(results: &Results) -> Option<(String, Table)> {
+    let experiment = &results.plan.experiment;
+    let first = results.plan.cells.first()?;
+    let measure = first.cell.scenario.workload.primary();
+    let mut columns: Vec<Column> =
+        experiment.axes.iter().map(|axis| Column::new(&axis.name, Align::Left)).collect();
+    columns.extend(experiment.rows.iter().map(|row| Column::new(&row.name, Align::Right)));
+    let mut table = Table::new(columns);
+    let mut points: Vec<&Vec<usize>> = results.plan.cells.iter().map(|cell| &cell.at).collect();
+    points.sort();
+    points.dedup();
+    for at in points {
+        let names = experiment.axes.iter().zip(at).map(|(axis, at)| axis.points[*at].text.clone());
+        let values = (0..experiment.rows.len()).map(|row| {
+            let cell = results.plan.position(row, at);
+            match cell.map(|cell| results.summary(cell, measure)) {
+                None => String::new(),
+                Some(None) => "-".to_owned(),
+                Some(Some(summary)) => figure(summary.median),
+            }
+        });
+        table.row(Emphasis::None, names.chain(values).collect());
+    }
+    let runs = results.runs.iter().map(Vec::len).max().unwrap_or(0);
+    let runs = if runs == 1 { "one run".to_owned() } else { format!("median of {runs} runs") };
+    Some((format!("{measure}, {runs} in each cell"), table))
+}
+
+/// Name, kind and standing; beside them the paper's words and, below, what came out.
+fn claims(list: &[&Verdict], width: usize, colour: bool) -> String {
+    let room = width.saturating_sub(NAMES).max(30);
+    let half = room.saturating_sub(2) / 2;
+    let mut out = String::new();
+    let head = format!("{:<9}  {:<5}  {:<12}", "claim", "kind", "");
+    let head = format!("{head:<NAMES$}{:<half$}  {}", "paper says", "we got");
+    out.push_str(&painted(head.trim_end(), Style::new().underline(), colour));
+    out.push('\n');
+    for claim in list {
+        let mut ours = claim.got.clone();
+        if !claim.again.is_empty() {
+            ours.push_str(&format!(". Again: {}", again(claim)));
+        }
+        if !claim.why.is_empty() {
+            ours.push_str(&format!(". Why not: {}", claim.why));
+        }
+        let (theirs, ours) = (wrap(&claim.paper, half), wrap(&ours, half));
+        for at in 0..theirs.len().max(ours.len()) {
+            let left = theirs.get(at).map_or("", String::as_str);
+            let right = ours.get(at).map_or("", String::as_str);
+            let names = match at {
+                0 => {
+                    let standing = format!("{:<12}", claim.standing);
+                    let standing = painted(&standing, style(claim), colour);
+                    format!("{:<9}  {:<5}  {standing} ", claim.id, claim.kind)
+                }
+                _ => " ".repeat(NAMES),
+            };
+            let names = format!("{names}{}", if at == 0 { " " } else { "" });
+            out.push_str(format!("{names}{left:<half$}  {right}").trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn style(claim: &Verdict) -> Style {
+    match claim.standing.as_str() {
+        "holds" | "proven" => AnsiColor::Green.on_default(),
+        "miss" | "not run" | "undecided" | "varies" => AnsiColor::Yellow.on_default(),
+        _ if claim.gates => AnsiColor::Red.on_default(),
+        _ => Style::new().dimmed(),
+    }
+}
+
+fn painted(text: &str, style: Style, colour: bool) -> String {
+    if colour {
+        format!("{}{text}{}", style.render(), style.render_reset())
+    } else {
+        text.to_owned()
+    }
+}
+
+/// How many stand how, and the line that runs it again.
+fn closing(document: &Document) -> String {
+    let parts: Vec<String> =
+        document.tally.iter().map(|(standing, count)| format!("{count} {standing}")).collect();
+    let tally = match (parts.is_empty(), document.left_out.is_empty()) {
+        (false, _) => parts.join(", "),
+        (true, true) => "no claims".to_owned(),
+        (true, false) => "no core claims".to_owned(),
+    };
+    format!("{}{tally}\nRun again: {}\n", document.headline(), document.command)
+}
+
+/// How the claims of each kind stand, then a table for each paper, in Markdown.
+pub fn markdown(document: &Document) -> String {
+    let mut out: String =
+        document.headline().lines().map(|line| format!("* {line}\n")).collect::<String>() + "\n";
+    // The list of changes concerns the papers' experiments alone.
+    if document.of_papers() {
+        out.push_str(CHANGED);
+        out.push('\n');
+    }
+    out.push_str(&kinds(document).to_markdown());
+    out.push_str(&format!(
+        "\n{} experiments, {} runs, seed {}, plait {}.\n\n",
+        document.experiments.len(),
+        document.runs,
+        document.seed,
+        document.version
+    ));
+    for Paper { tag, title, place } in papers(document) {
+        out.push_str(&format!("## {}\n", heading(&title, &place)));
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.paper_tag() == tag).collect();
+        out.push_str(&claims_table(&of, document).to_markdown());
+        out.push('\n');
+    }
+    out.push_str(&ablation(document, Table::to_markdown));
+    out.push_str(&left_out(document, usize::MAX / 2));
+    out + &closing(document)
+}
+
+/// Claims, one a line.
+fn claims_table(claims: &[&Verdict], document: &Document) -> Table {
+    let mut titles =
+        vec!["claim", "experiment", "kind", "paper says", "we got", "", "runs", "why not"];
+    if !document.again.is_empty() {
+        titles.push("again");
+    }
+    let columns = titles.iter().map(|title| Column::new(title, Align::Left)).collect();
+    let mut table = Table::new(columns);
+    for claim in claims {
+        table.row(Emphasis::None, row(claim).into_iter().take(titles.len()).collect());
+    }
+    table
+}
+
+/// A line for each kind of claim, a column for each standing.
+fn kinds(document: &Document) -> Table {
+    let titles = ["", "claims"].into_iter().chain(document.tally.keys().map(String::as_str));
+    let mut table = Table::new(titles.map(|title| Column::new(title, Align::Left)).collect());
+    for kind in ["exact", "hard", "soft"] {
+        let of: Vec<&Verdict> = document.claims.iter().filter(|it| it.kind == kind).collect();
+        let count = |standing: &String| of.iter().filter(|it| it.standing == *standing).count();
+        let counts = document.tally.keys().map(|standing| count(standing).to_string());
+        let head = [kind.to_owned(), of.len().to_string()];
+        table.row(Emphasis::None, head.into_iter().chain(counts).collect());
+    }
+    table
+}
+
+/// Every claim, one a line.
+pub fn csv(document: &Document) -> String {
+    let header =
+        ["claim", "experiment", "kind", "paper", "got", "standing", "runs", "why", "again"];
+    let rows: Vec<Vec<String>> = document.claims.iter().map(row).collect();
+    table::csv(&header, &rows)
+}
+
+fn row(claim: &Verdict) -> Vec<String> {
+    let Verdict { id, experiment, kind, paper, got, standing, why, runs, networks, .. } =
+        claim.clone();
+    // Of each cell; networks that are a sample take the place of runs.
+    let made = match (networks, runs) {
+        (Some(networks), Some(runs)) => format!("{runs} of each of {networks} networks"),
+        (None, Some(runs)) => runs.to_string(),
+        _ => String::new(),
+    };
+    vec![id, experiment, kind, paper, got, standing, made, why, again(claim)]
+}
+
+/// The verdicts with further seeds, each with how often it came: `holds 4, undecided 1`.
+fn again(claim: &Verdict) -> String {
+    let mut words: Vec<&String> = claim.again.iter().collect();
+    words.sort();
+    let counts = words.chunk_by(|one, other| one == other);
+    counts.map(|it| format!("{} {}", it[0], it.len())).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,360 @@
+//! Tables: aligned text that fits the reader's width, Markdown, and CSV.
+
+use anstyle::Style;
+
+/// Where a column's text stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Align {
+    /// Names.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its heading.
+    title: String,
+    /// Where its text stands.
+    align: Align,
+    /// 0 always stays; of the others the highest goes first where the width is short.
+    dispensable: u8,
+    /// A drawing: it has no meaning outside text.
+    drawing: bool,
+    /// Running text: it is broken into lines where the width is short.
+    prose: bool,
+}
+
+impl Column {
+    /// A column that always stays.
+    #[must_use]
+    pub fn new(title: &str, align: Align) -> Column {
+        Column { title: title.to_owned(), align, dispensable: 0, drawing: false, prose: false }
+    }
+
+    /// The same, given up in this order where the width is short.
+    #[must_use]
+    pub fn dispensable(self, rank: u8) -> Column {
+        Column { dispensable: rank, ..self }
+    }
+
+    /// The same, for running text.
+    #[must_use]
+    pub fn prose(self) -> Column {
+        Column { prose: true, ..self }
+    }
+
+    /// The same, for text only.
+    #[must_use]
+    pub fn drawing(self) -> Column {
+        Column { drawing: true, ..self }
+    }
+}
+
+/// How a row stands out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Emphasis {
+    /// It does not.
+    #[default]
+    None,
+    /// The best: bold.
+    Best,
+    /// Worse than what it is measured against: red.
+    Bad,
+    /// For reference: dimmed.
+    Reference,
+}
+
+impl Emphasis {
+    fn style(self) -> Style {
+        match self {
+            Emphasis::None => Style::new(),
+            Emphasis::Best => Style::new().bold(),
+            Emphasis::Bad => anstyle::AnsiColor::Red.on_default(),
+            Emphasis::Reference => Style::new().dimmed(),
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Default, Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<(Emphasis, Vec<String>)>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    #[must_use]
+    pub fn new(columns: Vec<Column>) -> Table {
+        Table { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row; missing cells are empty, surplus ones are dropped.
+    pub fn row(&mut self, emphasis: Emphasis, mut cells: Vec<String>) {
+        cells.resize(self.columns.len(), String::new());
+        self.rows.push((emphasis, cells));
+    }
+
+    /// Columns that fit into `width`, dispensable ones given up.
+    fn fitting(&self, width: usize) -> Vec<(usize, &Column, usize)> {
+        let cell_width = |index: usize| {
+            let cells = self.rows.iter().filter_map(|(_, cells)| cells.get(index));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let mut kept: Vec<_> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, column)| (i, column, cell_width(i).max(column.title.chars().count())))
+            .collect();
+        while kept.iter().map(|(_, _, w)| w + 2).sum::<usize>() > width + 2 {
+            let last = kept.iter().enumerate().max_by_key(|(_, (_, c, _))| c.dispensable);
+            match last {
+                Some((at, (_, column, _))) if column.dispensable > 0 => kept.remove(at),
+                _ => break,
+            };
+        }
+        let total: usize = kept.iter().map(|(_, _, w)| w + 2).sum();
+        if let Some((_, _, room)) = kept.iter_mut().find(|(_, column, _)| column.prose) {
+            *room = room.saturating_sub(total.saturating_sub(width + 2)).max(20);
+        }
+        kept
+    }
+
+    /// The titles of the columns that [`Table::to_text`] gives up at this width, drawings aside.
+    pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {
+        let kept = self.fitting(width);
+        let gone = |at: &usize| kept.iter().all(|(index, ..)| index != at);
+        let columns =
+            self.columns.iter().enumerate().filter(|(at, column)| gone(at) && !column.drawing);
+        columns.map(|(_, column)| column.title.as_str()).collect()
+    }
+
+    /// Aligned text, at most `width` columns where giving up dispensable columns gets there.
+    #[must_use]
+    pub fn to_text(&self, width: usize, colour: bool) -> String {
+        let columns = self.fitting(width);
+        let line = |cells: &dyn Fn(usize) -> String| -> String {
+            let mut text = String::new();
+            for (nth, (index, column, room)) in columns.iter().enumerate() {
+                let cell = cells(*index);
+                let pad = " ".repeat(room.saturating_sub(cell.chars().count()));
+                let gap = if nth == 0 { "" } else { "  " };
+                match column.align {
+                    Align::Left => text.push_str(&format!("{gap}{cell}{pad}")),
+                    Align::Right => text.push_str(&format!("{gap}{pad}{cell}")),
+                }
+            }
+            text.trim_end().to_owned()
+        };
+        let title = |i: usize| self.columns.get(i).map(|c| c.title.clone()).unwrap_or_default();
+        let mut text = styled(&line(&title), Style::new().underline(), colour) + "\n";
+        for (emphasis, cells) in &self.rows {
+            for cells in broken(cells, &columns) {
+                let row = line(&|i| cells.get(i).cloned().unwrap_or_default());
+                text.push_str(&styled(&row, emphasis.style(), colour));
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// A table of GitHub's Markdown, without drawings.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let columns: Vec<_> = self.columns.iter().enumerate().filter(|(_, c)| !c.drawing).collect();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(columns.iter().map(|(_, c)| escaped(&c.title)).collect());
+        let rule = columns.iter().map(|(_, c)| match c.align {
+            Align::Left => "---".to_owned(),
+            Align::Right => "---:".to_owned(),
+        });
+        text.push_str(&line(rule.collect()));
+        for (emphasis, cells) in &self.rows {
+            let cell = |i: usize| cells.get(i).map(|c| escaped(c)).unwrap_or_default();
+            let mark = |c: String| match emphasis {
+                Emphasis::Best if !c.is_empty() => format!("**{c}**"),
+                _ => c,
+            };
+            text.push_str(&line(columns.iter().map(|(i, _)| mark(cell(*i))).collect()));
+        }
+        text
+    }
+}
+
+/// A row as lines of cells, running text broken to the room of its column.
+fn broken(cells: &[String], columns: &[(usize, &Column, usize)]) -> Vec<Vec<String>> {
+    let Some((at, _, room)) = columns.iter().find(|(_, column, _)| column.prose) else {
+        return vec![cells.to_vec()];
+    };
+    let Some(prose) = cells.get(*at) else { return vec![cells.to_vec()] };
+    let lines = wrap(prose, *room);
+    let row = |(nth, line): (usize, String)| {
+        let mut row = if nth == 0 { cells.to_vec() } else { vec![String::new(); cells.len()] };
+        if let Some(cell) = row.get_mut(*at) {
+            *cell = line;
+        }
+        row
+    };
+    lines.into_iter().enumerate().map(row).collect()
+}
+
+/// Text in lines of at most `width` columns; at least one line.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + word.chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// The same lines; a line wider than `width` is broken at spaces. The rest begins below the text
+/// behind a label, or a step to the right.
+#[must_use]
+pub fn fold(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut rest = line.to_owned();
+        let margin = " ".repeat(hanging(line).min(width / 2));
+        while let Some(cut) = break_of(&rest, width) {
+            out.push_str(rest[..cut].trim_end());
+            out.push('\n');
+            rest = format!("{margin}{}", rest[cut..].trim_start());
+        }
+        out.push_str(&rest);
+        out.push('\n');
+    }
+    out
+}
+
+/// Where the text behind a label such as `    apply    once in I` begins, or two columns right of the start.
+fn hanging(line: &str) -> usize {
+    /// Labels are shorter than this.
+    const LONGEST_LABEL: usize = 24;
+    let indent = line.chars().take_while(|c| *c == ' ').count();
+    let body = line.trim_start();
+    let described = body.find("  ").filter(|at| *at < LONGEST_LABEL).map(|at| {
+        let spaces = body[at..].chars().take_while(|c| *c == ' ').count();
+        indent + body[..at].chars().count() + spaces
+    });
+    described.unwrap_or(indent + 2)
+}
+
+/// The byte at which a line wider than `width` is broken; none if it is narrow enough or one word without options.
+fn break_of(line: &str, width: usize) -> Option<usize> {
+    let end = line.char_indices().nth(width).map(|(at, _)| at)?;
+    let indent = line.len() - line.trim_start().len();
+    let before = line[..=end].rfind(' ').filter(|at| *at > indent);
+    // An option of a form such as `video:NAME[,buffer=TIME]`.
+    let option = || line[..=end].rfind("[,").filter(|at| *at > indent);
+    before.or_else(option).or_else(|| line[end..].find(' ').map(|at| end + at))
+}
+
+/// Rows as CSV (RFC 4180, lines end with LF).
+#[must_use]
+pub fn csv(header: &[&str], rows: &[Vec<String>]) -> String {
+    let field = |text: &str| -> String {
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let line = |cells: Vec<String>| cells.join(",") + "\n";
+    let head = line(header.iter().map(|cell| field(cell)).collect());
+    rows.iter().fold(head, |text, row| text + &line(row.iter().map(|c| field(c)).collect()))
+}
+
+fn escaped(cell: &str) -> String {
+    cell.trim().trim_start_matches("* ").replace('|', "\\|")
+}
+
+fn styled(text: &str, style: Style, colour: bool) -> String {
+    if colour && style != Style::new() && !text.is_empty() {
+        format!("{}{text}{}", style.render(), style.render_reset())
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new(vec![
+            Column::new("scheduler", Align::Left),
+            Column::new("median", Align::Right),
+            Column::new("", Align::Left).dispensable(1).drawing(),
+            Column::new("reinjected", Align::Right).dispensable(2),
+        ]);
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        table.row(Emphasis::Best, row(["ecf", "412.3", "████", "0.4 %"]));
+        table.row(Emphasis::None, row(["a|b", "1050", "████████", "0"]));
+        table
+    }
+
+    #[test]
+    fn columns_align_and_nothing_trails() {
+        assert_eq!(
+            sample().to_text(80, false),
+            "scheduler  median            reinjected\n\
+             ecf         412.3  ████           0.4 %\n\
+             a|b          1050  ████████           0\n"
+        );
+    }
+
+    #[test]
+    fn dispensable_columns_go_highest_rank_first() {
+        let text = sample().to_text(30, false);
+        assert!(text.contains('█') && !text.contains("reinjected"), "{text}");
+        let text = sample().to_text(20, false);
+        assert!(!text.contains('█') && text.contains("412.3"), "{text}");
+    }
+
+    #[test]
+    fn colour_is_for_those_who_want_it() {
+        assert!(sample().to_text(80, true).contains("\u{1b}[1mecf"));
+        assert!(!sample().to_text(80, false).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn markdown_has_no_drawings_and_escapes_bars() {
+        assert_eq!(
+            sample().to_markdown(),
+            "| scheduler | median | reinjected |\n| --- | ---: | ---: |\n\
+             | **ecf** | **412.3** | **0.4 %** |\n| a\\|b | 1050 | 0 |\n"
+        );
+    }
+
+    #[test]
+    fn running_text_is_broken_under_its_column() {
+        let mut table = Table::new(vec![
+            Column::new("name", Align::Left),
+            Column::new("what it is", Align::Left).prose(),
+        ]);
+        table.row(Emphasis::None, vec!["ecf".into(), "one two three four five six".into()]);
+        assert_eq!(
+            table.to_text(28, false),
+            "name  what it is\necf   one two three four\n      five six\n"
+        );
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        let rows = vec![vec!["ecf:beta=0.25,floor=off".to_owned(), "say \"x\"".to_owned()]];
+        assert_eq!(csv(&["a", "b"], &rows), "a,b\n\"ecf:beta=0.25,floor=off\",\"say \"\"x\"\"\"\n");
+    }
+}

@@ -1,0 +1,390 @@
+//! The report of `plait experiment run` and `plait reproduce`: the document of `--json`. Tables are made from it.
+
+mod again;
+mod cells;
+mod sensitivity;
+
+pub use again::Repeated;
+pub use cells::{CellValues, Values};
+pub use sensitivity::Sensitivity;
+
+use again::repeated;
+use cells::cells;
+use plait_lab::experiment::{
+    Ablated, Again, Experiment, Judged, PAPERS, Proven, Results, Settled, Standing, Unrun,
+};
+use schemars::JsonSchema;
+use sensitivity::sensitivities;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Runs and their verdicts.
+pub struct Made {
+    /// The runs, and the verdicts on the claims.
+    pub settled: Settled,
+    /// The claims that hold, judged with further seeds.
+    pub repeated: Vec<Again>,
+    /// The claims, judged with the values that the papers leave open.
+    pub ablated: Vec<Ablated>,
+    /// The experiments that a quick run leaves out.
+    pub left_out: Vec<LeftOut>,
+    /// Seed of the first run of each cell.
+    pub seed: u64,
+    /// Whether runs are missing because it was interrupted.
+    pub interrupted: bool,
+}
+
+/// What `plait reproduce --json` and `plait experiment run --json` print.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document {
+    /// `plait.reproduce/1` or `plait.experiment/1`.
+    pub schema: String,
+    /// The line that runs it again.
+    pub command: String,
+    /// Version and commit of the program.
+    pub version: String,
+    /// Whether fewer points and runs were made, for the core claims alone.
+    quick: bool,
+    /// Seed of the first run of each cell.
+    pub seed: u64,
+    /// Confidence of each look at the runs; all looks at a claim together have 0.95.
+    pub confidence: f64,
+    /// Runs in all, those that undecided claims needed included.
+    pub runs: usize,
+    /// The experiments, in order.
+    pub experiments: Vec<Told>,
+    /// The cells of the experiments with their values, in order: those of the runs that the files ask
+    /// for. Not in the manifest of `--output`, beside which every run stands.
+    pub cells: Vec<CellValues>,
+    /// The experiments that `--quick` leaves out, because none of their claims is a core claim.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// The claims, in the order of the experiments.
+    pub claims: Vec<Verdict>,
+    /// How many claims stand how: `holds`, `fails`, `undecided`, `proven`, `miss`, ...
+    pub tally: BTreeMap<String, u32>,
+    /// How the claims that hold stand with each further seed; empty without `--again`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<Repeated>,
+    /// Each claim over the values of what its paper leaves open; empty without `--ablate`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ablation: Vec<Sensitivity>,
+    /// Whether runs are missing because it was interrupted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
+}
+
+/// The standing of a claim that holds with the first seed and not with each further one.
+const VARIES: &str = "varies";
+
+/// An experiment that was run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Told {
+    /// Its name.
+    id: String,
+    /// What it shows.
+    title: String,
+    /// How many cells it has: rows at points.
+    cells: usize,
+    /// How many runs were made of them.
+    pub runs: usize,
+    /// Seed of the first run of each cell.
+    pub seed: u64,
+    /// Runs that did not finish, or in which something was wrong.
+    failed: usize,
+}
+
+/// An experiment that a quick run leaves out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its name.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// How many claims it has, none of them a core claim.
+    pub claims: usize,
+}
+
+impl LeftOut {
+    /// Why it was not run, and what runs it.
+    pub(crate) fn sentence(&self) -> String {
+        let claims = match self.claims {
+            1 => "1 claim, but no core claim".to_owned(),
+            count => format!("{count} claims, but no core claims"),
+        };
+        format!("{} has {claims}: leave --quick out to run it.", self.id)
+    }
+}
+
+impl From<&Experiment> for LeftOut {
+    fn from(it: &Experiment) -> LeftOut {
+        LeftOut { id: it.id.clone(), title: it.title.clone(), claims: it.claims.len() }
+    }
+}
+
+/// A claim and what became of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Verdict {
+    /// The claim.
+    pub id: String,
+    /// Its experiment.
+    pub experiment: String,
+    /// `exact`, `hard` or `soft`.
+    pub kind: String,
+    /// What the paper says.
+    pub paper: String,
+    /// The statement that was judged.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    statement: String,
+    /// What came out.
+    pub got: String,
+    /// `holds` or `fails` (with a confidence of 95 %; exact claims: computed), `undecided`, `miss` (it
+    /// fails for a known cause), `holds again` (a listed miss that holds), `varies` (it holds with the
+    /// first seed and not with each of `--again`), `proven` (by a test), `not run` or `no file` (no experiment judges it).
+    pub standing: String,
+    /// Why it does not hold, where that is known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Whether the run fails because of it.
+    pub gates: bool,
+    /// Share of the bootstrap's resamples in which the statement holds; absent if nothing is random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Most runs of a cell that the verdict rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u32>,
+    /// Networks that it rests on, if they are a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub networks: Option<usize>,
+    /// Its verdicts with the further seeds of `--again`, in their order; only a claim that holds and
+    /// has something random in it has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub again: Vec<String>,
+}
+
+/// A paper, or a group of experiments that somebody calls alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Paper {
+    /// What its experiments' names begin with.
+    pub(crate) tag: String,
+    /// Its title.
+    pub(crate) title: String,
+    /// Where it appeared; empty for experiments that are of no paper.
+    pub(crate) place: String,
+}
+
+/// What a document speaks of: the papers in their order, then the experiments of no paper.
+pub(crate) fn papers(document: &Document) -> Vec<Paper> {
+    let mut tags: Vec<&str> = Vec::new();
+    let experiments = document.experiments.iter().map(|it| tag(&it.id));
+    let left_out = document.left_out.iter().map(|it| tag(&it.id));
+    for tag in experiments.chain(left_out).chain(document.claims.iter().map(Verdict::paper_tag)) {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    let place = |tag: &str| PAPERS.iter().position(|known| known.0 == tag);
+    tags.sort_by_key(|tag| place(tag).unwrap_or(PAPERS.len()));
+    let paper = |tag: &str| match place(tag).map(|at| PAPERS[at]) {
+        Some((tag, title, place)) => (tag.to_owned(), title.to_owned(), place.to_owned()),
+        None => (tag.to_owned(), format!("Experiments `{tag}`"), String::new()),
+    };
+    let papers = tags.into_iter().map(paper);
+    papers.map(|(tag, title, place)| Paper { tag, title, place }).collect()
+}
+
+/// What the name of an experiment or claim begins with.
+fn tag(id: &str) -> &str {
+    id.split('-').next().unwrap_or(id)
+}
+
+impl Verdict {
+    /// The tag of the paper: that of its experiment, or of its own name if a test proves it.
+    pub(crate) fn paper_tag(&self) -> &str {
+        tag(if self.experiment.is_empty() { &self.id } else { &self.experiment })
+    }
+}
+
+impl From<&Judged> for Verdict {
+    fn from(judged: &Judged) -> Verdict {
+        let why = match &judged.standing {
+            Standing::Miss(why) => why.clone(),
+            Standing::HoldsAgain => {
+                "it is on the list of misses, where it no longer belongs".to_owned()
+            }
+            _ => String::new(),
+        };
+        Verdict {
+            id: judged.claim.id.clone(),
+            experiment: judged.experiment.clone(),
+            kind: judged.claim.kind.name().to_owned(),
+            paper: judged.claim.says.clone(),
+            statement: judged.claim.holds.text.clone(),
+            got: judged.got(),
+            standing: judged.standing.name().to_owned(),
+            why,
+            gates: judged.gates(),
+            share: judged.share,
+            runs: Some(judged.runs),
+            networks: judged.networks,
+            again: Vec::new(),
+        }
+    }
+}
+
+/// The wanted of the claims that tests prove, as they stand in the table of a paper.
+pub fn proven(proven: &Proven, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
+    let verdict = |(id, claim): (&String, &plait_lab::experiment::ProvenClaim)| Verdict {
+        id: id.clone(),
+        experiment: String::new(),
+        kind: "exact".to_owned(),
+        paper: claim.says.clone(),
+        statement: String::new(),
+        got: {
+            let proofs = claim.proofs().map(|(file, test)| format!("the test {test} of {file}"));
+            format!("computed by {}", proofs.collect::<Vec<_>>().join(" and "))
+        },
+        standing: "proven".to_owned(),
+        why: String::new(),
+        gates: false,
+        share: None,
+        runs: None,
+        networks: None,
+        again: Vec::new(),
+    };
+    proven.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
+}
+
+/// Claims that nothing judges, and why.
+pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
+    let verdict = |(id, claim): (&String, &plait_lab::experiment::UnrunClaim)| Verdict {
+        id: id.clone(),
+        experiment: String::new(),
+        kind: claim.kind.name().to_owned(),
+        paper: claim.says.clone(),
+        statement: String::new(),
+        got: String::new(),
+        standing: "no file".to_owned(),
+        why: claim.why.clone(),
+        gates: false,
+        share: None,
+        runs: None,
+        networks: None,
+        again: Vec::new(),
+    };
+    list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
+}
+
+impl Document {
+    /// The document of what was run.
+    pub fn of(
+        schema: &str,
+        command: String,
+        made: &Made,
+        quick: bool,
+        others: Vec<Verdict>,
+    ) -> Document {
+        let mut claims = others;
+        claims.extend(made.settled.judged.iter().map(Verdict::from));
+        for judged in made.repeated.iter().flat_map(|it| &it.judged) {
+            if let Some(claim) = claims.iter_mut().find(|it| it.id == judged.claim.id) {
+                claim.again.push(judged.standing.name().to_owned());
+            }
+        }
+        for claim in &mut claims {
+            if claim.again.iter().any(|again| again != Standing::Holds.name()) {
+                VARIES.clone_into(&mut claim.standing);
+            }
+        }
+        let mut tally = BTreeMap::new();
+        for claim in &claims {
+            *tally.entry(claim.standing.clone()).or_insert(0) += 1;
+        }
+        Document {
+            schema: schema.to_owned(),
+            command,
+            version: crate::PROGRAM.to_owned(),
+            quick,
+            seed: made.seed,
+            confidence: made.settled.confidence,
+            runs: made.settled.runs,
+            experiments: made.settled.results.iter().map(told).collect(),
+            again: made.repeated.iter().map(Repeated::from).collect(),
+            cells: made.settled.results.iter().flat_map(cells).collect(),
+            left_out: made.left_out.clone(),
+            ablation: sensitivities(&made.settled.judged, &made.ablated),
+            claims,
+            tally,
+            interrupted: made.interrupted,
+        }
+    }
+
+    /// Whether it has an experiment of a paper.
+    pub(crate) fn of_papers(&self) -> bool {
+        let mut run = self.experiments.iter().map(|it| tag(&it.id));
+        run.any(|tag| PAPERS.iter().any(|known| known.0 == tag))
+    }
+
+    /// How the claims of each kind stand, in a sentence each.
+    pub(crate) fn headline(&self) -> String {
+        let count = |kind: &str, words: &[&str]| {
+            let of = self.claims.iter().filter(|it| it.kind == kind);
+            of.filter(|it| words.contains(&it.standing.as_str())).count()
+        };
+        let mut lines = Vec::new();
+        for kind in ["hard", "soft"] {
+            let of = |words: &[&str]| count(kind, words);
+            let all = self.claims.iter().filter(|it| it.kind == kind).count();
+            if all == 0 {
+                continue;
+            }
+            let known = of(&["miss"]);
+            let fails = of(&["fails", "miss"]);
+            let cause =
+                if known > 0 { format!(" ({known} for a known cause)") } else { String::new() };
+            let rest = of(&["not run", "no file"]);
+            let rest = if rest > 0 { format!(", {rest} not judged") } else { String::new() };
+            let varies = of(&[VARIES]);
+            let varies = match varies {
+                0 => String::new(),
+                1 => ", 1 varies with the seed".to_owned(),
+                more => format!(", {more} vary with the seed"),
+            };
+            lines.push(format!(
+                "{all} {kind} claims: {} hold, {fails} fail{cause}, {} undecided{varies}{rest}",
+                of(&["holds", "holds again"]),
+                of(&["undecided"]),
+            ));
+        }
+        let exact = count("exact", &["holds", "proven"]);
+        let broken = count("exact", &["fails", "miss"]);
+        if exact + broken > 0 {
+            lines.push(format!(
+                "{} exact claims, computed and not estimated: {exact} hold, {broken} fail",
+                exact + broken
+            ));
+        }
+        lines.extend(repeated(&self.again));
+        lines.iter().map(|line| format!("{line}.\n")).collect()
+    }
+
+    /// The claims because of which the run fails, a line each.
+    #[must_use]
+    pub fn broken(&self) -> Vec<String> {
+        let gates = self.claims.iter().filter(|claim| claim.gates);
+        gates.map(|claim| format!("{} {}: {}", claim.id, claim.standing, claim.got)).collect()
+    }
+}
+
+fn told(results: &Results) -> Told {
+    let plan = &results.plan;
+    let runs = results.runs.iter().flatten().flatten();
+    Told {
+        id: plan.experiment.id.clone(),
+        title: plan.experiment.title.clone(),
+        cells: plan.cells.len(),
+        runs: runs.clone().count(),
+        seed: plan.cells.first().map_or(0, |planned| planned.cell.scenario.seed),
+        failed: runs.filter(|run| run.failure.is_some()).count(),
+    }
+}

@@ -1,0 +1,71 @@
+//! What a verdict owes to the values that a paper leaves open.
+
+use plait_lab::experiment::{Ablated, Judged, Standing};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A claim over the values of what its paper leaves open.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Sensitivity {
+    /// The claim.
+    pub id: String,
+    /// `exact`, `hard` or `soft`.
+    pub kind: String,
+    /// Its verdict with the values of the file.
+    pub standing: String,
+    /// Settings that were judged, that of the file included.
+    pub settings: usize,
+    /// With how many of them it holds.
+    pub holds: usize,
+    /// With how many of them it fails.
+    pub fails: usize,
+    /// `all`, `most` (more than half), `few` or `none` of the settings with a verdict: it holds there.
+    pub word: String,
+    /// Settings whose verdict is another than that of the file.
+    pub other: Vec<String>,
+}
+
+/// What becomes of each claim over all values, in the order of the claims.
+pub(super) fn sensitivities(judged: &[Judged], ablated: &[Ablated]) -> Vec<Sensitivity> {
+    // A miss fails, and a listed one that holds, holds.
+    let plain = |judged: &Judged| match &judged.standing {
+        Standing::Miss(_) => Standing::Fails.name(),
+        Standing::HoldsAgain => Standing::Holds.name(),
+        other => other.name(),
+    };
+    let sensitivity = |first: &Judged| {
+        let id = &first.claim.id;
+        let own = plain(first);
+        let varied: Vec<(String, &str)> = ablated
+            .iter()
+            .flat_map(|it| it.judged.iter().map(move |judged| (it, judged)))
+            .filter(|(_, judged)| judged.claim.id == *id)
+            .map(|(it, judged)| (format!("{}: {}", it.what, it.is), plain(judged)))
+            .collect();
+        let all = || varied.iter().map(|(_, word)| *word).chain([own]);
+        let count = |word: &str| all().filter(|it| *it == word).count();
+        let (holds, fails) = (count("holds"), count("fails"));
+        let word = match (holds, fails) {
+            (0, 0) => "undecided",
+            (0, _) => "none",
+            (_, 0) => "all",
+            _ if holds > fails => "most",
+            _ => "few",
+        };
+        let other = varied.iter().filter(|(_, word)| *word != own);
+        Sensitivity {
+            id: id.clone(),
+            kind: first.claim.kind.name().to_owned(),
+            standing: own.to_owned(),
+            settings: varied.len() + 1,
+            holds,
+            fails,
+            word: word.to_owned(),
+            other: other.map(|(name, word)| format!("{name} ({word})")).collect(),
+        }
+    };
+    match ablated.is_empty() {
+        true => Vec::new(),
+        false => judged.iter().map(sensitivity).collect(),
+    }
+}
