@@ -1,5 +1,6 @@
 //! What a request and its answer cost beside idle connections: two endpoints back to back, one, 1,000
 //! and 10,000 connections of two subflows, one of which is in use. One element is one segment.
+#![allow(clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
 //! What the user of a connection sees of it, and asks of it.
 
-use super::{Connection, ConnectionState, Context, Mode, MemoryLimit};
+use super::{Connection, ConnectionState, Context, MemoryLimit, Mode};
 use crate::error::Error;
 use crate::stats::Progress;
 use crate::tcp::timer::Timer;
