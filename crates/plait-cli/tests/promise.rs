@@ -62,10 +62,16 @@ fn the_page_is_as_measured_on_the_links_a_to_f() {
     }
 }
 
+/// The row of the default of the live commands.
+fn default_row(standings: &[Vec<String>]) -> &[String] {
+    standings.iter().find(|row| row[0] == plait_sched::LIVE_DEFAULT).unwrap()
+}
+
+/// No scheduler has a better worst cell, to two decimals. Others may share it.
 #[test]
-fn the_default_of_the_live_commands_is_who_has_the_best_worst_cell() {
+fn no_scheduler_has_a_better_worst_cell_than_the_default() {
     let standings = table("Schedulers by their worst cell");
-    assert_eq!(standings[1][0], plait_sched::LIVE_DEFAULT);
+    assert_eq!(standings[1][1], default_row(&standings)[1]);
     let worst: Vec<f64> = standings[1..].iter().map(|row| row[1].parse().unwrap()).collect();
     assert!(worst.is_sorted_by(|a, b| a >= b), "{worst:?}");
     // On the links that are measured here nobody is better by more than is shown.
@@ -91,7 +97,8 @@ fn every_recorded_pair_is_in_the_page() {
 #[test]
 fn the_readme_says_the_number_of_the_page() {
     let standings = table("Schedulers by their worst cell");
-    let [scheduler, worst, place] = [&standings[1][0], &standings[1][1], &standings[1][2]];
+    let row = default_row(&standings);
+    let [scheduler, worst, place] = [&row[0], &row[1], &row[2]];
     let readme =
         include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = format!("`{scheduler}` is never below {worst} of the best path alone");
