@@ -267,7 +267,8 @@ impl Daps {
             at = sent.range.end.max(at.saturating_add(1));
         }
         let unsent = view.queue.unsent_at(0, 1).map_or(Dsn::MAX, |range| range.start);
-        let assigned = view.queue.assigned_from(Dsn::ZERO).map_or(Dsn::MAX, |(range, _)| range.start);
+        let assigned =
+            view.queue.assigned_from(Dsn::ZERO).map_or(Dsn::MAX, |(range, _)| range.start);
         self.walked = Walked { by: usable, below: at.min(unsent).min(assigned) };
         let (subflow, range) = found?;
         let (what, grant, reason) = (What::OppRetx(range), range.len(), Reason::Opportunistic);
