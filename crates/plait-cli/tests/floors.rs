@@ -137,3 +137,43 @@ fn every_crate_takes_the_lints_of_the_workspace() {
         assert_eq!(taken.and_then(toml::Value::as_bool), Some(true), "{name}: [lints] workspace");
     }
 }
+
+/// Sequence numbers of the core are `Dsn` or `Ssn`, and no bare number of 64 bits (RFC 8684 section 3.3 has two
+/// spaces). Numbers of the wire have 32 bits, and inline tests may count as they like.
+#[test]
+fn no_sequence_number_of_the_core_is_bare() {
+    let names = ["seq", "dsn", "ssn", "una", "nxt", "ack", "data_ack", "edge", "start", "end"];
+    let mut bare = Vec::new();
+    let mut dirs = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../plait-core/src")];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            bare.extend(
+                bare_numbers(code, &names).map(|line| format!("{}: {line}", path.display())),
+            );
+        }
+    }
+    assert!(bare.is_empty(), "use Dsn or Ssn:\n{}", bare.join("\n"));
+    let seen: Vec<&str> =
+        bare_numbers("fn f(seq: u64)\nfn g(seq: Ssn, seqs: u64)", &names).collect();
+    assert_eq!(seen, ["fn f(seq: u64)"]);
+}
+
+/// Lines of `code` that give one of these names the type `u64`.
+fn bare_numbers<'a>(code: &'a str, names: &[&str]) -> impl Iterator<Item = &'a str> {
+    let typed: Vec<String> = names.iter().map(|name| format!("{name}: u64")).collect();
+    code.lines().map(str::trim).filter(move |line| {
+        typed.iter().any(|typed| {
+            line.match_indices(typed.as_str()).any(|(at, _)| {
+                let before = line[..at].chars().next_back();
+                before.is_none_or(|it| !it.is_alphanumeric() && it != '_')
+            })
+        })
+    })
+}
