@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// ```
 /// use plait_report::{recorder::Recorder, run::Report};
 ///
-/// let mut draft = plait_lab::Draft::new();
+/// let mut draft = plait_lab::RawScenario::new();
 /// for (name, text) in [
 ///     ("path", "wifi-home"),
 ///     ("path", "lte-att"),
