@@ -1,4 +1,4 @@
-//! Why the endpoint did not do what its user asked for.
+//! The reasons for which the endpoint refuses a call.
 
 use core::fmt;
 use core::net::IpAddr;

@@ -475,10 +475,11 @@ impl<W: World> Engine<W> {
         if let Some(cause) = fallback {
             *self.tally.fallbacks.entry(cause).or_default() += 1;
         }
-        match problem {
-            Some(_) => self.stack.discard(now, conn),
+        if problem.is_some() {
+            self.stack.discard(now, conn);
+        } else {
             // A connection that is unknown has been let go already.
-            None => self.stack.endpoint.release(now, conn).unwrap_or_default(),
+            self.stack.endpoint.release(now, conn).ok();
         }
         self.stack.observed.tell(now, &mut self.stack.endpoint);
         self.stack.observed.on_ended(conn);

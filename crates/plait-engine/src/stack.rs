@@ -105,7 +105,7 @@ impl<W: World> Stack<W> {
     /// Ends a connection at once and lets it go. A connection that is unknown has been let go already.
     pub(crate) fn discard(&mut self, now: Time, conn: ConnId) {
         if self.endpoint.abort(now, conn).is_ok() {
-            self.endpoint.release(now, conn).unwrap_or_default();
+            self.endpoint.release(now, conn).ok();
         }
     }
 

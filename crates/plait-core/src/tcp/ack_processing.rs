@@ -120,13 +120,13 @@ impl Subflow {
         }
     }
 
-    /// Measures the RTT of a segment that was sent again by its timestamp, which tells what was answered
-    /// (RFC 7323 section 4; Linux does the same in `tcp_ack_update_rtt`). A subflow that repairs a timeout may get
-    /// no other sample for long, and its timeouts and its pacing go by an RTT of the past. Controllers get no
-    /// sample.
+    /// Measures the RTT of a retransmission by its timestamp, which names the segment that was answered (RFC 7323
+    /// section 4; Linux does the same in `tcp_ack_update_rtt`). A subflow that repairs a timeout may get no other
+    /// sample for long. Its timeouts and its pacing would then follow an old RTT. Controllers get no sample. An
+    /// echo of a time that has not come yet is ignored.
     #[cold]
     fn learn_from_echo(&mut self, now: Time, echo: Option<u32>) {
-        let Some(echo) = echo else { return };
+        let Some(echo) = echo.filter(|echo| !before(self.clock.at(now), *echo)) else { return };
         // The clock has whole milliseconds.
         let millis = self.clock.at(now).wrapping_sub(echo).max(1);
         self.rtt.sample(now, Span::from_millis(millis.into()));

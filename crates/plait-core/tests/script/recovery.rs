@@ -271,19 +271,23 @@ fn timeouts_back_off() {
     s.expect_nothing();
 }
 
-/// R67 (RFC 7323 section 4): of a segment that was sent again the timestamp tells the RTT; without timestamps
-/// there is no sample (Karn's rule), and SRTT stays.
+/// R67 (RFC 7323 section 4): the timestamp gives the RTT of a retransmission. Without timestamps there is no sample
+/// (Karn's rule), and SRTT stays. It stays as well if the echo is of a time that has not come yet.
 #[test]
 fn a_timestamp_tells_the_rtt_of_a_retransmission() {
     let bare = Script::plain_server(|syn| Seg { stamps: None, ..syn });
-    let stamped = Script::open_server(plain(), 1);
-    for (mut s, after_us) in [(bare, 20_000), (stamped, (7 * 20_000 + 100_000) / 8)] {
+    let stamped = || Script::open_server(plain(), 1);
+    let sampled = (7 * 20_000 + 100_000) / 8;
+    for (mut s, ahead_ms, after_us) in
+        [(bare, 0, 20_000), (stamped(), 0, sampled), (stamped(), 1_000, 20_000)]
+    {
         assert_eq!(s.endpoint.stats(s.id).unwrap().subflows[0].srtt, Some(Span::from_millis(20)));
         s.write(u64::from(FULL));
         s.lose_all();
         s.until(s.endpoint.poll_timeout());
         s.expect(want(0, PSH));
         s.after(100);
+        s.peers.get_mut(&0).unwrap().heard += ahead_ms;
         s.ack(0, seq(1), 0);
         let srtt = s.endpoint.stats(s.id).unwrap().subflows[0].srtt;
         assert_eq!(srtt, Some(Span::from_micros(after_us)));

@@ -200,8 +200,8 @@ impl StmsA {
         -segments
     }
 
-    /// Whether `slow` has rested so long that its gap says nothing any more: no DATA_ACK shows that the gap is too
-    /// large while `slow` sends nothing, and a gap beyond half of the send buffer lets it send hardly ever.
+    /// Whether `slow` has rested so long that its gap is out of date. While `slow` sends nothing, no DATA_ACK shows
+    /// that the gap is too large. If the gap is beyond half of the send buffer, `slow` can hardly ever send.
     fn has_rested(&self, view: &View<'_>, slow: &SubflowView, interval: u128) -> bool {
         let rests = slow.outstanding == 0
             && twice_micro(view.now, slow.last_send) >= interval.saturating_mul(self.rest.into());
