@@ -12,10 +12,13 @@ mod endpoint;
 mod error;
 mod event;
 pub mod formulas;
+mod paths;
 #[cfg(feature = "planted-bugs")]
 pub mod planted;
 #[cfg(not(feature = "planted-bugs"))]
 mod planted;
+mod sched;
+mod segments;
 mod seldom;
 mod stats;
 mod tcp;
@@ -24,13 +27,14 @@ pub use config::{
     Config, Dial, JoinTiming, KernelBuffers, KernelRules, LossDetection, Pacing, PathConfig, Prr,
     ReduceFrom, RtoMode, StartOffsets,
 };
-pub use conn::{
-    ConnectionSpec, ConnectionState, ControllerFactory, Entropy, FallbackCause, MemoryLimit,
-    Report, SchedulerFactory, Transmit,
-};
+pub use conn::context::Entropy;
+pub use conn::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
+pub use data::fallback::FallbackCause;
+pub use data::memory_limit::MemoryLimit;
 pub use endpoint::{Endpoint, MemoryReport};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, SizeCause, WindowCause};
+pub use segments::{Report, Transmit};
 /// Whether bugs can be switched on in this build. They cannot be in anything that ships.
 pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 

@@ -1,6 +1,7 @@
 //! State and counters of a connection, for its user and for reports.
 
-use crate::conn::{Connection, ConnectionState, FallbackCause};
+use crate::conn::ConnectionState;
+use crate::data::fallback::FallbackCause;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{Dsn, PathId, ServerAddress, Span, Ssn, SubflowId, Time};
@@ -215,24 +216,4 @@ pub struct ConnectionStats {
     pub over: bool,
     /// The subflows.
     pub subflows: Vec<SubflowStats>,
-}
-
-impl Connection {
-    pub(crate) fn stats(&self) -> ConnectionStats {
-        let subflows = self.subflow_stats();
-        ConnectionStats {
-            state: self.state(),
-            multipath: self.speaks_multipath(),
-            fallback: self.fallback_cause(),
-            readable: self.readable(),
-            unacked: self.unacked(),
-            segment_payload: self.mss(),
-            subflows_ready: self.subflows_ready(),
-            initial_window_at: self.initial_window_at(),
-            waits: self.awaits_subflow(),
-            timed_out: self.timed_out(),
-            over: self.is_over(),
-            subflows,
-        }
-    }
 }

@@ -1,77 +1,26 @@
 //! Whether a peer may add a subflow: the denial of the first address (flag C of RFC 8684 section
 //! 3.1), and limits.
 
-use super::{Connection, Context};
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::paths::admission::MAX_HALF_OPEN_JOINS;
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Subflow};
-use plait_base::{Span, SubflowId, Time};
-use plait_wire::{MpCapable, Mptcp, ResetReason, Segment};
-
-/// Joins of one connection that are taken each second.
-const JOINS_PER_SECOND: u64 = 10;
-/// Half-open joins of one connection.
-const MAX_HALF_OPEN_JOINS: usize = 4;
-
-/// A number of events each second, that many of them at once.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Allowance {
-    /// When all that was taken is made up for.
-    even: Time,
-}
-
-impl Allowance {
-    /// Takes one of `per_second`, if there is one left.
-    pub(crate) fn take(&mut self, now: Time, per_second: u64) -> bool {
-        let each = Span::from_nanos(1_000_000_000 / per_second.max(1));
-        let even = self.even.max(now) + each;
-        let may = even <= now + each.times(per_second);
-        if may {
-            self.even = even;
-        }
-        may
-    }
-}
-
-/// The answer to a join beyond a limit: it may come again (RFC 8684 section 3.6).
-pub(crate) const LIMIT_REACHED: Mptcp =
-    Mptcp::Reset { reason: ResetReason::Prohibited, transient: true };
-
-/// The answer to a join of an address that takes none.
-pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
+use plait_base::SubflowId;
+use plait_wire::{MpCapable, Mptcp, Segment};
 
 impl Connection {
-    /// Why a join at `address` is not taken: the option of the reset.
-    pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
-        let first = self.addresses.first;
-        let own = |it: Address| match self.client {
-            true => (it.path().0, it.local_port),
-            false => (u32::from(it.server().0), it.local_port),
-        };
-        if self.spec.config.deny_joins && own(address) == own(first) {
-            return Some(DENIED);
-        }
-        let room = self.has_room() || self.half_open_joins().next().is_some();
-        let may = room && self.admission.take(now, JOINS_PER_SECOND);
-        (!may).then_some(LIMIT_REACHED)
-    }
-
-    /// The peer's joins that are not proven yet.
-    fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
-        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;
-        self.subflows.iter().filter(half_open).filter(|s| !s.shake.initiator)
-    }
-
     /// Returns a slot for a join of the peer. If the slots for half-open joins are used up, the oldest
     /// of these gives way: anybody who has seen the token can begin a join, and only the peer can
     /// prove one.
     pub(super) fn slot_for_join(&mut self, ctx: &mut Context<'_>) -> Option<SubflowId> {
-        let full = self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || !self.has_room();
-        let oldest = self.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
+        let full =
+            self.paths.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || !self.paths.has_room();
+        let oldest = self.paths.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
         if let Some(index) = oldest.map(|s| s.id.index()) {
             ctx.overflows.joins_replaced += 1;
             self.kill_subflow(ctx, index, false);
         }
-        self.free_slot()
+        self.take_slot()
     }
 
     /// The peer's MP_CAPABLE tells whether the address that it comes from may be joined.
@@ -83,41 +32,15 @@ impl Connection {
         if !denied {
             return;
         }
-        self.addresses.first_denied = true;
-        let server = self.addresses.first.server();
-        self.joins.waiting.retain(|target| target.server != server);
+        self.paths.addresses.first_denied = true;
+        let server = self.paths.addresses.first.server();
+        self.paths.joins.waiting.retain(|target| target.server != server);
         // Those that were begun together with the first subflow.
-        for index in 0..self.subflows.len() {
-            let subflow = &self.subflows[index];
+        for index in 0..self.paths.subflows.len() {
+            let subflow = &self.paths.subflows[index];
             if subflow.shake.join && subflow.state == State::SynSent {
                 self.kill_subflow(ctx, index, false);
             }
         }
-    }
-
-    /// No further subflow can be opened: the only address known denies it.
-    pub(super) fn has_no_address_to_join(&self) -> bool {
-        if self.client {
-            self.addresses.first_denied && self.addresses.peers().next().is_none()
-        } else {
-            self.spec.config.deny_joins && !self.addresses.has_announced()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// R24: ten at once, then one each tenth of a second; what was not taken is not saved up.
-    #[test]
-    fn an_allowance_is_a_rate() {
-        let mut allowance = Allowance::default();
-        let mut taken = |millis: u64| {
-            let now = Time::ZERO + Span::from_millis(millis);
-            (0..100).filter(|_| allowance.take(now, 10)).count()
-        };
-        assert_eq!([taken(0), taken(99), taken(100), taken(349)], [10, 0, 1, 2]);
-        assert_eq!([taken(400), taken(60_000), taken(60_999), taken(61_000)], [1, 10, 9, 1]);
     }
 }

@@ -1,8 +1,10 @@
 //! What a connection has told its peer, held against what it tells next (`--check` only). It looks
 //! at the segments that leave, whatever the books inside say.
 
-use super::fallback::dsn_in_step;
-use super::{Connection, FirstDsn, Mode, Transmit};
+use crate::conn::Connection;
+use crate::data::fallback::{Mode, dsn_in_step};
+use crate::data::keys::FirstDsn;
+use crate::segments::Transmit;
 use crate::tcp::subflow::{Address, Subflow};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -54,15 +56,15 @@ impl Audit {
                 && s.address.remote_port == segment.dst_port
                 && s.address.server() == segment.server
         };
-        let subflow = conn.subflows.iter().find(address)?;
-        let about = (conn.keys.theirs, conn.plain());
+        let subflow = conn.paths.subflows.iter().find(address)?;
+        let about = (conn.data.keys.theirs, conn.data.plain());
         if (self.about, self.plain) != (Some(about.0), about.1) {
             *self = Audit { about: Some(about.0), plain: about.1, ..Audit::default() };
         }
-        let acked = match conn.mode {
+        let acked = match conn.data.agreed.mode {
             Mode::Multipath => {
                 let told = segment.options.dss.and_then(|dss| dss.data_ack)?.value;
-                conn.keys.theirs.read_low(told as u32, self.acked)
+                conn.data.keys.theirs.read_low(told as u32, self.acked)
             }
             _ => {
                 let first = subflow.shake.irs.wrapping_add(1);
@@ -103,7 +105,10 @@ impl Audit {
     /// precedes it.
     pub(crate) fn after(&mut self, conn: &Connection) -> Option<String> {
         // With checksums data waits for the rest of its mapping in between.
-        if conn.mode != Mode::Multipath || conn.receives_plain() || conn.checksums {
+        if conn.data.agreed.mode != Mode::Multipath
+            || conn.data.receives_plain()
+            || conn.data.agreed.checksums
+        {
             self.arrived.clear();
             return None;
         }
@@ -113,7 +118,7 @@ impl Audit {
         self.arrived.retain(|it| {
             let Some(subflow) = place(conn, it.address) else { return false };
             let acknowledged = subflow.rx.nxt() >= it.range.end;
-            if acknowledged && !conn.recv.has(it.data) {
+            if acknowledged && !conn.data.recv.has(it.data) {
                 lost = Some(it.data);
             }
             !acknowledged
@@ -147,11 +152,11 @@ fn meant(conn: &Connection, subflow: &Subflow, segment: &Segment, seq: Ssn) -> O
         return dsn_in_step(seq);
     }
     let map = segment.options.dss.and_then(|dss| dss.mapping).filter(|map| !map.long)?;
-    let dsn = conn.keys.theirs.read_low(map.dsn as u32, conn.recv.nxt());
+    let dsn = conn.data.keys.theirs.read_low(map.dsn as u32, conn.data.recv.nxt());
     dsn.checked_add(seq.checked_sub(Ssn::from_low(map.ssn, seq))?)
 }
 
 /// The subflow of a conversation.
 fn place(conn: &Connection, address: Address) -> Option<&Subflow> {
-    conn.subflows.iter().find(|s| s.address == address && s.state.synchronised())
+    conn.paths.subflows.iter().find(|s| s.address == address && s.state.synchronised())
 }

@@ -1,7 +1,7 @@
 //! What the connections of an endpoint share, and what the parts of one get with every call.
 
-use super::MemoryLimit;
 use crate::config::Config;
+use crate::data::memory_limit::MemoryLimit;
 use crate::endpoint::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
 use crate::stats::{Overflows, Sizes};

@@ -1,20 +1,21 @@
 //! What goes out, in this order: handshakes and resets, what was lost, what the scheduler wants,
 //! the end, acknowledgements.
 
-use super::scheduling::Todo;
-use super::segments::{Report, Transmit};
-use super::timeouts::Awaited;
-use super::{Connection, Context, Mode};
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::conn::timers::Awaited;
+use crate::data::fallback::Mode;
 use crate::event::{Carry, Event};
+use crate::paths::control::Control;
 use crate::planted::{Planted, planted};
-use crate::tcp::pending::ControlSegment;
+use crate::sched::{Order, SAFETY_WAIT, Todo};
+use crate::segments::{Content, Report, Transmit};
 use crate::tcp::send::Sent;
-use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::Subflow;
-use crate::tcp::timer::Timer;
-use plait_base::{DataRange, Ssn, SubflowId};
-use plait_sched::{CaState, Decision, What};
-use plait_wire::{Flags, Payload};
+use alloc::boxed::Box;
+use plait_base::{DataRange, Ssn, SubflowId, Time};
+use plait_sched::Decision;
+use plait_wire::{Flags, Segment};
 
 /// Which kinds of segments may be found; one look at every subflow tells, and sending changes
 /// nothing about it but that a kind runs out.
@@ -40,7 +41,7 @@ impl Connection {
     #[inline(always)]
     fn look(&mut self) {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
-        for subflow in &self.subflows {
+        for subflow in &self.paths.subflows {
             control |= subflow.pending.control_bits();
             lost |= subflow.tx.lost_segments();
             acks |= subflow.pending.ack;
@@ -61,15 +62,15 @@ impl Connection {
             self.look();
         }
         let Rounds { control, lost, acks, .. } = self.rounds;
-        let ending = self.closing.asked || self.closing.peer_finished;
+        let ending = self.data.closing.asked || self.data.closing.peer_finished;
         if control {
-            let transmit = self.poll_owed(ctx);
+            let transmit = self.poll_control(ctx);
             if transmit.is_some() {
                 return transmit;
             }
             self.rounds.control = false;
         }
-        if self.failed {
+        if self.data.closing.failed {
             return None;
         }
         if lost {
@@ -79,7 +80,7 @@ impl Connection {
             }
             self.rounds.lost = false;
         }
-        if self.addresses.has_signals()
+        if self.paths.addresses.has_signals()
             && let Some(transmit) = self.poll_signal(ctx)
         {
             return Some(transmit);
@@ -91,75 +92,28 @@ impl Connection {
             return Some(transmit);
         }
         let transmit = if acks { self.poll_ack(ctx) } else { None };
-        self.rounds.spent &= !ending && !self.addresses.has_signals();
-        debug_assert!(transmit.is_some() || !self.subflows.iter().any(|s| s.pending.urgent()));
+        self.rounds.spent &= !ending && !self.paths.addresses.has_signals();
+        debug_assert!(
+            transmit.is_some() || !self.paths.subflows.iter().any(|s| s.pending.urgent())
+        );
         transmit
     }
 
     /// SYNs, resets and probes.
     #[cold]
-    fn poll_owed(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        for index in 0..self.subflows.len() {
-            let subflow = &mut self.subflows[index];
-            if !subflow.pending.urgent() {
-                continue;
-            }
-            if subflow.pending.take(ControlSegment::Rst) {
-                // It may have been all that the connection was kept for.
-                self.changed = true;
-                return Some(self.build_rst(index));
-            }
-            if subflow.pending.take(ControlSegment::FastClose) {
-                return Some(self.build_fast_close(ctx, index));
-            }
-            if let Some(seq) = subflow.pending.take_unacceptable_ack() {
-                return Some(self.build_stray_rst(index, seq));
-            }
-            if subflow.pending.has(ControlSegment::Fail)
-                || subflow.pending.has(ControlSegment::Infinite)
-            {
-                return Some(self.build_fallback_signal(ctx, index));
-            }
-            if subflow.pending.take(ControlSegment::Syn) {
-                let again = ctx.now + self.syn_retry(index);
-                self.subflows[index].timers.set(Timer::Rto, again);
-                return Some(self.build_syn(ctx.now, index));
-            }
-            if subflow.pending.take(ControlSegment::JoinAck) {
-                let seq = subflow.tx.nxt();
-                return Some(self.pure_ack(ctx, index, seq));
-            }
-            if subflow.pending.take(ControlSegment::WindowProbe) {
-                // One below the left edge: the peer answers with its window and takes nothing.
-                let seq = subflow.tx.una().before();
-                return Some(self.pure_ack(ctx, index, seq));
-            }
-            if subflow.pending.take(ControlSegment::PathProbe)
-                && let Some(sent) = subflow.tx.first().copied()
-            {
-                return Some(self.resend(ctx, index, &sent, Carry::Retransmission));
-            }
-            if subflow.pending.take(ControlSegment::TailProbe)
-                && let Some(sent) = subflow.tx.last().copied()
-            {
-                return Some(self.resend(ctx, index, &sent, Carry::TailProbe));
-            }
+    fn poll_control(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        let Connection { spec, data, paths, notices, .. } = self;
+        match paths.next_control(ctx, spec, data, notices)? {
+            Control::Ready(transmit) => Some(transmit),
+            Control::Again { index, sent, carry } => Some(self.resend(ctx, index, &sent, carry)),
         }
-        None
     }
 
     /// What was lost, on the subflow that lost it.
     #[inline(never)]
     fn poll_lost(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        for index in 0..self.subflows.len() {
-            if self.subflows[index].tx.lost_segments() == 0 {
-                continue;
-            }
-            if let Some(lost) = self.subflows[index].next_retransmission() {
-                return Some(self.resend(ctx, index, &lost, Carry::Retransmission));
-            }
-        }
-        None
+        let (index, lost) = self.paths.next_lost()?;
+        Some(self.resend(ctx, index, &lost, Carry::Retransmission))
     }
 
     #[inline(never)]
@@ -171,31 +125,26 @@ impl Connection {
         carry: Carry,
     ) -> Transmit {
         let Sent { seq, dsn, len, fin, .. } = *sent;
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
-        if carry == Carry::TailProbe {
-            subflow.rack.tail.on_sent(subflow.tx.nxt());
-        }
-        subflow.on_retransmitted(ctx.now, seq, len, mss);
+        self.paths.note_resent(ctx.now, index, sent, carry);
         if fin {
             self.scheduling.on_sent(SubflowId(index as u8));
-            return self.build_fin(ctx, index, seq);
+            return self.paths.build_fin(ctx, &self.spec.config, &mut self.data, index, seq);
         }
-        let dsn = if planted(Planted::WrongMapping) { self.queue.una() } else { dsn };
+        let dsn = if planted(Planted::WrongMapping) { self.data.queue.una() } else { dsn };
         let data = DataRange::with_len(dsn, u64::from(len));
-        self.queue.note_again(data);
+        self.data.queue.note_again(data);
         let mut transmit = self.emit_data(ctx, index, seq, data, carry);
-        self.repeat_superpacket_mapping(index, seq, &mut transmit.segment);
+        self.paths.repeat_superpacket_mapping(&self.data, index, seq, &mut transmit.segment);
         transmit
     }
 
     /// What the scheduler wants.
     fn poll_data(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if self.mode == Mode::Offered {
+        if self.data.agreed.mode == Mode::Offered {
             return None;
         }
         loop {
-            if self.queue.has_plan()
+            if self.data.queue.has_plan()
                 && let Some(transmit) = self.poll_assigned(ctx)
             {
                 return Some(transmit);
@@ -203,8 +152,8 @@ impl Connection {
             if !self.scheduling.is_due() {
                 return None;
             }
-            let Todo::Send(decision) = self.next_decision(ctx) else {
-                return if self.queue.has_plan() { self.poll_assigned(ctx) } else { None };
+            let Some(decision) = self.next_decision(ctx) else {
+                return if self.data.queue.has_plan() { self.poll_assigned(ctx) } else { None };
             };
             if let Some(transmit) = self.carry_out(ctx, decision) {
                 return Some(transmit);
@@ -212,89 +161,52 @@ impl Connection {
         }
     }
 
-    /// Sends what was assigned ahead to a subflow that has room now.
-    #[inline(never)]
-    fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let mss = self.segment_size();
-        for index in 0..self.subflows.len() {
-            let id = self.subflows[index].id;
-            let Some(range) = self.queue.next_assigned(id, mss) else { continue };
-            if self.spec.config.tsq {
-                self.subflows[index].drain_host_queue(ctx.now);
+    /// Asks the scheduler what is to be sent; `None` if nothing is for now.
+    fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
+        let Connection { spec, data, paths, scheduling, timers, rounds, .. } = self;
+        let config = &spec.config;
+        let granted = scheduling.take_granted(ctx, config, data, paths);
+        if granted.is_some() {
+            return granted;
+        }
+        if rounds.idle {
+            scheduling.validate_idle(ctx, config, data, paths);
+        }
+        match scheduling.decide(ctx, config, data, paths) {
+            Todo::Send(decision) => return Some(decision),
+            Todo::Wait { on, window_closed } => {
+                if window_closed {
+                    timers.arm_window_probe(config, data, paths, ctx.now);
+                }
+                if let Some(subflow) = on.and_then(|id| paths.subflows.get(id.index())) {
+                    timers.set(Awaited::Safety, ctx.now + subflow.rtt.rto().max(SAFETY_WAIT));
+                }
             }
-            let subflow = &self.subflows[index];
-            let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
-            // Linux leaves data with its subflow whatever happens there.
-            let stays = self.spec.config.kernel_rules.keep_data;
-            let well = stays || !subflow.status.pf && self.ca(subflow) != CaState::Loss;
-            let live = subflow.state.sends_data() && subflow.status.joined && well;
-            let held = self.held_back(subflow) || self.waits_to_grow(subflow, range);
-            if live && room && !held && range.end <= self.window.end() {
-                self.queue.take_assigned(range, id);
-                return Some(self.send_range(ctx, index, range, Carry::New));
-            }
+            Todo::Nothing => {}
         }
         None
     }
 
-    /// Whether Nagle's algorithm holds back `range`, the next that `subflow` was given.
-    fn waits_to_grow(&self, subflow: &Subflow, range: DataRange) -> bool {
-        self.spec.config.kernel_rules.nagle
-            && range.len() < self.scheduling.segment_size()
-            && self.queue.short_end(subflow.id) > subflow.tx.una()
-            && self.queue.assigned(subflow.id) == range.len()
+    /// Sends what was assigned ahead to a subflow that has room now.
+    #[inline(never)]
+    fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        let Connection { spec, data, paths, scheduling, .. } = self;
+        let (index, range) = scheduling.next_assigned(ctx.now, &spec.config, data, paths)?;
+        Some(self.send_range(ctx, index, range, Carry::New))
     }
 
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
-        let Decision::Send { subflow, what, .. } = decision else { return None };
+        let Connection { spec, data, paths, scheduling, .. } = self;
+        let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
-        let mss = self.scheduling.segment_size();
-        let (range, carry) = match what {
-            What::New { offset } => (self.queue.take_new(offset, mss, subflow)?, Carry::New),
-            What::Reinject => {
-                let next = self.queue.next_reinjection()?;
-                if next.carried.contains(subflow) {
-                    self.queue.forget_carried(next.range);
-                }
-                (next.range, Carry::Reinjection)
-            }
-            What::Redundant(range) => (self.still_needed(range, mss)?, Carry::Redundant),
-            What::OppRetx(range) => match self.take_waiting(range, subflow) {
-                Some(range) => return Some(self.send_range(ctx, index, range, Carry::New)),
-                None => (self.still_needed(range, mss)?, Carry::Opportunistic),
-            },
-        };
-        if core::mem::take(&mut self.scheduling.small_segments) {
-            self.scheduling.wake();
-        }
-        if carry != Carry::New {
-            self.queue.mark_carried(range, subflow);
-        }
-        if matches!(carry, Carry::Reinjection | Carry::Opportunistic) {
-            self.queue.note_again(range);
-        }
-        if carry == Carry::New && self.may_grow(index, range) {
+        if whole
+            && spec.config.superpacket > 0
+            && paths.may_grow(&spec.config, data, index, range, scheduling.segment_size())
+            && !self.tells_infinite(index)
+        {
             return Some(self.send_superpacket(ctx, index, range));
         }
         Some(self.send_range(ctx, index, range, carry))
-    }
-
-    /// The part of `range` that waited in the queue of another subflow and is `subflow`'s now.
-    #[inline(never)]
-    fn take_waiting(&mut self, range: DataRange, subflow: SubflowId) -> Option<DataRange> {
-        if range.end > self.window.end() {
-            return None;
-        }
-        let (range, owner) = self.queue.take_waiting(range, subflow)?;
-        self.scheduling.on_sent(owner);
-        Some(range)
-    }
-
-    /// The part of `range` that is sent and not DATA_ACKed, at most a segment.
-    fn still_needed(&self, range: DataRange, mss: u64) -> Option<DataRange> {
-        let range = range.intersect(DataRange::new(self.queue.una(), self.queue.nxt()));
-        let range = range.intersect(DataRange::with_len(range.start, mss));
-        (!range.is_empty()).then_some(range)
     }
 
     #[inline(always)]
@@ -305,21 +217,28 @@ impl Connection {
         data: DataRange,
         carry: Carry,
     ) -> Transmit {
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
+        let mss = self.paths.mss();
+        let subflow = &mut self.paths.subflows[index];
         let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
         if data.len() < self.scheduling.segment_size()
-            && let Some(memory) = self.queue.memory()
+            && let Some(memory) = self.data.queue.memory()
         {
             memory.note_short(SubflowId(index as u8), seq + data.len());
         }
         if self.spec.config.kernel_rules.reduce_unused {
-            self.validate_window(ctx, index);
+            self.scheduling.validate_window(ctx, &mut self.data, &mut self.paths, index);
         }
-        if !self.timers.is_set(Awaited::Retransmission) {
-            self.timers.arm_retransmission(ctx.now, self.longest_rto());
-        }
+        self.await_data_ack(ctx.now);
         self.emit_data(ctx, index, seq, data, carry)
+    }
+
+    /// Data goes out: the timer of the data level runs.
+    #[inline(always)]
+    fn await_data_ack(&mut self, now: Time) {
+        if !self.timers.is_set(Awaited::Retransmission) {
+            let longest = self.paths.longest_rto(&self.spec.config, &self.data);
+            self.timers.arm_retransmission(now, longest);
+        }
     }
 
     #[inline(always)]
@@ -334,89 +253,96 @@ impl Connection {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data, carry });
         self.scheduling.on_sent(subflow);
-        let payload = self.queue.payload(data);
-        let mapping = (!self.sends_plain()).then_some(data);
-        let mut segment = self.build_segment(ctx, index, seq, Flags::PSH, payload, mapping);
+        let mut segment = self.data_segment(ctx, index, seq, data);
         if self.tells_infinite(index) {
-            self.tell_infinite(&mut segment);
+            self.paths.tell_infinite(&self.spec.config, &self.data, &mut segment);
         }
         let report = Report { conn: ctx.log.speaker, subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
-        Transmit { path: self.subflows[index].address.path(), segment, report, cut: 0 }
+        Transmit { path: self.paths.subflows[index].address.path(), segment, report, cut: 0 }
+    }
+
+    /// The segment that carries `data` from the subflow's `seq` on.
+    #[inline(always)]
+    fn data_segment(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: Ssn,
+        data: DataRange,
+    ) -> Box<Segment> {
+        let payload = self.data.queue.payload(data);
+        let mapping = (!self.data.sends_plain()).then_some(data);
+        let content = Content { seq, flags: Flags::PSH, payload, mapping };
+        self.paths.build_segment(ctx, &self.spec.config, &mut self.data, index, content)
+    }
+
+    /// Sends `first` and as much of what follows as the subflow has been granted.
+    #[inline(never)]
+    fn send_superpacket(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        first: DataRange,
+    ) -> Transmit {
+        let seq = self.scheduling.note_sent(ctx, &mut self.paths, index, first);
+        self.await_data_ack(ctx.now);
+        let Connection { spec, data, paths, scheduling, .. } = self;
+        let range = scheduling.grow(ctx, &spec.config, data, paths, index, first);
+        let segment = self.data_segment(ctx, index, seq, range);
+        if range.len() > first.len() {
+            self.paths.remember_superpacket(index, seq, range, &segment);
+        }
+        let path = self.paths.subflows[index].address.path();
+        Transmit { path, segment, report: None, cut: first.len() as u16 }
+    }
+
+    /// Whether data segments of the subflow at `index` still tell the infinite mapping.
+    fn tells_infinite(&mut self, index: usize) -> bool {
+        if self.data.agreed.stops_telling(self.paths.subflows[index].tx.una()) {
+            self.settle_fallback(index);
+        }
+        self.data.agreed.is_telling()
     }
 
     /// The end: DATA_FIN, then a FIN on each subflow.
     #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        if !self.sends_plain() && self.at_end() && !self.closing.fin_acked {
-            let first = !self.closing.fin_sent;
-            if (first || self.closing.fin_due)
-                && let Some(index) = self.signal_path(if first { 0 } else { self.timers.retries() })
-            {
+        let Connection { spec, data, paths, scheduling, timers, .. } = self;
+        let config = &spec.config;
+        if data.owes_data_fin() {
+            let repeats = if data.closing.fin_sent { timers.retries() } else { 0 };
+            if let Some(index) = paths.signal_path(repeats) {
                 // Our keys go first: beside a DATA_FIN there is no room for them.
-                if self.ack_option(index, None, None).is_some() && !self.closing.keys_told {
-                    self.closing.keys_told = true;
-                    let seq = self.subflows[index].tx.nxt();
-                    return Some(self.pure_ack(ctx, index, seq));
+                let keys = paths.ack_option(config, data, index, None, None).is_some();
+                if keys && !data.closing.keys_told {
+                    data.closing.keys_told = true;
+                    return Some(paths.pure_ack(ctx, config, data, index));
                 }
-                self.closing.keys_told = false;
-                self.closing.fin_due = false;
-                self.closing.on_fin_signalled();
-                self.timers.arm_retransmission(ctx.now, self.longest_rto());
-                return Some(self.build_data_fin(ctx, index));
+                data.closing.on_fin_signalled();
+                timers.arm_retransmission(ctx.now, paths.longest_rto(config, data));
+                return Some(paths.build_data_fin(ctx, config, data, timers.retries(), index));
             }
         }
-        for index in 0..self.subflows.len() {
-            if self.owes_fin(index) {
-                let (mss, end) = (self.mss(), self.queue.written());
-                let subflow = &mut self.subflows[index];
-                let seq = subflow.on_sent(ctx.now, end, 1, true, mss);
-                subflow.step(Step::FinSent);
-                self.scheduling.on_subflows_changed();
-                return Some(self.build_fin(ctx, index, seq));
-            }
-        }
-        None
+        let (index, seq) = paths.take_fin(ctx.now, data)?;
+        scheduling.on_subflows_changed();
+        Some(paths.build_fin(ctx, config, data, index, seq))
     }
 
-    /// The live subflow with the least smoothed RTT, for a signal that takes no window.
-    pub(super) fn best_for_signal(&self) -> Option<usize> {
-        self.signal_path(0)
-    }
-
-    /// For a signal that has had no answer `repeats` times: each live subflow has its turn, the one
-    /// with the least smoothed RTT first. An end that sends no data would never learn that a path is
-    /// silent.
-    pub(super) fn signal_path(&self, repeats: u32) -> Option<usize> {
-        let live = |index: &usize| {
-            let subflow = &self.subflows[*index];
-            subflow.state.synchronised()
-                && subflow.state != State::TimeWait
-                && subflow.status.joined
-        };
-        let key = |index: &usize| {
-            let subflow = &self.subflows[*index];
-            let status = subflow.status;
-            (status.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
-        };
-        let all = || (0..self.subflows.len()).filter(live);
-        if repeats == 0 {
-            return all().min_by_key(key);
-        }
-        let turn = repeats as usize % all().count().max(1);
-        all().find(|index| all().filter(|other| key(other) < key(index)).count() == turn)
+    /// The next signal about addresses and priorities.
+    #[cold]
+    fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
+        let Connection { spec, data, paths, rounds, .. } = self;
+        let transmit = paths.next_signal(ctx, &spec.config, data);
+        rounds.known &= transmit.is_none();
+        transmit
     }
 
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
-        let index = self.subflows.iter().position(ack_pending)?;
-        let seq = self.subflows[index].tx.nxt();
-        let transmit = self.pure_ack(ctx, index, seq);
-        self.rounds.spent = !self.subflows[index..].iter().any(ack_pending);
+        let index = self.paths.subflows.iter().position(ack_pending)?;
+        let transmit = self.paths.pure_ack(ctx, &self.spec.config, &mut self.data, index);
+        self.rounds.spent = !self.paths.subflows[index..].iter().any(ack_pending);
         Some(transmit)
-    }
-
-    pub(super) fn pure_ack(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) -> Transmit {
-        self.build_ack(ctx, index, seq, Flags::default(), Payload::Empty, None)
     }
 }

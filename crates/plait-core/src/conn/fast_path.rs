@@ -2,8 +2,11 @@
 //! that data in order, or an acknowledgement alone, is all there is to it, and what else it could be is
 //! not asked one by one. Whatever is not as expected takes the long way, from its beginning.
 
-use super::{Connection, Context, Mode};
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::data::level::DataLevel;
 use crate::event::{Detail, Event};
+use crate::paths::Paths;
 use crate::tcp::clock::before;
 use crate::tcp::subflow::Subflow;
 use plait_base::DataRange;
@@ -27,10 +30,10 @@ impl Connection {
             return false;
         };
         let alone = segment.flags.0 & TELLING == Flags::ACK.0 && segment.options.mptcp.is_none();
-        if !alone || !self.is_settled() {
+        if !alone || !self.data.is_settled(&self.spec.config) {
             return false;
         }
-        let subflow = &self.subflows[index];
+        let subflow = &self.paths.subflows[index];
         let next = subflow.shake.peer_wire(subflow.rx.nxt());
         if segment.seq != next || !is_steady(subflow) || is_old(subflow, segment) {
             return false;
@@ -42,9 +45,9 @@ impl Connection {
                 if ack < una || ack > subflow.tx.nxt() {
                     return false;
                 }
-                self.fallback.on_dss();
-                note_stamp(&mut self.subflows[index], segment);
-                let edge = self.keys.own.read_low(value as u32, self.queue.una());
+                self.data.agreed.on_dss();
+                note_stamp(&mut self.paths.subflows[index], segment);
+                let edge = self.data.keys.own.read_low(value as u32, self.data.queue.una());
                 self.on_acknowledgements(ctx, index, segment, ack, Some(edge));
                 true
             }
@@ -57,32 +60,18 @@ impl Connection {
         }
     }
 
-    /// Whether both ends speak Multipath TCP and know it, without checksums and without windows of
-    /// subflows.
-    #[inline(always)]
-    fn is_settled(&self) -> bool {
-        let unsettled = self.failed
-            | self.checksums
-            | self.falls_back()
-            | self.spec.config.subflow_windows
-            | self.closing.fast.is_some();
-        let settled = self.mode == Mode::Multipath && self.joins.peer_dss_seen && !unsettled;
-        debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
-        settled
-    }
-
     /// Whether a segment with data repeats what is known of our own data: it is acknowledged as far
     /// as before, up to `acked` (the low half of a DSN on the wire), and the window ends where it did.
     #[inline(always)]
     fn tells_no_news(&self, index: usize, segment: &Segment, acked: u32) -> bool {
-        let subflow = &self.subflows[index];
+        let subflow = &self.paths.subflows[index];
         let (una, window) =
-            (self.queue.una(), u64::from(segment.window) << subflow.shake.peer_scale);
+            (self.data.queue.una(), u64::from(segment.window) << subflow.shake.peer_scale);
         segment.ack == subflow.shake.wire(subflow.tx.una())
             && segment.options.sack.count() == 0
-            && acked == self.keys.own.wire(una) as u32
-            && una + window <= self.window.end()
-            && window <= self.window.largest()
+            && acked == self.data.keys.own.wire(una) as u32
+            && una + window <= self.data.window.end()
+            && window <= self.data.window.largest()
     }
 
     /// Takes in the data of the segment that comes next, if `map` maps all of it and nothing else.
@@ -94,7 +83,8 @@ impl Connection {
         segment: &Segment,
         map: &Mapping,
     ) -> bool {
-        let Connection { subflows, recv, keys, fallback, ack_unit, .. } = self;
+        let Connection { data, paths: Paths { subflows, ack_unit, .. }, .. } = self;
+        let DataLevel { recv, keys, agreed, .. } = data;
         let subflow = &mut subflows[index];
         let (seq, len) = (subflow.rx.nxt(), u64::from(map.len));
         if map.long || map.ssn != seq.low() || len == 0 || segment.payload.len() != map.len.into() {
@@ -107,7 +97,7 @@ impl Connection {
         if recv.is_crowded() || end > recv.right_edge() || ctx.memory_limit.is_some() {
             return false;
         }
-        fallback.on_dss();
+        agreed.on_dss();
         note_stamp(subflow, segment);
         subflow.status.unmapped = 0;
         let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);

@@ -2,54 +2,36 @@
 //! subflow while the others are reset, told again until the peer answers with a RST; in the end, and
 //! where the peer may not know our key, on RSTs.
 
-use super::timeouts::ConnectionTimers;
-use super::{Connection, Context};
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::conn::timers::ConnectionTimers;
+use crate::data::fastclose::{FastClose, MAX_FASTCLOSE_RETRIES};
 use crate::tcp::pending::{Cause, ControlSegment, Pending};
 use crate::tcp::state::State;
 use crate::tcp::timer::Timer;
-use plait_base::SubflowId;
-use plait_wire::{Key, Mptcp, ResetReason, Segment};
-
-/// How often MP_FASTCLOSE is told again before a RST ends the wait (RFC 8684 section 3.5: three).
-const MAX_FASTCLOSE_RETRIES: u8 = 3;
-
-/// An MP_FASTCLOSE that waits for the peer's RST.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FastClose {
-    /// The subflow that carries it.
-    carrier: SubflowId,
-    retries: u8,
-}
-
-/// The key in an MP_FASTCLOSE.
-fn told_key(option: Option<&Mptcp>) -> Option<Key> {
-    option?.all().iter().find_map(|option| match option {
-        Mptcp::FastClose(key) => Some(*key),
-        _ => None,
-    })
-}
+use plait_wire::{ResetReason, Segment};
 
 impl Connection {
     /// Ends the connection at once: no more is sent, delivered or acknowledged.
     pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
-        if self.closing.fast.is_some() {
+        if self.data.closing.fast.is_some() {
             return;
         }
-        self.failed = true;
+        self.data.closing.failed = true;
         self.timers = ConnectionTimers::new();
         // A server that has not answered with a DSS may not know our key, and this one's last ACK
         // may have to prove it: then a RST has to do.
-        let known = !self.falls_back()
-            && self.speaks_multipath()
-            && (!self.client || self.joins.peer_dss_seen);
-        let chosen = self.best_for_signal().filter(|_| known);
-        for index in (0..self.subflows.len()).filter(|index| Some(*index) != chosen) {
+        let known = !self.data.falls_back()
+            && self.data.speaks_multipath()
+            && (!self.paths.client || self.data.agreed.peer_dss_seen);
+        let chosen = self.paths.best_for_signal().filter(|_| known);
+        for index in (0..self.paths.subflows.len()).filter(|index| Some(*index) != chosen) {
             let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
             self.reset_subflow(ctx, index, cause);
         }
         let Some(index) = chosen else { return };
-        let subflow = &mut self.subflows[index];
-        self.closing.fast = Some(FastClose { carrier: subflow.id, retries: 0 });
+        let subflow = &mut self.paths.subflows[index];
+        self.data.closing.fast = Some(FastClose { carrier: subflow.id, retries: 0 });
         subflow.tx.abandon();
         subflow.timers.clear_all();
         subflow.pending = Pending::only(ControlSegment::FastClose);
@@ -61,11 +43,11 @@ impl Connection {
 
     /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
     pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
-        self.failed = true;
+        self.data.closing.failed = true;
         self.timers = ConnectionTimers::new();
-        self.closing.fast = None;
-        for index in 0..self.subflows.len() {
-            if self.subflows[index].state == State::TimeWait {
+        self.data.closing.fast = None;
+        for index in 0..self.paths.subflows.len() {
+            if self.paths.subflows[index].state == State::TimeWait {
                 self.kill_subflow(ctx, index, false);
             }
             self.reset_subflow(ctx, index, Cause::Close);
@@ -74,16 +56,11 @@ impl Connection {
 
     /// The peer ends the connection: every subflow is reset.
     pub(super) fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
-        for index in 0..self.subflows.len() {
+        for index in 0..self.paths.subflows.len() {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
         self.timers = ConnectionTimers::new();
-        (self.failed, self.news) = (true, true);
-    }
-
-    /// Whether `option` is an MP_FASTCLOSE with our key; with another it says nothing.
-    pub(super) fn is_fast_close(&self, option: Option<&Mptcp>) -> bool {
-        !self.falls_back() && self.speaks_multipath() && told_key(option) == Some(self.keys.local)
+        (self.data.closing.failed, self.notices.news) = (true, true);
     }
 
     /// A segment that is no RST while ours waits: only the peer's own MP_FASTCLOSE ends the wait.
@@ -93,14 +70,15 @@ impl Connection {
         index: usize,
         segment: &Segment,
     ) {
-        if self.is_fast_close(segment.options.mptcp.as_deref()) {
+        if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
     }
 
     /// No RST has come within a timeout.
     pub(super) fn on_fast_close_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let Some(fast) = self.closing.fast.as_mut().filter(|fast| fast.carrier.index() == index)
+        let Some(fast) =
+            self.data.closing.fast.as_mut().filter(|fast| fast.carrier.index() == index)
         else {
             return;
         };
@@ -108,7 +86,7 @@ impl Connection {
             return self.reset_subflow(ctx, index, Cause::Close);
         }
         fast.retries += 1;
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         subflow.rtt.back_off();
         subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
         subflow.pending.add(ControlSegment::FastClose);
@@ -116,25 +94,9 @@ impl Connection {
 
     /// Resets a subflow and tells why.
     pub(super) fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
-        if self.subflows[index].state != State::Closed {
+        if self.paths.subflows[index].state != State::Closed {
             self.kill_subflow(ctx, index, true);
-            self.subflows[index].pending.cause = cause;
+            self.paths.subflows[index].pending.cause = cause;
         }
-    }
-
-    /// What a RST of ours carries (RFC 8684 sections 3.5 to 3.7); nothing once the connection is
-    /// plain TCP.
-    pub(super) fn reset_option(&self, cause: Cause) -> Option<Mptcp> {
-        if self.falls_back() && !matches!(cause, Cause::Failed(_)) {
-            return None;
-        }
-        let reset = |reason, transient| Mptcp::Reset { reason, transient };
-        Some(match (cause, self.keys.peer) {
-            (Cause::Close, Some(key)) => Mptcp::FastClose(key),
-            (Cause::Failed(dsn), _) => Mptcp::Fail(self.keys.theirs.wire(dsn)),
-            (Cause::Close, None) => reset(ResetReason::Unspecified, false),
-            // Another attempt may do better on a path that was only silent.
-            (Cause::Reason(reason), _) => reset(reason, reason == ResetReason::Performance),
-        })
     }
 }

@@ -1,8 +1,17 @@
 //! A segment from the peer: what kind it is, and who takes in which part of it.
 
-use super::{Connection, Context, Mode};
-use crate::tcp::state::State;
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::data::fallback::{Mode, dsn_in_step};
+use crate::event::{Event, SizeCause};
+use crate::paths::receiving::Taken;
+use crate::planted::{Planted, planted};
+use crate::tcp::ack_processing::AckEffects;
+use crate::tcp::pending::Cause;
+use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
+use plait_base::{Dsn, Ssn, SubflowId, Time};
+use plait_sched::Notice;
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
 impl Connection {
@@ -20,10 +29,10 @@ impl Connection {
         if segment.flags.has(Flags::RST) {
             return self.on_reset(ctx, index, segment);
         }
-        if self.closing.fast.is_some() {
+        if self.data.closing.fast.is_some() {
             return self.on_segment_after_fast_close(ctx, index, segment);
         }
-        let state = self.subflows[index].state;
+        let state = self.paths.subflows[index].state;
         match state {
             State::Closed => return,
             State::SynSent => return self.on_syn_sent(ctx, index, segment),
@@ -32,7 +41,7 @@ impl Connection {
         }
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN/ACK, for our ACK was lost; or an attack (RFC 5961 section 4).
-            return self.challenge(ctx, index);
+            return self.paths.challenge(ctx, index);
         }
         if !segment.flags.has(Flags::ACK) {
             return;
@@ -42,7 +51,7 @@ impl Connection {
 
     #[cold]
     fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let subflow = &self.subflows[index];
+        let subflow = &self.paths.subflows[index];
         let acceptable = match subflow.state {
             State::SynSent => {
                 segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
@@ -50,42 +59,42 @@ impl Connection {
             // RFC 5961 section 3.2: only the exact sequence number resets.
             _ => segment.seq == subflow.shake.peer_wire(subflow.rx.nxt()),
         };
-        if acceptable && self.never_known_to_peer(index) {
+        if acceptable && self.paths.never_known_to_peer(&self.data, index) {
             self.redial_here(ctx, index);
-        } else if acceptable && self.is_fast_close(segment.options.mptcp.as_deref()) {
+        } else if acceptable && self.data.is_fast_close(segment.options.mptcp.as_deref()) {
             self.kill_subflow(ctx, index, false);
             self.on_fast_close(ctx);
-        } else if acceptable && self.is_forgotten(index, segment) {
+        } else if acceptable && self.paths.is_forgotten(&self.timers, index, segment) {
             self.on_no_subflow_timeout(ctx);
         } else if acceptable {
             let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
             if segment.options.mptcp.as_deref().is_some_and(|it| it.all().contains(&meddled)) {
-                self.joins.bar(self.subflows[index].address.path());
+                self.paths.joins.bar(self.paths.subflows[index].address.path());
             }
             self.kill_subflow(ctx, index, false);
         } else if subflow.state.synchronised() {
             // A challenge for what lies in the window; the rest is dropped in silence.
             let ahead = segment.seq.wrapping_sub(subflow.shake.peer_wire(subflow.rx.nxt()));
-            let inside = u64::from(ahead) < self.recv.window();
+            let inside = u64::from(ahead) < self.data.recv.window();
             if inside {
-                self.challenge(ctx, index);
+                self.paths.challenge(ctx, index);
             }
         }
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
         let ack = subflow.shake.own_seq(segment.ack, subflow.tx.una());
-        if !self.is_acceptable(ctx, index, segment, seq, ack) {
+        if !self.paths.is_acceptable(ctx, &self.spec.config, &self.data, index, segment, seq, ack) {
             return;
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         let revived = core::mem::take(&mut subflow.status.pf);
         if core::mem::take(&mut subflow.pending.unanswered) > 0 {
             self.on_sign_of_life(ctx.now);
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         let proven =
             !subflow.status.joined && subflow.shake.initiator && subflow.state.synchronised();
         if proven && subflow.shake.join {
@@ -98,33 +107,36 @@ impl Connection {
         if let Some(option) = segment.options.mptcp.as_deref() {
             self.on_mptcp_option(ctx, index, option);
         }
-        if self.failed {
+        if self.data.closing.failed {
             return;
         }
         if let Some(dss) = &segment.options.dss {
             self.on_dss_seen(ctx);
             if let Some(map) = dss.mapping.as_ref().filter(|map| map.len == 0) {
-                self.on_infinite_mapping(ctx, index, map);
+                let fall = self.paths.weigh_infinite_mapping(&self.data, index, map);
+                self.fall(ctx, index, fall);
             }
-        } else if self.mode == Mode::Multipath {
-            self.on_bare_segment(ctx, index, segment, seq, ack);
+        } else if self.data.agreed.mode == Mode::Multipath {
+            let at = (seq, ack);
+            let fall = self.paths.weigh_bare_segment(&mut self.data, index, segment, at);
+            self.fall(ctx, index, fall);
         }
-        if self.failed {
+        if self.data.closing.failed {
             return;
         }
-        let edge = self.acknowledged_data(segment, ack);
+        let edge = self.data.acknowledged_data(segment, ack);
         self.on_acknowledgements(ctx, index, segment, ack, edge);
         self.on_payload(ctx, index, segment, seq);
         if segment.flags.has(Flags::FIN) {
             self.on_fin(ctx, index, seq + u64::from(segment.payload.len()));
-        } else if let Some(seq) = self.subflows[index].rx.fin_due() {
+        } else if let Some(seq) = self.paths.subflows[index].rx.fin_due() {
             self.on_fin(ctx, index, seq);
         }
     }
 
     #[cold]
     fn on_mptcp_option(&mut self, ctx: &mut Context<'_>, index: usize, option: &Mptcp) {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         match option {
             // Our fourth ACK was lost: the peer may not send before it has one.
             Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
@@ -134,12 +146,215 @@ impl Connection {
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
             Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
-            Mptcp::Fail(dsn) => self.on_mp_fail(ctx, index, self.keys.own.read(*dsn)),
-            Mptcp::FastClose(_) if self.is_fast_close(Some(option)) => self.on_fast_close(ctx),
+            Mptcp::Fail(dsn) => {
+                let dsn = self.data.keys.own.read(*dsn);
+                let fall = self.paths.weigh_mp_fail(&self.data, index, dsn);
+                self.fall(ctx, index, fall);
+            }
+            Mptcp::FastClose(_) if self.data.is_fast_close(Some(option)) => self.on_fast_close(ctx),
             Mptcp::Several(options) => {
                 options.iter().for_each(|option| self.on_mptcp_option(ctx, index, option));
             }
             _ => {}
         }
+    }
+
+    /// Takes in the payload of a segment, and the end of the data that it may tell.
+    fn on_payload(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, seq: Ssn) {
+        if let Some(dss) = &segment.options.dss
+            && dss.data_fin
+            && !self.data.receives_plain()
+        {
+            self.paths.subflows[index].pending.ack |= dss.mapping.is_some();
+            if self.data.take_data_fin(dss) {
+                self.on_peer_finished(ctx.now);
+            }
+        }
+        match self.paths.take_payload(ctx, &mut self.data, index, segment, seq) {
+            Taken::Nothing => {}
+            Taken::In { before } => {
+                if self.data.agreed.checksums
+                    && let Some(dsn) = self.paths.failed_checksum(index)
+                {
+                    let fall = self.paths.weigh_wrong_checksum(&self.data, index, dsn);
+                    self.fall(ctx, index, fall);
+                }
+                self.after_data(ctx.now, index, before);
+            }
+            Taken::Contradiction => {
+                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
+            }
+            Taken::Distrusted => {
+                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
+            }
+        }
+    }
+
+    /// Data was taken in, and it may be more than `before` that can be read.
+    #[inline(always)]
+    pub(super) fn after_data(&mut self, now: Time, index: usize, before: Dsn) {
+        if self.data.recv.nxt() > before {
+            self.notices.news = true;
+            self.paths.retune(&mut self.data, now);
+            if self.data.recv.finished() {
+                // The last bytes before a DATA_FIN that came ahead of them.
+                self.on_peer_finished(now);
+                self.paths.subflows[index].pending.ack = true;
+            }
+        }
+    }
+
+    #[cold]
+    fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) {
+        let plain = self.data.receives_plain();
+        let taken = self.paths.take_fin_of_peer(ctx, &mut self.notices, index, seq);
+        if taken
+            && plain
+            && let Some(end) = dsn_in_step(seq)
+        {
+            self.data.recv.set_fin(end);
+            self.on_peer_finished(ctx.now);
+        }
+    }
+
+    /// Takes in what a segment acknowledges: sequence numbers below `ack`, and data below `edge`
+    /// where it tells of any.
+    #[inline(always)]
+    pub(super) fn on_acknowledgements(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+        ack: Ssn,
+        edge: Option<Dsn>,
+    ) {
+        let old = self.data.queue.una();
+        if self.spec.config.subflow_windows && self.paths.update_window(index, segment, ack) {
+            self.scheduling.on_released(SubflowId(index as u8));
+        }
+        if let Some(effects) = self.paths.take_ack(ctx.now, index, segment, ack) {
+            self.after_ack(ctx, index, &effects);
+        }
+        if let Some(edge) = edge {
+            self.on_data_ack(ctx, index, segment, edge);
+        }
+        let new = self.data.queue.una();
+        if new > old {
+            ctx.emit(Event::DataAcked { old, new });
+            if self.scheduling.needs.data_acks {
+                let edge = self.data.queue.last_edge();
+                let Connection { spec, data, paths, scheduling, .. } = self;
+                let notice = Notice::DataAck { old, new, edge };
+                scheduling.notify(ctx, &spec.config, data, paths, notice);
+            }
+        }
+    }
+
+    fn after_ack(&mut self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
+        self.paths.report_ack(ctx, index, effects);
+        if effects.undone == Some(true) {
+            self.paths.withdraw_reinjections(&mut self.data, index);
+        }
+        if effects.longest > 0 {
+            let Connection { spec, data, paths, .. } = self;
+            let size = paths.size_after_delivery(&spec.config, data, index, effects.longest);
+            self.lower_size(ctx, index, size, SizeCause::BlackHole);
+        }
+        self.paths.settle_ack(&mut self.data, index);
+        let subflow = &self.paths.subflows[index];
+        // Somebody may wait for the connection to fall quiet.
+        self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
+        if effects.fin_acked {
+            self.on_subflow_fin_acked(ctx, index);
+        }
+        self.scheduling.on_acked(SubflowId(index as u8));
+        if self.data.queue.counts_memory() {
+            self.paths.expand_send_memory(&mut self.data, &mut self.notices, index);
+        }
+    }
+
+    #[cold]
+    fn on_subflow_fin_acked(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
+        notices.changed = true;
+        paths.on_leave(ctx, notices, index, Step::FinAcked);
+        if data.sends_plain() {
+            data.on_fin_acked(notices);
+        }
+        paths.arm_fin_wait(&spec.config, data, ctx.now);
+        // Our FIN came after the DATA_FINs, beside our DATA_ACK.
+        data.closing.settle();
+        timers.arm_release(ctx, &spec.config, data);
+        scheduling.wake();
+    }
+
+    /// Acknowledgement of the data below `edge`, and the window beside it.
+    #[inline(always)]
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
+        let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
+        let fin = data.data_fin_edge();
+        if edge > fin.unwrap_or(data.queue.nxt()) {
+            return;
+        }
+        if fin == Some(edge) && !data.sends_plain() && data.on_fin_acked(notices) {
+            paths.arm_fin_wait(&spec.config, data, ctx.now);
+        }
+        let freed = data.queue.on_data_ack(edge);
+        let window = u64::from(segment.window) << paths.subflows[index].shake.peer_scale;
+        let opened = data.window.update(edge, window);
+        if freed > 0 {
+            timers.on_data_progress(&spec.config, data, paths, ctx.now);
+            let waited_for = scheduling.app_blocked || data.queue.is_drained();
+            if waited_for && !planted(Planted::LostWakeUp) {
+                notices.news = true;
+            }
+        }
+        if freed > 0 || opened {
+            scheduling.on_data();
+        }
+    }
+
+    /// From here on segments have at most `size` payload bytes, if there is a new size. The path of the
+    /// subflow at `index` lets no more through.
+    pub(super) fn lower_size(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        size: Option<u64>,
+        cause: SizeCause,
+    ) {
+        let Some(size) = size else { return };
+        match cause {
+            SizeCause::TooBig => ctx.sizes.lowered_as_told += 1,
+            SizeCause::BlackHole => ctx.sizes.lowered_by_hole += 1,
+        }
+        self.paths.lower_size(size);
+        self.data.queue.cut_to(size);
+        self.data.queue.unassign_all();
+        self.scheduling.wake();
+        let subflow = SubflowId(index as u8);
+        ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
+    }
+
+    /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
+    /// bytes. Returns whether it is believed ([`Paths::size_as_told`]).
+    #[cold]
+    pub(crate) fn on_too_big(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: u32,
+        mtu: u32,
+    ) -> bool {
+        let Connection { spec, data, paths, .. } = self;
+        let Some((seq, size)) = paths.size_as_told(&spec.config, data, index, (seq, mtu)) else {
+            return false;
+        };
+        if size < paths.mss() {
+            // What followed it met the same hop. It goes again at once: nothing was congested.
+            paths.subflows[index].tx.mark_long_lost(seq, size as u32);
+            self.lower_size(ctx, index, Some(size), SizeCause::TooBig);
+        }
+        true
     }
 }

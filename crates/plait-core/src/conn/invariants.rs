@@ -1,7 +1,7 @@
 //! What must hold after every event (`--check` and every test that drives a connection).
 
-use super::Connection;
 use crate::config::KernelBuffers;
+use crate::conn::Connection;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
@@ -21,26 +21,20 @@ impl Connection {
             .or_else(|| self.no_fin_before_the_end())
             .or_else(|| self.books_agree())
             .or_else(|| self.windows_are_respected())
-            .or_else(|| self.delivery_is_in_order())
-    }
-
-    /// Every byte is delivered at its place, and nothing is told that was not delivered. (That each
-    /// is delivered once follows: delivery only moves on.)
-    fn delivery_is_in_order(&self) -> Option<String> {
-        self.recv.misplaced().map(|run| format!("wrong bytes delivered at {run:?}"))
+            .or_else(|| self.data.delivery_is_in_order())
     }
 
     /// Every byte sent and not DATA_ACKed is with a subflow that is not closed, or queued for
     /// reinjection.
     fn unacknowledged_data_is_carried(&self) -> Option<String> {
         let open: SubflowSet =
-            self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| s.id).collect();
-        if self.failed || open.is_empty() {
+            self.paths.subflows.iter().filter(|s| s.state != State::Closed).map(|s| s.id).collect();
+        if self.data.closing.failed || open.is_empty() {
             return None;
         }
-        for sent in self.queue.sent() {
+        for sent in self.data.queue.sent() {
             let carried = SubflowSet(sent.carried.0 & open.0);
-            if carried.is_empty() && !self.queue.reinjects(sent.range) {
+            if carried.is_empty() && !self.data.queue.reinjects(sent.range) {
                 return Some(format!("data {:?} is with no subflow and not queued", sent.range));
             }
         }
@@ -50,28 +44,28 @@ impl Connection {
     /// While a subflow lives, what silent ones have under way goes to it too (RFC 8684 section
     /// 3.3.6): it was sent there, or is queued.
     fn silent_data_is_queued(&self) -> Option<String> {
-        let live = self.live();
+        let live = self.paths.live();
         // By the kernel's rule it stays there until the timer of the data level expires.
         let stays = self.spec.config.kernel_rules.keep_data;
-        if self.plain() || live.is_empty() || stays {
+        if self.data.plain() || live.is_empty() || stays {
             return None;
         }
-        let silent = self.subflows.iter().filter(|s| s.status.pf && s.status.joined);
+        let silent = self.paths.subflows.iter().filter(|s| s.status.pf && s.status.joined);
         for out in silent.flat_map(|s| s.tx.iter()) {
             let data = out.data();
-            let mut at = data.start.max(self.queue.una());
+            let mut at = data.start.max(self.data.queue.una());
             while at < data.end {
-                let Some(sent) = self.queue.sent_from(at).filter(|s| s.range.start < data.end)
+                let Some(sent) = self.data.queue.sent_from(at).filter(|s| s.range.start < data.end)
                 else {
                     break;
                 };
                 let part = sent.range.intersect(data);
                 // Where it was acknowledged, the peer has it, and only the DATA_ACK is missing.
-                let elsewhere = self.subflows.iter().any(|s| {
+                let elsewhere = self.paths.subflows.iter().any(|s| {
                     let acked = || !s.tx.iter().any(|out| !out.data().intersect(part).is_empty());
                     sent.carried.contains(s.id) && (live.contains(s.id) || acked())
                 });
-                if !elsewhere && !part.is_empty() && !self.queue.reinjects(part) {
+                if !elsewhere && !part.is_empty() && !self.data.queue.reinjects(part) {
                     return Some(format!("data {part:?} is under way on silent subflows alone"));
                 }
                 at = sent.range.end;
@@ -89,7 +83,7 @@ impl Connection {
                 State::SynSent | State::SynReceived => Timer::Rto,
                 State::TimeWait => Timer::TimeWait,
                 // Until both directions have ended the application may still read.
-                State::FinWait2 if self.closing.done() => Timer::TimeWait,
+                State::FinWait2 if self.data.closing.done() => Timer::TimeWait,
                 _ if !s.tx.is_empty() || s.shake.initiator && !s.status.joined => Timer::Rto,
                 _ => return false,
             };
@@ -98,7 +92,7 @@ impl Connection {
                 || s.pending.ack;
             (timer != Timer::Rto || !pending) && !s.timers.is_set(timer)
         };
-        let subflow = self.subflows.iter().find(forgotten)?;
+        let subflow = self.paths.subflows.iter().find(forgotten)?;
         let (id, state) = (subflow.id, subflow.state);
         Some(format!("subflow {id} waits in {state:?} for its peer without a timer"))
     }
@@ -111,36 +105,38 @@ impl Connection {
     pub(crate) fn stall(&self) -> Option<String> {
         let is_closing = |s: &Subflow| match s.state {
             State::Closed => false,
-            State::Established | State::CloseWait => self.closing.done(),
-            State::FinWait2 => self.closing.done() || self.is_released(),
+            State::Established | State::CloseWait => self.data.closing.done(),
+            State::FinWait2 => self.data.closing.done() || self.data.is_released(),
             _ => true,
         };
-        let sends = !self.queue.is_drained() || self.closing.asked && !self.closing.fin_acked;
-        let depends = self.subflows.iter().any(is_closing)
-            || !self.failed && (sends || self.is_released() && !self.closing.done());
+        let sends = !self.data.queue.is_drained()
+            || self.data.closing.asked && !self.data.closing.fin_acked;
+        let depends = self.paths.subflows.iter().any(is_closing)
+            || !self.data.closing.failed
+                && (sends || self.data.is_released() && !self.data.closing.done());
         let timed = |s: &Subflow| Timer::ALL.iter().any(|timer| s.timers.is_set(*timer));
-        let stalled = depends && !self.timers.any_set() && !self.subflows.iter().any(timed);
+        let stalled = depends && !self.timers.any_set() && !self.paths.subflows.iter().any(timed);
         stalled.then(|| {
-            let states: Vec<State> = self.subflows.iter().map(|s| s.state).collect();
+            let states: Vec<State> = self.paths.subflows.iter().map(|s| s.state).collect();
             format!("the connection waits for its peer without a timer: {states:?}")
         })
     }
 
     /// No subflow ends before the data does (RFC 8684 section 3.3.3).
     fn no_fin_before_the_end(&self) -> Option<String> {
-        if self.sends_plain() || self.closing.done() {
+        if self.data.sends_plain() || self.data.closing.done() {
             return None;
         }
         let ended = |s: &&Subflow| {
             let left = matches!(s.state, State::FinWait1 | State::FinWait2 | State::LastAck);
             left || s.state == State::Closing
         };
-        let subflow = self.subflows.iter().find(ended)?;
+        let subflow = self.paths.subflows.iter().find(ended)?;
         Some(format!("subflow {} has sent its FIN before the end of the data", subflow.id))
     }
 
     fn books_agree(&self) -> Option<String> {
-        for subflow in &self.subflows {
+        for subflow in &self.paths.subflows {
             let inflight: u64 = subflow
                 .tx
                 .iter()
@@ -154,31 +150,35 @@ impl Connection {
         }
         // A subflow that a timeout silenced may have some: the kernel's scheduler gives it more until
         // several have passed.
-        let waits = |s: &&Subflow| self.queue.assigned(s.id) > 0;
+        let waits = |s: &&Subflow| self.data.queue.assigned(s.id) > 0;
         let open = |s: &&Subflow| s.status.joined && s.state.sends_data();
-        if let Some(dead) = self.subflows.iter().filter(waits).find(|s| !open(s)) {
+        if let Some(dead) = self.paths.subflows.iter().filter(waits).find(|s| !open(s)) {
             return Some(format!("data is assigned to subflow {}, which cannot send", dead.id));
         }
-        let sent: u64 = self.queue.sent().map(|sent| sent.range.len()).sum();
-        let assigned: u64 = self.subflows.iter().map(|s| self.queue.assigned(s.id)).sum();
-        let all = sent + self.queue.unsent() + assigned;
-        (all != self.queue.occupied()).then(|| {
-            format!("{all} bytes sent, unsent or assigned, {} in the buffer", self.queue.occupied())
+        let sent: u64 = self.data.queue.sent().map(|sent| sent.range.len()).sum();
+        let assigned: u64 =
+            self.paths.subflows.iter().map(|s| self.data.queue.assigned(s.id)).sum();
+        let all = sent + self.data.queue.unsent() + assigned;
+        (all != self.data.queue.occupied()).then(|| {
+            format!(
+                "{all} bytes sent, unsent or assigned, {} in the buffer",
+                self.data.queue.occupied()
+            )
         })
     }
 
     fn windows_are_respected(&self) -> Option<String> {
-        if self.queue.nxt() > self.window.end() && self.queue.nxt() > Dsn::ZERO {
-            let (nxt, end) = (self.queue.nxt(), self.window.end());
+        if self.data.queue.nxt() > self.data.window.end() && self.data.queue.nxt() > Dsn::ZERO {
+            let (nxt, end) = (self.data.queue.nxt(), self.data.window.end());
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }
         let config = &self.spec.config;
         // Linux sizes a buffer for each subflow, in memory.
         let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
-        if self.queue.occupied() > config.kernel_buffers.map_or(config.sndbuf, kernels) {
-            return Some(format!("{} bytes in the send buffer", self.queue.occupied()));
+        if self.data.queue.occupied() > config.kernel_buffers.map_or(config.sndbuf, kernels) {
+            return Some(format!("{} bytes in the send buffer", self.data.queue.occupied()));
         }
-        let held = self.recv.readable() + self.recv.out_of_order();
+        let held = self.data.recv.readable() + self.data.recv.out_of_order();
         // Linux takes a segment while the buffer is not full, so the last one may exceed it
         // (`tcp_try_rmem_schedule`, net/ipv4/tcp_input.c).
         let kernels = |it: KernelBuffers| it.most_rcvbuf + u64::from(config.mtu);

@@ -1,167 +1,26 @@
 //! What happens when time passes.
 
-use super::{Connection, Context};
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::conn::timers::{
+    Awaited, ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES,
+};
+use crate::data::fallback::{FallbackCause, Mode, dsn_in_step};
 use crate::data::send_memory::PIECE_BYTES;
 use crate::event::{Event, WindowCause};
+use crate::paths::fallback::Fall;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
-use crate::tcp::ack_processing::AckEffects;
-use crate::tcp::host_queue;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
-use crate::tcp::subflow::Subflow;
-use crate::tcp::timer::{Timer, Timers};
-use core::ops::{Deref, DerefMut};
-use plait_base::{DataRange, Span, SubflowId, Time};
+use crate::tcp::timer::Timer;
+use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_wire::ResetReason;
-
-/// SYNs of a join before the path is given up (Linux: six retransmissions).
-const SYN_RETRIES: u8 = 6;
-/// SYN/ACKs after the first one before a half-open subflow is given up (Linux:
-/// `net.ipv4.tcp_synack_retries`).
-const SYN_ACK_RETRIES: u8 = 5;
-/// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
-/// default).
-const DATA_RETRIES: u32 = 15;
-/// Time for which a FIN is retransmitted once both directions of the data have ended: eight retransmissions
-/// from a timeout of 200 ms on (Linux: `net.ipv4.tcp_orphan_retries`, which `retransmits_timed_out` counts as
-/// time). A count would be three times as long on a path with an RTT of 400 ms.
-const FIN_TIME: Span = Span::from_secs(102);
-/// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
-const CONNECTION_RTO: Span = Span::from_millis(200);
-
-/// Timers that transfers set often.
-const FREQUENT_TIMERS: usize = 3;
-
-/// What a connection as a whole may wait for; the first [`FREQUENT_TIMERS`] often.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Awaited {
-    /// Data or DATA_FIN is not DATA_ACKed.
-    Retransmission,
-    /// A scheduler waits for a subflow that may be silent.
-    Safety,
-    /// The peer's window is closed.
-    WindowProbe,
-    /// Paths whose subflow is gone are joined anew.
-    Rejoin,
-    /// An address is announced again.
-    Address,
-    /// MP_FAIL is not answered.
-    Fail,
-    /// The user has released the connection: until then it is to be over.
-    Release,
-    /// No subflow is left: until then there must be one.
-    NoSubflow,
-    /// Whether the peer takes anything is looked at.
-    UserTimeout,
-    /// Whether anything is heard of the peer is.
-    KeepAlive,
-}
-
-impl From<Awaited> for usize {
-    fn from(awaited: Awaited) -> usize {
-        awaited as usize
-    }
-}
-
-/// Timers of the connection as a whole.
-#[derive(Clone, Debug)]
-pub(crate) struct ConnectionTimers {
-    timers: Timers<Awaited, FREQUENT_TIMERS>,
-    backoff: u32,
-    probe_backoff: u32,
-}
-
-impl ConnectionTimers {
-    pub(super) const fn new() -> ConnectionTimers {
-        ConnectionTimers { timers: Timers::new(), backoff: 0, probe_backoff: 0 }
-    }
-
-    pub(super) fn arm_retransmission(&mut self, now: Time, rto: Span) {
-        if !self.is_set(Awaited::Retransmission) {
-            let wait = rto.times(1 << self.backoff.min(6));
-            self.set(Awaited::Retransmission, now + wait);
-        }
-    }
-
-    /// How often the connection's retransmission timer has expired since the last DATA_ACK.
-    pub(super) const fn retries(&self) -> u32 {
-        self.backoff
-    }
-}
-
-impl Deref for ConnectionTimers {
-    type Target = Timers<Awaited, FREQUENT_TIMERS>;
-
-    fn deref(&self) -> &Timers<Awaited, FREQUENT_TIMERS> {
-        &self.timers
-    }
-}
-
-impl DerefMut for ConnectionTimers {
-    fn deref_mut(&mut self) -> &mut Timers<Awaited, FREQUENT_TIMERS> {
-        &mut self.timers
-    }
-}
 
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called: never late, perhaps early.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
-    }
-
-    /// Notes when the last timer of a subflow expires, before data is handed out. Linux sends data again,
-    /// on a subflow that is idle, after as long without a DATA_ACK. A subflow has one timer for its tail
-    /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
-    /// progress does not count.
-    pub(super) fn note_data_timeout(&mut self, now: Time) {
-        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
-        let mut longest = Span::ZERO;
-        for subflow in self.subflows.iter().filter(live) {
-            if self.queue.stands_still(subflow.id) {
-                continue;
-            }
-            let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
-            let at = timers.map(|timer| subflow.timers.at(timer)).into_iter().min();
-            let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
-            longest = longest.max(left.unwrap_or_default());
-        }
-        if let Some(memory) = self.queue.memory() {
-            memory.note_timeout(longest);
-        }
-    }
-
-    /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
-    pub(super) fn longest_rto(&self) -> Span {
-        if self.spec.config.kernel_rules.data_timer
-            && let Some(timeout) = self.queue.data_timeout()
-        {
-            return timeout;
-        }
-        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
-        live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
-    }
-
-    /// DATA_ACK moved: the connection's retransmission timer starts afresh.
-    pub(super) fn on_data_progress(&mut self, now: Time) {
-        self.timers.backoff = 0;
-        self.timers.clear(Awaited::Retransmission);
-        self.timers.probe_backoff = 0;
-        self.timers.clear(Awaited::WindowProbe);
-        let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
-        if self.queue.una() < self.queue.nxt() || fin_pending {
-            self.timers.arm_retransmission(now, self.longest_rto());
-        }
-    }
-
-    /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
-    pub(super) fn arm_window_probe(&mut self, now: Time) {
-        let nothing_under_way = self.subflows.iter().all(|s| s.tx.is_empty());
-        let due = nothing_under_way && !planted(Planted::NoWindowProbe);
-        if due && !self.timers.is_set(Awaited::WindowProbe) {
-            let wait = self.longest_rto().times(1 << self.timers.probe_backoff.min(8));
-            self.timers.set(Awaited::WindowProbe, now + wait.min(Span::from_secs(120)));
-        }
+        self.paths.subflows.iter().fold(self.timers.next(), |first, it| first.min(it.timers.next()))
     }
 
     /// Expires every timer that is due.
@@ -169,28 +28,35 @@ impl Connection {
         for index in 0..SubflowId::MAX {
             for timer in Timer::ALL {
                 // A timer may end the connection's attempt on one path and begin another.
-                let subflow = self.subflows.get_mut(index);
+                let subflow = self.paths.subflows.get_mut(index);
                 if subflow.is_some_and(|subflow| subflow.timers.take_due(timer, ctx.now)) {
                     self.on_timer(ctx, index, timer);
                 }
             }
         }
         self.on_connection_timers(ctx);
-        self.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
+        self.paths.subflows.iter_mut().for_each(|subflow| subflow.timers.on_looked());
         self.timers.on_looked();
     }
 
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
         match timer {
             Timer::Rto => self.on_rto(ctx, index),
-            Timer::Tail => self.subflows[index].pending.add(ControlSegment::TailProbe),
-            Timer::Ack => self.subflows[index].pending.ack = true,
+            Timer::Tail => self.paths.subflows[index].pending.add(ControlSegment::TailProbe),
+            Timer::Ack => self.paths.subflows[index].pending.ack = true,
             Timer::TimeWait => self.on_wait_over(ctx, index),
-            Timer::Reorder => self.on_reorder(ctx, index),
-            Timer::Probe => self.on_probe_timer(ctx, index),
-            Timer::HostQueue => self.on_host_queue_timer(ctx.now, index),
+            Timer::Reorder => {
+                self.paths.on_reorder(ctx, index);
+                self.scheduling.wake();
+            }
+            Timer::Probe => self.paths.on_probe_timer(ctx, &self.spec.config, &self.data, index),
+            Timer::HostQueue => {
+                if self.paths.on_host_queue_timer(ctx.now, index) {
+                    self.scheduling.wake();
+                }
+            }
             Timer::Pace => {
-                let subflow = &mut self.subflows[index];
+                let subflow = &mut self.paths.subflows[index];
                 if let Some(pacer) = &mut subflow.pacer {
                     pacer.release();
                 }
@@ -199,51 +65,11 @@ impl Connection {
         }
     }
 
-    /// A segment of `len` payload bytes leaves the host at `departs`.
-    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
-        let mss = self.mss();
-        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
-        let queue = subflow.host_queue.get_or_insert_default();
-        queue.push(now, departs, host_queue::truesize(len));
-        let next = queue.next_departure();
-        if subflow.tsq_blocked(mss) {
-            subflow.timers.set(Timer::HostQueue, next);
-        }
-    }
-
-    fn on_host_queue_timer(&mut self, now: Time, index: usize) {
-        let mss = self.mss();
-        let subflow = &mut self.subflows[index];
-        subflow.drain_host_queue(now);
-        match &subflow.host_queue {
-            Some(queue) if subflow.tsq_blocked(mss) => {
-                subflow.timers.set(Timer::HostQueue, queue.next_departure());
-            }
-            _ => self.scheduling.wake(),
-        }
-    }
-
-    fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let (now, mss) = (ctx.now, self.mss());
-        let mut effects = AckEffects::default();
-        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
-        self.scheduling.wake();
-        if effects.entered_recovery {
-            self.report_window(ctx, index, WindowCause::Loss);
-        }
-    }
-
-    fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
-        let subflow = &self.subflows[index];
-        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.cc.ssthresh());
-        ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
-    }
-
     fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
-        if self.closing.fast.is_some() {
+        if self.data.closing.fast.is_some() {
             return self.on_fast_close_timeout(ctx, index);
         }
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         let rto = subflow.rtt.rto();
         if matches!(subflow.state, State::SynSent | State::SynReceived) {
             return self.on_syn_timeout(ctx, index);
@@ -269,21 +95,21 @@ impl Connection {
         let id = subflow.id;
         ctx.emit(Event::Timeout { subflow: id, rto });
         let now = ctx.now;
-        let frto = self.plain();
-        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
-        self.report_window(ctx, index, WindowCause::Timeout);
-        self.probe_smaller_size(now, index);
-        let rtt = &self.subflows[index].rtt;
-        let given_up = match self.closing.done() {
+        let frto = self.data.plain();
+        self.paths.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
+        self.paths.report_window(ctx, index, WindowCause::Timeout);
+        self.paths.probe_smaller_size(&self.spec.config, &self.data, now, index);
+        let rtt = &self.paths.subflows[index].rtt;
+        let given_up = match self.data.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
             false => rtt.backoff() > DATA_RETRIES,
         };
         if given_up {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
         }
-        self.arm_path_probe(now, index);
+        self.paths.arm_path_probe(&self.spec.config, &self.data, now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        let others = self.subflows.iter().filter(|s| s.status.joined).count() > 1;
+        let others = self.paths.subflows.iter().filter(|s| s.status.joined).count() > 1;
         if others && !self.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
@@ -292,15 +118,15 @@ impl Connection {
     }
 
     fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let subflow = &mut self.subflows[index];
+        let subflow = &mut self.paths.subflows[index];
         subflow.rtt.back_off();
         subflow.shake.retries = subflow.shake.retries.saturating_add(1);
-        if subflow.shake.join && self.closing.done() && !self.awaits_subflow() {
+        if subflow.shake.join && self.data.closing.done() && !self.timers.awaits_subflow() {
             // Nothing is left that it could be used for.
             return self.kill_subflow(ctx, index, false);
         }
-        let rounds = self.rounds_dialled();
-        let subflow = &mut self.subflows[index];
+        let rounds = self.paths.rounds_dialled(&self.spec);
+        let subflow = &mut self.paths.subflows[index];
         let dials = subflow.shake.initiator;
         let patient = subflow.shake.join && dials && self.spec.config.probe.is_some();
         let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
@@ -310,16 +136,20 @@ impl Connection {
         subflow.pending.add(ControlSegment::Syn);
         // A join may have taken the place of a first subflow that is gone.
         let first = index == 0 && !subflow.shake.join;
-        if first && subflow.state == State::SynSent && self.client {
-            self.weigh_silence(ctx);
-            if self.ways_to_dial() > 1 {
+        if first && subflow.state == State::SynSent && self.paths.client {
+            let offered = self.data.agreed.mode == Mode::Offered;
+            if offered && self.paths.finds_silence(&self.spec) {
+                let Connection { spec, data, notices, .. } = self;
+                data.start_plain(ctx, &spec.config, notices, FallbackCause::Silence);
+            }
+            if self.paths.ways_to_dial(&self.spec) > 1 {
                 self.try_next_path(ctx);
             }
         }
     }
 
     fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
-        if self.failed {
+        if self.data.closing.failed {
             self.timers = ConnectionTimers::new();
             return;
         }
@@ -338,7 +168,8 @@ impl Connection {
         if self.timers.take_due(Awaited::Release, ctx.now) {
             return self.on_release_timer(ctx);
         }
-        if self.timers.take_due(Awaited::UserTimeout, ctx.now) && self.user_timeout_expired(ctx.now)
+        if self.timers.take_due(Awaited::UserTimeout, ctx.now)
+            && self.timers.user_timeout_expired(&self.spec.config, &self.data, ctx.now)
         {
             return self.give_up_on_peer(ctx, TimedOut::User);
         }
@@ -352,8 +183,8 @@ impl Connection {
             let repeats = self.timers.probe_backoff;
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
-            if let Some(index) = self.signal_path(repeats) {
-                self.subflows[index].pending.add(ControlSegment::WindowProbe);
+            if let Some(index) = self.paths.signal_path(repeats) {
+                self.paths.subflows[index].pending.add(ControlSegment::WindowProbe);
             }
             self.scheduling.wake();
         }
@@ -366,28 +197,29 @@ impl Connection {
     /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does.
     fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
         self.on_data_ack_overdue(ctx);
-        if self.sends_plain() {
+        if self.data.sends_plain() {
             return;
         }
         // A peer that has fallen back takes the same bytes on the same subflow for new ones.
-        let again = self.spec.config.kernel_rules.data_timer && !self.is_in_doubt();
-        if again && !self.queue.is_drained() {
+        let again = self.spec.config.kernel_rules.data_timer && !self.data.is_in_doubt();
+        if again && !self.data.queue.is_drained() {
             return self.send_again_when_idle(ctx);
         }
         self.timers.backoff += 1;
-        let fin_pending = self.closing.fin_sent && !self.closing.fin_acked;
-        if fin_pending && self.queue.is_drained() {
-            self.closing.fin_due = !planted(Planted::DataFinOnce);
+        let fin_pending = self.data.closing.fin_sent && !self.data.closing.fin_acked;
+        if fin_pending && self.data.queue.is_drained() {
+            self.data.closing.fin_due = !planted(Planted::DataFinOnce);
         }
-        let head = self.queue.sent().next().map(|sent| sent.range);
+        let head = self.data.queue.sent().next().map(|sent| sent.range);
         if let Some(range) = head
-            && self.live().len() > 1
+            && self.paths.live().len() > 1
         {
-            self.queue.queue_reinjection(range);
+            self.data.queue.queue_reinjection(range);
             self.scheduling.wake();
         }
-        if self.queue.una() < self.queue.nxt() || fin_pending {
-            self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        if self.data.queue.una() < self.data.queue.nxt() || fin_pending {
+            self.timers
+                .arm_retransmission(ctx.now, self.paths.longest_rto(&self.spec.config, &self.data));
         }
     }
 
@@ -395,21 +227,59 @@ impl Connection {
     /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
     fn send_again_when_idle(&mut self, ctx: &mut Context<'_>) {
         let mut idle = false;
-        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
-            if subflow.tx.is_empty() && self.queue.assigned(subflow.id) == 0 {
+        for subflow in
+            self.paths.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined)
+        {
+            if subflow.tx.is_empty() && self.data.queue.assigned(subflow.id) == 0 {
                 idle = true;
-            } else if let Some(memory) = self.queue.memory() {
+            } else if let Some(memory) = self.data.queue.memory() {
                 memory.note_progress(subflow.id, subflow.rtt.sampled_at());
             }
         }
         if idle {
-            let una = self.queue.una();
+            let una = self.data.queue.una();
             let piece = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
-            self.queue.queue_reinjection(piece);
+            self.data.queue.queue_reinjection(piece);
             self.scheduling.wake();
         }
-        if self.queue.una() < self.queue.nxt() {
-            self.timers.arm_retransmission(ctx.now, self.longest_rto());
+        if self.data.queue.una() < self.data.queue.nxt() {
+            self.timers
+                .arm_retransmission(ctx.now, self.paths.longest_rto(&self.spec.config, &self.data));
+        }
+    }
+
+    /// No infinite mapping has come.
+    fn on_fail_timeout(&mut self, ctx: &mut Context<'_>) {
+        let Some((index, dsn, again)) = self.paths.repeat_fail(&mut self.data) else { return };
+        match again {
+            Some(timeouts) => {
+                let wait = self.paths.subflows[index].rtt.rto().times(timeouts);
+                self.timers.set(Awaited::Fail, ctx.now + wait);
+            }
+            None => self.reset_subflow(ctx, index, Cause::Failed(dsn)),
+        }
+    }
+
+    /// Nothing was DATA_ACKed for long: where acknowledgements came without a DSS, those have to
+    /// do.
+    fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
+        let timeouts = self.timers.retries();
+        let Some((index, fall)) = self.paths.weigh_overdue_ack(&self.data, timeouts) else {
+            return;
+        };
+        self.fall(ctx, index, fall);
+        if !matches!(fall, Fall::Back(_)) {
+            return;
+        }
+        if let Some(end) = self.paths.unsaid_end(&self.data, index) {
+            self.receive_plain(ctx, index);
+            self.data.recv.set_fin(end);
+            self.on_peer_finished(ctx.now);
+        }
+        let edge = dsn_in_step(self.paths.subflows[index].tx.una()).unwrap_or(Dsn::ZERO);
+        if self.data.queue.on_data_ack(edge.min(self.data.queue.nxt())) > 0 {
+            self.timers.on_data_progress(&self.spec.config, &self.data, &self.paths, ctx.now);
+            self.notices.news = true;
         }
     }
 }

@@ -1,12 +1,17 @@
 //! The connection level: data by DSN, whatever subflow carries it. DSNs count from 0 at the first
 //! byte; the wire's numbers (IDSN + 1 + DSN) are made at the edge.
 
-mod memory_usage;
+pub(crate) mod closing;
+pub(crate) mod dss;
+pub(crate) mod fallback;
+pub(crate) mod fastclose;
+pub(crate) mod keys;
+pub(crate) mod level;
+pub(crate) mod memory_limit;
+pub(crate) mod memory_usage;
 pub(crate) mod reassembly;
 pub(crate) mod send_memory;
 pub(crate) mod send_queue;
 pub(crate) mod tuning;
 pub(crate) mod verifier;
 pub(crate) mod window;
-
-pub(crate) use memory_usage::MemoryUsage;

@@ -1,8 +1,9 @@
 //! DSN order: what has arrived out of order waits here; what is in order waits for the reader.
 
-use super::memory_usage::MemoryUsage;
-use super::tuning::{MemoryWindow, Tuning};
 use crate::config::KernelBuffers;
+use crate::data::memory_usage::MemoryUsage;
+use crate::data::tuning::Tuning;
+use crate::data::tuning::memory::MemoryWindow;
 use crate::planted::{Planted, planted};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

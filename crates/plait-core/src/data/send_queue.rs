@@ -3,9 +3,9 @@
 
 mod plan;
 
-use super::memory_usage::MemoryUsage;
-use super::send_memory::SendMemory;
 use crate::config::KernelBuffers;
+use crate::data::memory_usage::MemoryUsage;
+use crate::data::send_memory::SendMemory;
 use crate::seldom::Seldom;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! Addresses that come and go while connections are open.
 
-use super::Endpoint;
-use crate::conn::{Connection, Context};
+use crate::conn::Connection;
+use crate::conn::context::Context;
+use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::tcp::subflow::Address;
 use core::net::IpAddr;

@@ -1,7 +1,8 @@
 //! What an application asks of its connections: data in and out, their state, their end.
 
-use super::Endpoint;
-use crate::conn::{Connection, ConnectionState, Context};
+use crate::conn::context::Context;
+use crate::conn::{Connection, ConnectionState};
+use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::stats::{ConnectionStats, Progress, Totals};
 use alloc::vec::Vec;
@@ -11,14 +12,14 @@ impl Endpoint {
     /// Path, local port and remote port of every open subflow of a connection.
     #[must_use]
     pub fn ports(&self, id: ConnId) -> Option<Vec<(PathId, u16, u16)>> {
-        let addresses = self.connection(id)?.open_addresses();
+        let addresses = self.connection(id)?.paths().open_addresses();
         Some(addresses.map(|at| (at.path(), at.local_port, at.remote_port)).collect())
     }
 
     /// The port at which a connection's server listens.
     #[must_use]
     pub fn service_port(&self, id: ConnId) -> Option<u16> {
-        self.connection(id)?.service_port()
+        self.connection(id)?.paths().service_port()
     }
 
     /// State of a connection.
@@ -34,7 +35,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn readable(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(Connection::readable)
+        self.known(id).map(|conn| conn.data().readable())
     }
 
     /// Bytes written and not DATA_ACKed.
@@ -42,7 +43,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn unacked(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(Connection::unacked)
+        self.known(id).map(|conn| conn.data().unacked())
     }
 
     /// Payload bytes of a full segment.
@@ -50,7 +51,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn segment_payload(&self, id: ConnId) -> Result<u64, Error> {
-        self.known(id).map(Connection::mss)
+        self.known(id).map(|conn| conn.paths().mss())
     }
 
     fn known(&self, id: ConnId) -> Result<&Connection, Error> {
@@ -60,7 +61,7 @@ impl Endpoint {
     /// How far a connection's data has come.
     #[must_use]
     pub fn progress(&self, id: ConnId) -> Option<Progress> {
-        self.connection(id).map(Connection::progress)
+        self.connection(id).map(|conn| conn.paths().progress(conn.data()))
     }
 
     /// Whether every connection has taken leave on all its subflows (those in TIME-WAIT count as

@@ -1,12 +1,13 @@
 //! Segments that belong to no connection yet: SYNs, joins that come early, and strays.
 
-use super::cookies::Client;
-use super::{Endpoint, MAX_EARLY_JOINS};
 use crate::JoinTiming;
-use crate::conn::{
-    Asks, Connection, ConnectionSpec, ConnectionState, DENIED, EarlyJoin, LIMIT_REACHED, Opening,
-    Transmit, listen_syn,
-};
+use crate::conn::{Connection, ConnectionSpec, ConnectionState};
+use crate::endpoint::cookies::Client;
+use crate::endpoint::{Endpoint, MAX_EARLY_JOINS};
+use crate::paths::admission::{DENIED, LIMIT_REACHED};
+use crate::paths::early_join::EarlyJoin;
+use crate::paths::handshake::{Asks, Opening, listen_syn};
+use crate::segments::Transmit;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -50,7 +51,7 @@ impl Endpoint {
                     .get(&token)
                     .copied()
                     .or_else(|| self.by_peer_token(address, token));
-                let accepts = |conn: &mut Connection| conn.accepts_joins();
+                let accepts = |conn: &mut Connection| conn.data().accepts_joins();
                 let ready =
                     known.and_then(|id| accepts(self.connections.find_mut(id)?).then_some(id));
                 if let Some(id) = ready {
@@ -127,7 +128,7 @@ impl Endpoint {
             return None;
         }
         let mut all = self.connections.iter();
-        all.find(|(_, conn)| conn.peer_token() == Some(token)).map(|(id, _)| id)
+        all.find(|(_, conn)| conn.data().peer_token() == Some(token)).map(|(id, _)| id)
     }
 
     /// Whether a join that is kept comes a second time: the connection that it waits for has not
@@ -162,7 +163,7 @@ impl Endpoint {
     }
 
     pub(super) fn take_up_early_joins(&mut self, now: Time, id: ConnId) {
-        let token = self.connection(id).and_then(Connection::peer_token);
+        let token = self.connection(id).and_then(|conn| conn.data().peer_token());
         let (mine, others): (Vec<_>, Vec<_>) = core::mem::take(&mut self.early_joins)
             .into_iter()
             .partition(|early| Some(early.token) == token);

@@ -11,8 +11,10 @@
 //! A cookie is valid until the end of the period after its own, for 128 s at most. Each period has a new
 //! secret.
 
-use super::{Endpoint, Known};
-use crate::conn::{Asks, ConnectionSpec, ConnectionState, Context, Opening, listen_syn};
+use crate::conn::context::Context;
+use crate::conn::{ConnectionSpec, ConnectionState};
+use crate::endpoint::{Endpoint, Known};
+use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -1,8 +1,8 @@
 //! Segments that arrive: to which conversation each belongs.
 
-use super::cookies::Client;
-use super::{Endpoint, Known};
 use crate::conn::ConnectionState;
+use crate::endpoint::cookies::Client;
+use crate::endpoint::{Endpoint, Known};
 use crate::tcp::subflow::Address;
 use core::net::IpAddr;
 use plait_base::{PathId, Time};
@@ -58,7 +58,7 @@ impl Endpoint {
         }
         let accepted = self.with(now, id, |conn, ctx| {
             let waited = !conn.is_client() && conn.state() == ConnectionState::Connecting;
-            if let Some(index) = conn.find(address, subflow) {
+            if let Some(index) = conn.paths().find(address, subflow) {
                 conn.handle(ctx, index, segment);
             }
             // The peer may have no data: its end can come with the last ACK of the handshake.

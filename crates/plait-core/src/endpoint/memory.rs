@@ -1,7 +1,7 @@
 //! What connections take of memory, and how it is kept within bounds.
 
-use super::Endpoint;
-use crate::conn::MemoryLimit;
+use crate::data::memory_limit::MemoryLimit;
+use crate::endpoint::Endpoint;
 use crate::stats::Overflows;
 
 /// The connections of an endpoint, and what they keep.
@@ -43,7 +43,7 @@ impl Endpoint {
             let holds = conn.memory_bytes();
             all.bytes += holds;
             all.above_threshold += usize::from(holds > MemoryReport::THRESHOLD_BYTES);
-            if conn.is_released() {
+            if conn.data().is_released() {
                 let counted = if conn.is_over() { &mut all.time_wait } else { &mut all.closing };
                 *counted += 1;
             }

@@ -14,13 +14,16 @@ mod remnants;
 mod shrink_idle;
 mod wakes;
 
-use crate::conn::{
-    Allowance, Audit, Connection, ConnectionSpec, Context, EarlyJoin, Entropy, Opening, Report,
-    Shared, Transmit,
-};
+use crate::conn::audit::Audit;
+use crate::conn::context::{Context, Entropy, Shared};
+use crate::conn::{Connection, ConnectionSpec};
 use crate::error::Error;
 use crate::event::{Detail, Event};
+use crate::paths::admission::Allowance;
+use crate::paths::early_join::EarlyJoin;
+use crate::paths::handshake::Opening;
 use crate::planted::{Planted, planted};
+use crate::segments::{Report, Transmit};
 use crate::stats::Sizes;
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;
@@ -274,7 +277,7 @@ impl Endpoint {
         let conn = entry.conn();
         let mut ctx = self.shared.context(now, id);
         let result = f(conn, &mut ctx);
-        if conn.is_released() {
+        if conn.data().is_released() {
             conn.discard();
         }
         conn.on_touched();
@@ -303,8 +306,8 @@ impl Endpoint {
             }
         }
         self.shared.tokens.remove(token);
-        *token = conn.token();
-        for (subflow, address) in conn.open_subflows() {
+        *token = conn.data().token();
+        for (subflow, address) in conn.paths().open_subflows() {
             addresses.push(address.key());
             self.addresses.insert(address.key(), Known { conn: id, subflow: subflow.0 });
         }
@@ -417,7 +420,7 @@ impl Endpoint {
         let known = self.addresses.get(&address.key()).copied();
         let taken = known.and_then(|Known { conn: id, subflow }| {
             self.with(now, id, |conn, ctx| {
-                let index = conn.find(address, subflow)?;
+                let index = conn.paths().find(address, subflow)?;
                 Some(conn.on_too_big(ctx, index, seq, mtu))
             })
         });

@@ -1,7 +1,7 @@
 //! The connections that an endpoint keeps.
 
-use super::wakes::{Slot, Wakes};
 use crate::conn::Connection;
+use crate::endpoint::wakes::{Slot, Wakes};
 use crate::stats::Totals;
 use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -147,7 +147,7 @@ impl Records {
     /// Adds a connection under [`Records::next_id`].
     pub(super) fn add(&mut self, conn: Connection) -> ConnId {
         let id = self.next_id();
-        let (told, token, at) = (conn.is_client(), conn.token(), conn.poll_timeout());
+        let (told, token, at) = (conn.is_client(), conn.data().token(), conn.poll_timeout());
         self.next = id.0.wrapping_add(1);
         if !told {
             self.untold += 1;
@@ -289,7 +289,7 @@ impl Records {
         while self.released.front().is_some_and(|id| self.place(*id).is_err()) {
             self.released.pop_front();
         }
-        let is_drained = |id: &ConnId| self.find(*id).is_some_and(Connection::is_drained);
+        let is_drained = |id: &ConnId| self.find(*id).is_some_and(|conn| conn.data().is_drained());
         let chosen = self.released.iter().take(LOOKS).position(is_drained);
         self.released.remove(chosen.unwrap_or(0))
     }
@@ -300,7 +300,7 @@ impl Records {
         let Record { conn, told, slot, closing, .. } = &*self.list[at];
         self.untold -= usize::from(!told);
         self.closing -= usize::from(*closing);
-        self.gone.add(&conn.totals());
+        self.gone.add(&conn.paths().totals());
         self.wakes.remove(*slot);
         self.list.remove(at);
         self.first = self.list.first().map_or(0, |record| record.id.0);
@@ -312,7 +312,7 @@ impl Records {
     pub(super) fn let_go(&mut self, id: ConnId) -> bool {
         let Ok(at) = self.place(id) else { return true };
         let Record { conn, told, .. } = &*self.list[at];
-        let unwanted = conn.is_released() || !told && conn.has_failed();
+        let unwanted = conn.data().is_released() || !told && conn.data().has_failed();
         if !unwanted || !conn.is_gone() {
             return false;
         }
@@ -323,7 +323,7 @@ impl Records {
     /// What connections have carried, those that are gone included.
     pub(super) fn totals(&self) -> Totals {
         let mut totals = self.gone;
-        self.list.iter().for_each(|record| totals.add(&record.conn.totals()));
+        self.list.iter().for_each(|record| totals.add(&record.conn.paths().totals()));
         totals
     }
 

@@ -2,10 +2,11 @@
 //! peer's FIN after both directions of the data have ended. The connection itself is gone, so that many
 //! short connections take little memory.
 
-use super::Endpoint;
-use super::cookies::Client;
-use super::ordered::{MIN_CAPACITY, Ordered};
-use crate::conn::{TIME_WAIT, Transmit};
+use crate::data::closing::TIME_WAIT;
+use crate::endpoint::Endpoint;
+use crate::endpoint::cookies::Client;
+use crate::endpoint::ordered::{MIN_CAPACITY, Ordered};
+use crate::segments::Transmit;
 use crate::tcp::clock::{StampClock, before};
 use crate::tcp::subflow::Address;
 use alloc::boxed::Box;

@@ -1,6 +1,6 @@
 //! Memory of connections that rest.
 
-use super::{Endpoint, InUse};
+use crate::endpoint::{Endpoint, InUse};
 use plait_base::{Span, Time};
 
 /// How long nothing was sent.
@@ -30,7 +30,7 @@ impl Endpoint {
     /// Takes back the numbers of announced addresses that no connection uses any more.
     fn reclaim_numbers(&mut self) {
         let mut in_use = InUse::NONE;
-        let connections = self.connections.iter().flat_map(|(_, conn)| conn.servers());
+        let connections = self.connections.iter().flat_map(|(_, conn)| conn.paths().servers());
         connections.for_each(|number| in_use.note(number));
         self.remnants.servers().for_each(|number| in_use.note(number));
         self.answers.iter().for_each(|answer| in_use.note(answer.segment.server));

@@ -1,6 +1,7 @@
 //! One TCP subflow: what RFC 9293 and its companions do, and nothing that knows of data sequence
 //! numbers beyond carrying them along.
 
+pub(crate) mod acceptability;
 pub(crate) mod ack_processing;
 pub(crate) mod clock;
 pub(crate) mod cwnd_validation;

@@ -1,7 +1,7 @@
 //! The receiving half of a subflow: sequence order, SACK and D-SACK blocks, and when to
 //! acknowledge.
 
-use crate::data::MemoryUsage;
+use crate::data::memory_usage::MemoryUsage;
 use crate::tcp::mappings::shift;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! What is assigned to a subflow ahead of sending.
 
-use super::SendQueue;
+use crate::data::send_queue::SendQueue;
 use plait_base::{DataRange, DataRangeSet, SubflowId, SubflowSet};
 
 impl SendQueue {

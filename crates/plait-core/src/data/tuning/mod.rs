@@ -2,9 +2,8 @@
 //! right-sizing (`tcp_rcv_space_adjust` of 3.12 to 4.18, over the longest RTT of the subflows as its
 //! Multipath TCP has it).
 
-mod memory;
+pub(crate) mod memory;
 
-pub(crate) use memory::MemoryWindow;
 use plait_base::{Dsn, Span, Time};
 
 /// Segments beside twice what was read: room for what is on its way when the window is told.

@@ -1,6 +1,6 @@
 //! Cutting what was sent, where a path takes no segments as long as that.
 
-use super::{Sent, TxRing, Whereabouts};
+use crate::tcp::send::{Sent, TxRing, Whereabouts};
 use plait_base::Ssn;
 
 impl TxRing {

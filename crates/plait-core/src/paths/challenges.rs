@@ -2,7 +2,7 @@
 //! send at will. Each connection has its own, and it cannot be foretold: a shared or fixed one tells
 //! the attacker what others do.
 
-use super::Context;
+use crate::conn::context::Context;
 use plait_base::{Span, Time};
 
 /// The limit holds for this long.

@@ -1,0 +1,205 @@
+//! What happens when time passes.
+
+use crate::config::Config;
+use crate::conn::context::Context;
+use crate::conn::liveness::{LOOKS_PER_TIMEOUT, LastHeard, PeerLiveness, Taken};
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
+use crate::planted::{Planted, planted};
+use crate::tcp::timer::Timers;
+use core::ops::{Deref, DerefMut};
+use plait_base::{Span, Time};
+
+/// SYNs of a join before the path is given up (Linux: six retransmissions).
+pub(crate) const SYN_RETRIES: u8 = 6;
+/// SYN/ACKs after the first one before a half-open subflow is given up (Linux:
+/// `net.ipv4.tcp_synack_retries`).
+pub(crate) const SYN_ACK_RETRIES: u8 = 5;
+/// Timeouts of data in a row before a subflow is given up (RFC 9293 section 3.8.3: R2; Linux's
+/// default).
+pub(crate) const DATA_RETRIES: u32 = 15;
+/// Time for which a FIN is retransmitted once both directions of the data have ended: eight retransmissions
+/// from a timeout of 200 ms on (Linux: `net.ipv4.tcp_orphan_retries`, which `retransmits_timed_out` counts as
+/// time). A count would be three times as long on a path with an RTT of 400 ms.
+pub(crate) const FIN_TIME: Span = Span::from_secs(102);
+/// Retransmission timer of the connection where no subflow has one (schedulers 3.13).
+pub(crate) const CONNECTION_RTO: Span = Span::from_millis(200);
+
+/// Timers that transfers set often.
+pub(crate) const FREQUENT_TIMERS: usize = 3;
+
+/// What a connection as a whole may wait for; the first [`FREQUENT_TIMERS`] often.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Awaited {
+    /// Data or DATA_FIN is not DATA_ACKed.
+    Retransmission,
+    /// A scheduler waits for a subflow that may be silent.
+    Safety,
+    /// The peer's window is closed.
+    WindowProbe,
+    /// Paths whose subflow is gone are joined anew.
+    Rejoin,
+    /// An address is announced again.
+    Address,
+    /// MP_FAIL is not answered.
+    Fail,
+    /// The user has released the connection: until then it is to be over.
+    Release,
+    /// No subflow is left: until then there must be one.
+    NoSubflow,
+    /// Whether the peer takes anything is looked at.
+    UserTimeout,
+    /// Whether anything is heard of the peer is.
+    KeepAlive,
+}
+
+impl From<Awaited> for usize {
+    fn from(awaited: Awaited) -> usize {
+        awaited as usize
+    }
+}
+
+/// Timers of the connection as a whole.
+#[derive(Debug)]
+pub(crate) struct ConnectionTimers {
+    pub(crate) timers: Timers<Awaited, FREQUENT_TIMERS>,
+    pub(crate) backoff: u32,
+    pub(crate) probe_backoff: u32,
+    /// How long the peer has been waited for.
+    pub(crate) liveness: PeerLiveness,
+}
+
+impl ConnectionTimers {
+    pub(crate) const fn new() -> ConnectionTimers {
+        ConnectionTimers {
+            timers: Timers::new(),
+            backoff: 0,
+            probe_backoff: 0,
+            liveness: PeerLiveness::new(),
+        }
+    }
+
+    pub(crate) fn arm_retransmission(&mut self, now: Time, rto: Span) {
+        if !self.is_set(Awaited::Retransmission) {
+            let wait = rto.times(1 << self.backoff.min(6));
+            self.set(Awaited::Retransmission, now + wait);
+        }
+    }
+
+    /// How often the connection's retransmission timer has expired since the last DATA_ACK.
+    pub(crate) const fn retries(&self) -> u32 {
+        self.backoff
+    }
+
+    /// Starts the time within which the peer has to end its direction.
+    pub(crate) fn arm_release(&mut self, ctx: &mut Context<'_>, config: &Config, data: &DataLevel) {
+        if data.is_released() && !data.closing.failed && !data.closing.done() {
+            self.set(Awaited::Release, ctx.now + config.close_timeout);
+        }
+    }
+
+    pub(crate) fn look_again(&mut self, now: Time, timeout: Span) {
+        self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
+    }
+
+    pub(crate) fn listen_anew(&mut self, config: &Config, paths: &Paths, now: Time) {
+        let Some(idle) = config.keep_alive else { return };
+        let sum = paths.heard();
+        *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
+        self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
+    }
+
+    /// The connection can be used from now on.
+    pub(crate) fn arm_keep_alive(&mut self, config: &Config, paths: &Paths, now: Time) {
+        if !self.is_set(Awaited::KeepAlive) {
+            self.listen_anew(config, paths, now);
+        }
+    }
+
+    /// Whether it waits for a subflow.
+    pub(crate) fn awaits_subflow(&self) -> bool {
+        self.is_set(Awaited::NoSubflow)
+    }
+
+    /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
+    pub(crate) fn arm_window_probe(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        paths: &Paths,
+        now: Time,
+    ) {
+        let nothing_under_way = paths.subflows.iter().all(|s| s.tx.is_empty());
+        let due = nothing_under_way && !planted(Planted::NoWindowProbe);
+        if due && !self.is_set(Awaited::WindowProbe) {
+            let wait = paths.longest_rto(config, data).times(1 << self.probe_backoff.min(8));
+            self.set(Awaited::WindowProbe, now + wait.min(Span::from_secs(120)));
+        }
+    }
+
+    /// DATA_ACK moved: the connection's retransmission timer starts afresh.
+    pub(crate) fn on_data_progress(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        paths: &Paths,
+        now: Time,
+    ) {
+        self.backoff = 0;
+        self.clear(Awaited::Retransmission);
+        self.probe_backoff = 0;
+        self.clear(Awaited::WindowProbe);
+        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        if data.queue.una() < data.queue.nxt() || fin_pending {
+            self.arm_retransmission(now, paths.longest_rto(config, data));
+        }
+    }
+
+    /// Data waits from now on, if none did.
+    pub(crate) fn arm_user_timeout(&mut self, config: &Config, data: &DataLevel, now: Time) {
+        let Some(timeout) = config.user_timeout else { return };
+        if !self.is_set(Awaited::UserTimeout) {
+            *self.liveness.taken() = Some(data.taken(now));
+            self.look_again(now, timeout);
+        }
+    }
+
+    /// Whether data has waited for too long; otherwise it is looked at again, while any does.
+    pub(crate) fn user_timeout_expired(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        now: Time,
+    ) -> bool {
+        let before = self.liveness.taken().take();
+        let (Some(timeout), Some(before)) = (config.user_timeout, before) else {
+            return false;
+        };
+        if !data.has_to_take() {
+            self.liveness.forget_taken();
+            return false;
+        }
+        let taken = data.taken(before.since);
+        if taken == before && now >= before.since + timeout {
+            return true;
+        }
+        let since = if taken == before { before.since } else { now };
+        *self.liveness.taken() = Some(Taken { since, ..taken });
+        self.look_again(now, timeout);
+        false
+    }
+}
+
+impl Deref for ConnectionTimers {
+    type Target = Timers<Awaited, FREQUENT_TIMERS>;
+
+    fn deref(&self) -> &Timers<Awaited, FREQUENT_TIMERS> {
+        &self.timers
+    }
+}
+
+impl DerefMut for ConnectionTimers {
+    fn deref_mut(&mut self) -> &mut Timers<Awaited, FREQUENT_TIMERS> {
+        &mut self.timers
+    }
+}

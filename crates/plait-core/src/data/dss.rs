@@ -1,0 +1,119 @@
+//! TODO.
+
+use crate::data::fallback::{Mode, dsn_in_step};
+use crate::data::level::DataLevel;
+use crate::data::verifier::Checked;
+use crate::tcp::subflow::MappedRange;
+use plait_base::{DataRange, Dsn, Ssn, SubflowRange};
+use plait_wire::{Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
+
+impl DataLevel {
+    /// The peer's SYN or SYN/ACK may ask for checksums too: either end's wish is both ends'.
+    pub(crate) fn agree_on_checksums(&mut self, syn: &Segment) {
+        if let Some(Mptcp::Capable(capable)) = syn.options.mptcp.as_deref() {
+            self.agreed.checksums |= capable.checksum_required;
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn sum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> u16 {
+        let dsn = self.keys.own.wire(data.start);
+        let mut sum = Sum::of_mapping(dsn, seq.low(), data.len() as u16);
+        sum.add_payload(payload);
+        sum.checksum()
+    }
+
+    /// The checksum of our mapping of `data`, whose first byte has `seq`, where they are in use.
+    pub(crate) fn checksum(&self, data: DataRange, seq: Ssn, payload: &Payload) -> Option<u16> {
+        self.agreed.checksums.then(|| self.sum(data, seq, payload))
+    }
+
+    /// The checksum of our DATA_FIN alone: of the pseudo header only.
+    pub(crate) fn fin_checksum(&self) -> Option<u16> {
+        let dsn = self.keys.own.wire(self.queue.written());
+        self.agreed.checksums.then(|| Sum::of_mapping(dsn, 0, 1).checksum())
+    }
+
+    /// The DSN, as this end counts, that a mapping tells.
+    pub(crate) fn mapped_dsn(&self, map: &Mapping) -> Dsn {
+        if map.long {
+            self.keys.theirs.read(map.dsn)
+        } else {
+            self.keys.theirs.read_low(map.dsn as u32, self.recv.nxt())
+        }
+    }
+
+    /// Whether a peer's DATA_FIN without data is what was sent.
+    pub(crate) fn fin_is_right(&self, dsn: Dsn, map: &Mapping) -> bool {
+        let wire_dsn = self.keys.theirs.wire(dsn);
+        let right = |told| Sum::of_mapping(wire_dsn, map.ssn, map.len).matches(told);
+        !self.agreed.checksums || map.len != 1 || map.checksum.is_some_and(right)
+    }
+
+    /// The mapping that a segment tells, with its checksum.
+    pub(crate) fn checked(&self, segment: &Segment, seq: Ssn) -> Option<Checked> {
+        let (ssn, dsn, len, checksum, fin) = match segment.options.mptcp.as_deref() {
+            Some(Mptcp::Capable(MpCapable { data_len: Some(len), checksum, .. })) => {
+                (Ssn::FIRST, Dsn::ZERO, *len, (*checksum)?, false)
+            }
+            _ => {
+                let Dss { mapping, data_fin, .. } = segment.options.dss?;
+                let map = mapping?;
+                (
+                    Ssn::from_low(map.ssn, seq),
+                    self.mapped_dsn(&map),
+                    map.len,
+                    map.checksum?,
+                    data_fin,
+                )
+            }
+        };
+        // A DATA_FIN takes a DSN and no byte.
+        let bytes = u64::from(len.checked_sub(u16::from(fin))?);
+        let wire_dsn = self.keys.theirs.wire(dsn);
+        dsn.checked_add(bytes)?;
+        let seq = SubflowRange::new(ssn, ssn.checked_add(bytes)?);
+        Some(Checked { seq, dsn, wire_dsn, len, checksum })
+    }
+
+    /// A mapping in our own numbers. `seq` is where the segment that tells it starts; a DATA_FIN with
+    /// it (`fin`) counts in its length and takes a DSN, but no byte of the subflow (RFC 8684 section
+    /// 3.3.3).
+    pub(crate) fn read_mapping(&self, map: &Mapping, fin: bool, seq: Ssn) -> Option<MappedRange> {
+        let dsn = self.mapped_dsn(map);
+        let start = Ssn::from_low(map.ssn, seq);
+        let bytes = u64::from(map.len).checked_sub(u64::from(fin))?;
+        let end = start.checked_add(bytes)?;
+        Some(MappedRange { seq: SubflowRange::new(start, end), dsn })
+    }
+
+    pub(crate) fn tell_data_fin(&self, segment: &mut Segment) {
+        let dsn = self.keys.own.wire(self.queue.written());
+        let checksum = self.fin_checksum();
+        let dss = segment.options.dss.get_or_insert_default();
+        // Alone, the DATA_FIN has SSN 0 and length 1 (RFC 8684 section 3.3.3).
+        dss.mapping =
+            Some(Mapping { dsn: dsn & 0xffff_ffff, long: false, ssn: 0, len: 1, checksum });
+        dss.data_fin = true;
+        segment.options.mptcp = None;
+        segment.options.give_way();
+    }
+
+    /// The DSN up to which a segment acknowledges data, if it does.
+    pub(crate) fn acknowledged_data(&self, segment: &Segment, ack: Ssn) -> Option<Dsn> {
+        match self.agreed.mode {
+            // Plain TCP: sequence numbers and DSNs run in step; the FIN has no DSN.
+            // An acknowledgement from before our first byte says nothing.
+            _ if self.sends_plain() => Some(dsn_in_step(ack)?.min(self.queue.nxt())),
+            Mode::Multipath | Mode::Plain => {
+                let data_ack = segment.options.dss.as_ref()?.data_ack?;
+                Some(if data_ack.long {
+                    self.keys.own.read(data_ack.value)
+                } else {
+                    self.keys.own.read_low(data_ack.value as u32, self.queue.una())
+                })
+            }
+            Mode::Offered => None,
+        }
+    }
+}

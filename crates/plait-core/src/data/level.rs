@@ -1,0 +1,164 @@
+//! The data level of a connection: what both ends agreed on, the data in either direction, and how it
+//! ends. It knows of no subflow.
+
+use crate::config::Config;
+use crate::conn::liveness::Taken;
+use crate::data::closing::Closing;
+use crate::data::fallback::{Agreement, Mode};
+use crate::data::keys::Keys;
+use crate::data::reassembly::Reassembly;
+use crate::data::send_queue::SendQueue;
+use crate::data::window::SendWindow;
+use crate::error::Error;
+use crate::tcp::subflow::Subflow;
+use alloc::format;
+use alloc::string::String;
+use plait_base::{DataRange, Dsn, Span, Time};
+use plait_sched::CaState;
+use plait_wire::Key;
+
+/// The data level of a connection.
+pub(crate) struct DataLevel {
+    pub(crate) agreed: Agreement,
+    pub(crate) keys: Keys,
+    pub(crate) queue: SendQueue,
+    pub(crate) window: SendWindow,
+    pub(crate) recv: Reassembly,
+    pub(crate) closing: Closing,
+}
+
+impl DataLevel {
+    pub(crate) fn new(config: &Config, key: Key) -> DataLevel {
+        DataLevel {
+            agreed: Agreement::new(config),
+            keys: Keys::new(key, config.offsets.idsn),
+            queue: SendQueue::new(config.kernel_buffers),
+            window: SendWindow::new(),
+            recv: Reassembly::new(config.rcvbuf, config.most_held())
+                .tune(config.rcvbuf_first, config.segment_payload())
+                .count_memory(config.kernel_buffers, config.segment_payload()),
+            closing: Closing::default(),
+        }
+    }
+
+    pub(crate) fn plain(&self) -> bool {
+        self.agreed.mode == Mode::Plain
+    }
+
+    pub(crate) fn speaks_multipath(&self) -> bool {
+        self.agreed.mode == Mode::Multipath
+    }
+
+    /// The token that MP_JOIN names this connection by.
+    pub(crate) fn token(&self) -> u32 {
+        self.keys.local.token()
+    }
+
+    /// The token of the peer's key.
+    pub(crate) fn peer_token(&self) -> Option<u32> {
+        self.keys.peer.map(Key::token)
+    }
+
+    /// Whether further subflows may be accepted (RFC 8684 section 3.2): after the end too, for as
+    /// long as the peer may yet have to be told of it again (section 3.3.3).
+    pub(crate) fn accepts_joins(&self) -> bool {
+        let agreed = self.agreed.mode == Mode::Multipath && !self.falls_back();
+        agreed && self.keys.peer.is_some() && !self.closing.failed && !self.closing.settled()
+    }
+
+    /// Refuses a connection that is over, or that is plain TCP or about to be.
+    pub(crate) fn uses_multipath(&self) -> Result<(), Error> {
+        match self.closing.failed {
+            true => Err(Error::Failed),
+            false if self.falls_back() => Err(Error::PlainTcp),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the next new segment is the first one of a client whose peer may not have the keys.
+    pub(crate) fn keys_ride_along(&self, client: bool) -> bool {
+        let told = self.agreed.peer_dss_seen || self.queue.nxt() > Dsn::ZERO;
+        client && self.agreed.mode == Mode::Multipath && !told
+    }
+
+    /// The part of `range` that is sent and not DATA_ACKed, at most a segment.
+    pub(crate) fn still_needed(&self, range: DataRange, mss: u64) -> Option<DataRange> {
+        let range = range.intersect(DataRange::new(self.queue.una(), self.queue.nxt()));
+        let range = range.intersect(DataRange::with_len(range.start, mss));
+        (!range.is_empty()).then_some(range)
+    }
+
+    /// Whether all that this end has sent was acknowledged.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.queue.is_drained()
+    }
+
+    /// Bytes in order that wait for the reader.
+    pub(crate) fn readable(&self) -> u64 {
+        self.recv.readable()
+    }
+
+    /// Bytes written and not DATA_ACKed.
+    pub(crate) fn unacked(&self) -> u64 {
+        self.queue.occupied()
+    }
+
+    /// Every byte is delivered at its place, and nothing is told that was not delivered. (That each
+    /// is delivered once follows: delivery only moves on.)
+    pub(crate) fn delivery_is_in_order(&self) -> Option<String> {
+        self.recv.misplaced().map(|run| format!("wrong bytes delivered at {run:?}"))
+    }
+
+    /// As far as a peer's sequence numbers may lie behind what is expected, or on a subflow of
+    /// Multipath TCP ahead of it: there the shared window bounds the data, and numbers run ahead
+    /// of that only with data that is sent more than once.
+    pub(crate) fn reach(&self, config: &Config) -> u64 {
+        2 * config.rcvbuf.max(0xffff)
+    }
+
+    /// Bytes of options on a data segment in steady state.
+    pub(crate) fn data_options(&self, config: &Config) -> u64 {
+        if self.plain() { Config::PLAIN_OPTIONS } else { config.option_bytes() }
+    }
+
+    /// Payload of a segment in an IP packet of `bytes`.
+    pub(crate) fn payload_within(&self, config: &Config, bytes: u32) -> u64 {
+        u64::from(bytes).saturating_sub(40 + self.data_options(config)).max(1)
+    }
+
+    /// The interval of probes, where this connection sends any: plain TCP has no other path that
+    /// would tell it what it misses.
+    pub(crate) fn probe_interval(&self, config: &Config) -> Option<Span> {
+        config.probe.filter(|_| !self.falls_back())
+    }
+
+    /// What the peer has taken until now.
+    pub(crate) fn taken(&self, since: Time) -> Taken {
+        Taken { since, una: self.queue.una(), edge: self.window.end() }
+    }
+
+    /// State of a subflow's loss recovery, as a scheduler sees it.
+    pub(crate) fn ca(&self, subflow: &Subflow) -> CaState {
+        match subflow.phase.ca() {
+            // Plain TCP has no other subflow to leave the rest to: after a timeout it goes on as
+            // its window allows (RFC 5681 section 3.1).
+            CaState::Loss if self.sends_plain() => CaState::Recovery,
+            ca => ca,
+        }
+    }
+
+    /// Whether both ends speak Multipath TCP and know it, without checksums and without windows of
+    /// subflows.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self, config: &Config) -> bool {
+        let unsettled = self.closing.failed
+            | self.agreed.checksums
+            | self.falls_back()
+            | config.subflow_windows
+            | self.closing.fast.is_some();
+        let settled =
+            self.agreed.mode == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;
+        debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
+        settled
+    }
+}

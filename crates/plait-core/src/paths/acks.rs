@@ -1,0 +1,109 @@
+//! What a segment acknowledges of its subflow's sequence numbers.
+
+use crate::conn::context::Context;
+use crate::data::level::DataLevel;
+use crate::event::{Event, WindowCause};
+use crate::paths::Paths;
+use crate::tcp::ack_processing::{AckEffects, AckInfo};
+use plait_base::{Ssn, SubflowRange, Time};
+use plait_wire::Segment;
+
+impl Paths {
+    /// The peer tells a window of this subflow alone. Returns whether the subflow was held back by it.
+    pub(crate) fn update_window(&mut self, index: usize, segment: &Segment, ack: Ssn) -> bool {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        let window = u64::from(segment.window) << subflow.shake.peer_scale;
+        let held = subflow.exceeds_window(mss);
+        subflow.status.edge = subflow.status.edge.max(ack.saturating_add(window));
+        held
+    }
+
+    /// Takes in an acknowledgement up to `ack` and by SACK blocks; `None` if it says nothing new.
+    pub(crate) fn take_ack(
+        &mut self,
+        now: Time,
+        index: usize,
+        segment: &Segment,
+        ack: Ssn,
+    ) -> Option<AckEffects> {
+        let subflow = &mut self.subflows[index];
+        let una = subflow.tx.una();
+        let blocks = segment.options.sack.as_slice();
+        if ack <= una && blocks.is_empty() {
+            if subflow.rack.tail.is_open() && segment.payload.is_empty() {
+                subflow.rack.tail.on_duplicate(ack);
+            }
+            return None;
+        }
+        let stamps = segment.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let echo = stamps.map(|stamps| stamps.echo);
+        if blocks.is_empty() {
+            let info = AckInfo { ack, blocks: &[], dsack: None, echo };
+            return Some(self.process_ack(now, index, &info));
+        }
+        let mut ranges = [SubflowRange::default(); 4];
+        let shake = &subflow.shake;
+        for (range, (left, right)) in ranges.iter_mut().zip(blocks) {
+            *range = SubflowRange::new(shake.own_seq(*left, una), shake.own_seq(*right, una));
+        }
+        let ranges = &ranges[..blocks.len()];
+        // RFC 2883 section 4: a first block below the acknowledgement, or inside the second.
+        let dsack = ranges.first().copied().filter(|first| {
+            first.end <= ack || ranges.get(1).is_some_and(|second| second.covers(*first))
+        });
+        let info = AckInfo { ack: ack.max(una), blocks: ranges, dsack, echo };
+        Some(self.process_ack(now, index, &info))
+    }
+
+    #[inline(never)]
+    fn process_ack(&mut self, now: Time, index: usize, info: &AckInfo<'_>) -> AckEffects {
+        let (mss, mut effects) = (self.mss(), AckEffects::default());
+        self.with_flows(index, |subflow, flows| {
+            subflow.on_ack(now, info, flows, mss, &mut effects);
+        });
+        effects
+    }
+
+    /// Tells what an acknowledgement has changed on the subflow at `index`.
+    pub(crate) fn report_ack(&self, ctx: &mut Context<'_>, index: usize, effects: &AckEffects) {
+        let subflow = &self.subflows[index];
+        let (id, cwnd) = (subflow.id, subflow.cwnd());
+        ctx.log.emit(Event::Acked {
+            subflow: id,
+            bytes: effects.delivered,
+            rtt: effects.rtt,
+            srtt: subflow.rtt.srtt().unwrap_or_default(),
+            cwnd,
+            inflight: subflow.tx.inflight(),
+        });
+        let cause = match effects {
+            AckEffects { undone: Some(_), entered_recovery: false, .. } => {
+                Some(WindowCause::Undone)
+            }
+            AckEffects { entered_recovery: true, .. } | AckEffects { tail_repaired: true, .. } => {
+                Some(WindowCause::Loss)
+            }
+            AckEffects { left_recovery: true, .. } => Some(WindowCause::Recovered),
+            _ => None,
+        };
+        if let Some(cause) = cause {
+            let ssthresh = subflow.cc.ssthresh();
+            ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            if effects.tail_repaired {
+                let cause = WindowCause::Recovered;
+                ctx.log.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+            }
+        }
+    }
+
+    /// What follows from an acknowledgement for the data on the subflow at `index`: reinjections that are
+    /// not needed are withdrawn, F-RTO goes on, and old mappings are forgotten.
+    pub(crate) fn settle_ack(&mut self, data: &mut DataLevel, index: usize) {
+        self.continue_frto(data, index);
+        let subflow = &mut self.subflows[index];
+        if let Some(mappings) = &mut subflow.mappings {
+            mappings.on_acked(subflow.tx.una());
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Addresses: their identifiers, what this end announces and what the peer does (ADD_ADDR, RFC 8684
+//! section 3.4.1).
+
+use crate::config::Config;
+use crate::conn::ConnectionSpec;
+use crate::conn::context::Context;
+use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::data::fallback::Mode;
+use crate::data::level::DataLevel;
+use crate::error::Error;
+use crate::paths::Paths;
+use crate::paths::removal::Removals;
+use crate::seldom::Seldom;
+use crate::tcp::state::State;
+use crate::tcp::subflow::Address;
+use core::net::IpAddr;
+use plait_base::{ServerAddress, SubflowId, Time};
+use plait_wire::{AddAddr, Mptcp, add_addr_hmac};
+
+/// Signals that wait for their turn at most; a peer that asks for more has to ask again.
+pub(crate) const MAX_SIGNALS: usize = 16;
+
+/// An address that this end has announced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announced {
+    pub(crate) id: u8,
+    pub(crate) address: IpAddr,
+    pub(crate) port: Option<u16>,
+    /// When it is told again: never, once it was echoed.
+    pub(crate) again: Time,
+}
+
+/// An address that the peer has announced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) id: u8,
+    pub(crate) address: IpAddr,
+    pub(crate) port: Option<u16>,
+    pub(crate) number: ServerAddress,
+}
+
+/// An option that waits for a pure ACK.
+#[derive(Debug)]
+pub(crate) struct Signal {
+    pub(crate) option: Mptcp,
+    /// The subflow that it should go out on.
+    pub(crate) on: Option<SubflowId>,
+}
+
+impl Signal {
+    /// Whether it says something of the subflow that carries it, so that no other may.
+    pub(crate) fn is_bound(&self) -> bool {
+        matches!(self.option, Mptcp::Prio { .. })
+    }
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Addresses {
+    /// Those of the first subflow, whose identifiers are zero.
+    pub(crate) first: Address,
+    /// The peer takes no further subflows to that of its own.
+    pub(crate) first_denied: bool,
+    pub(crate) own: Seldom<Announced>,
+    pub(crate) peers: Seldom<Known>,
+    pub(crate) signals: Seldom<Signal>,
+    pub(crate) removals: Removals,
+}
+
+impl Addresses {
+    /// The connection begins at `first`; what has gone away stays gone.
+    pub(crate) fn begin(&mut self, first: Address) {
+        let removals = self.removals.for_new_attempt();
+        *self = Addresses { first, removals, ..Addresses::default() };
+    }
+
+    /// Whether this end has announced an address.
+    pub(crate) fn has_announced(&self) -> bool {
+        !self.own.is_empty()
+    }
+
+    /// What the peer has announced.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = &Known> {
+        self.peers.iter()
+    }
+
+    /// Whether the peer has announced the address with this number.
+    pub(crate) fn knows(&self, number: ServerAddress) -> bool {
+        self.peers.iter().any(|known| known.number == number)
+    }
+
+    /// Forgets an address of the peer.
+    pub(crate) fn forget_peer(&mut self, id: u8) -> Option<ServerAddress> {
+        let at = self.peers.iter().position(|known| known.id == id)?;
+        Some(self.peers.remove(at)?.number)
+    }
+
+    /// Ends the announcement of an address of ours; its identifier.
+    pub(crate) fn take_back(&mut self, address: IpAddr) -> Option<u8> {
+        let at = self.own.iter().position(|own| own.address == address)?;
+        let id = self.own.remove(at)?.id;
+        let told = |option: &Mptcp| matches!(option, Mptcp::AddAddr(add) if add.address == address);
+        self.signals.retain(|signal| !told(&signal.option));
+        Some(id)
+    }
+
+    /// Takes back an option that has not gone out.
+    pub(crate) fn forget_signal(&mut self, option: &Mptcp) {
+        self.signals.retain(|signal| signal.option != *option);
+    }
+
+    /// Whether something waits to be told.
+    pub(crate) fn has_signals(&self) -> bool {
+        !self.signals.is_empty()
+    }
+
+    /// Queues an option, once.
+    pub(crate) fn signal(&mut self, option: Mptcp, on: Option<SubflowId>) {
+        let known = self.signals.iter().any(|signal| signal.option == option);
+        if !known && self.signals.len() < MAX_SIGNALS {
+            self.signals.push(Signal { option, on });
+        }
+    }
+
+    /// Queues an option that concerns the subflow it is sent on.
+    pub(crate) fn signal_on(&mut self, option: Mptcp, subflow: SubflowId) {
+        self.signals.push(Signal { option, on: Some(subflow) });
+    }
+
+    /// Takes back an MP_PRIO for a subflow.
+    pub(crate) fn forget_priority(&mut self, subflow: SubflowId) {
+        let stale = |it: &Signal| it.on == Some(subflow) && it.is_bound();
+        self.signals.retain(|signal| !stale(signal));
+    }
+
+    /// When an announcement is to be repeated, or a subflow looked after.
+    pub(crate) fn next(&self) -> Time {
+        let again = self.own.iter().map(|own| own.again).min().unwrap_or(Time::NEVER);
+        again.min(self.removals.next())
+    }
+}
+
+/// Whether an address is one that a connection may be opened to.
+pub(crate) fn can_be_joined(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    !(address.is_loopback() || address.is_multicast() || address.is_unspecified() || broadcast)
+}
+
+impl Paths {
+    pub(crate) fn server_id(&self, number: ServerAddress) -> u8 {
+        let first = self.addresses.first.server();
+        match number {
+            _ if number == first => 0,
+            ServerAddress(0) => first.0,
+            ServerAddress(number) => number,
+        }
+    }
+
+    /// The identifier of our own address of a conversation: zero for that of the first subflow, and
+    /// for every other one a number of its own (RFC 8684 section 3.2).
+    pub(crate) fn own_id(&self, spec: &ConnectionSpec, address: Address) -> u8 {
+        let first = self.addresses.first;
+        if !self.client {
+            return self.server_id(address.server());
+        }
+        if address.path() == first.path() {
+            return 0;
+        }
+        let place = spec.paths.iter().position(|config| config.path == address.path());
+        place.map_or(u8::MAX, |place| place as u8 + 1)
+    }
+
+    /// The numbers of the peer's addresses that the connection uses, some of them more than once.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = ServerAddress> {
+        let announced = self.addresses.peers().map(|known| known.number);
+        let waiting = self.joins.waiting.iter().map(|target| target.server);
+        let subflows = self.subflows.iter().map(|subflow| subflow.address.server());
+        announced.chain(waiting).chain(subflows)
+    }
+
+    /// Books an address of the peer; `None` where there are too many, or its identifier is that of
+    /// another one in use.
+    pub(crate) fn learn(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        id: u8,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> Option<ServerAddress> {
+        let in_use =
+            self.subflows.iter().any(|s| s.state != State::Closed && s.shake.peer_id == id);
+        let known = self.addresses.peers.iter().position(|known| known.id == id);
+        let same = known.is_some_and(|at| self.addresses.peers[at].address == address);
+        if in_use && !same {
+            return None;
+        }
+        let limit = usize::from(config.peer_addresses);
+        if known.is_none() && self.addresses.peers.len() >= limit {
+            return None;
+        }
+        let number = ctx.directory.learn(address)?;
+        let learnt = Known { id, address, port, number };
+        match known {
+            Some(at) => self.addresses.peers[at] = learnt,
+            None => self.addresses.peers.push(learnt),
+        }
+        Some(number)
+    }
+
+    /// No further subflow can be opened: the only address known denies it.
+    pub(crate) fn has_no_address_to_join(&self, config: &Config) -> bool {
+        if self.client {
+            self.addresses.first_denied && self.addresses.peers().next().is_none()
+        } else {
+            config.deny_joins && !self.addresses.has_announced()
+        }
+    }
+
+    pub(crate) fn tell_address(&mut self, data: &DataLevel, own: Announced) {
+        let Some(peer) = data.keys.peer else { return };
+        let Announced { id, address, port, .. } = own;
+        let hmac = Some(add_addr_hmac(data.keys.local, peer, id, address, port));
+        let option = Mptcp::AddAddr(AddAddr { address_id: id, address, port, hmac });
+        self.addresses.signal(option, None);
+    }
+
+    pub(crate) fn set_address_timer(&mut self, timers: &mut ConnectionTimers) {
+        timers.set(Awaited::Address, self.addresses.next());
+    }
+
+    pub(crate) fn on_echo(&mut self, timers: &mut ConnectionTimers, echo: &AddAddr) {
+        for own in &mut *self.addresses.own {
+            if (own.id, own.address, own.port) == (echo.address_id, echo.address, echo.port) {
+                own.again = Time::NEVER;
+            }
+        }
+        self.set_address_timer(timers);
+    }
+
+    /// The number of an address of this end that can be announced.
+    pub(crate) fn announceable(
+        &self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        address: IpAddr,
+    ) -> Result<ServerAddress, Error> {
+        if self.client {
+            return Err(Error::NotServer);
+        }
+        data.uses_multipath()?;
+        ctx.directory.number(address).ok_or(Error::UnknownAddress(address))
+    }
+
+    /// Tells the client of the address with `number`, if the handshake is complete.
+    pub(crate) fn announce(
+        &mut self,
+        now: Time,
+        data: &DataLevel,
+        timers: &mut ConnectionTimers,
+        (number, address, port): (ServerAddress, IpAddr, Option<u16>),
+    ) {
+        if data.agreed.mode != Mode::Multipath {
+            return;
+        }
+        let id = self.server_id(number);
+        self.addresses.own.retain(|own| own.id != id);
+        let again = now + Config::ADD_ADDR_PERIOD;
+        let own = Announced { id, address, port, again };
+        self.addresses.own.push(own);
+        self.tell_address(data, own);
+        self.set_address_timer(timers);
+    }
+}

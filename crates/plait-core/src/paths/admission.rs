@@ -1,0 +1,86 @@
+//! Whether a peer may add a subflow: the denial of the first address (flag C of RFC 8684 section
+//! 3.1), and limits.
+
+use crate::config::Config;
+use crate::paths::Paths;
+use crate::tcp::state::State;
+use crate::tcp::subflow::{Address, Subflow};
+use plait_base::{Span, Time};
+use plait_wire::{Mptcp, ResetReason};
+
+/// Joins of one connection that are taken each second.
+pub(crate) const JOINS_PER_SECOND: u64 = 10;
+/// Half-open joins of one connection.
+pub(crate) const MAX_HALF_OPEN_JOINS: usize = 4;
+
+/// A number of events each second, that many of them at once.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Allowance {
+    /// When all that was taken is made up for.
+    pub(crate) even: Time,
+}
+
+impl Allowance {
+    /// Takes one of `per_second`, if there is one left.
+    pub(crate) fn take(&mut self, now: Time, per_second: u64) -> bool {
+        let each = Span::from_nanos(1_000_000_000 / per_second.max(1));
+        let even = self.even.max(now) + each;
+        let may = even <= now + each.times(per_second);
+        if may {
+            self.even = even;
+        }
+        may
+    }
+}
+
+/// The answer to a join beyond a limit: it may come again (RFC 8684 section 3.6).
+pub(crate) const LIMIT_REACHED: Mptcp =
+    Mptcp::Reset { reason: ResetReason::Prohibited, transient: true };
+
+/// The answer to a join of an address that takes none.
+pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
+
+impl Paths {
+    /// The peer's joins that are not proven yet.
+    pub(crate) fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
+        let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;
+        self.subflows.iter().filter(half_open).filter(|s| !s.shake.initiator)
+    }
+
+    /// Why a join at `address` is not taken: the option of the reset.
+    pub(crate) fn refuses_join(
+        &mut self,
+        config: &Config,
+        now: Time,
+        address: Address,
+    ) -> Option<Mptcp> {
+        let first = self.addresses.first;
+        let own = |it: Address| match self.client {
+            true => (it.path().0, it.local_port),
+            false => (u32::from(it.server().0), it.local_port),
+        };
+        if config.deny_joins && own(address) == own(first) {
+            return Some(DENIED);
+        }
+        let room = self.has_room() || self.half_open_joins().next().is_some();
+        let may = room && self.admission.take(now, JOINS_PER_SECOND);
+        (!may).then_some(LIMIT_REACHED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R24: ten at once, then one each tenth of a second; what was not taken is not saved up.
+    #[test]
+    pub(crate) fn an_allowance_is_a_rate() {
+        let mut allowance = Allowance::default();
+        let mut taken = |millis: u64| {
+            let now = Time::ZERO + Span::from_millis(millis);
+            (0..100).filter(|_| allowance.take(now, 10)).count()
+        };
+        assert_eq!([taken(0), taken(99), taken(100), taken(349)], [10, 0, 1, 2]);
+        assert_eq!([taken(400), taken(60_000), taken(60_999), taken(61_000)], [1, 10, 9, 1]);
+    }
+}

@@ -1,0 +1,154 @@
+//! What a subflow has to say beside data: handshakes, resets, probes, signals and its end.
+
+use crate::config::Config;
+use crate::conn::context::Context;
+use crate::conn::{ConnectionSpec, Notices};
+use crate::data::fallback::Mode;
+use crate::data::level::DataLevel;
+use crate::event::Carry;
+use crate::paths::Paths;
+use crate::paths::addresses::Signal;
+use crate::segments::Transmit;
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::send::Sent;
+use crate::tcp::state::Step;
+use crate::tcp::timer::Timer;
+use alloc::boxed::Box;
+use plait_base::{Ssn, SubflowId, Time};
+use plait_wire::Flags;
+
+impl Paths {
+    /// The next SYN, reset or probe.
+    pub(crate) fn next_control(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+    ) -> Option<Control> {
+        let config = &spec.config;
+        for index in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[index];
+            if !subflow.pending.urgent() {
+                continue;
+            }
+            if subflow.pending.take(ControlSegment::Rst) {
+                // It may have been all that the connection was kept for.
+                notices.changed = true;
+                return Some(Control::Ready(self.build_rst(data, index)));
+            }
+            if subflow.pending.take(ControlSegment::FastClose) {
+                return Some(Control::Ready(self.build_fast_close(ctx, config, data, index)));
+            }
+            if let Some(seq) = subflow.pending.take_unacceptable_ack() {
+                return Some(Control::Ready(self.build_stray_rst(data, index, seq)));
+            }
+            if subflow.pending.has(ControlSegment::Fail)
+                || subflow.pending.has(ControlSegment::Infinite)
+            {
+                return Some(Control::Ready(self.build_fallback_signal(ctx, config, data, index)));
+            }
+            if subflow.pending.take(ControlSegment::Syn) {
+                let again = ctx.now + self.syn_retry(spec, data, index);
+                self.subflows[index].timers.set(Timer::Rto, again);
+                return Some(Control::Ready(self.build_syn(spec, data, ctx.now, index)));
+            }
+            if subflow.pending.take(ControlSegment::JoinAck) {
+                return Some(Control::Ready(self.pure_ack(ctx, config, data, index)));
+            }
+            if subflow.pending.take(ControlSegment::WindowProbe) {
+                // One below the left edge: the peer answers with its window and takes nothing.
+                let seq = subflow.tx.una().before();
+                let probe = self.build_ack(ctx, config, data, index, seq, Flags::default());
+                return Some(Control::Ready(probe));
+            }
+            if subflow.pending.take(ControlSegment::PathProbe)
+                && let Some(sent) = subflow.tx.first().copied()
+            {
+                return Some(Control::Again { index, sent, carry: Carry::Retransmission });
+            }
+            if subflow.pending.take(ControlSegment::TailProbe)
+                && let Some(sent) = subflow.tx.last().copied()
+            {
+                return Some(Control::Again { index, sent, carry: Carry::TailProbe });
+            }
+        }
+        None
+    }
+
+    /// The first lost segment that its subflow may send again.
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
+        self.subflows.iter_mut().enumerate().find_map(|(index, subflow)| {
+            if subflow.tx.lost_segments() == 0 {
+                return None;
+            }
+            Some((index, subflow.next_retransmission()?))
+        })
+    }
+
+    /// `sent` goes out again on the subflow at `index`.
+    pub(crate) fn note_resent(&mut self, now: Time, index: usize, sent: &Sent, carry: Carry) {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        if carry == Carry::TailProbe {
+            subflow.rack.tail.on_sent(subflow.tx.nxt());
+        }
+        subflow.on_retransmitted(now, sent.seq, sent.len, mss);
+    }
+
+    /// The next subflow that is to send its FIN, and its sequence number.
+    pub(crate) fn take_fin(&mut self, now: Time, data: &DataLevel) -> Option<(usize, Ssn)> {
+        let index = (0..self.subflows.len()).find(|index| self.owes_fin(data, *index))?;
+        let (mss, end) = (self.mss(), data.queue.written());
+        let subflow = &mut self.subflows[index];
+        let seq = subflow.on_sent(now, end, 1, true, mss);
+        subflow.step(Step::FinSent);
+        Some((index, seq))
+    }
+
+    /// The next signal, on a pure ACK: beside a mapping there is no room for most.
+    pub(crate) fn next_signal(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+    ) -> Option<Transmit> {
+        let Paths { subflows, addresses, .. } = self;
+        let open = |index: &usize| {
+            let subflow = &subflows[*index];
+            subflow.state.synchronised() && subflow.status.joined
+        };
+        let place = |signal: &Signal| signal.on.map(SubflowId::index).filter(open);
+        // The subflow is gone, and what was to be said of it with it.
+        while addresses.signals.first().is_some_and(|it| it.is_bound() && place(it).is_none()) {
+            addresses.signals.remove(0);
+        }
+        let wanted = place(addresses.signals.first()?);
+        let index = wanted.or_else(|| self.best_for_signal())?;
+        // The keys or the proof of a handshake take the place for now.
+        if data.agreed.mode != Mode::Multipath
+            || self.ack_option(config, data, index, None, None).is_some()
+        {
+            return None;
+        }
+        let signal = self.addresses.signals.remove(0)?;
+        let mut transmit = self.pure_ack(ctx, config, data, index);
+        let options = &mut transmit.segment.options;
+        options.mptcp = Some(Box::new(signal.option));
+        // A DATA_ACK that finds no room is told on its own.
+        options.give_way();
+        self.subflows[index].pending.ack |= options.dss.is_none();
+        Some(transmit)
+    }
+}
+
+/// A control segment.
+pub(crate) enum Control {
+    Ready(Transmit),
+    /// A segment that was sent before goes out again.
+    Again {
+        index: usize,
+        sent: Sent,
+        carry: Carry,
+    },
+}

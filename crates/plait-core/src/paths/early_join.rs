@@ -1,0 +1,57 @@
+//! Joins that come before the key they are proven with
+//! ([`JoinTiming::Simultaneous`](crate::JoinTiming::Simultaneous)).
+
+use crate::conn::ConnectionSpec;
+use crate::conn::context::Context;
+use crate::data::window::scale_for;
+use crate::paths::handshake::take_syn;
+use crate::segments::{Transmit, syn_segment};
+use crate::tcp::subflow::{Address, Handshake};
+use plait_base::Time;
+use plait_wire::{JoinSynAck, Mptcp, Segment};
+
+/// A join that came before the key it is proven with: answered, and kept until its connection is
+/// there. It exists between plait's own ends only ([`crate::JoinTiming::Simultaneous`]).
+#[derive(Debug)]
+pub(crate) struct EarlyJoin {
+    pub(crate) address: Address,
+    /// The token of the client's own key: the server learns it with the third ACK.
+    pub(crate) token: u32,
+    pub(crate) shake: Handshake,
+    pub(crate) backup: bool,
+    /// The third ACK, if it came already.
+    pub(crate) answer: Option<Segment>,
+}
+
+impl EarlyJoin {
+    /// Takes in a SYN with MP_JOIN.
+    pub(crate) fn new(
+        spec: &ConnectionSpec,
+        address: Address,
+        syn: &Segment,
+        ctx: &mut Context<'_>,
+    ) -> Option<EarlyJoin> {
+        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return None };
+        let mut shake = Handshake {
+            iss: ctx.first_sequence(&spec.config),
+            nonce: ctx.entropy.bits() as u32,
+            peer_nonce: join.nonce,
+            peer_id: join.address_id,
+            join: true,
+            sent_at: ctx.now,
+            own_scale: scale_for(spec.config.rcvbuf),
+            ..Handshake::default()
+        };
+        take_syn(&mut shake, syn, spec.config.unsaid_mss);
+        let (token, backup) = (join.token, join.backup);
+        Some(EarlyJoin { address, token, shake, backup, answer: None })
+    }
+
+    /// The SYN/ACK: its HMAC is zero, for there is no key yet.
+    pub(crate) fn syn_ack(&self, spec: &ConnectionSpec, now: Time) -> Transmit {
+        let answer = JoinSynAck { backup: false, address_id: 0, hmac: 0, nonce: self.shake.nonce };
+        let window = spec.config.rcvbuf.min(0xffff);
+        let option = Some(Mptcp::JoinSynAck(answer));
+        syn_segment(&spec.config, &self.shake, self.address, true, window, now, option)
+    }
+}

@@ -1,0 +1,250 @@
+//! Whether what a subflow shows leads back to plain TCP (RFC 8684 section 3.7): data without a mapping,
+//! acknowledgements without a DSS, an infinite mapping, a wrong checksum.
+//!
+//! These functions only decide. The connection carries out what follows, because other subflows, the
+//! scheduler and timers take part.
+
+use crate::conn::ConnectionSpec;
+use crate::conn::context::Context;
+use crate::data::fallback::{
+    BARE_ACKS, FAIL_RETRIES, FallbackCause, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending,
+    dsn_in_step,
+};
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
+use crate::tcp::pending::{Cause, ControlSegment};
+use crate::tcp::state::State;
+use plait_base::{Dsn, Ssn, SubflowRange};
+use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
+
+/// What follows from a finding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fall {
+    /// Nothing.
+    Stay,
+    /// The subflow is reset.
+    Reset(Cause),
+    /// The connection falls back on this subflow.
+    Back(Back),
+}
+
+/// A step back to plain TCP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Back {
+    pub(crate) cause: FallbackCause,
+    /// The mapping with this DSN had a wrong checksum: MP_FAIL is told.
+    pub(crate) fail: Option<Dsn>,
+    /// Data of the peer needs no mappings any more.
+    pub(crate) receive: bool,
+    /// Neither end has sent a mapping: the connection is plain TCP at once.
+    pub(crate) whole: bool,
+    /// Whether the infinite mapping goes out on an acknowledgement too, if that is decided now.
+    pub(crate) tell: Option<bool>,
+    /// Our data has no mappings any more.
+    pub(crate) send: bool,
+}
+
+impl Back {
+    const fn new(cause: FallbackCause) -> Back {
+        Back { cause, fail: None, receive: false, whole: false, tell: None, send: false }
+    }
+}
+
+impl Paths {
+    /// Whether sequence numbers and DSNs run in step on the subflow at `index`.
+    pub(crate) fn may_fall_back(&self, data: &DataLevel, index: usize) -> bool {
+        data.agreed.mode == Mode::Multipath
+            && !data.agreed.others_used
+            && !self.subflows[index].shake.join
+    }
+
+    /// Whether they do so in what this end has sent: a peer that never got our proof of a join falls
+    /// back alone, and can be followed.
+    pub(crate) fn may_follow(&self, data: &DataLevel, index: usize) -> bool {
+        data.agreed.mode == Mode::Multipath
+            && !data.agreed.others_joined
+            && !self.subflows[index].shake.join
+    }
+
+    /// A segment of an established subflow has no DSS although Multipath TCP is spoken.
+    pub(crate) fn weigh_bare_segment(
+        &self,
+        data: &mut DataLevel,
+        index: usize,
+        segment: &Segment,
+        (seq, ack): (Ssn, Ssn),
+    ) -> Fall {
+        if segment.options.mptcp.is_some() {
+            return Fall::Stay;
+        }
+        let subflow = &self.subflows[index];
+        let follows = data.falls_back() && self.may_follow(data, index);
+        if !follows && !self.may_fall_back(data, index) {
+            let news = data.agreed.mode == Mode::Multipath && ack > subflow.tx.una();
+            data.agreed.bare = data.agreed.bare.saturating_add(u8::from(news));
+            return Fall::Stay;
+        }
+        let end = seq + u64::from(segment.payload.len());
+        let fin = segment.flags.has(Flags::FIN);
+        if !data.agreed.peer_dss_seen {
+            // First data, or a first acknowledgement of ours: the peer fell back.
+            let first = end > seq || ack > Ssn::FIRST || fin;
+            let back = Back { receive: true, whole: true, ..Back::new(FallbackCause::FirstData) };
+            return if first { Fall::Back(back) } else { Fall::Stay };
+        }
+        let next = subflow.rx.nxt();
+        let unmapped = seq <= next && end > next && !subflow.covers(SubflowRange::new(seq, end));
+        // An end that no DATA_FIN told.
+        let ends = fin && seq <= next && end <= next && !data.recv.finished();
+        let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
+        if unmapped || ends {
+            // A peer that has begun to join may think that another subflow was used. Acknowledgements
+            // may come through where segments with data do not.
+            let tell = Some(self.subflows.len() > 1);
+            return Fall::Back(Back { receive: true, tell, ..back });
+        }
+        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        let news = ack > subflow.tx.una() || fin_pending && data.queue.is_drained();
+        if news && !data.sends_plain() {
+            data.agreed.bare += 1;
+            if data.agreed.bare >= BARE_ACKS {
+                return Fall::Back(back);
+            }
+        }
+        Fall::Stay
+    }
+
+    /// Nothing was DATA_ACKed for long, after `timeouts` timeouts: where acknowledgements came without a
+    /// DSS, those have to do. Returns the subflow on which they came, too.
+    pub(crate) fn weigh_overdue_ack(
+        &mut self,
+        data: &DataLevel,
+        timeouts: u32,
+    ) -> Option<(usize, Fall)> {
+        let index = self.best_for_signal().filter(|_| data.agreed.bare > 0)?;
+        let long = timeouts >= MAX_TIMEOUTS_WITHOUT_DSS;
+        if self.may_fall_back(data, index) || long && self.may_follow(data, index) {
+            let back = Back { send: true, ..Back::new(FallbackCause::Mappings) };
+            return Some((index, Fall::Back(back)));
+        }
+        if !long {
+            return None;
+        }
+        // No DSS has come on any subflow for long.
+        self.joins.bar(self.subflows[index].address.path());
+        Some((index, Fall::Reset(Cause::Reason(ResetReason::Middlebox))))
+    }
+
+    /// Whether a peer that has fallen back alone has ended already, by a FIN and no DATA_FIN: the end of
+    /// its data.
+    pub(crate) fn unsaid_end(&self, data: &DataLevel, index: usize) -> Option<Dsn> {
+        let subflow = &self.subflows[index];
+        let ended = matches!(
+            subflow.state,
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait
+        );
+        // The FIN has a sequence number, and so had the SYN.
+        let end = dsn_in_step(subflow.rx.nxt().before()).unwrap_or(Dsn::ZERO);
+        (ended && !data.recv.finished() && data.recv.nxt() == end).then_some(end)
+    }
+
+    /// A mapping of length 0 (RFC 8684 sections 3.3.1 and 3.7): the peer sends plain data from now
+    /// on.
+    pub(crate) fn weigh_infinite_mapping(
+        &self,
+        data: &DataLevel,
+        index: usize,
+        map: &Mapping,
+    ) -> Fall {
+        if data.receives_plain() {
+            return Fall::Stay;
+        }
+        let ssn = Ssn::from_low(map.ssn, self.subflows[index].rx.nxt());
+        let in_step = dsn_in_step(ssn) == Some(data.mapped_dsn(map));
+        let may = self.may_fall_back(data, index) || self.may_follow(data, index);
+        if !may || !in_step {
+            return Fall::Reset(Cause::Reason(ResetReason::Mptcp));
+        }
+        Fall::Back(Back { receive: true, send: true, ..Back::new(FallbackCause::Mappings) })
+    }
+
+    /// The checksum of the peer's mapping with `dsn` was wrong: something on the path changes what
+    /// it carries.
+    pub(crate) fn weigh_wrong_checksum(&self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
+        if data.agreed.receiving != Receiving::Mapped {
+            return Fall::Stay;
+        }
+        if !self.may_fall_back(data, index) || data.recv.nxt() != dsn {
+            return Fall::Reset(Cause::Failed(dsn));
+        }
+        Fall::Back(Back { fail: Some(dsn), ..Back::new(FallbackCause::Checksum) })
+    }
+
+    /// No infinite mapping has come in time. Returns the subflow on which MP_FAIL is to be told again, and
+    /// how many of its timeouts are waited for then; with `None` for these it is reset, for the mapping with
+    /// the DSN.
+    pub(crate) fn repeat_fail(
+        &mut self,
+        data: &mut DataLevel,
+    ) -> Option<(usize, Dsn, Option<u64>)> {
+        let Receiving::Failing { dsn, retries } = &mut data.agreed.receiving else { return None };
+        let (dsn, again) = (*dsn, *retries < FAIL_RETRIES);
+        *retries += 1;
+        let wait = 1 << *retries;
+        let index = self.subflows.iter().position(|s| s.state != State::Closed)?;
+        if again {
+            self.subflows[index].pending.add(ControlSegment::Fail);
+        }
+        Some((index, dsn, again.then_some(wait)))
+    }
+
+    /// MP_FAIL: a checksum of ours was wrong at the peer. It is answered with an infinite mapping,
+    /// and with MP_FAIL for the other direction.
+    pub(crate) fn weigh_mp_fail(&mut self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
+        let already = data.agreed.sending != Sending::Mapped;
+        let possible = data.queue.una() <= dsn && dsn <= data.queue.nxt();
+        if !already && (data.agreed.mode != Mode::Multipath || !possible) {
+            return Fall::Stay;
+        }
+        // A peer that has not seen our proof of a join falls back, where one that has resets.
+        if !already && !self.may_follow(data, index) {
+            return Fall::Reset(Cause::Failed(data.recv.nxt()));
+        }
+        let pending = &mut self.subflows[index].pending;
+        pending.add(ControlSegment::Infinite);
+        // One that has told its own needs no second.
+        if data.agreed.receiving == Receiving::Mapped {
+            pending.add(ControlSegment::Fail);
+        }
+        Fall::Back(Back { send: true, ..Back::new(FallbackCause::Checksum) })
+    }
+
+    /// Data of the peer needs no mappings any more: what the subflow at `index` holds back until its
+    /// checksum is known is taken in. Returns whether it held any.
+    pub(crate) fn release_unverified(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+    ) -> bool {
+        let subflow = &mut self.subflows[index];
+        let Some(mut verifier) = subflow.verifier.take() else { return false };
+        let (now, log, id) = (ctx.now, &mut ctx.log, subflow.id);
+        verifier.release(&mut |dsn, payload: Payload, at| {
+            data.recv.insert(now, dsn, &payload, at, id, &mut |run| log.emit(run.event()));
+        });
+        subflow.pending.ack = true;
+        true
+    }
+
+    /// Whether our first SYN has stayed unanswered so often that the next one is to have no MP_CAPABLE.
+    pub(crate) fn finds_silence(&self, spec: &ConnectionSpec) -> bool {
+        let paths = self.ways_to_dial(spec);
+        let asked = match paths {
+            1 => usize::from(self.subflows[0].shake.retries),
+            _ => (usize::from(self.dials) + 1) / paths,
+        };
+        let limit = usize::from(spec.config.plain_after);
+        limit > 0 && asked >= limit
+    }
+}

@@ -1,0 +1,153 @@
+//! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
+
+use crate::config::Config;
+use crate::conn::ConnectionSpec;
+use crate::data::fallback::Mode;
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::state::Step;
+use crate::tcp::subflow::{Address, Handshake, Offer};
+use plait_base::Dsn;
+use plait_wire::{JoinAck, JoinSyn, JoinSynAck, MpCapable, Mptcp, Segment, join_hmac};
+
+/// How a connection begins.
+pub(crate) enum Opening<'a> {
+    /// We dial.
+    Active { address: Address },
+    /// A SYN came; the address may have been used up to the sequence number `after` before.
+    Passive { address: Address, syn: &'a Segment, after: Option<u32> },
+    /// A SYN came and is answered without state (RFC 4987 section 3.6): the initial sequence number is
+    /// the cookie `iss`.
+    Stateless { address: Address, syn: &'a Segment, iss: u32 },
+}
+
+/// What a SYN to a listening port asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    Plain,
+    Multipath,
+    Join(u32),
+}
+
+/// Reads the request of a SYN.
+pub(crate) fn listen_syn(syn: &Segment) -> Asks {
+    match syn.options.mptcp.as_deref() {
+        Some(Mptcp::Capable(_)) => Asks::Multipath,
+        Some(Mptcp::JoinSyn(join)) => Asks::Join(join.token),
+        _ => Asks::Plain,
+    }
+}
+
+/// Notes what the peer's SYN told; its MSS is `unsaid_mss` where it told none.
+pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
+    shake.irs = syn.seq;
+    shake.peer_scale = syn.options.window_scale.unwrap_or(0).min(14);
+    shake.offer = Offer {
+        scale: syn.options.window_scale.is_some(),
+        timestamps: syn.options.timestamps.is_some(),
+        sack: syn.options.sack_permitted,
+        mss: syn.options.mss.unwrap_or(unsaid_mss),
+    };
+    if !shake.offer.scale {
+        // Both SYNs or neither (RFC 7323 section 2.2).
+        shake.own_scale = 0;
+    }
+    shake.ts_recent = syn.options.timestamps.map_or(0, |stamp| stamp.value);
+}
+
+impl Paths {
+    /// The MPTCP option of our SYN or SYN/ACK.
+    pub(crate) fn syn_option(
+        &self,
+        spec: &ConnectionSpec,
+        data: &DataLevel,
+        index: usize,
+    ) -> Option<Mptcp> {
+        let subflow = &self.subflows[index];
+        let shake = &subflow.shake;
+        let path = spec.paths.iter().find(|config| config.path == subflow.address.path());
+        let backup = path.is_some_and(|config| config.backup);
+        let address_id = self.own_id(spec, subflow.address);
+        match (shake.join, shake.initiator) {
+            _ if data.plain() => None,
+            (false, initiator) => Some(Mptcp::Capable(MpCapable {
+                checksum_required: data.agreed.checksums,
+                joins_denied: spec.config.deny_joins,
+                sender_key: (!initiator).then_some(data.keys.local),
+                receiver_key: None,
+                data_len: None,
+                checksum: None,
+            })),
+            (true, true) => {
+                // With simultaneous joins the peer's key is not known yet: our own token stands in.
+                let token = data.keys.peer.unwrap_or(data.keys.local).token();
+                Some(Mptcp::JoinSyn(JoinSyn { backup, address_id, token, nonce: shake.nonce }))
+            }
+            (true, false) => {
+                let hmac = data.keys.peer.map_or(0, |peer| {
+                    join_hmac(data.keys.local, peer, shake.nonce, shake.peer_nonce).left64()
+                });
+                Some(Mptcp::JoinSynAck(JoinSynAck { backup, address_id, hmac, nonce: shake.nonce }))
+            }
+        }
+    }
+
+    /// Whether our ACKs carry [`Connection::ack_option`].
+    #[inline]
+    pub(crate) fn has_ack_option(&self, data: &DataLevel, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        let told =
+            if subflow.shake.join { subflow.status.joined } else { data.agreed.peer_dss_seen };
+        !told
+            && subflow.shake.initiator
+            && data.agreed.mode == Mode::Multipath
+            && data.keys.peer.is_some()
+    }
+
+    /// The MPTCP option that our ACKs carry until the peer is known to have the keys.
+    #[cold]
+    pub(crate) fn ack_option(
+        &self,
+        config: &Config,
+        data: &DataLevel,
+        index: usize,
+        data_len: Option<u16>,
+        checksum: Option<u16>,
+    ) -> Option<Mptcp> {
+        let peer = data.keys.peer.filter(|_| self.has_ack_option(data, index))?;
+        let shake = &self.subflows[index].shake;
+        if shake.join {
+            let hmac = join_hmac(data.keys.local, peer, shake.nonce, shake.peer_nonce);
+            return Some(Mptcp::JoinAck(JoinAck { hmac: hmac.left160() }));
+        }
+        Some(Mptcp::Capable(MpCapable {
+            checksum_required: data.agreed.checksums,
+            joins_denied: config.deny_joins,
+            sender_key: Some(data.keys.local),
+            receiver_key: Some(peer),
+            data_len,
+            checksum,
+        }))
+    }
+
+    /// SYN-SENT, and the peer's SYN comes without an acknowledgement: it is dialling too. RFC 8684
+    /// has no key exchange for it, so the connection is plain TCP; a join is not made this way.
+    pub(crate) fn on_simultaneous_syn(
+        &mut self,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+        syn: &Segment,
+    ) {
+        let subflow = &mut self.subflows[index];
+        if subflow.shake.join {
+            return;
+        }
+        data.agreed.mode = Mode::Plain;
+        take_syn(&mut subflow.shake, syn, config.unsaid_mss);
+        subflow.step(Step::SynCrossed);
+        subflow.pending.add(ControlSegment::Syn);
+        data.window.update(Dsn::ZERO, u64::from(syn.window));
+    }
+}

@@ -1,0 +1,698 @@
+//! The paths of a connection: its subflows, those that are to be opened, and the addresses of both ends.
+
+pub(crate) mod acceptability;
+pub(crate) mod acks;
+pub(crate) mod addresses;
+pub(crate) mod admission;
+pub(crate) mod challenges;
+pub(crate) mod control;
+pub(crate) mod early_join;
+pub(crate) mod fallback;
+pub(crate) mod handshake;
+pub(crate) mod joins;
+pub(crate) mod priority;
+pub(crate) mod probing;
+pub(crate) mod receiving;
+pub(crate) mod redial;
+pub(crate) mod removal;
+pub(crate) mod segments;
+pub(crate) mod sizing;
+pub(crate) mod superpackets;
+
+use crate::config::Config;
+use crate::conn::context::Context;
+use crate::conn::timers::CONNECTION_RTO;
+use crate::conn::{ConnectionSpec, Notices};
+use crate::data::closing::TIME_WAIT;
+use crate::data::fallback::{Mode, dsn_in_step, ssn_in_step};
+use crate::data::level::DataLevel;
+use crate::data::memory_limit::MemoryLimit;
+use crate::data::memory_usage::MemoryUsage;
+use crate::endpoint::Remnant;
+use crate::event::{Event, WindowCause};
+use crate::paths::addresses::Addresses;
+use crate::paths::admission::Allowance;
+use crate::paths::challenges::Challenges;
+use crate::paths::joins::Joins;
+use crate::planted::{Planted, planted};
+use crate::segments::Transmit;
+use crate::stats::{Progress, SubflowStats, Totals};
+use crate::tcp::acceptability::{Place, place};
+use crate::tcp::ack_processing::AckEffects;
+use crate::tcp::clock::before;
+use crate::tcp::host_queue;
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Handshake, Subflow};
+use crate::tcp::timer::Timer;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use plait_base::{DataRange, Dsn, Span, Ssn, SubflowId, SubflowRange, SubflowSet, Time};
+use plait_cc::{Flow, Flows};
+use plait_sched::SentRange;
+use plait_wire::{Dss, Mptcp, Segment};
+
+/// Fills the places of flows that are not there.
+const NO_FLOW: Flow = Flow {
+    cwnd: 0,
+    ssthresh: None,
+    srtt: None,
+    mss: 0,
+    in_recovery: false,
+    live: false,
+    loss_interval: 0,
+};
+
+/// The subflows of a connection, and what further ones are opened from.
+pub(crate) struct Paths {
+    /// This end dialled.
+    pub(crate) client: bool,
+    pub(crate) subflows: Vec<Subflow>,
+    /// Totals of subflows whose slot has been reused.
+    pub(crate) replaced: Option<Box<Totals>>,
+    pub(crate) joins: Joins,
+    pub(crate) addresses: Addresses,
+    /// Payload bytes of a full segment: what our MTU, the peers' MSS and the paths leave.
+    pub(crate) mss: u32,
+    /// Payload bytes of the peer's full segments: an end that has not fallen back yet fills no more.
+    pub(crate) ack_unit: u32,
+    /// Challenge ACKs that may still be sent.
+    pub(crate) challenges: Challenges,
+    /// The peer's joins that may still be taken.
+    pub(crate) admission: Allowance,
+    /// How often the first handshake was begun again on another path.
+    pub(crate) dials: u8,
+    /// A path let less through than the handshake said.
+    pub(crate) narrowed: bool,
+    /// Consecutive handshakes that succeeded while no data was delivered.
+    pub(crate) unheard: u8,
+}
+
+impl Paths {
+    pub(crate) fn new(config: &Config, client: bool) -> Paths {
+        Paths {
+            client,
+            subflows: Vec::new(),
+            replaced: None,
+            joins: Joins::default(),
+            addresses: Addresses::default(),
+            mss: config.segment_payload() as u32,
+            ack_unit: config.segment_payload() as u32,
+            challenges: Challenges::default(),
+            admission: Allowance::default(),
+            dials: 0,
+            narrowed: false,
+            unheard: 0,
+        }
+    }
+
+    /// A slot for a subflow: that of a closed one, or a new one.
+    pub(crate) fn free_slot(&self) -> Option<SubflowId> {
+        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
+        let index = self.subflows.iter().position(free).unwrap_or(self.subflows.len());
+        (index < SubflowId::MAX).then_some(SubflowId(index as u8))
+    }
+
+    /// For a signal that has had no answer `repeats` times: each live subflow has its turn, the one
+    /// with the least smoothed RTT first. An end that sends no data would never learn that a path is
+    /// silent.
+    pub(crate) fn signal_path(&self, repeats: u32) -> Option<usize> {
+        let live = |index: &usize| {
+            let subflow = &self.subflows[*index];
+            subflow.state.synchronised()
+                && subflow.state != State::TimeWait
+                && subflow.status.joined
+        };
+        let key = |index: &usize| {
+            let subflow = &self.subflows[*index];
+            let status = subflow.status;
+            (status.pf, subflow.is_backup(), subflow.rtt.srtt(), *index)
+        };
+        let all = || (0..self.subflows.len()).filter(live);
+        if repeats == 0 {
+            return all().min_by_key(key);
+        }
+        let turn = repeats as usize % all().count().max(1);
+        all().find(|index| all().filter(|other| key(other) < key(index)).count() == turn)
+    }
+
+    /// The live subflow with the least smoothed RTT, for a signal that takes no window.
+    pub(crate) fn best_for_signal(&self) -> Option<usize> {
+        self.signal_path(0)
+    }
+
+    /// What the peer has sent, what it has acknowledged and the time by its clock, on all subflows. A
+    /// segment that changes none of these passes unnoticed, and a probe goes out too early.
+    pub(crate) fn heard(&self) -> u64 {
+        let of = |s: &Subflow| s.rx.nxt().get() + s.tx.una().get() + u64::from(s.shake.ts_recent);
+        self.subflows.iter().map(of).fold(0, u64::wrapping_add)
+    }
+
+    pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
+        let stats = |s: &Subflow| SubflowStats {
+            subflow: s.id,
+            path: s.address.path(),
+            server: s.address.server(),
+            up: s.status.joined && s.state.synchronised(),
+            joined: s.shake.join,
+            carried: s.carried(),
+            potentially_failed: s.status.pf,
+            cwnd: s.cwnd(),
+            ssthresh: s.cc.ssthresh(),
+            inflight: s.tx.inflight(),
+            srtt: s.rtt.srtt(),
+            rto: s.rtt.rto(),
+            retransmissions: s.spurious_recovery.counters.retransmissions,
+            spurious: s.spurious_recovery.counters.spurious,
+            undone: s.spurious_recovery.counters.undone,
+        };
+        self.subflows.iter().map(stats).collect()
+    }
+
+    /// What its subflows have carried, those that are gone included.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
+        self.subflows.iter().for_each(|subflow| totals.add_subflow(subflow));
+        totals
+    }
+
+    /// Whether there is a slot for a subflow.
+    pub(crate) fn has_room(&self) -> bool {
+        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
+        self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
+    }
+
+    /// Payload bytes of a full segment.
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(self.mss)
+    }
+
+    /// Index of the subflow that `address` belongs to, `likely` as a rule.
+    #[inline(always)]
+    pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
+        let is_open = |s: &Subflow| s.state != State::Closed || s.pending.has(ControlSegment::Rst);
+        let open = |s: &Subflow| s.address == address && is_open(s);
+        let index = usize::from(likely);
+        let first = self.subflows.iter().take(index).all(|s| s.address != address);
+        if first && self.subflows.get(index).is_some_and(open) {
+            return Some(index);
+        }
+        self.subflows.iter().position(open)
+    }
+
+    /// The subflows that are not closed, and their addresses.
+    pub(crate) fn open_subflows(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
+        self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| (s.id, s.address))
+    }
+
+    /// The addresses of the subflows that are not closed.
+    pub(crate) fn open_addresses(&self) -> impl Iterator<Item = Address> + '_ {
+        self.open_subflows().map(|(_, address)| address)
+    }
+
+    pub(crate) fn live(&self) -> SubflowSet {
+        let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
+        self.subflows.iter().filter(live).map(|s| s.id).collect()
+    }
+
+    /// Calls `f` with the subflow at `index` and read-only views of all flows, its own included.
+    pub(crate) fn with_flows<R>(
+        &mut self,
+        index: usize,
+        f: impl FnOnce(&mut Subflow, Flows<'_>) -> R,
+    ) -> R {
+        let subflow = &mut self.subflows[index];
+        if !subflow.cc.couples() {
+            // Of its own entry a controller reads the RTT alone.
+            let own = [Flow { srtt: subflow.rtt.srtt(), ..NO_FLOW }];
+            return f(subflow, Flows { all: &own, own: 0 });
+        }
+        let mut all = [NO_FLOW; SubflowId::MAX];
+        for (flow, subflow) in all.iter_mut().zip(&self.subflows) {
+            *flow = subflow.flow();
+        }
+        let flows = Flows { all: &all[..self.subflows.len()], own: index };
+        f(&mut self.subflows[index], flows)
+    }
+
+    /// The subflows that are trusted with the data they carry: those that are open, without the
+    /// silent ones while another lives.
+    pub(crate) fn carriers(&self) -> SubflowSet {
+        let spoken = |s: &&Subflow| !s.status.pf || self.live().is_empty();
+        let open = self.subflows.iter().filter(|s| s.state != State::Closed);
+        open.filter(spoken).map(|s| s.id).collect()
+    }
+
+    /// Whether a subflow has come through its handshake and is not closed.
+    pub(crate) fn has_subflow(&self) -> bool {
+        self.subflows.iter().any(|s| s.state.synchronised())
+    }
+
+    /// What is to be sent again as a scheduler sees it: where one subflow of a path has fallen silent,
+    /// its siblings there have probably as well, and count as having carried it.
+    pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
+        if self.subflows.len() > 2 {
+            let silent =
+                |path| self.subflows.iter().any(|it| it.status.pf && it.address.path() == path);
+            for subflow in self.subflows.iter().filter(|it| silent(it.address.path())) {
+                next.carried.insert(subflow.id);
+            }
+        }
+        next
+    }
+
+    /// A segment that the peer may have to know of is answered, within the limit of challenges
+    /// (RFC 5961 section 7).
+    pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let may = self.challenges.take(ctx);
+        self.subflows[index].pending.ack |= may;
+    }
+
+    /// A segment of `len` payload bytes leaves the host at `departs`.
+    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
+        let mss = self.mss();
+        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
+        let queue = subflow.host_queue.get_or_insert_default();
+        queue.push(now, departs, host_queue::truesize(len));
+        let next = queue.next_departure();
+        if subflow.tsq_blocked(mss) {
+            subflow.timers.set(Timer::HostQueue, next);
+        }
+    }
+
+    pub(crate) fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
+        let subflow = &self.subflows[index];
+        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.cc.ssthresh());
+        ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
+    }
+
+    /// The port at which the connection's server listens.
+    pub(crate) fn service_port(&self) -> Option<u16> {
+        let address = self.subflows.first()?.address;
+        Some(if self.client { address.remote_port } else { address.local_port })
+    }
+
+    /// Whether small queues, pacing or windows of their own make subflows wait.
+    pub(crate) fn holds_back(&self, config: &Config) -> bool {
+        let config = config;
+        config.tsq || config.pacing.is_some() || config.subflow_windows
+    }
+
+    /// Whether `subflow` waits for the host's queue, for its release time or for its window.
+    #[inline]
+    pub(crate) fn held_back(&self, config: &Config, subflow: &Subflow) -> bool {
+        subflow.is_paced()
+            || config.tsq && subflow.tsq_blocked(self.mss())
+            || config.subflow_windows && subflow.exceeds_window(self.mss())
+    }
+
+    pub(crate) fn add_subflow(
+        &mut self,
+        spec: &ConnectionSpec,
+        notices: &mut Notices,
+        id: SubflowId,
+        address: Address,
+        state: State,
+        shake: Handshake,
+    ) {
+        let algorithm = (spec.controller)(address.path());
+        let known = spec.paths.iter().find(|known| known.path == address.path());
+        let remembered = known.and_then(|known| known.ssthresh);
+        let config = &spec.config;
+        let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
+        if self.narrowed {
+            subflow.cc.resize(self.mss);
+        }
+        notices.changed = true;
+        match self.subflows.get_mut(id.index()) {
+            Some(slot) => {
+                self.replaced.get_or_insert_default().add_subflow(slot);
+                *slot = subflow;
+            }
+            None => {
+                self.subflows.reserve_exact(1);
+                self.subflows.push(subflow);
+            }
+        }
+    }
+
+    /// A SYN comes for a subflow in TIME-WAIT. Where it cannot belong to the old conversation, for
+    /// its timestamp or else its sequence number is newer, the address is free (RFC 6191 section
+    /// 2): tells the sequence number after the last one that was used.
+    pub(crate) fn reuse_time_wait(
+        &mut self,
+        notices: &mut Notices,
+        address: Address,
+        syn: &Segment,
+    ) -> Option<u32> {
+        let at_rest = |s: &&mut Subflow| s.address == address && s.state == State::TimeWait;
+        let subflow = self.subflows.iter_mut().find(at_rest)?;
+        let expected = subflow.shake.peer_wire(subflow.rx.nxt());
+        let beyond = syn.seq != expected && before(expected, syn.seq);
+        let stamps = syn.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let newer = stamps.map_or(beyond, |stamps| {
+            let known = subflow.shake.ts_recent;
+            before(known, stamps.value) || known == stamps.value && beyond
+        });
+        if !newer {
+            return None;
+        }
+        subflow.step(Step::WaitOver);
+        notices.changed = true;
+        Some(subflow.shake.wire(subflow.tx.nxt()))
+    }
+
+    /// A FIN has come or was acknowledged on the subflow at `index`.
+    pub(crate) fn on_leave(
+        &mut self,
+        ctx: &mut Context<'_>,
+        notices: &mut Notices,
+        index: usize,
+        step: Step,
+    ) {
+        notices.changed = true;
+        let subflow = &mut self.subflows[index];
+        let before = subflow.state;
+        subflow.step(step);
+        if subflow.state == State::TimeWait {
+            subflow.timers.clear_all();
+            subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
+        }
+        // Both ends have taken leave on it.
+        let gone = |state| matches!(state, State::Closed | State::TimeWait);
+        if gone(subflow.state) && !gone(before) && subflow.status.joined {
+            ctx.emit(Event::SubflowDown { subflow: subflow.id });
+        }
+    }
+
+    /// Sets every window to its initial value; thresholds stay.
+    pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>, config: &Config) {
+        let initial = u64::from(config.initial_window) * self.mss();
+        for subflow in &mut self.subflows {
+            subflow.cc.set_cwnd(initial);
+            ctx.log.emit(Event::Window {
+                subflow: subflow.id,
+                cwnd: initial,
+                ssthresh: subflow.cc.ssthresh(),
+                cause: crate::event::WindowCause::Set,
+            });
+        }
+    }
+
+    /// The host's queue of the subflow at `index` has drained. Returns whether more may be sent now.
+    pub(crate) fn on_host_queue_timer(&mut self, now: Time, index: usize) -> bool {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        subflow.drain_host_queue(now);
+        match &subflow.host_queue {
+            Some(queue) if subflow.tsq_blocked(mss) => {
+                subflow.timers.set(Timer::HostQueue, queue.next_departure());
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// The time for reordering is over on the subflow at `index`: what has not arrived is lost.
+    pub(crate) fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let (now, mss) = (ctx.now, self.mss());
+        let mut effects = AckEffects::default();
+        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
+        if effects.entered_recovery {
+            self.report_window(ctx, index, WindowCause::Loss);
+        }
+    }
+
+    /// Whether `len` sequence numbers from `seq` on may come on the subflow at `index`.
+    pub(crate) fn place(
+        &self,
+        config: &Config,
+        data: &DataLevel,
+        index: usize,
+        seq: Ssn,
+        len: u64,
+    ) -> Place {
+        let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(config));
+        let edge = match data.agreed.mode {
+            Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
+            _ => nxt + reach,
+        };
+        place(seq, len, nxt, edge, reach)
+    }
+
+    /// Memory of what has arrived and was not read.
+    pub(crate) fn received(&self, data: &DataLevel) -> MemoryUsage {
+        self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx.memory_usage())
+    }
+
+    /// Limits how long subflows in FIN-WAIT-2 wait for the peer's FIN once both directions have ended:
+    /// the peer has nothing more to send there, and its FIN may be lost for good.
+    pub(crate) fn arm_fin_wait(&mut self, config: &Config, data: &DataLevel, now: Time) {
+        if !data.closing.done() {
+            return;
+        }
+        let until = now + config.fin_timeout;
+        for subflow in &mut self.subflows {
+            if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
+                subflow.timers.set(Timer::TimeWait, until);
+            }
+        }
+    }
+
+    /// Whether `subflow` is to send its FIN now.
+    pub(crate) fn owes_fin(&self, data: &DataLevel, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        // A join that is not proven yet has no more than its third ACK to send (RFC 8684 section
+        // 3.2); its timer is that of the proof.
+        let status = subflow.status;
+        if !subflow.state.sends_data() || status.pf || !status.joined {
+            return false;
+        }
+        let early = planted(Planted::FinEarly) && data.closing.fin_sent;
+        if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
+    }
+
+    /// How large the send buffer may be: what everybody may hold, or twice what the peer has room for
+    /// and the subflows carry in a round trip. A peer that does not read has no room, and windows of
+    /// subflows to one that does not acknowledge are small.
+    pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
+        let room = data.window.end().saturating_sub(data.queue.una());
+        let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
+        let taken = windows.sum::<u64>().min(room).saturating_mul(2);
+        limit.unsent.max(taken.min(limit.max_unsent))
+    }
+
+    /// Whether data that has arrived at `seq` of a subflow is too much for a connection that may keep
+    /// `most`. What others may wait for is taken as long as the reader keeps up: what can be read, and
+    /// what fills a hole of its subflow, behind which that may be. Everything else is while all that is
+    /// here, with what it lies in, is below twice as much.
+    pub(crate) fn exceeds(
+        &self,
+        data: &DataLevel,
+        most: u64,
+        index: usize,
+        seq: Ssn,
+        range: DataRange,
+    ) -> bool {
+        let rx = &self.subflows[index].rx;
+        let next = seq <= rx.nxt() && (range.start <= data.recv.nxt() || rx.has_hole());
+        let full = self.received(data).taken() >= most.saturating_mul(2);
+        data.recv.is_far(range, most) || full && (!next || data.recv.readable() > 0)
+    }
+
+    /// A timeout expired too soon: what the subflow has in flight need not go by another.
+    pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
+        self.subflows[index].reset_black_hole();
+        let subflow = &self.subflows[index];
+        for sent in subflow.tx.iter().filter(|sent| !sent.fin) {
+            data.queue.mark_carried(sent.data(), subflow.id);
+        }
+    }
+
+    /// While F-RTO holds retransmissions back, new data goes out; where there is none to send,
+    /// retransmissions go on (RFC 5682 section 3.1 step 2b).
+    pub(crate) fn continue_frto(&mut self, data: &DataLevel, index: usize) {
+        let subflow = &mut self.subflows[index];
+        if subflow.spurious_recovery.holds_retransmissions() {
+            let room = data.window.end() > data.queue.nxt();
+            if data.queue.unsent() == 0 || !room {
+                subflow.spurious_recovery.give_up_frto();
+            }
+        }
+    }
+
+    /// The range of data that the payload carries, if it is told.
+    pub(crate) fn mapped(
+        &self,
+        data: &DataLevel,
+        index: usize,
+        segment: &Segment,
+        seq: Ssn,
+    ) -> Option<Dsn> {
+        match data.agreed.mode {
+            _ if data.receives_plain() => dsn_in_step(seq),
+            Mode::Offered => None,
+            Mode::Multipath | Mode::Plain => {
+                if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
+                    && capable.data_len.is_some()
+                    && !self.subflows[index].shake.join
+                {
+                    return dsn_in_step(seq);
+                }
+                let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
+                let mapped = match &segment.options.dss {
+                    Some(Dss { mapping: Some(map), data_fin, .. }) => {
+                        data.read_mapping(map, *data_fin, seq)?
+                    }
+                    // A middlebox has cut it from the segment that told the mapping.
+                    _ => self.subflows[index].mapping_of(range)?,
+                };
+                if !mapped.seq.covers(range) {
+                    return None;
+                }
+                mapped.dsn.checked_add(seq.checked_sub(mapped.seq.start)?)
+            }
+        }
+    }
+
+    /// Notes a segment for a buffer that is counted in memory.
+    #[inline(always)]
+    pub(crate) fn note_memory(
+        &mut self,
+        data: &mut DataLevel,
+        now: Time,
+        index: usize,
+        segment: &Segment,
+    ) {
+        let Some(memory) = data.recv.memory() else { return };
+        let subflow = &mut self.subflows[index];
+        let echo = segment.options.timestamps.map_or(0, |stamps| stamps.echo);
+        let age = subflow.clock.at(now).wrapping_sub(echo);
+        let len = u64::from(segment.payload.len());
+        if memory.on_segment(subflow.id, len, echo, Span::from_millis(u64::from(age))) {
+            subflow.rx.acknowledge_soon();
+        }
+    }
+
+    /// Notes when the last timer of a subflow expires, before data is handed out. Linux sends data again,
+    /// on a subflow that is idle, after as long without a DATA_ACK. A subflow has one timer for its tail
+    /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
+    /// progress does not count.
+    pub(crate) fn note_data_timeout(&mut self, data: &mut DataLevel, now: Time) {
+        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
+        let mut longest = Span::ZERO;
+        for subflow in self.subflows.iter().filter(live) {
+            if data.queue.stands_still(subflow.id) {
+                continue;
+            }
+            let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
+            let at = timers.map(|timer| subflow.timers.at(timer)).into_iter().min();
+            let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
+            longest = longest.max(left.unwrap_or_default());
+        }
+        if let Some(memory) = data.queue.memory() {
+            memory.note_timeout(longest);
+        }
+    }
+
+    /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
+    pub(crate) fn longest_rto(&self, config: &Config, data: &DataLevel) -> Span {
+        if config.kernel_rules.data_timer
+            && let Some(timeout) = data.queue.data_timeout()
+        {
+            return timeout;
+        }
+        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
+        live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
+    }
+
+    /// The reader has read everything: short segments are acknowledged without delay, if buffers are
+    /// counted in memory (`mptcp_cleanup_rbuf` of Linux).
+    pub(crate) fn acknowledge_drained(&mut self, data: &mut DataLevel) {
+        if data.recv.readable() > 0 || data.recv.out_of_order() > 0 {
+            return;
+        }
+        let Some(memory) = data.recv.memory() else { return };
+        for subflow in &mut self.subflows {
+            if memory.take_short(subflow.id) {
+                subflow.pending.ack |= subflow.timers.is_set(Timer::Ack);
+            }
+        }
+    }
+
+    /// How far the data of both directions has come.
+    pub(crate) fn progress(&self, data: &DataLevel) -> Progress {
+        let held = self.subflows.iter().filter_map(|it| it.verifier.as_ref()?.held_to());
+        Progress {
+            acked: data.queue.una(),
+            in_step: data.sends_plain(),
+            arrived: data.recv.nxt(),
+            held: held.fold(data.recv.nxt(), Dsn::max),
+        }
+    }
+
+    /// From when on the next send finds every congestion window back at its initial value; `None`
+    /// while data is under way, [`Time::NEVER`] where idling alone will not bring them there.
+    pub(crate) fn initial_window_at(&self, config: &Config, data: &DataLevel) -> Option<Time> {
+        let mode = config.idle_restart;
+        let mut latest = Time::ZERO;
+        for subflow in self.subflows.iter().filter(|s| s.status.joined) {
+            if !subflow.is_quiet() {
+                return None;
+            }
+            let idle = subflow.cc.idle_until_initial(subflow.rtt.base_rto(), mode);
+            latest = latest.max(match idle {
+                Some(idle) => subflow.last_send + idle,
+                None if subflow.cc.cwnd() == subflow.cc.initial_window() => Time::ZERO,
+                None => Time::NEVER,
+            });
+        }
+        data.queue.is_drained().then_some(latest)
+    }
+
+    /// What has to be kept of the subflows that wait, each with the acknowledgement that it may still
+    /// have to send now.
+    pub(crate) fn remnants(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+    ) -> Vec<(Address, Remnant, Option<Transmit>)> {
+        let mut remnants = Vec::new();
+        for index in 0..self.subflows.len() {
+            let Subflow { state, address, clock, .. } = self.subflows[index];
+            if state == State::Closed {
+                continue;
+            }
+            let until = self.subflows[index].timers.at(Timer::TimeWait);
+            let ack_pending = self.subflows[index].pending.ack;
+            let last = self.pure_ack(ctx, config, data, index);
+            let half_closed = state == State::FinWait2;
+            let remnant = Remnant::new(&last.segment, clock, half_closed, until);
+            remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
+        }
+        remnants
+    }
+
+    /// A writer waits and the window of a subflow is not full: the subflow gets more send memory
+    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance it is never full for long, because
+    /// Linux waits for room for two segments (`tcp_tso_should_defer`).
+    #[cold]
+    pub(crate) fn expand_send_memory(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+    ) {
+        let subflow = &self.subflows[index];
+        let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), u64::from(self.mss));
+        let planned = subflow.tx.inflight() + data.queue.assigned(id);
+        let avoidance = !subflow.cc.in_slow_start();
+        if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
+            && (avoidance || planned + mss <= cwnd)
+        {
+            memory.expand(id, cwnd / mss.max(1));
+            notices.news = true;
+        }
+    }
+}

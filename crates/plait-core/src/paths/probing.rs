@@ -1,0 +1,134 @@
+//! Light probes of silent paths, so that one that has healed is found soon. RFC 6298 section 2.5
+//! lets a timeout be capped at 60 s and no lower; a probe is one segment beside the timeout, which
+//! goes on doubling.
+
+use crate::config::{Config, PathConfig};
+use crate::conn::ConnectionSpec;
+use crate::conn::context::Context;
+use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
+use crate::paths::joins::Target;
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::timer::Timer;
+use plait_base::{Span, Time};
+
+/// Probes of one silence that follow each other at the configured interval.
+pub(crate) const PROBES_AT_FIRST_INTERVAL: u16 = 600;
+/// How much longer the interval is after that.
+pub(crate) const LATER_INTERVAL_FACTOR: u64 = 10;
+/// Longest time between two attempts to join a path anew, in intervals.
+pub(crate) const MAX_REJOIN_INTERVALS: u64 = 60;
+
+/// Time until probe number `count` of a silence.
+pub(crate) fn interval(base: Span, count: u16) -> Span {
+    if count < PROBES_AT_FIRST_INTERVAL { base } else { base.times(LATER_INTERVAL_FACTOR) }
+}
+
+impl Paths {
+    /// A subflow has fallen silent: probe it until something comes.
+    pub(crate) fn arm_path_probe(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        now: Time,
+        index: usize,
+    ) {
+        let Some(base) = data.probe_interval(config) else { return };
+        let subflow = &mut self.subflows[index];
+        if !subflow.timers.is_set(Timer::Probe) {
+            subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes));
+        }
+    }
+
+    pub(crate) fn on_probe_timer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &DataLevel,
+        index: usize,
+    ) {
+        let subflow = &mut self.subflows[index];
+        if subflow.status.pf && !subflow.is_quiet() {
+            subflow.status.probes = subflow.status.probes.saturating_add(1);
+            subflow.pending.add(ControlSegment::PathProbe);
+            self.arm_path_probe(config, data, ctx.now, index);
+        } else {
+            subflow.status.probes = 0;
+        }
+    }
+
+    /// When a SYN of ours counts as unanswered: by the timeout. That of a join goes out again no later
+    /// than a probe would, and the very first gives way to another path sooner.
+    pub(crate) fn syn_retry(&self, spec: &ConnectionSpec, data: &DataLevel, index: usize) -> Span {
+        let subflow = &self.subflows[index];
+        let rto = subflow.rtt.rto();
+        let Some(base) = data.probe_interval(&spec.config).filter(|_| subflow.shake.initiator)
+        else {
+            return rto;
+        };
+        if subflow.shake.join {
+            return rto.min(interval(base, u16::from(subflow.shake.retries)));
+        }
+        let first = self.dials == 0 && subflow.shake.retries == 0;
+        if first && self.ways_to_dial(spec) > 1 {
+            rto.min(Config::CONNECTION_ATTEMPT_DELAY)
+        } else {
+            rto
+        }
+    }
+
+    /// A subflow of ours is gone: it is opened anew, ever less often while others live.
+    pub(crate) fn rejoin_later(
+        &mut self,
+        spec: &ConnectionSpec,
+        data: &DataLevel,
+        timers: &mut ConnectionTimers,
+        now: Time,
+        index: usize,
+        was_joined: bool,
+    ) {
+        let last = !self.has_subflow();
+        let base = match data.probe_interval(&spec.config) {
+            Some(base) => base,
+            // The last one is needed even by those who send no probes.
+            None if last => Config::PROBE,
+            None => return,
+        };
+        let over = match last {
+            true => !self.may_await_subflow(spec, data),
+            false => data.closing.failed || data.closing.asked || data.closing.peer_finished,
+        };
+        let foreign = !self.subflows[index].shake.initiator && !was_joined;
+        if !self.client || over || foreign {
+            return;
+        }
+        let address = self.subflows[index].address;
+        let (path, server, port) = (address.path(), address.server(), address.remote_port);
+        // An announced address that cannot be joined is left alone until it is announced again (RFC
+        // 8684 section 3.4.1).
+        let unannounced = !was_joined && server != self.addresses.first.server();
+        let barred = self.joins.is_barred(path) || !self.may_join(path, server);
+        let before = self.joins.waiting.len();
+        if !unannounced && !barred {
+            let config = spec.paths.iter().find(|config| config.path == path);
+            let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
+            self.joins.waiting.extend(config.map(target));
+        }
+        if last {
+            // Those that were not opened anew while others lived are needed now.
+            let mut missing = self.missing_targets(spec);
+            missing.retain(|target| !(unannounced && target.server == server));
+            self.joins.waiting.extend(missing);
+            self.joins.rejoins = 0;
+            timers.clear(Awaited::Rejoin);
+        }
+        if self.joins.waiting.len() == before {
+            return;
+        }
+        let wait = base.times((1 << self.joins.rejoins.min(8)).min(MAX_REJOIN_INTERVALS));
+        self.joins.rejoins += 1;
+        let at = timers.at(Awaited::Rejoin).min(now + wait);
+        timers.set(Awaited::Rejoin, at);
+    }
+}

@@ -1,0 +1,216 @@
+//! What a segment carries, taken in by its subflow: data with its mapping, and the end of the subflow.
+
+use crate::conn::Notices;
+use crate::conn::context::Context;
+use crate::data::fallback::{MAX_UNMAPPED_SEGMENTS, Mode};
+use crate::data::level::DataLevel;
+use crate::data::verifier::{Noted, Verifier};
+use crate::event::{Detail, Event};
+use crate::paths::Paths;
+use crate::tcp::state::{State, Step};
+use alloc::boxed::Box;
+use plait_base::{DataRange, Dsn, Ssn, SubflowRange, Time};
+use plait_wire::{Dss, Flags, Payload, Segment};
+
+impl Paths {
+    /// Takes in the payload of a segment whose first byte is `seq` of the subflow at `index`.
+    pub(crate) fn take_payload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+        segment: &Segment,
+        seq: Ssn,
+    ) -> Taken {
+        let len = u64::from(segment.payload.len());
+        let subflow = &mut self.subflows[index];
+        if len == 0 {
+            // A probe of our window repeats an old sequence number.
+            subflow.pending.ack |= seq < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
+            return Taken::Nothing;
+        }
+        if !subflow.state.takes_data() {
+            // Beyond the peer's FIN (RFC 9293 section 3.10.7.4: the text is ignored).
+            subflow.pending.ack = true;
+            return Taken::Nothing;
+        }
+        if let Some(Dss { mapping: Some(map), data_fin, .. }) = &segment.options.dss
+            && u64::from(map.len) > len
+            && let Some(mapped) = data.read_mapping(map, *data_fin, seq)
+            && !subflow.remember_mapping(mapped)
+        {
+            return Taken::Contradiction;
+        }
+        let dsn = if data.agreed.checksums && !data.receives_plain() {
+            match self.checked_dsn(data, index, segment, seq) {
+                Ok(dsn) => dsn,
+                Err(Noted::Conflict) => return Taken::Contradiction,
+                Err(_) => None,
+            }
+        } else {
+            self.mapped(data, index, segment, seq)
+        };
+        match dsn {
+            Some(dsn) => self.take_in(ctx, data, index, segment, seq, dsn),
+            None if self.distrusts(data, index, segment, seq) => Taken::Distrusted,
+            None => Taken::Nothing,
+        }
+    }
+
+    /// Takes in the payload of a segment whose first byte is `seq` of the subflow and `dsn` of the
+    /// data, as far as both levels have room for it.
+    fn take_in(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+        segment: &Segment,
+        seq: Ssn,
+        dsn: Dsn,
+    ) -> Taken {
+        let len = u64::from(segment.payload.len());
+        // Below the first byte or beyond the last number: no place in the data.
+        let Some(end) = dsn.checked_add(len) else { return Taken::Nothing };
+        let mapped = DataRange::new(dsn, end);
+        let range = SubflowRange::with_len(seq, len);
+        let rx = &self.subflows[index].rx;
+        let beside = seq < rx.nxt() || rx.has_hole();
+        if beside && !data.receives_plain() && rx.contradicts(range, dsn) {
+            return Taken::Contradiction;
+        }
+        // What does not fit the window is discarded at both levels, so that it comes again.
+        let crowded = data.recv.is_crowded() && mapped.start > data.recv.nxt();
+        let short =
+            ctx.memory_limit.is_some_and(|it| self.exceeds(data, it.unread, index, seq, mapped));
+        if crowded || short || !data.recv.fits(mapped) {
+            self.subflows[index].pending.ack = true;
+            return Taken::Nothing;
+        }
+        self.note_memory(data, ctx.now, index, segment);
+        let unit = u64::from(self.ack_unit);
+        let (now, log) = (ctx.now, &mut ctx.log);
+        let (subflow, recv) = (&mut self.subflows[index], &mut data.recv);
+        subflow.status.unmapped = 0;
+        let id = subflow.id;
+        // No measure reads of it.
+        let told = log.detail == Detail::Everything && !subflow.rx.has(range);
+        let before = recv.nxt();
+        let mut duplicate = 0;
+        let mut deliver = |dsn: Dsn, payload: Payload, at: Time| {
+            duplicate += u64::from(payload.len());
+            duplicate -= recv.insert(now, dsn, &payload, at, id, &mut |run| {
+                log.emit(run.event());
+            });
+        };
+        let payload = segment.payload.clone();
+        let due = match &mut subflow.verifier {
+            None => subflow.rx.accept(now, seq, dsn, payload, unit, &mut deliver),
+            Some(verifier) => aside(|| {
+                subflow.rx.accept(now, seq, dsn, payload, unit, |dsn, payload, at| {
+                    verifier.take((dsn, payload, at), &mut deliver);
+                })
+            }),
+        };
+        subflow.note_due(now, due);
+        if told {
+            ctx.emit(Event::DataArrived { subflow: id, data: mapped, duplicate });
+        }
+        Taken::In { before }
+    }
+
+    /// Where checksums are in use: the DSN of the payload by a mapping that has one. What has none
+    /// is not taken.
+    fn checked_dsn(
+        &mut self,
+        data: &DataLevel,
+        index: usize,
+        segment: &Segment,
+        seq: Ssn,
+    ) -> Result<Option<Dsn>, Noted> {
+        let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
+        let told = data.checked(segment, seq);
+        let subflow = &mut self.subflows[index];
+        if subflow.rx.has(range) {
+            // A repetition: what it is worth was decided before.
+            return Ok(told.and_then(|told| told.dsn.checked_add(seq.checked_sub(told.seq.start)?)));
+        }
+        let next = subflow.rx.nxt();
+        let verifier = subflow.verifier.get_or_insert_with(|| Box::new(Verifier::new(next)));
+        if let Some(told) = told
+            && verifier.note(told) == Noted::Conflict
+        {
+            return Err(Noted::Conflict);
+        }
+        Ok(verifier.dsn(range))
+    }
+
+    /// Payload came for which no mapping is known. Returns whether that happened so often that the subflow
+    /// is not to be trusted: then its path is barred.
+    fn distrusts(&mut self, data: &DataLevel, index: usize, segment: &Segment, seq: Ssn) -> bool {
+        let subflow = &mut self.subflows[index];
+        let end = seq + u64::from(segment.payload.len());
+        let in_order = seq <= subflow.rx.nxt() && end > subflow.rx.nxt();
+        if !in_order || data.agreed.mode != Mode::Multipath || subflow.state == State::Closed {
+            return false;
+        }
+        subflow.status.unmapped += 1;
+        let distrusted = subflow.status.unmapped >= MAX_UNMAPPED_SEGMENTS;
+        if distrusted {
+            self.joins.bar(subflow.address.path());
+        }
+        distrusted
+    }
+
+    /// The DSN of a mapping on the subflow at `index` whose checksum was wrong.
+    pub(crate) fn failed_checksum(&self, index: usize) -> Option<Dsn> {
+        self.subflows[index].verifier.as_ref()?.failed()
+    }
+
+    /// Takes in a FIN at `seq`. Returns whether it is in order.
+    #[cold]
+    pub(crate) fn take_fin_of_peer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        notices: &mut Notices,
+        index: usize,
+        seq: Ssn,
+    ) -> bool {
+        let subflow = &mut self.subflows[index];
+        subflow.pending.ack = true;
+        let taken = subflow.rx.take_fin(seq);
+        if taken {
+            self.on_leave(ctx, notices, index, Step::FinReceived);
+        }
+        taken
+    }
+
+    /// Adapts the receive window to what the reader has taken.
+    #[inline(always)]
+    pub(crate) fn retune(&self, data: &mut DataLevel, now: Time) {
+        if data.recv.is_tuned(now) {
+            let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
+            let (mss, subflows) = (u64::from(self.mss), self.subflows.len());
+            data.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
+        }
+    }
+}
+
+/// What became of a payload.
+pub(crate) enum Taken {
+    Nothing,
+    /// It is here; until then data below `before` could be read.
+    In {
+        before: Dsn,
+    },
+    /// Its mapping contradicts an earlier one.
+    Contradiction,
+    /// Too many payloads without a mapping have come on its subflow.
+    Distrusted,
+}
+
+/// Keeps what few connections do off the way of all the others.
+#[cold]
+#[inline(never)]
+fn aside<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}

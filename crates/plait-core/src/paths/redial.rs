@@ -1,0 +1,41 @@
+//! TODO.
+
+use crate::config::Dial;
+use crate::conn::ConnectionSpec;
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
+use crate::tcp::state::State;
+use plait_base::{Dsn, PathId};
+
+impl Paths {
+    /// How many paths an unanswered first SYN goes to in turn, at least one.
+    pub(crate) fn ways_to_dial(&self, spec: &ConnectionSpec) -> usize {
+        match spec.config.dial {
+            Dial::Any => spec.paths.len().max(1),
+            Dial::Primary => 1,
+        }
+    }
+
+    /// How often they have all been tried.
+    pub(crate) fn rounds_dialled(&self, spec: &ConnectionSpec) -> usize {
+        usize::from(self.dials) / self.ways_to_dial(spec)
+    }
+
+    /// The peer refuses a join, and nothing was ever heard of it but its SYN/ACK: it did not get
+    /// our third ACK, and its user knows nothing of the connection.
+    pub(crate) fn never_known_to_peer(&self, data: &DataLevel, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        let refused = subflow.shake.join && !subflow.status.joined;
+        let silent = !data.agreed.peer_dss_seen && data.queue.una() == Dsn::ZERO;
+        self.client && refused && silent && self.subflows[0].status.pf
+    }
+
+    /// Whether the first subflow is on `path` and the peer may not have our key yet. A connection of plain
+    /// TCP can only begin anew before its SYN is answered.
+    pub(crate) fn dials_on(&self, data: &DataLevel, path: PathId) -> bool {
+        let first = &self.subflows[0];
+        let unknown = !data.agreed.peer_dss_seen && data.queue.una() == Dsn::ZERO;
+        let early = !data.plain() || first.state == State::SynSent;
+        unknown && early && !first.shake.join && first.address.path() == path
+    }
+}

@@ -1,0 +1,276 @@
+//! Builds the segments of a subflow: the fields and options that each kind carries.
+
+use crate::config::Config;
+use crate::conn::ConnectionSpec;
+use crate::conn::context::Context;
+use crate::data::fallback::Mode;
+use crate::data::level::DataLevel;
+use crate::data::window::scale_for;
+use crate::paths::Paths;
+use crate::planted::{Planted, planted};
+use crate::segments::{Content, Transmit, syn_segment};
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::state::State;
+use alloc::boxed::Box;
+use plait_base::{Dsn, Ssn, SubflowId, Time};
+use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
+
+impl Paths {
+    /// A RST that the peer will accept.
+    pub(crate) fn build_rst(&mut self, data: &DataLevel, index: usize) -> Transmit {
+        let mptcp = data.reset_option(self.subflows[index].pending.cause).map(Box::new);
+        let subflow = &self.subflows[index];
+        let segment = Segment {
+            src_port: subflow.address.local_port,
+            dst_port: subflow.address.remote_port,
+            seq: subflow.shake.wire(subflow.tx.nxt()),
+            ack: subflow.shake.peer_wire(subflow.rx.nxt()),
+            flags: Flags::RST.with(Flags::ACK),
+            server: subflow.address.server(),
+            window: 0,
+            options: Options { mptcp, ..Options::default() },
+            payload: Payload::Empty,
+        };
+        Transmit { path: subflow.address.path(), segment: Box::new(segment), report: None, cut: 0 }
+    }
+
+    /// A RST for a segment that acknowledged `seq` out of another conversation (RFC 9293 section
+    /// 3.10.7.3).
+    pub(crate) fn build_stray_rst(&mut self, data: &DataLevel, index: usize, seq: u32) -> Transmit {
+        let mut transmit = self.build_rst(data, index);
+        let segment = &mut transmit.segment;
+        (segment.seq, segment.ack, segment.flags) = (seq, 0, Flags::RST);
+        transmit
+    }
+
+    /// SYN or SYN/ACK, according to the state.
+    pub(crate) fn build_syn(
+        &mut self,
+        spec: &ConnectionSpec,
+        data: &mut DataLevel,
+        now: Time,
+        index: usize,
+    ) -> Transmit {
+        let scale = scale_for(spec.config.rcvbuf);
+        let mptcp = self.syn_option(spec, data, index);
+        let window = data.recv.window().min(0xffff);
+        data.recv.on_advertised(window);
+        let subflow = &mut self.subflows[index];
+        let answer = subflow.state == State::SynReceived;
+        subflow.shake.own_scale = if answer && !subflow.shake.offer.scale { 0 } else { scale };
+        let (shake, address) = (&subflow.shake, subflow.address);
+        syn_segment(&spec.config, shake, address, answer, window, now, mptcp)
+    }
+
+    /// A segment with `content`, and everything an acknowledgement tells.
+    pub(crate) fn build_segment(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+        content: Content,
+    ) -> Box<Segment> {
+        let Content { seq, flags, payload, mapping } = content;
+        let receives_plain = data.receives_plain();
+        let multipath =
+            data.agreed.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
+        let mut window = data.window_to_tell(ctx.memory_limit);
+        if config.kernel_buffers.is_some() {
+            window = data.recv.window_of(SubflowId(index as u8), window);
+        }
+        let scale = self.subflows[index].shake.own_scale;
+        let field = (window >> scale).min(0xffff);
+        data.recv.on_advertised(field << scale);
+        let ahead = u64::from(planted(Planted::DataAckAhead) && data.recv.nxt() > Dsn::ZERO);
+        let data_ack = data.keys.theirs.wire(data.recv.nxt() + ahead);
+        let checksum = match mapping {
+            Some(range) if data.agreed.checksums => data.checksum(range, seq, &payload),
+            _ => None,
+        };
+        let signals = self.has_ack_option(data, index);
+        // The first data rides on MP_CAPABLE, which implies its mapping (RFC 8684 section 3.1); a
+        // join has no DSS until it is proven.
+        let has_dss =
+            multipath && (!signals || mapping.is_some_and(|range| range.start > Dsn::ZERO));
+        let mut segment = ctx.blank_segment();
+        let options = &mut segment.options;
+        if has_dss {
+            // Linux sends all 64 bits of both numbers.
+            let long = config.kernel_buffers.is_some();
+            let wire = |number: u64| if long { number } else { number & 0xffff_ffff };
+            let data_ack = DataAck { value: wire(data_ack), long };
+            let dss = options.dss.insert(Dss::default());
+            dss.data_ack = (!receives_plain).then_some(data_ack);
+            if let Some(range) = mapping {
+                dss.mapping = Some(Mapping {
+                    dsn: wire(data.keys.own.wire(range.start)),
+                    long,
+                    ssn: seq.low(),
+                    len: range.len() as u16,
+                    checksum,
+                });
+            }
+        }
+        if signals && (!has_dss || mapping.is_none()) {
+            let data_len =
+                mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
+            options.mptcp = self.ack_option(config, data, index, data_len, checksum).map(Box::new);
+        }
+        let tells = {
+            let subflow = &self.subflows[index];
+            subflow.shake.offer.sack && subflow.rx.has_sack()
+        };
+        let packet = if tells { self.most_packet(config, data) } else { 0 };
+        let subflow = &mut self.subflows[index];
+        if subflow.shake.offer.timestamps {
+            let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
+            options.timestamps = Some(Timestamps { value, echo });
+        }
+        if tells {
+            // A superpacket is cut into full segments, which have room for as much.
+            let most = if payload.len() > packet { self.mss } else { u32::MAX };
+            let mtu_room = packet.saturating_sub(40 + payload.len().min(most));
+            let room =
+                plait_wire::MAX_OPTION_BYTES.min(mtu_room).saturating_sub(options.padded_len());
+            let (shake, sack) = (&subflow.shake, &mut options.sack);
+            subflow.rx.sack_blocks((room.saturating_sub(4) / 8) as usize, |block| {
+                sack.push(shake.peer_wire(block.start), shake.peer_wire(block.end));
+            });
+        }
+        subflow.rx.on_ack_sent();
+        subflow.pending.ack = false;
+        subflow.timers.clear(crate::tcp::timer::Timer::Ack);
+        segment.src_port = subflow.address.local_port;
+        segment.dst_port = subflow.address.remote_port;
+        segment.seq = subflow.shake.wire(seq);
+        segment.ack = subflow.shake.peer_wire(subflow.rx.nxt());
+        segment.flags = flags.with(Flags::ACK);
+        segment.server = subflow.address.server();
+        segment.window = field as u16;
+        segment.payload = payload;
+        segment
+    }
+
+    /// An acknowledgement from `seq` on.
+    #[inline]
+    pub(crate) fn build_ack(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+        seq: Ssn,
+        flags: Flags,
+    ) -> Transmit {
+        let content = Content::bare(seq, flags);
+        let segment = self.build_segment(ctx, config, data, index, content);
+        Transmit { path: self.subflows[index].address.path(), segment, report: None, cut: 0 }
+    }
+
+    /// An acknowledgement alone.
+    pub(crate) fn pure_ack(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+    ) -> Transmit {
+        let seq = self.subflows[index].tx.nxt();
+        self.build_ack(ctx, config, data, index, seq, Flags::default())
+    }
+
+    /// An ACK that tells the peer by its own key that the connection is over.
+    pub(crate) fn build_fast_close(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+    ) -> Transmit {
+        let mut transmit = self.pure_ack(ctx, config, data, index);
+        let options = &mut transmit.segment.options;
+        options.mptcp = data.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
+        options.give_way();
+        transmit
+    }
+
+    /// An ACK with MP_FAIL, the infinite mapping or both (RFC 8684 section 3.7).
+    pub(crate) fn build_fallback_signal(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+    ) -> Transmit {
+        let subflow = &mut self.subflows[index];
+        let fail = subflow.pending.take(ControlSegment::Fail);
+        let infinite = subflow.pending.take(ControlSegment::Infinite);
+        let mut transmit = self.pure_ack(ctx, config, data, index);
+        let options = &mut transmit.segment.options;
+        if fail {
+            options.mptcp = Some(Box::new(Mptcp::Fail(data.keys.theirs.wire(data.failed_dsn()))));
+        }
+        if infinite {
+            // Beside MP_FAIL and timestamps there is no room for a DATA_ACK.
+            let mapping = Some(data.infinite_mapping());
+            let data_ack = options.dss.and_then(|dss| dss.data_ack).filter(|_| !fail);
+            options.dss = Some(Dss { data_ack, mapping, data_fin: false });
+        }
+        options.give_way();
+        transmit
+    }
+
+    /// Puts the infinite mapping on a segment with data; SACK blocks give way, and our keys, which a
+    /// peer that fell back has no use for.
+    pub(crate) fn tell_infinite(&self, config: &Config, data: &DataLevel, segment: &mut Segment) {
+        let mapping = Some(data.infinite_mapping());
+        segment.options.dss.get_or_insert_default().mapping = mapping;
+        let most = self.most_packet(config, data);
+        while segment.options.sack.count() > 0
+            && (!segment.options.fits() || segment.ip_len() > most)
+        {
+            segment.options.sack.truncate(segment.options.sack.count() - 1);
+        }
+        if !segment.options.fits() || segment.ip_len() > most {
+            segment.options.mptcp = None;
+        }
+    }
+
+    /// A subflow's FIN. A peer that still maps what it sends may not know that this end has fallen
+    /// back, and waits for a DATA_FIN: the end is told both ways.
+    pub(crate) fn build_fin(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+        seq: Ssn,
+    ) -> Transmit {
+        let mut transmit = self.build_ack(ctx, config, data, index, seq, Flags::FIN);
+        if data.sends_plain() && !data.receives_plain() && data.at_end() {
+            data.tell_data_fin(&mut transmit.segment);
+        }
+        transmit
+    }
+
+    /// A segment without payload that carries our DATA_FIN signal.
+    pub(crate) fn build_data_fin(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        retries: u32,
+        index: usize,
+    ) -> Transmit {
+        // Told again on an only subflow, every second time it has an old sequence number, which has
+        // to be answered even where its options are taken off. Linux answers such a segment without
+        // a look at its options, so the other times it has the present one.
+        let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used;
+        let again = u64::from(old);
+        let seq = self.subflows[index].tx.nxt() - again;
+        let mut transmit = self.build_ack(ctx, config, data, index, seq, Flags::default());
+        data.tell_data_fin(&mut transmit.segment);
+        transmit
+    }
+}

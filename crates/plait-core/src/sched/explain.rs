@@ -1,0 +1,94 @@
+//! TODO.
+
+use crate::conn::context::Context;
+use crate::event::Event;
+use crate::sched::{Scheduling, Seen};
+use plait_base::{DataRange, SubflowId, SubflowSet, Time};
+use plait_sched::{Decision, QueueView, Reason, What};
+
+impl Scheduling {
+    /// The data that a decision is about; `planned` is the first that it assigns.
+    pub(crate) fn data_at_hand(
+        &self,
+        seen: Seen<'_>,
+        decision: Decision,
+        planned: Option<&(DataRange, SubflowId)>,
+    ) -> DataRange {
+        let mss = self.segment_size().max(1);
+        let new = |offset| seen.data.queue.unsent_at(offset, mss).unwrap_or_default();
+        let again = || seen.data.queue.next_reinjection().map(|sent| sent.range);
+        let part = |range: DataRange| range.intersect(DataRange::with_len(range.start, mss));
+        match decision {
+            Decision::Send { what: What::New { offset }, .. } => new(offset),
+            Decision::Send { what: What::Reinject, .. } => part(again().unwrap_or_default()),
+            Decision::Send { what: What::Redundant(range) | What::OppRetx(range), .. } => {
+                part(range)
+            }
+            Decision::Assign { .. } => part(planned.map(|it| it.0).unwrap_or_default()),
+            Decision::Wait { .. } => again().map_or_else(|| new(0), part),
+            Decision::Idle => DataRange::default(),
+        }
+    }
+
+    /// Tells a decision with all that weighed in it; a wait that repeats the last one, with the same
+    /// subflows having room, is not told again.
+    #[cold]
+    pub(crate) fn tell_decision(
+        &mut self,
+        ctx: &mut Context<'_>,
+        seen: Seen<'_>,
+        decision: Decision,
+    ) {
+        let (chosen, waits_for, reason) = match decision {
+            Decision::Send { subflow, reason, .. } => (Some(subflow), None, reason),
+            Decision::Assign { reason } => {
+                let first = ctx.outcome.plan.first();
+                (first.map(|(_, subflow)| *subflow), None, reason)
+            }
+            Decision::Wait { on, reason } => (None, on, reason),
+            Decision::Idle => return,
+        };
+        let usable = self.usable(seen);
+        let waits = matches!(decision, Decision::Wait { .. });
+        let wait: Option<(Option<SubflowId>, Reason, SubflowSet)> =
+            waits.then_some((waits_for, reason, usable));
+        if wait.is_some() && wait == self.last_wait {
+            return;
+        }
+        self.last_wait = wait;
+        // Lent by the context, through which events go.
+        let outcome = core::mem::take(&mut ctx.outcome);
+        let range = self.data_at_hand(seen, decision, outcome.plan.first());
+        let candidates = self.candidates(seen, ctx.now);
+        for view in &self.views.list {
+            let arrival = view.plain_arrival(range.len()).map_or(Time::NEVER, |it| ctx.now + it);
+            ctx.emit(Event::Considered {
+                subflow: view.id,
+                srtt: view.srtt,
+                cwnd: view.cwnd.min(view.cap),
+                inflight: view.inflight,
+                room: view.room(),
+                arrival,
+            });
+        }
+        for number in &outcome.numbers {
+            ctx.emit(Event::Weighed(*number));
+        }
+        if matches!(decision, Decision::Assign { .. }) {
+            for (data, subflow) in &outcome.plan {
+                ctx.emit(Event::Assigned { subflow: *subflow, data: *data });
+            }
+        }
+        let number = outcome.number;
+        ctx.outcome = outcome;
+        ctx.emit(Event::Decision {
+            number,
+            data: range,
+            chosen,
+            waits_for,
+            candidates,
+            usable,
+            reason,
+        });
+    }
+}

@@ -1,0 +1,261 @@
+//! What a scheduler sees of the subflows, kept up to date with as little work as may be.
+
+use crate::config::Config;
+use crate::conn::context::Context;
+use crate::data::level::DataLevel;
+use crate::event::Event;
+use crate::paths::Paths;
+use crate::sched::{Scheduling, Seen};
+use crate::tcp::loss::Phase;
+use crate::tcp::subflow::Subflow;
+use alloc::vec::Vec;
+use plait_base::{SubflowSet, Time};
+use plait_sched::SubflowView;
+
+/// MP_CAPABLE with data takes 24 bytes, a DSS 20 (RFC 8684 sections 3.1 and 3.3).
+pub(crate) const KEYS_OVER_DSS: u64 = 4;
+
+/// The views of the subflows that carry data.
+#[derive(Debug)]
+pub(crate) struct Views {
+    pub(crate) list: Vec<SubflowView>,
+    /// Which of them no longer tell the truth.
+    pub(crate) stale: Stale,
+    pub(crate) common: Common,
+    /// More has changed since the scheduler was last asked than what subflows change by sending.
+    pub(crate) unseen: bool,
+}
+
+/// What the views of all subflows have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Common {
+    /// Payload bytes of a full segment.
+    pub(crate) segment_size: u32,
+    /// Plain TCP is spoken.
+    pub(crate) plain: bool,
+}
+
+/// Views that are out of date.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stale {
+    /// All of them, and perhaps the list of them.
+    pub(crate) all: bool,
+    /// Those of subflows that took in an acknowledgement.
+    pub(crate) acked: SubflowSet,
+    /// Those of subflows that sent.
+    pub(crate) sent: SubflowSet,
+}
+
+impl Stale {
+    pub(crate) const NOTHING: Stale =
+        Stale { all: false, acked: SubflowSet::EMPTY, sent: SubflowSet::EMPTY };
+    pub(crate) const ALL: Stale = Stale { all: true, ..Stale::NOTHING };
+}
+
+impl Views {
+    pub(crate) fn new() -> Views {
+        Views { list: Vec::new(), stale: Stale::ALL, common: Common::default(), unseen: true }
+    }
+
+    /// Payload bytes of a full segment when the views were made.
+    pub(crate) const fn segment_size(&self) -> u64 {
+        self.common.segment_size as u64
+    }
+}
+
+impl Scheduling {
+    /// Payload bytes of the next full segment: less than usual where the peer's whole window is
+    /// smaller, or where it has stayed nearly closed for long (RFC 9293 section 3.8.6.2.1).
+    pub(crate) fn next_segment_size(&self, seen: Seen<'_>) -> u64 {
+        let mss = seen.paths.mss()
+            - if seen.data.keys_ride_along(seen.paths.client) { KEYS_OVER_DSS } else { 0 };
+        let mss = mss.min(seen.data.window.largest()).max(1);
+        let left = seen.data.window.end().saturating_sub(seen.data.queue.nxt());
+        if self.small_segments && left > 0 { mss.min(left) } else { mss }
+    }
+
+    #[inline(always)]
+    pub(crate) fn subflow_view(&self, seen: Seen<'_>, subflow: &Subflow, mss: u32) -> SubflowView {
+        SubflowView {
+            id: subflow.id,
+            open: subflow.state.sends_data(),
+            joined: subflow.status.joined,
+            backup: subflow.is_backup(),
+            pf: subflow.status.pf,
+            ca: seen.data.ca(subflow),
+            mss,
+            cwnd: subflow.uncapped_cwnd(),
+            cap: subflow.status.cap,
+            ssthresh: subflow.cc.ssthresh(),
+            inflight: subflow.tx.inflight(),
+            outstanding: subflow.tx.outstanding(),
+            queued: seen.data.queue.assigned(subflow.id),
+            srtt: subflow.rtt.srtt(),
+            rttvar: subflow.rtt.rttvar(),
+            last_rtt: subflow.rtt.latest(),
+            min_rtt: subflow.rtt.min(),
+            rtt_at: subflow.rtt.sampled_at(),
+            rto: subflow.rtt.rto(),
+            tsq_blocked: seen.paths.held_back(seen.config, subflow),
+            rec_cwnd: subflow.status.rec_cwnd,
+            pacing_rate: match subflow.rtt.srtt() {
+                _ if !self.needs.pacing_rate => 0,
+                Some(_) => subflow.pacing_rate(),
+                // RFC 6298 section 2.1 takes an unknown RTT for a second.
+                None => subflow.cwnd(),
+            },
+            delivery_rate: subflow.delivery.bytes_per_second(),
+            timeouts: if subflow.status.pf { subflow.rtt.backoff() } else { 0 },
+            last_send: subflow.last_send,
+        }
+    }
+
+    /// Makes a view anew where it stands: made elsewhere, all of it would be copied.
+    #[inline(never)]
+    pub(crate) fn renew(&self, seen: Seen<'_>, view: &mut SubflowView, mss: u32) {
+        *view = self.subflow_view(seen, &seen.paths.subflows[view.id.index()], mss);
+    }
+
+    #[inline(never)]
+    pub(crate) fn refresh_all_views(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        paths: &mut Paths,
+        now: Time,
+    ) {
+        let mut views = core::mem::take(&mut self.views.list);
+        self.views.unseen = true;
+        views.clear();
+        views.reserve_exact(paths.subflows.len());
+        for index in 0..paths.subflows.len() {
+            if config.tsq {
+                paths.subflows[index].drain_host_queue(now);
+            }
+            let subflow = &paths.subflows[index];
+            if subflow.status.joined && subflow.state.synchronised() {
+                let mss = self.views.common.segment_size;
+                views.push(self.subflow_view(
+                    Seen { config, data, paths },
+                    &paths.subflows[index],
+                    mss,
+                ));
+            }
+        }
+        self.views.list = views;
+    }
+
+    /// Brings the views of the subflows that carry data up to date.
+    #[inline(always)]
+    pub(crate) fn refresh_views(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        paths: &mut Paths,
+        now: Time,
+    ) {
+        let common = Common {
+            segment_size: self.next_segment_size(Seen { config, data, paths }) as u32,
+            plain: data.sends_plain(),
+        };
+        let stale = core::mem::replace(&mut self.views.stale, Stale::NOTHING);
+        if stale.all || config.tsq || self.views.common != common {
+            self.views.common = common;
+            return self.refresh_all_views(config, data, paths, now);
+        }
+        if (stale.acked.0 | stale.sent.0) == 0 {
+            return;
+        }
+        self.views.unseen |= !stale.acked.is_empty();
+        let mut views = core::mem::take(&mut self.views.list);
+        let mut left = SubflowSet(stale.acked.0 | stale.sent.0);
+        for view in &mut views {
+            let id = view.id;
+            if !left.contains(id) {
+                continue;
+            }
+            left.remove(id);
+            if stale.acked.contains(id) {
+                self.renew(Seen { config, data, paths }, view, common.segment_size);
+            } else {
+                let subflow = &paths.subflows[id.index()];
+                let held = paths.held_back(config, subflow);
+                view.cwnd = subflow.uncapped_cwnd();
+                view.inflight = subflow.tx.inflight();
+                view.outstanding = subflow.tx.outstanding();
+                view.queued = data.queue.assigned(id);
+                view.last_send = subflow.last_send;
+                view.tsq_blocked = held;
+            }
+            if left.is_empty() {
+                break;
+            }
+        }
+        self.views.list = views;
+    }
+
+    /// Whether every view tells what one made now would.
+    pub(crate) fn views_are_fresh(&self, seen: Seen<'_>) -> bool {
+        let live = seen.paths.subflows.iter().filter(|s| s.status.joined && s.state.synchronised());
+        let mss = self.next_segment_size(seen) as u32;
+        live.map(|s| self.subflow_view(seen, s, mss)).eq(self.views.list.iter().copied())
+    }
+
+    /// Windows of subflows that have been idle are brought down before the scheduler looks at them
+    /// (schedulers 4.9).
+    #[inline(never)]
+    pub(crate) fn validate_idle(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+    ) {
+        let mode = config.idle_restart;
+        for subflow in &mut paths.subflows {
+            if !subflow.status.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
+                continue;
+            }
+            let idle = ctx.now.since(subflow.last_send);
+            self.views.stale.acked.insert(subflow.id);
+            if let Some(reset) = subflow.cc.idle(ctx.now, idle, subflow.rtt.base_rto(), mode) {
+                let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+                if let Some(unused_cwnd) = unused_cwnd {
+                    unused_cwnd.restart(ctx.now);
+                }
+                subflow.status.remember_window(reset.before);
+                let (before, after) = (reset.before, reset.after);
+                ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
+            }
+        }
+    }
+
+    /// A segment was sent: a window that was not used up for a timeout is reduced, unless the send buffer
+    /// is what held the writer back (`tcp_cwnd_validate` of Linux).
+    #[cold]
+    pub(crate) fn validate_window(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+        index: usize,
+    ) {
+        let waits = self.app_blocked;
+        let subflow = &mut paths.subflows[index];
+        let limited = subflow.cwnd_validation.limited(subflow.cc.in_slow_start(), subflow.cwnd());
+        let outstanding = subflow.tx.outstanding();
+        let rto = subflow.rtt.rto();
+        let unused_cwnd = data.queue.memory().and_then(|it| it.unused_cwnd(subflow.id));
+        if let Some(used) =
+            unused_cwnd.and_then(|it| it.on_sent(ctx.now, outstanding, limited, rto))
+            && matches!(subflow.phase, Phase::Open)
+            && !waits
+            && let Some(reset) = subflow.cc.reduce_unused(used)
+        {
+            subflow.status.remember_window(reset.before);
+            let (before, after) = (reset.before, reset.after);
+            ctx.log.emit(Event::IdleReset { subflow: subflow.id, before, after });
+            self.views.stale.acked.insert(subflow.id);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Whether a segment belongs to the present conversation: sequence number, acknowledgement,
+//! timestamp (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5).
+
+use plait_base::Ssn;
+
+/// Where a segment's sequence numbers lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// Partly or wholly in the window, or at its right edge without taking room there: a FIN, or
+    /// an acknowledgement beyond data that was lost.
+    Window,
+    /// All of it has come before, not longer ago than a sender may remember.
+    Repeated,
+    Outside,
+}
+
+/// The place of `len` sequence numbers from `seq` on, where `nxt` is expected next and the window
+/// ends at `edge`; what lies `reach` below `nxt` is repeated.
+pub(crate) fn place(seq: Ssn, len: u64, nxt: Ssn, edge: Ssn, reach: u64) -> Place {
+    if seq > edge {
+        Place::Outside
+    } else if seq >= nxt || seq.saturating_add(len) > nxt {
+        Place::Window
+    } else if nxt - seq <= reach {
+        Place::Repeated
+    } else {
+        Place::Outside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R61: the table of RFC 9293 section 3.10.7.4, with the edge itself let in for what takes no
+    /// room.
+    #[test]
+    pub(crate) fn the_window_has_two_ends() {
+        let of = |seq, len| place(seq, len, Ssn::new(1_000), Ssn::new(1_500), 300);
+        for (seq, len) in [(1_000, 0), (1_000, 1), (999, 2), (701, 400), (1_499, 1), (1_500, 0)] {
+            assert_eq!(of(Ssn::new(seq), len), Place::Window, "{len} from {seq}");
+        }
+        for (seq, len) in [(999, 0), (999, 1), (700, 0), (700, 300)] {
+            assert_eq!(of(Ssn::new(seq), len), Place::Repeated, "{len} from {seq}");
+        }
+        for (seq, len) in [(699, 0), (600, 400), (1_501, 0), (1_501, 1), (u64::MAX, 1)] {
+            assert_eq!(of(Ssn::new(seq), len), Place::Outside, "{len} from {seq}");
+        }
+        // A closed window.
+        let closed = |seq, len| place(seq, len, Ssn::new(1_000), Ssn::new(1_000), 300);
+        assert_eq!(closed(Ssn::new(1_000), 0), Place::Window);
+        assert_eq!(closed(Ssn::new(1_001), 0), Place::Outside);
+    }
+}
