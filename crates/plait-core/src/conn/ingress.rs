@@ -4,6 +4,7 @@ use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::data::fallback::{Mode, dsn_in_step};
 use crate::event::{Event, SizeCause};
+use crate::paths::opening::{Others, SynAck, ThirdAck};
 use crate::paths::receiving::Taken;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
@@ -356,5 +357,85 @@ impl Connection {
             self.lower_size(ctx, index, Some(size), SizeCause::TooBig);
         }
         true
+    }
+
+    /// SYN-SENT: only the SYN/ACK to our SYN counts.
+    #[cold]
+    fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        let Connection { spec, data, paths, notices, .. } = self;
+        let others = match paths.read_syn_ack(ctx, spec, data, notices, index, segment) {
+            SynAck::Ignored => return,
+            SynAck::Refused => return self.kill_subflow(ctx, index, true),
+            SynAck::Taken(others) => others,
+        };
+        let ending = self.paths.ending(others);
+        self.kill_subflows(ctx, ending, others == Others::Dropped);
+        self.paths.establish(&self.spec.config, index, segment);
+        let is_join = self.paths.subflows[index].shake.join;
+        if !is_join {
+            self.data.judge(&self.spec.config, &mut self.notices);
+        }
+        self.paths.on_handshake_answered(ctx.now, index);
+        self.size_segments(index);
+        if is_join {
+            // The peer may use it once it has our third ACK.
+            self.data.agreed.others_used = true;
+            // Repeated until the peer has acknowledged our HMAC.
+            let subflow = &mut self.paths.subflows[index];
+            subflow.timers.set(Timer::Rto, ctx.now + subflow.rtt.rto());
+        } else {
+            self.data.window.update(Dsn::ZERO, u64::from(segment.window));
+            self.subflow_up(ctx, index);
+            for (early, answer) in self.paths.joins.early_answers.take() {
+                self.handle(ctx, early, &answer);
+            }
+        }
+        self.start_joins(ctx);
+    }
+
+    /// SYN-RECEIVED: the third ACK. Returns whether the segment is to be read further.
+    #[cold]
+    fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
+        let Connection { spec, data, paths, notices, .. } = self;
+        let initiator = paths.subflows[index].shake.initiator;
+        if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
+            if paths.on_simultaneous_syn_ack(index, segment) {
+                self.subflow_answered(ctx, index);
+            }
+            return false;
+        }
+        match paths.read_third_ack(ctx, &spec.config, data, notices, index, segment) {
+            ThirdAck::Ignored => return false,
+            ThirdAck::Refused => {
+                self.kill_subflow(ctx, index, true);
+                return false;
+            }
+            ThirdAck::Stripped => {
+                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
+                return false;
+            }
+            ThirdAck::Taken => {}
+            ThirdAck::TakenWithKey => self.announce_all(ctx),
+        }
+        self.paths.subflows[index].step(Step::Established);
+        self.subflow_answered(ctx, index);
+        true
+    }
+
+    /// The handshake of the subflow at `index` is complete.
+    fn subflow_answered(&mut self, ctx: &mut Context<'_>, index: usize) {
+        self.paths.on_handshake_answered(ctx.now, index);
+        self.size_segments(index);
+        self.subflow_up(ctx, index);
+    }
+
+    /// A DSS came: the peer has our key.
+    fn on_dss_seen(&mut self, ctx: &mut Context<'_>) {
+        self.data.agreed.on_dss();
+        if !self.data.agreed.peer_dss_seen {
+            self.data.agreed.peer_dss_seen = true;
+            self.paths.tell_first_is_backup(&self.data);
+            self.start_joins(ctx);
+        }
     }
 }

@@ -2,16 +2,13 @@
 //! only this module, `ingress` and `egress` touch more than one part.
 
 mod addresses;
-mod admission;
 mod application;
 pub(crate) mod audit;
 pub(crate) mod closing;
 pub(crate) mod context;
-mod early_join;
 mod egress;
 mod fast_path;
 mod fastclose;
-mod handshake;
 mod ingress;
 mod invariants;
 mod joins;
@@ -27,7 +24,6 @@ mod release;
 mod removal;
 mod segment_acceptability;
 mod shrink_idle;
-mod simultaneous_open;
 mod time_wait_reuse;
 mod timeouts;
 pub(crate) mod timers;
@@ -42,19 +38,21 @@ use crate::data::level::DataLevel;
 use crate::endpoint::Remnant;
 use crate::event::Event;
 use crate::paths::Paths;
+use crate::paths::early_join::EarlyJoin;
 use crate::paths::fallback::{Back, Fall};
+use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
 use crate::tcp::pending::{Cause, ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::Address;
+use crate::tcp::subflow::{Address, Handshake};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 use egress::Rounds;
-use plait_base::{PathId, SubflowId, Time};
+use plait_base::{Dsn, PathId, SubflowId, SubflowSet, Time};
 use plait_cc::Algorithm;
 use plait_sched::Scheduler;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
@@ -323,6 +321,115 @@ impl Connection {
             // While segments tell the infinite mapping they have no room for more data.
             if self.data.agreed.has_told() {
                 self.size_segments(index);
+            }
+        }
+    }
+
+    /// A connection with its first subflow.
+    pub(crate) fn open(
+        spec: Arc<ConnectionSpec>,
+        key: Key,
+        opening: &Opening<'_>,
+        ctx: &mut Context<'_>,
+    ) -> Connection {
+        let client = matches!(opening, Opening::Active { .. });
+        let mut conn = Connection::new(spec, client, ctx.now, key);
+        let mut shake = Handshake {
+            iss: ctx.first_sequence(&conn.spec.config),
+            initiator: client,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        match opening {
+            Opening::Active { address } => {
+                conn.data.agreed.peer_dss_seen = false;
+                conn.paths.start_from(&conn.spec, *address);
+                conn.paths.add_subflow(
+                    &conn.spec,
+                    &mut conn.notices,
+                    SubflowId(0),
+                    *address,
+                    State::SynSent,
+                    shake,
+                );
+                let path = conn.spec.paths.iter().find(|config| config.path == address.path());
+                conn.paths.subflows[0].status.backup = path.is_some_and(|config| config.backup);
+                conn.paths.subflows[0].pending.add(ControlSegment::Syn);
+                conn.start_joins(ctx);
+            }
+            Opening::Passive { address, syn, after } => {
+                if let Some(after) = after {
+                    // Beyond what the last conversation used (RFC 9293 section 3.6.1).
+                    shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
+                }
+                conn.answer_syn(ctx, *address, syn, shake);
+            }
+            Opening::Stateless { address, syn, iss } => {
+                (shake.iss, shake.sent_at) = (*iss, Time::NEVER);
+                conn.answer_syn(ctx, *address, syn, shake);
+            }
+        }
+        conn
+    }
+
+    /// The first subflow of a server, whose SYN/ACK is to be sent.
+    fn answer_syn(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: Address,
+        syn: &Segment,
+        shake: Handshake,
+    ) {
+        let Connection { spec, data, paths, notices, .. } = self;
+        paths.answer_syn(spec, notices, address, syn, shake);
+        data.agreed.peer_dss_seen = false;
+        data.window.update(Dsn::ZERO, u64::from(syn.window));
+        if listen_syn(syn) != Asks::Multipath {
+            data.start_plain(ctx, &spec.config, notices, FallbackCause::Syn);
+        }
+        data.agree_on_checksums(syn);
+    }
+
+    /// Returns the SYN/ACK of a connection that has just been opened, and makes the connection one
+    /// that has sent it.
+    pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
+        self.paths.subflows[0].pending.take(ControlSegment::Syn);
+        self.paths.build_syn(&self.spec, &mut self.data, now, 0)
+    }
+
+    /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2), which was admitted. Returns false if
+    /// there is no room for it.
+    pub(crate) fn accept_join(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: Address,
+        syn: &Segment,
+    ) -> bool {
+        let Some(Mptcp::JoinSyn(join)) = syn.options.mptcp.as_deref() else { return false };
+        if let Some(index) = self.paths.replaceable_join() {
+            ctx.overflows.joins_replaced += 1;
+            self.kill_subflow(ctx, index, false);
+        }
+        let Some(id) = self.take_slot() else { return false };
+        let Connection { spec, paths, notices, .. } = self;
+        paths.answer_join(ctx, spec, notices, (id, address), (syn, join));
+        true
+    }
+
+    /// Takes over a join that came before this connection was there.
+    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
+        let Some(id) = self.take_slot() else { return };
+        let Connection { spec, paths, notices, .. } = self;
+        if let Some(answer) = paths.adopt(ctx.now, spec, notices, id, early) {
+            self.handle(ctx, id.index(), &answer);
+        }
+    }
+
+    /// Closes the subflows of a set, in their order.
+    fn kill_subflows(&mut self, ctx: &mut Context<'_>, ending: SubflowSet, tell_peer: bool) {
+        for index in 0..self.paths.subflows.len() {
+            if ending.contains(SubflowId(index as u8)) {
+                self.kill_subflow(ctx, index, tell_peer);
             }
         }
     }

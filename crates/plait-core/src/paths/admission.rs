@@ -41,6 +41,14 @@ pub(crate) const LIMIT_REACHED: Mptcp =
 pub(crate) const DENIED: Mptcp = Mptcp::Reset { reason: ResetReason::Prohibited, transient: false };
 
 impl Paths {
+    /// The half-open join that gives way to a further one, if their slots are used up: the oldest. Anybody
+    /// who has seen the token can begin a join, and only the peer can prove one.
+    pub(crate) fn replaceable_join(&self) -> Option<usize> {
+        let full = self.half_open_joins().count() >= MAX_HALF_OPEN_JOINS || !self.has_room();
+        let oldest = self.half_open_joins().min_by_key(|s| s.shake.sent_at).filter(|_| full);
+        oldest.map(|s| s.id.index())
+    }
+
     /// The peer's joins that are not proven yet.
     pub(crate) fn half_open_joins(&self) -> impl Iterator<Item = &Subflow> {
         let half_open = |s: &&Subflow| s.state == State::SynReceived && s.shake.join;

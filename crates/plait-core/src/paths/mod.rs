@@ -10,6 +10,7 @@ pub(crate) mod early_join;
 pub(crate) mod fallback;
 pub(crate) mod handshake;
 pub(crate) mod joins;
+pub(crate) mod opening;
 pub(crate) mod priority;
 pub(crate) mod probing;
 pub(crate) mod receiving;

@@ -1,0 +1,303 @@
+//! The handshake of a subflow: what each segment of it says, and what the subflow becomes.
+
+use crate::config::{Config, JoinTiming};
+use crate::conn::context::Context;
+use crate::conn::{ConnectionSpec, Notices};
+use crate::data::fallback::{FallbackCause, Mode};
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
+use crate::paths::early_join::EarlyJoin;
+use crate::paths::handshake::take_syn;
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Handshake, Subflow};
+use crate::tcp::timer::Timer;
+use plait_base::{SubflowId, SubflowSet, Time};
+use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
+
+/// What a SYN/ACK leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SynAck {
+    /// It is not the one that is waited for, or is for later.
+    Ignored,
+    /// The subflow is given up: its proof is wrong, or there is none.
+    Refused,
+    /// The subflow is established.
+    Taken(Others),
+}
+
+/// What becomes of joins that were begun together with the first subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Others {
+    Go,
+    /// The peer's first address takes none: those without an answer end.
+    Denied,
+    /// The peer speaks plain TCP: all end.
+    Dropped,
+}
+
+/// What a third ACK leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThirdAck {
+    Ignored,
+    /// The subflow is given up: its proof is wrong.
+    Refused,
+    /// The subflow is reset: a middlebox has taken its proof off.
+    Stripped,
+    Taken,
+    /// The peer's key came with it: further addresses can be announced.
+    TakenWithKey,
+}
+
+impl Paths {
+    /// The first subflow of a server, whose SYN/ACK is to be sent.
+    pub(crate) fn answer_syn(
+        &mut self,
+        spec: &ConnectionSpec,
+        notices: &mut Notices,
+        address: Address,
+        syn: &Segment,
+        mut shake: Handshake,
+    ) {
+        take_syn(&mut shake, syn, spec.config.unsaid_mss);
+        self.start_from(spec, address);
+        self.add_subflow(spec, notices, SubflowId(0), address, State::SynReceived, shake);
+        self.subflows[0].pending.add(ControlSegment::Syn);
+        if denies_joins(syn) {
+            self.deny_first_address();
+        }
+    }
+
+    /// The peer's join with the slot `id`, whose SYN/ACK is to be sent.
+    pub(crate) fn answer_join(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        notices: &mut Notices,
+        (id, address): (SubflowId, Address),
+        (syn, join): (&Segment, &JoinSyn),
+    ) {
+        let mut shake = Handshake {
+            iss: ctx.first_sequence(&spec.config),
+            nonce: ctx.entropy.bits() as u32,
+            peer_nonce: join.nonce,
+            peer_id: join.address_id,
+            join: true,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        take_syn(&mut shake, syn, spec.config.unsaid_mss);
+        self.add_subflow(spec, notices, id, address, State::SynReceived, shake);
+        let subflow = &mut self.subflows[id.index()];
+        subflow.status.peer_backup = join.backup;
+        subflow.pending.add(ControlSegment::Syn);
+    }
+
+    /// Takes over a join that came before its connection was there. Returns the third ACK that came with it.
+    pub(crate) fn adopt(
+        &mut self,
+        now: Time,
+        spec: &ConnectionSpec,
+        notices: &mut Notices,
+        id: SubflowId,
+        early: EarlyJoin,
+    ) -> Option<Segment> {
+        self.add_subflow(spec, notices, id, early.address, State::SynReceived, early.shake);
+        let subflow = &mut self.subflows[id.index()];
+        subflow.status.peer_backup = early.backup;
+        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        early.answer
+    }
+
+    /// SYN-SENT: only the SYN/ACK to our SYN counts.
+    #[cold]
+    pub(crate) fn read_syn_ack(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+        segment: &Segment,
+    ) -> SynAck {
+        let subflow = &mut self.subflows[index];
+        let expected = subflow.shake.iss.wrapping_add(1);
+        if segment.flags.has(Flags::ACK) && segment.ack != expected {
+            // RFC 9293 section 3.10.7.3: the peer is in another conversation.
+            subflow.pending.add_unacceptable_ack(segment.ack);
+            return SynAck::Ignored;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return SynAck::Ignored;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            self.on_simultaneous_syn(&spec.config, data, index, segment);
+            return SynAck::Ignored;
+        }
+        if subflow.shake.join && data.keys.peer.is_none() {
+            // A simultaneous join was answered before the first subflow: its proof needs the key.
+            self.joins.early_answers.push((index, segment.clone()));
+            return SynAck::Ignored;
+        }
+        match (subflow.shake.join, segment.options.mptcp.as_deref()) {
+            (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
+                if data.agreed.mode == Mode::Offered =>
+            {
+                data.keys.set_peer(*key, spec.config.offsets.idsn);
+                data.agreed.mode = Mode::Multipath;
+                data.agree_on_checksums(segment);
+                if denies_joins(segment) {
+                    self.deny_first_address();
+                    return SynAck::Taken(Others::Denied);
+                }
+                SynAck::Taken(Others::Go)
+            }
+            (false, _) => {
+                if data.agreed.mode == Mode::Offered {
+                    data.start_plain(ctx, &spec.config, notices, FallbackCause::SynAck);
+                }
+                data.agreed.mode = Mode::Plain;
+                self.joins.early_answers.clear();
+                SynAck::Taken(Others::Dropped)
+            }
+            (true, Some(Mptcp::JoinSynAck(answer))) => {
+                subflow.status.peer_backup = answer.backup;
+                subflow.shake.peer_nonce = answer.nonce;
+                subflow.shake.peer_id = answer.address_id;
+                let own_nonce = subflow.shake.nonce;
+                let simultaneous = spec.config.join == JoinTiming::Simultaneous;
+                let authentic = simultaneous && answer.hmac == 0
+                    || data.keys.peer.is_some_and(|peer| {
+                        join_hmac(peer, data.keys.local, answer.nonce, own_nonce)
+                            .matches64(answer.hmac)
+                    });
+                if authentic { SynAck::Taken(Others::Go) } else { SynAck::Refused }
+            }
+            (true, _) => SynAck::Refused,
+        }
+    }
+
+    /// A SYN/ACK was taken: the subflow is established, and our third ACK goes out.
+    pub(crate) fn establish(&mut self, config: &Config, index: usize, segment: &Segment) {
+        let subflow = &mut self.subflows[index];
+        take_syn(&mut subflow.shake, segment, config.unsaid_mss);
+        subflow.step(Step::Established);
+        subflow.pending.ack = true;
+    }
+
+    /// SYN-RECEIVED: the third ACK.
+    #[cold]
+    pub(crate) fn read_third_ack(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+        segment: &Segment,
+    ) -> ThirdAck {
+        if segment.flags.has(Flags::SYN) {
+            // The peer did not get our SYN/ACK.
+            if self.challenges.take(ctx) {
+                self.subflows[index].pending.add(ControlSegment::Syn);
+            }
+            return ThirdAck::Ignored;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return ThirdAck::Ignored;
+        }
+        let subflow = &mut self.subflows[index];
+        if segment.ack != subflow.shake.iss.wrapping_add(1) {
+            // RFC 9293 section 3.10.7.4, fifth check.
+            subflow.pending.add_unacceptable_ack(segment.ack);
+            return ThirdAck::Ignored;
+        }
+        let offered = data.agreed.mode == Mode::Offered;
+        match (subflow.shake.join, segment.options.mptcp.as_deref()) {
+            (false, Some(Mptcp::Capable(capable))) if offered => {
+                let echoed = capable.receiver_key == Some(data.keys.local);
+                let Some(key) = capable.sender_key.filter(|_| echoed) else {
+                    return ThirdAck::Ignored;
+                };
+                data.keys.set_peer(key, config.offsets.idsn);
+                data.agreed.mode = Mode::Multipath;
+                ThirdAck::TakenWithKey
+            }
+            // A later segment that overtook the one with the keys; it will come again.
+            (false, _) if offered && segment.options.dss.is_some() => ThirdAck::Ignored,
+            (false, _) if offered => {
+                data.start_plain(ctx, config, notices, FallbackCause::ThirdAck);
+                ThirdAck::Taken
+            }
+            (false, _) => {
+                data.tell_plain_syn(ctx);
+                ThirdAck::Taken
+            }
+            (true, Some(Mptcp::JoinAck(proof))) => {
+                let shake = subflow.shake;
+                let authentic = data.keys.peer.is_some_and(|peer| {
+                    join_hmac(peer, data.keys.local, shake.peer_nonce, shake.nonce)
+                        .matches160(&proof.hmac)
+                });
+                // The fourth ACK (RFC 8684 section 3.2).
+                subflow.pending.ack |= authentic;
+                if authentic { ThirdAck::Taken } else { ThirdAck::Refused }
+            }
+            // Nothing else comes before the fourth ACK: the proof was taken off.
+            (true, None) if segment.options.dss.is_none() => ThirdAck::Stripped,
+            (true, _) => ThirdAck::Ignored,
+        }
+    }
+
+    /// The handshake of the subflow at `index` was answered: its RTT is known, and its timer ends.
+    pub(crate) fn on_handshake_answered(&mut self, now: Time, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.tx.syn_acked();
+        subflow.timers.clear(Timer::Rto);
+        if subflow.shake.retries == 0 && subflow.shake.sent_at != Time::NEVER {
+            subflow.rtt.sample(now, now.since(subflow.shake.sent_at));
+        }
+        subflow.rtt.start_data(subflow.shake.retries > 0);
+    }
+
+    /// SYN-RECEIVED after a simultaneous SYN, and the peer's SYN/ACK comes. Returns whether both SYNs have
+    /// arrived.
+    pub(crate) fn on_simultaneous_syn_ack(&mut self, index: usize, segment: &Segment) -> bool {
+        let subflow = &mut self.subflows[index];
+        let expected = subflow.shake.iss.wrapping_add(1);
+        if segment.ack != expected {
+            subflow.pending.add_unacceptable_ack(segment.ack);
+            return false;
+        }
+        if segment.seq != subflow.shake.irs {
+            return false;
+        }
+        subflow.step(Step::Established);
+        // The peer's own SYN/ACK may have to be answered, for ours may be lost.
+        subflow.pending.ack = true;
+        true
+    }
+
+    /// The peer's first address takes no further subflows.
+    fn deny_first_address(&mut self) {
+        self.addresses.first_denied = true;
+        let server = self.addresses.first.server();
+        self.joins.waiting.retain(|target| target.server != server);
+    }
+
+    /// The subflows that end because of what a SYN/ACK said.
+    pub(crate) fn ending(&self, others: Others) -> SubflowSet {
+        let ends = |s: &&Subflow| match others {
+            Others::Go => false,
+            Others::Denied => s.shake.join && s.state == State::SynSent,
+            Others::Dropped => s.shake.join,
+        };
+        self.subflows.iter().filter(ends).map(|s| s.id).collect()
+    }
+}
+
+/// Whether a peer's MP_CAPABLE says that the address it comes from may not be joined.
+fn denies_joins(syn: &Segment) -> bool {
+    let option = syn.options.mptcp.as_deref();
+    matches!(option, Some(Mptcp::Capable(MpCapable { joins_denied: true, .. })))
+}
