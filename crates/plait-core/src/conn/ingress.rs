@@ -2,6 +2,7 @@
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
+use crate::conn::timers::ConnectionTimers;
 use crate::data::fallback::{Mode, dsn_in_step};
 use crate::event::{Event, SizeCause};
 use crate::paths::opening::{Others, SynAck, ThirdAck};
@@ -93,7 +94,7 @@ impl Connection {
         let subflow = &mut self.paths.subflows[index];
         let revived = core::mem::take(&mut subflow.status.pf);
         if core::mem::take(&mut subflow.pending.unanswered) > 0 {
-            self.on_sign_of_life(ctx.now);
+            self.timers.listen_anew(&self.spec.config, &self.paths, ctx.now);
         }
         let subflow = &mut self.paths.subflows[index];
         let proven =
@@ -103,7 +104,7 @@ impl Connection {
             subflow.timers.clear(Timer::Rto);
             self.subflow_up(ctx, index);
         } else if revived {
-            self.notify_subflows(ctx);
+            self.notify_subflows(ctx, None);
         }
         if let Some(option) = segment.options.mptcp.as_deref() {
             self.on_mptcp_option(ctx, index, option);
@@ -143,10 +144,15 @@ impl Connection {
             Mptcp::JoinAck(_) => subflow.pending.ack |= !subflow.shake.initiator,
             Mptcp::Prio { backup } if subflow.status.peer_backup != *backup => {
                 subflow.status.peer_backup = *backup;
-                self.notify_subflows(ctx);
+                self.notify_subflows(ctx, None);
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
-            Mptcp::AddAddr(add) => self.on_add_addr(ctx, index, add),
+            Mptcp::AddAddr(add) => {
+                let Connection { spec, data, paths, timers, .. } = self;
+                if paths.on_add_addr(ctx, spec, data, timers, (index, add)) {
+                    self.start_joins(ctx);
+                }
+            }
             Mptcp::Fail(dsn) => {
                 let dsn = self.data.keys.own.read(*dsn);
                 let fall = self.paths.weigh_mp_fail(&self.data, index, dsn);
@@ -436,6 +442,58 @@ impl Connection {
             self.data.agreed.peer_dss_seen = true;
             self.paths.tell_first_is_backup(&self.data);
             self.start_joins(ctx);
+        }
+    }
+
+    /// Begins again on the path of the subflow at `index`.
+    fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let size = self.paths.size_after_lost_start(&self.spec.config, &self.data);
+        self.lower_size(ctx, index, size, SizeCause::BlackHole);
+        let here = self.paths.subflows[index].address;
+        let local_port = ctx.take_port();
+        self.redial_on(ctx, here.at_port(local_port));
+    }
+
+    /// REMOVE_ADDR: nothing more is opened to these addresses, and their subflows are closed unless
+    /// they answer: anybody could have sent it.
+    fn on_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
+        if self.data.agreed.mode != Mode::Multipath {
+            return;
+        }
+        for id in ids {
+            self.paths.forget_address(*id);
+            for index in 0..self.paths.subflows.len() {
+                let subflow = &self.paths.subflows[index];
+                if subflow.shake.peer_id != *id {
+                } else if !subflow.state.synchronised() {
+                    self.kill_subflow(ctx, index, false);
+                } else if self.paths.start_check(ctx.now, index) {
+                    self.reinject_outstanding(index);
+                    self.notify_subflows(ctx, None);
+                }
+            }
+        }
+        self.paths.set_address_timer(&mut self.timers);
+    }
+
+    /// The peer ends the connection: every subflow is reset.
+    fn on_fast_close(&mut self, ctx: &mut Context<'_>) {
+        for index in 0..self.paths.subflows.len() {
+            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+        }
+        self.timers = ConnectionTimers::new();
+        (self.data.closing.failed, self.notices.news) = (true, true);
+    }
+
+    /// A segment that is no RST while ours waits: only the peer's own MP_FASTCLOSE ends the wait.
+    fn on_segment_after_fast_close(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        segment: &Segment,
+    ) {
+        if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
+            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
         }
     }
 }

@@ -65,3 +65,13 @@ pub(crate) struct LastHeard {
 pub(crate) fn is_reachable(subflow: &Subflow) -> bool {
     subflow.state.synchronised() && subflow.state != State::TimeWait && subflow.status.joined
 }
+
+/// Whether the peer lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    Assumed,
+    /// It is to be asked.
+    Asked,
+    /// It was asked often enough.
+    Over,
+}

@@ -1,41 +1,24 @@
 //! The Multipath TCP connection: a composition root. It owns the parts and routes between them;
 //! only this module, `ingress` and `egress` touch more than one part.
 
-mod addresses;
-mod application;
 pub(crate) mod audit;
-pub(crate) mod closing;
 pub(crate) mod context;
 mod egress;
 mod fast_path;
-mod fastclose;
 mod ingress;
 mod invariants;
-mod joins;
-mod keepalive;
 pub(crate) mod liveness;
-mod memory;
-mod no_subflow_timeout;
-mod priority;
-mod probing;
-mod provenance;
-mod redial;
-mod release;
-mod removal;
-mod segment_acceptability;
-mod shrink_idle;
-mod time_wait_reuse;
 mod timeouts;
 pub(crate) mod timers;
-mod user_timeout;
-mod views;
 
 use crate::config::{Config, PathConfig};
 use crate::conn::context::Context;
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::fallback::{FallbackCause, Mode, Receiving};
 use crate::data::level::DataLevel;
+use crate::data::memory_limit::MemoryLimit;
 use crate::endpoint::Remnant;
+use crate::error::Error;
 use crate::event::Event;
 use crate::paths::Paths;
 use crate::paths::early_join::EarlyJoin;
@@ -43,18 +26,19 @@ use crate::paths::fallback::{Back, Fall};
 use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
-use crate::tcp::pending::{Cause, ControlSegment, Pending};
-use crate::tcp::state::{State, Step};
-use crate::tcp::subflow::{Address, Handshake};
+use crate::stats::ConnectionStats;
+use crate::tcp::pending::{Cause, ControlSegment};
+use crate::tcp::state::State;
+use crate::tcp::subflow::{Address, Handshake, Subflow};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 use egress::Rounds;
-use plait_base::{Dsn, PathId, SubflowId, SubflowSet, Time};
+use plait_base::{Dsn, PathId, Slim, SubflowId, SubflowSet, Time};
 use plait_cc::Algorithm;
-use plait_sched::Scheduler;
+use plait_sched::{Notice, Scheduler};
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
 
 /// Makes the scheduler of a connection.
@@ -191,61 +175,6 @@ impl Connection {
     /// Whether the addresses or the key may have changed since this was last asked.
     pub(crate) fn take_changed(&mut self) -> bool {
         core::mem::take(&mut self.notices.changed)
-    }
-
-    /// Takes a slot for a subflow: that of a closed one, or a new one.
-    pub(crate) fn take_slot(&mut self) -> Option<SubflowId> {
-        let id = self.paths.free_slot()?;
-        if id.index() < self.paths.subflows.len() {
-            self.data.queue.forget_subflow(id);
-        }
-        Some(id)
-    }
-
-    /// A subflow is gone. What it carried is for the others.
-    fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
-        let subflow = &mut self.paths.subflows[index];
-        if subflow.state == State::Closed {
-            return;
-        }
-        self.notices.changed = true;
-        let was_joined = subflow.status.joined;
-        let was_told = subflow.state == State::TimeWait;
-        subflow.pending = Pending::default();
-        subflow.pending.set(ControlSegment::Rst, tell_peer);
-        subflow.step(Step::Aborted);
-        subflow.status.joined = false;
-        let id = subflow.id;
-        self.paths.rejoin_later(
-            &self.spec,
-            &self.data,
-            &mut self.timers,
-            ctx.now,
-            index,
-            was_joined,
-        );
-        self.reinject_outstanding(index);
-        self.paths.subflows[index].tx.abandon();
-        self.data.queue.reinject_orphans(self.paths.carriers());
-        self.data.queue.unassign_all();
-        if was_joined {
-            if !was_told {
-                ctx.emit(Event::SubflowDown { subflow: id });
-            }
-            self.notify_subflows(ctx);
-        }
-        self.on_subflow_gone(ctx);
-    }
-
-    /// Queues all that a subflow has sent and not seen acknowledged for reinjection.
-    fn reinject_outstanding(&mut self, index: usize) {
-        if self.data.falls_back() {
-            return;
-        }
-        for sent in self.paths.subflows[index].tx.iter() {
-            self.data.queue.queue_reinjection(sent.data());
-        }
-        self.scheduling.wake();
     }
 
     /// The endpoint knows that MP_CAPABLE is swallowed.
@@ -410,7 +339,7 @@ impl Connection {
             ctx.overflows.joins_replaced += 1;
             self.kill_subflow(ctx, index, false);
         }
-        let Some(id) = self.take_slot() else { return false };
+        let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
         let Connection { spec, paths, notices, .. } = self;
         paths.answer_join(ctx, spec, notices, (id, address), (syn, join));
         true
@@ -418,7 +347,7 @@ impl Connection {
 
     /// Takes over a join that came before this connection was there.
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
-        let Some(id) = self.take_slot() else { return };
+        let Some(id) = self.paths.take_slot(&mut self.data) else { return };
         let Connection { spec, paths, notices, .. } = self;
         if let Some(answer) = paths.adopt(ctx.now, spec, notices, id, early) {
             self.handle(ctx, id.index(), &answer);
@@ -431,6 +360,440 @@ impl Connection {
             if ending.contains(SubflowId(index as u8)) {
                 self.kill_subflow(ctx, index, tell_peer);
             }
+        }
+    }
+
+    /// A subflow is gone. What it carried is for the others.
+    fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
+        let Connection { spec, data, paths, timers, notices, .. } = self;
+        let Some(closed) = paths.close(index, tell_peer) else { return };
+        notices.changed = true;
+        paths.rejoin_later(spec, data, timers, ctx.now, index, closed.was_joined);
+        self.reinject_outstanding(index);
+        self.paths.subflows[index].tx.abandon();
+        self.data.queue.reinject_orphans(self.paths.carriers());
+        self.data.queue.unassign_all();
+        if closed.was_joined {
+            if !closed.was_down {
+                ctx.emit(Event::SubflowDown { subflow: SubflowId(index as u8) });
+            }
+            self.notify_subflows(ctx, None);
+        }
+        self.on_subflow_gone(ctx.now);
+    }
+
+    /// A subflow is gone, perhaps the last one: then the connection waits for another one, or is over.
+    fn on_subflow_gone(&mut self, now: Time) {
+        let Connection { spec, data, paths, timers, notices, .. } = self;
+        if paths.has_subflow() || timers.awaits_subflow() {
+            return;
+        }
+        if paths.may_await_subflow(spec, data) {
+            timers.set(Awaited::NoSubflow, now + spec.config.close_timeout);
+        } else if data.closing.done() {
+            data.closing.settle();
+        } else if paths.subflows.iter().all(|s| s.state == State::Closed) {
+            (data.closing.failed, notices.news) = (true, true);
+        }
+    }
+
+    /// Queues all that a subflow has sent and not seen acknowledged for reinjection.
+    fn reinject_outstanding(&mut self, index: usize) {
+        if !self.data.falls_back() {
+            self.paths.reinject_outstanding(&mut self.data, index);
+            self.scheduling.wake();
+        }
+    }
+
+    /// Resets a subflow and tells why.
+    fn reset_subflow(&mut self, ctx: &mut Context<'_>, index: usize, cause: Cause) {
+        if self.paths.subflows[index].state != State::Closed {
+            self.kill_subflow(ctx, index, true);
+            self.paths.subflows[index].pending.cause = cause;
+        }
+    }
+
+    /// Resets the subflows of a set, in their order.
+    fn reset_subflows(&mut self, ctx: &mut Context<'_>, set: SubflowSet, reason: ResetReason) {
+        for index in 0..self.paths.subflows.len() {
+            if set.contains(SubflowId(index as u8)) {
+                self.reset_subflow(ctx, index, Cause::Reason(reason));
+            }
+        }
+    }
+
+    /// The subflow at `index` may carry data from now on.
+    fn subflow_up(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.timers.awaits_subflow() {
+            // What is outstanding goes there.
+            self.timers.clear(Awaited::NoSubflow);
+            let closing = &mut self.data.closing;
+            closing.fin_due |= closing.fin_sent && !closing.fin_acked;
+        }
+        let Connection { spec, data, paths, timers, .. } = self;
+        timers.arm_keep_alive(&spec.config, paths, ctx.now);
+        paths.on_up(ctx, data, index);
+        // What the failed ones hold can go here now.
+        for other in 0..self.paths.subflows.len() {
+            if other != index && self.paths.subflows[other].status.pf {
+                self.reinject_outstanding(other);
+            }
+        }
+        self.notify_subflows(ctx, Some(SubflowId(index as u8)));
+        self.notices.news = true;
+    }
+
+    /// The set of live subflows changed, and perhaps one began: what was assigned ahead was planned for
+    /// another set.
+    fn notify_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
+        let Connection { spec, data, paths, scheduling, .. } = self;
+        // Linux leaves data with its subflow as long as that can send it.
+        let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
+        if !spec.config.kernel_rules.keep_data || paths.subflows.iter().any(strands) {
+            data.queue.unassign_all();
+        }
+        let live = paths.live();
+        scheduling.wake();
+        let notice = Notice::SubflowsChanged { live, began };
+        scheduling.notify(ctx, &spec.config, data, paths, notice);
+    }
+
+    /// Starts the joins whose time has come.
+    fn start_joins(&mut self, ctx: &mut Context<'_>) {
+        let Connection { spec, data, paths, timers, notices, .. } = self;
+        paths.start_joins(ctx, spec, data, notices, timers.awaits_subflow());
+    }
+
+    /// Asks the peer to send on the established subflows of `path` only where no other works, or
+    /// again as on others; this end does the same.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub(crate) fn set_backup(
+        &mut self,
+        ctx: &mut Context<'_>,
+        path: PathId,
+        backup: bool,
+    ) -> Result<(), Error> {
+        if self.paths.set_backup(&self.data, path, backup)? {
+            self.notify_subflows(ctx, None);
+        }
+        Ok(())
+    }
+
+    /// Tells the client of an address of this end, now or when the handshake is complete.
+    ///
+    /// # Errors
+    /// For a client and for plain TCP, and if there is no number left.
+    pub(crate) fn announce(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> Result<(), Error> {
+        let number = self.paths.announceable(ctx, &self.data, address)?;
+        if !self.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.spec).addresses.push(address);
+        }
+        let Connection { paths, data, timers, .. } = self;
+        paths.announce(ctx.now, data, timers, (number, address, port));
+        Ok(())
+    }
+
+    /// The handshake is complete: the client is told of this end's further addresses.
+    fn announce_all(&mut self, ctx: &mut Context<'_>) {
+        let spec = Arc::clone(&self.spec);
+        for address in &spec.addresses {
+            // One that cannot be announced on this connection is left out.
+            self.announce(ctx, *address, None).ok();
+        }
+    }
+
+    /// One of this server's announced addresses is gone.
+    ///
+    /// # Errors
+    /// If it was not announced.
+    pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> Result<(), Error> {
+        let unknown = Error::NotAnnounced(address);
+        let number = ctx.directory.number(address).filter(|_| !self.paths.client).ok_or(unknown)?;
+        let id = self.paths.addresses.take_back(address).ok_or(unknown)?;
+        if self.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
+        }
+        let ending = self.paths.to_server(number);
+        self.kill_subflows(ctx, ending, false);
+        self.paths.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
+        self.paths.set_address_timer(&mut self.timers);
+        Ok(())
+    }
+
+    /// This client's address on `path` is gone: what it carried goes elsewhere, and the peer is
+    /// told on another subflow. Nothing is sent on the path itself.
+    pub(crate) fn lose_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
+        if !self.paths.forget_path(&self.data, path) {
+            return;
+        }
+        let dialling = self.paths.dials_on(&self.data, path);
+        if dialling && self.try_next_path(ctx) {
+            return;
+        }
+        let ending = self.paths.stranded(path, dialling);
+        self.kill_subflows(ctx, ending, false);
+        self.paths.tell_lost(&self.spec, &self.data, path);
+        if self.timers.awaits_subflow() {
+            self.start_joins(ctx);
+        }
+    }
+
+    /// The client has an address on `path` again: its subflows are opened anew.
+    pub(crate) fn regain_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
+        if self.paths.regain(&self.spec, &self.data, path) {
+            self.start_joins(ctx);
+        }
+    }
+
+    /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
+    /// starts there.
+    fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
+        let Some(path) = self.paths.next_path(&self.spec) else { return false };
+        let local_port = ctx.take_port();
+        let here = self.paths.subflows[0].address;
+        self.redial_on(ctx, here.on_path(path).at_port(local_port));
+        true
+    }
+
+    /// Begins again on another path: a new key, a new handshake, all that was written to be sent
+    /// anew. As with any client that dials again, the peer's user may yet see the first attempt
+    /// too, if its segments were only late: then it is a connection that is reset.
+    fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
+        let Connection { spec, data, paths, timers, notices, .. } = self;
+        let shake = Handshake {
+            iss: ctx.first_sequence(&spec.config),
+            initiator: true,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        data.restart(&spec.config, ctx.unique_key());
+        *timers = ConnectionTimers::new();
+        paths.redial(spec, notices, address, shake);
+        timers.arm_release(ctx, &spec.config, data);
+    }
+
+    /// The peer's data has ended and all of it is here.
+    fn on_peer_finished(&mut self, now: Time) {
+        if self.data.on_peer_finished(&mut self.notices) {
+            self.paths.arm_fin_wait(&self.spec.config, &self.data, now);
+        }
+    }
+
+    /// No more data from this end.
+    pub(crate) fn finish(&mut self, now: Time) {
+        self.data.closing.asked = true;
+        self.timers.arm_user_timeout(&self.spec.config, &self.data, now);
+        self.scheduling.app_blocked = false;
+        self.scheduling.wake();
+    }
+
+    /// The user is done: this end finishes, and nobody reads any more. False if it was released before.
+    pub(crate) fn release(&mut self, ctx: &mut Context<'_>) -> bool {
+        let first = !self.data.is_released();
+        if first {
+            self.data.closing.released = Slim::some(self.data.queue.una());
+            self.notices.changed = true;
+            self.finish(ctx.now);
+            self.timers.arm_release(ctx, &self.spec.config, &self.data);
+        }
+        first
+    }
+
+    /// Throws away what nobody reads.
+    pub(crate) fn discard(&mut self) {
+        if self.data.recv.readable() > 0 {
+            self.skip(None, u64::MAX);
+        }
+        self.notices.news = false;
+    }
+
+    /// Ends the connection at once: no more is sent, delivered or acknowledged.
+    pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
+        if self.data.closing.fast.is_some() {
+            return;
+        }
+        self.data.closing.failed = true;
+        self.timers = ConnectionTimers::new();
+        // A server that has not answered with a DSS may not know our key, and this one's last ACK
+        // may have to prove it: then a RST has to do.
+        let known = !self.data.falls_back()
+            && self.data.speaks_multipath()
+            && (!self.paths.client || self.data.agreed.peer_dss_seen);
+        let chosen = self.paths.best_for_signal().filter(|_| known);
+        for index in (0..self.paths.subflows.len()).filter(|index| Some(*index) != chosen) {
+            let cause = if known { Cause::Reason(ResetReason::Unspecified) } else { Cause::Close };
+            self.reset_subflow(ctx, index, cause);
+        }
+        if let Some(index) = chosen {
+            self.data.closing.fast = Some(self.paths.begin_fast_close(ctx.now, index));
+        }
+    }
+
+    /// Ends the connection without waiting for the peer to confirm it: every subflow is reset.
+    pub(crate) fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        self.data.closing.failed = true;
+        self.timers = ConnectionTimers::new();
+        self.data.closing.fast = None;
+        for index in 0..self.paths.subflows.len() {
+            if self.paths.subflows[index].state == State::TimeWait {
+                self.kill_subflow(ctx, index, false);
+            }
+            self.reset_subflow(ctx, index, Cause::Close);
+        }
+    }
+
+    /// Whether nothing is left of the connection but subflows in TIME-WAIT or FIN-WAIT-2, and nobody
+    /// holds it. A segment other than an acknowledgement must not be waiting to go out.
+    pub(crate) fn only_waits(&self) -> bool {
+        self.data.is_released()
+            && self.data.closing.settled()
+            && !self.data.closing.failed
+            && !self.timers.awaits_subflow()
+            && self.paths.all_wait()
+    }
+
+    /// Both ends have taken leave on every subflow; TIME-WAIT needs no answer any more.
+    pub(crate) fn is_over(&self) -> bool {
+        // A last DATA_ACK that may have to be told again is like TIME-WAIT.
+        let waits = self.timers.awaits_subflow() && !self.data.closing.done();
+        self.paths.all_gone(|state| matches!(state, State::Closed | State::TimeWait)) && !waits
+    }
+
+    /// Nothing more comes or goes: every subflow is closed, TIME-WAIT included, and none is waited
+    /// for.
+    pub(crate) fn is_gone(&self) -> bool {
+        !self.timers.awaits_subflow() && self.paths.all_gone(|state| state == State::Closed)
+    }
+
+    /// State and counters.
+    pub(crate) fn stats(&self) -> ConnectionStats {
+        let subflows = self.paths.subflow_stats();
+        ConnectionStats {
+            state: self.state(),
+            multipath: self.data.speaks_multipath(),
+            fallback: self.data.fallback_cause(),
+            readable: self.data.readable(),
+            unacked: self.data.unacked(),
+            segment_payload: self.paths.mss(),
+            subflows_ready: self.paths.subflows_ready(&self.spec, &self.data),
+            initial_window_at: self.paths.initial_window_at(&self.spec.config, &self.data),
+            waits: self.timers.awaits_subflow(),
+            timed_out: self.data.timed_out(),
+            over: self.is_over(),
+            subflows,
+        }
+    }
+
+    /// The state as the connection's user sees it.
+    pub(crate) fn state(&self) -> ConnectionState {
+        if self.data.closing.failed {
+            ConnectionState::Failed
+        } else if self.data.closing.done() {
+            ConnectionState::Closed
+        } else if self.data.recv.finished() && self.data.recv.readable() == 0 {
+            ConnectionState::PeerDone
+        } else if self.paths.subflows.iter().any(|s| s.state.synchronised() && !s.shake.join)
+            || self.data.agreed.mode == Mode::Multipath
+        {
+            ConnectionState::Open
+        } else {
+            ConnectionState::Connecting
+        }
+    }
+
+    /// Takes `len` pattern bytes into the send buffer, as far as there is room.
+    pub(crate) fn write_pattern(&mut self, ctx: &Context<'_>, len: u64) -> Result<u64, Error> {
+        let taken = self.room_for(ctx.memory_limit, len)?;
+        if taken > 0 {
+            self.data.queue.write_pattern(taken);
+            self.on_written(ctx.now);
+        }
+        Ok(taken)
+    }
+
+    /// Takes real bytes into the send buffer, as far as there is room.
+    pub(crate) fn write_bytes(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> Result<usize, Error> {
+        let taken = self.room_for(ctx.memory_limit, bytes.len() as u64)? as usize;
+        if taken > 0 {
+            self.data.queue.write_bytes(&bytes[..taken]);
+            self.on_written(ctx.now);
+        }
+        Ok(taken)
+    }
+
+    fn on_written(&mut self, now: Time) {
+        self.scheduling.on_data();
+        self.timers.arm_user_timeout(&self.spec.config, &self.data, now);
+    }
+
+    fn room_for(&mut self, limit: Option<MemoryLimit>, len: u64) -> Result<u64, Error> {
+        if self.data.closing.failed {
+            return Err(Error::Failed);
+        }
+        if self.data.closing.asked {
+            return Err(Error::Finished);
+        }
+        let Connection { spec, data, paths, scheduling, .. } = self;
+        let (room, blocked) = paths.room_to_write(&spec.config, data, limit, len);
+        scheduling.app_blocked = blocked;
+        Ok(room)
+    }
+
+    /// Reads up to `max` bytes without looking at them.
+    pub(crate) fn skip(&mut self, limit: Option<MemoryLimit>, max: u64) -> u64 {
+        let taken = self.data.recv.skip(max);
+        if taken > 0 {
+            self.paths.after_read(&self.spec.config, &mut self.data, limit);
+        }
+        taken
+    }
+
+    /// Reads real bytes.
+    pub(crate) fn read_bytes(&mut self, limit: Option<MemoryLimit>, buffer: &mut [u8]) -> usize {
+        let taken = self.data.recv.read(buffer);
+        if taken > 0 {
+            self.paths.after_read(&self.spec.config, &mut self.data, limit);
+        }
+        taken
+    }
+
+    /// Whether something happened that its user was not told yet.
+    pub(crate) const fn has_news(&self) -> bool {
+        self.notices.news
+    }
+
+    /// Whether something happened since this was last asked.
+    pub(crate) fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.notices.news)
+    }
+
+    /// A connection without data, its addresses and its place in the books included.
+    const BASE: u64 = 4_096;
+
+    /// Bytes of memory that it takes, about: data of both directions, and what it lies in.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let held = self.data.queue.memory_usage() + self.paths.received(&self.data);
+        Connection::BASE + held.with_room()
+    }
+
+    /// Gives memory back where nothing is under way and nothing was sent since `before`: rings and lists that
+    /// are empty, and views that are made anew when somebody looks. What it does next is the same.
+    pub(crate) fn shrink_idle(&mut self, before: Time) {
+        let rests = self.data.queue.is_drained()
+            && self.paths.subflows.iter().all(|it| it.is_quiet() && it.last_send < before);
+        if rests {
+            self.data.queue.give_back();
+            self.data.recv.give_back();
+            self.scheduling.give_back();
+            self.timers.give_back();
+            self.paths.give_back(before);
         }
     }
 }

@@ -2,19 +2,18 @@
 
 use crate::conn::Connection;
 use crate::conn::context::Context;
-use crate::conn::timers::{
-    Awaited, ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES,
-};
+use crate::conn::liveness::Life;
+use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::fallback::{FallbackCause, Mode, dsn_in_step};
+use crate::data::fastclose::MAX_FASTCLOSE_RETRIES;
 use crate::data::send_memory::PIECE_BYTES;
-use crate::event::{Event, WindowCause};
 use crate::paths::fallback::Fall;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
 use crate::tcp::pending::{Cause, ControlSegment};
-use crate::tcp::state::State;
+use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
-use plait_base::{DataRange, Dsn, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Slim, SubflowId, Time};
 use plait_wire::ResetReason;
 
 impl Connection {
@@ -65,89 +64,6 @@ impl Connection {
         }
     }
 
-    fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
-        if self.data.closing.fast.is_some() {
-            return self.on_fast_close_timeout(ctx, index);
-        }
-        let subflow = &mut self.paths.subflows[index];
-        let rto = subflow.rtt.rto();
-        if matches!(subflow.state, State::SynSent | State::SynReceived) {
-            return self.on_syn_timeout(ctx, index);
-        }
-        if !subflow.status.joined {
-            if planted(Planted::ProofOnce) {
-                return;
-            }
-            // The third ACK with our HMAC was not answered.
-            subflow.rtt.back_off();
-            let again = ctx.now + subflow.rtt.rto();
-            subflow.timers.set(Timer::Rto, again);
-            subflow.pending.add(ControlSegment::JoinAck);
-            subflow.shake.retries += 1;
-            if subflow.shake.retries > SYN_RETRIES {
-                self.kill_subflow(ctx, index, true);
-            }
-            return;
-        }
-        if subflow.is_quiet() {
-            return;
-        }
-        let id = subflow.id;
-        ctx.emit(Event::Timeout { subflow: id, rto });
-        let now = ctx.now;
-        let frto = self.data.plain();
-        self.paths.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
-        self.paths.report_window(ctx, index, WindowCause::Timeout);
-        self.paths.probe_smaller_size(&self.spec.config, &self.data, now, index);
-        let rtt = &self.paths.subflows[index].rtt;
-        let given_up = match self.data.closing.done() {
-            true => rtt.retransmitted_for() >= FIN_TIME,
-            false => rtt.backoff() > DATA_RETRIES,
-        };
-        if given_up {
-            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
-        }
-        self.paths.arm_path_probe(&self.spec.config, &self.data, now, index);
-        // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
-        let others = self.paths.subflows.iter().filter(|s| s.status.joined).count() > 1;
-        if others && !self.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
-            self.reinject_outstanding(index);
-        }
-        self.notify_subflows(ctx);
-        self.start_joins(ctx);
-    }
-
-    fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let subflow = &mut self.paths.subflows[index];
-        subflow.rtt.back_off();
-        subflow.shake.retries = subflow.shake.retries.saturating_add(1);
-        if subflow.shake.join && self.data.closing.done() && !self.timers.awaits_subflow() {
-            // Nothing is left that it could be used for.
-            return self.kill_subflow(ctx, index, false);
-        }
-        let rounds = self.paths.rounds_dialled(&self.spec);
-        let subflow = &mut self.paths.subflows[index];
-        let dials = subflow.shake.initiator;
-        let patient = subflow.shake.join && dials && self.spec.config.probe.is_some();
-        let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
-        if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
-            return self.kill_subflow(ctx, index, false);
-        }
-        subflow.pending.add(ControlSegment::Syn);
-        // A join may have taken the place of a first subflow that is gone.
-        let first = index == 0 && !subflow.shake.join;
-        if first && subflow.state == State::SynSent && self.paths.client {
-            let offered = self.data.agreed.mode == Mode::Offered;
-            if offered && self.paths.finds_silence(&self.spec) {
-                let Connection { spec, data, notices, .. } = self;
-                data.start_plain(ctx, &spec.config, notices, FallbackCause::Silence);
-            }
-            if self.paths.ways_to_dial(&self.spec) > 1 {
-                self.try_next_path(ctx);
-            }
-        }
-    }
-
     fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
         if self.data.closing.failed {
             self.timers = ConnectionTimers::new();
@@ -173,11 +89,14 @@ impl Connection {
         {
             return self.give_up_on_peer(ctx, TimedOut::User);
         }
-        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.keep_alive_expired(ctx) {
+        if self.timers.take_due(Awaited::KeepAlive, ctx.now) && self.is_peer_dead(ctx) {
             return self.give_up_on_peer(ctx, TimedOut::KeepAlive);
         }
         if self.timers.at(Awaited::Address) <= ctx.now {
-            self.on_address_timer(ctx);
+            let silent = self.paths.check_again(ctx.now);
+            self.reset_subflows(ctx, silent, ResetReason::Unspecified);
+            self.paths.repeat_announcements(ctx.now, &self.data);
+            self.paths.set_address_timer(&mut self.timers);
         }
         if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
             let repeats = self.timers.probe_backoff;
@@ -203,7 +122,7 @@ impl Connection {
         // A peer that has fallen back takes the same bytes on the same subflow for new ones.
         let again = self.spec.config.kernel_rules.data_timer && !self.data.is_in_doubt();
         if again && !self.data.queue.is_drained() {
-            return self.send_again_when_idle(ctx);
+            return self.send_again_when_idle(ctx.now);
         }
         self.timers.backoff += 1;
         let fin_pending = self.data.closing.fin_sent && !self.data.closing.fin_acked;
@@ -218,31 +137,6 @@ impl Connection {
             self.scheduling.wake();
         }
         if self.data.queue.una() < self.data.queue.nxt() || fin_pending {
-            self.timers
-                .arm_retransmission(ctx.now, self.paths.longest_rto(&self.spec.config, &self.data));
-        }
-    }
-
-    /// The rest of the first piece of data that is not DATA_ACKed goes out again if a subflow has nothing
-    /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
-    fn send_again_when_idle(&mut self, ctx: &mut Context<'_>) {
-        let mut idle = false;
-        for subflow in
-            self.paths.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined)
-        {
-            if subflow.tx.is_empty() && self.data.queue.assigned(subflow.id) == 0 {
-                idle = true;
-            } else if let Some(memory) = self.data.queue.memory() {
-                memory.note_progress(subflow.id, subflow.rtt.sampled_at());
-            }
-        }
-        if idle {
-            let una = self.data.queue.una();
-            let piece = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
-            self.data.queue.queue_reinjection(piece);
-            self.scheduling.wake();
-        }
-        if self.data.queue.una() < self.data.queue.nxt() {
             self.timers
                 .arm_retransmission(ctx.now, self.paths.longest_rto(&self.spec.config, &self.data));
         }
@@ -280,6 +174,141 @@ impl Connection {
         if self.data.queue.on_data_ack(edge.min(self.data.queue.nxt())) > 0 {
             self.timers.on_data_progress(&self.spec.config, &self.data, &self.paths, ctx.now);
             self.notices.news = true;
+        }
+    }
+
+    fn on_rto(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.data.closing.fast.is_some() {
+            return self.on_fast_close_timeout(ctx, index);
+        }
+        let subflow = &self.paths.subflows[index];
+        if matches!(subflow.state, State::SynSent | State::SynReceived) {
+            return self.on_syn_timeout(ctx, index);
+        }
+        if !subflow.status.joined {
+            if !planted(Planted::ProofOnce) && self.paths.repeat_proof(ctx.now, index) {
+                self.kill_subflow(ctx, index, true);
+            }
+            return;
+        }
+        if subflow.is_quiet() {
+            return;
+        }
+        let Connection { spec, data, paths, .. } = self;
+        if paths.on_data_timeout(ctx, &spec.config, data, index) {
+            return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
+        }
+        paths.arm_path_probe(&spec.config, data, ctx.now, index);
+        // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
+        let others = paths.subflows.iter().filter(|s| s.status.joined).count() > 1;
+        if others && !spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
+            self.reinject_outstanding(index);
+        }
+        self.notify_subflows(ctx, None);
+        self.start_joins(ctx);
+    }
+
+    fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let alone = self.timers.awaits_subflow();
+        if !self.paths.repeat_syn(&self.spec, &self.data, index, alone) {
+            return self.kill_subflow(ctx, index, false);
+        }
+        if !self.paths.is_dialling(index) {
+            return;
+        }
+        let offered = self.data.agreed.mode == Mode::Offered;
+        if offered && self.paths.finds_silence(&self.spec) {
+            let Connection { spec, data, notices, .. } = self;
+            data.start_plain(ctx, &spec.config, notices, FallbackCause::Silence);
+        }
+        if self.paths.ways_to_dial(&self.spec) > 1 {
+            self.try_next_path(ctx);
+        }
+    }
+
+    /// No RST has come within a timeout.
+    fn on_fast_close_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let fast = self.data.closing.fast.as_mut();
+        let Some(fast) = fast.filter(|fast| fast.carrier.index() == index) else { return };
+        if fast.retries == MAX_FASTCLOSE_RETRIES {
+            return self.reset_subflow(ctx, index, Cause::Close);
+        }
+        fast.retries += 1;
+        self.paths.repeat_fast_close(ctx.now, index);
+    }
+
+    /// TIME-WAIT is over, or the peer's FIN has not come in time.
+    fn on_wait_over(&mut self, ctx: &mut Context<'_>, index: usize) {
+        self.notices.changed = true;
+        if self.paths.subflows[index].state == State::FinWait2 {
+            self.data.closing.settle();
+            self.kill_subflow(ctx, index, false);
+        } else {
+            self.paths.subflows[index].step(Step::WaitOver);
+        }
+    }
+
+    /// Nobody came. An end that has all data and whose own was all acknowledged has not failed: the
+    /// peer has closed, or must do without the last DATA_ACK.
+    pub(super) fn on_no_subflow_timeout(&mut self, ctx: &mut Context<'_>) {
+        self.timers = ConnectionTimers::new();
+        self.notices.changed = true;
+        if self.data.closing.done() {
+            self.data.closing.settle();
+        } else {
+            (self.data.closing.failed, self.notices.news) = (true, true);
+        }
+        for index in 0..self.paths.subflows.len() {
+            let tell = self.paths.subflows[index].state != State::SynSent;
+            self.kill_subflow(ctx, index, tell);
+        }
+    }
+
+    /// Aborts the connection if the peer has acknowledged no data since the timer was set.
+    fn on_release_timer(&mut self, ctx: &mut Context<'_>) {
+        let una = self.data.queue.una();
+        if self.data.closing.done() {
+            // Each subflow has a timer of its own.
+        } else if self.data.closing.released.value().is_some_and(|before| before < una) {
+            self.data.closing.released = Slim::some(una);
+            self.timers.arm_release(ctx, &self.spec.config, &self.data);
+        } else {
+            self.abort(ctx);
+        }
+    }
+
+    /// Looks whether the peer is still there, and asks where nothing tells. Returns true if it was asked
+    /// often enough.
+    fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
+        let Connection { spec, data, paths, timers, .. } = self;
+        let life = timers.keep_alive_expired(&spec.config, data, paths, ctx.now);
+        if life == Life::Asked {
+            let silent = paths.ask_for_life();
+            self.reset_subflows(ctx, silent, ResetReason::Performance);
+            self.timers.on_asked_for_life(&self.spec.config, &self.paths, ctx.now);
+        }
+        life == Life::Over
+    }
+
+    /// The connection ends at once, and its user is told.
+    fn give_up_on_peer(&mut self, ctx: &mut Context<'_>, why: TimedOut) {
+        self.data.closing.timed_out = Some(why);
+        (self.notices.changed, self.notices.news) = (true, true);
+        self.abort(ctx);
+    }
+
+    /// The rest of the first piece of data that is not DATA_ACKed goes out again if a subflow has nothing
+    /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
+    fn send_again_when_idle(&mut self, now: Time) {
+        if self.paths.any_idle(&mut self.data) {
+            let una = self.data.queue.una();
+            let piece = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
+            self.data.queue.queue_reinjection(piece);
+            self.scheduling.wake();
+        }
+        if self.data.queue.una() < self.data.queue.nxt() {
+            let longest = self.paths.longest_rto(&self.spec.config, &self.data);
+            self.timers.arm_retransmission(now, longest);
         }
     }
 }

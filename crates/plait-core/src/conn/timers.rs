@@ -2,7 +2,9 @@
 
 use crate::config::Config;
 use crate::conn::context::Context;
-use crate::conn::liveness::{LOOKS_PER_TIMEOUT, LastHeard, PeerLiveness, Taken};
+use crate::conn::liveness::{
+    LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Taken, is_reachable,
+};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::planted::{Planted, planted};
@@ -187,6 +189,46 @@ impl ConnectionTimers {
         *self.liveness.taken() = Some(Taken { since, ..taken });
         self.look_again(now, timeout);
         false
+    }
+
+    /// Looks whether the peer is still there, and has it asked where nothing tells.
+    pub(crate) fn keep_alive_expired(
+        &mut self,
+        config: &Config,
+        data: &DataLevel,
+        paths: &Paths,
+        now: Time,
+    ) -> Life {
+        let (Some(idle), Some(heard)) = (config.keep_alive, *self.liveness.heard()) else {
+            return Life::Assumed;
+        };
+        if data.closing.done() {
+            return Life::Assumed;
+        }
+        // Probes are for idle connections alone (RFC 9293 section 3.8.4): data that waits has a timer of
+        // its own, and so has a connection that waits for a subflow. What a silent subflow still repeats
+        // although another one has brought it there has no such timer: nobody waits for it.
+        let under_way = data.has_to_take() && paths.subflows.iter().any(|it| !it.is_quiet());
+        let alone = !paths.subflows.iter().any(is_reachable);
+        if under_way || alone || paths.heard() != heard.sum {
+            self.listen_anew(config, paths, now);
+        } else if now < heard.since + idle {
+            self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
+        } else if heard.probes >= Config::KEEP_ALIVES {
+            return Life::Over;
+        } else {
+            return Life::Asked;
+        }
+        Life::Assumed
+    }
+
+    /// The peer was asked for a sign of life. None of that was its doing.
+    pub(crate) fn on_asked_for_life(&mut self, config: &Config, paths: &Paths, now: Time) {
+        let idle = config.keep_alive.unwrap_or_default();
+        if let Some(heard) = self.liveness.heard() {
+            (heard.sum, heard.probes) = (paths.heard(), heard.probes + 1);
+        }
+        self.set(Awaited::KeepAlive, now + idle.min(Config::KEEP_ALIVE_INTERVAL));
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::conn::liveness::Taken;
 use crate::data::closing::Closing;
-use crate::data::fallback::{Agreement, Mode};
+use crate::data::fallback::{Agreement, FallbackCause, Mode};
 use crate::data::keys::Keys;
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
@@ -160,5 +160,23 @@ impl DataLevel {
             self.agreed.mode == Mode::Multipath && self.agreed.peer_dss_seen && !unsettled;
         debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());
         settled
+    }
+
+    /// The connection begins again with a new key: all that was written is to be sent anew.
+    pub(crate) fn restart(&mut self, config: &Config, key: Key) {
+        self.keys = Keys::new(key, config.offsets.idsn);
+        // A silence that was found stays found.
+        let silent = self.agreed.cause() == Some(FallbackCause::Silence);
+        if !silent {
+            self.agreed = Agreement::new(config);
+        }
+        let offers = config.multipath && !silent;
+        self.agreed.checksums = config.checksum;
+        self.agreed.mode = if offers { Mode::Offered } else { Mode::Plain };
+        self.agreed.peer_dss_seen = false;
+        self.queue.restart();
+        // What was told of the end is to be told anew as well.
+        (self.closing.fin_sent, self.closing.fin_due) = (false, false);
+        self.window = SendWindow::new();
     }
 }

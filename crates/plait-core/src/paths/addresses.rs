@@ -15,7 +15,7 @@ use crate::tcp::state::State;
 use crate::tcp::subflow::Address;
 use core::net::IpAddr;
 use plait_base::{ServerAddress, SubflowId, Time};
-use plait_wire::{AddAddr, Mptcp, add_addr_hmac};
+use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
 
 /// Signals that wait for their turn at most; a peer that asks for more has to ask again.
 pub(crate) const MAX_SIGNALS: usize = 16;
@@ -269,5 +269,56 @@ impl Paths {
         self.addresses.own.push(own);
         self.tell_address(data, own);
         self.set_address_timer(timers);
+    }
+
+    /// Announcements that were not echoed go out again.
+    pub(crate) fn repeat_announcements(&mut self, now: Time, data: &DataLevel) {
+        for at in 0..self.addresses.own.len() {
+            let own = &mut self.addresses.own[at];
+            if own.again <= now {
+                own.again = now + Config::ADD_ADDR_PERIOD;
+                let own = *own;
+                self.tell_address(data, own);
+            }
+        }
+    }
+
+    /// ADD_ADDR: an echo of ours, or an address of the peer. One with a wrong HMAC says nothing. Returns
+    /// whether subflows are to be opened to it.
+    pub(crate) fn on_add_addr(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        data: &DataLevel,
+        timers: &mut ConnectionTimers,
+        (index, add): (usize, &AddAddr),
+    ) -> bool {
+        let AddAddr { address_id: id, address, port, hmac } = *add;
+        let Some(hmac) = hmac else {
+            self.on_echo(timers, add);
+            return false;
+        };
+        let multipath = data.agreed.mode == Mode::Multipath;
+        let Some(peer) = data.keys.peer.filter(|_| multipath) else { return false };
+        let expected = add_addr_hmac(peer, data.keys.local, id, address, port);
+        // Identifier 0 is that of the first subflow, which needs no announcement.
+        if id == 0 || !add_addr_hmac_matches(expected, hmac) {
+            return false;
+        }
+        let echo = Mptcp::AddAddr(AddAddr { hmac: None, ..add.clone() });
+        self.addresses.signal(echo, Some(self.subflows[index].id));
+        if !self.client || !can_be_joined(address) {
+            return false;
+        }
+        let Some(number) = self.learn(ctx, &spec.config, id, address, port) else { return false };
+        let here = |address: Address| {
+            address.server() == number && port.is_none_or(|port| port == address.remote_port)
+        };
+        let waiting = self.joins.waiting.iter().any(|target| target.server == number);
+        let new = !waiting && !self.open_addresses().any(here);
+        if new {
+            self.joins.waiting.extend(self.joins_to(spec, number, port));
+        }
+        new
     }
 }

@@ -1,14 +1,17 @@
 //! Further subflows: which are to be opened, and when.
 
-use crate::config::PathConfig;
-use crate::conn::ConnectionSpec;
+use crate::config::{JoinTiming, PathConfig};
+use crate::conn::context::Context;
 use crate::conn::timers::ConnectionTimers;
+use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
+use crate::event::Event;
 use crate::paths::Paths;
 use crate::seldom::Seldom;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use crate::tcp::subflow::Address;
+use crate::tcp::subflow::{Address, Handshake};
 use alloc::vec::Vec;
 use plait_base::{PathId, ServerAddress, Span, SubflowId};
 use plait_wire::{Mptcp, ResetReason, Segment};
@@ -157,5 +160,92 @@ impl Paths {
         let told = reset.options.mptcp.as_deref();
         let for_good = told.is_some_and(|option| option.all().contains(&refused));
         timers.awaits_subflow() && subflow.shake.join && subflow.state == State::SynSent && for_good
+    }
+
+    /// Takes a slot for a subflow: that of a closed one, or a new one.
+    pub(crate) fn take_slot(&self, data: &mut DataLevel) -> Option<SubflowId> {
+        let id = self.free_slot()?;
+        if id.index() < self.subflows.len() {
+            data.queue.forget_subflow(id);
+        }
+        Some(id)
+    }
+
+    /// Starts the joins whose time has come. Client only: the server's addresses are reached from
+    /// there. `alone` tells that no subflow is left: then not even the end can be told without a join.
+    pub(crate) fn start_joins(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        alone: bool,
+    ) {
+        let ended = data.closing.asked && data.at_end() && !alone;
+        let over = data.closing.failed || data.falls_back() || ended;
+        if !self.client || self.joins.waiting.is_empty() || over {
+            return;
+        }
+        let timing = spec.config.join;
+        // RFC 8684 section 3.2 has the client wait for the peer's first DSS. Where the first path
+        // has fallen silent before it came, another path is the only way on: the peer refuses the
+        // join if it does not know the connection.
+        let stuck = self.subflows.first().is_some_and(|s| s.status.pf);
+        let ready = match timing {
+            JoinTiming::AfterData => data.agreed.peer_dss_seen || stuck,
+            JoinTiming::AfterSynAck => true,
+            JoinTiming::Simultaneous => true,
+        };
+        let agreed = data.agreed.mode == Mode::Multipath
+            || data.agreed.mode == Mode::Offered && timing == JoinTiming::Simultaneous;
+        if !ready || !agreed {
+            return;
+        }
+        let mut later = self.joins.waiting.take();
+        let mut opened = 0;
+        for target in &later {
+            let Some(id) = self.take_slot(data) else { break };
+            self.join(ctx, spec, notices, id, *target);
+            opened += 1;
+        }
+        // Where there is no slot they wait for one.
+        later.drain(..opened);
+        self.joins.waiting = later.into();
+    }
+
+    /// Opens a subflow in the slot `id`.
+    fn join(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        notices: &mut Notices,
+        id: SubflowId,
+        target: Target,
+    ) {
+        let Target { path, server, port, backup } = target;
+        let address = Address::new(path, server, ctx.take_port(), port);
+        let shake = Handshake {
+            iss: ctx.first_sequence(&spec.config),
+            nonce: ctx.entropy.bits() as u32,
+            join: true,
+            initiator: true,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        self.add_subflow(spec, notices, id, address, State::SynSent, shake);
+        let subflow = &mut self.subflows[id.index()];
+        subflow.status.backup = backup;
+        subflow.pending.add(ControlSegment::Syn);
+    }
+
+    /// The subflow at `index` may carry data from now on.
+    pub(crate) fn on_up(&mut self, ctx: &mut Context<'_>, data: &mut DataLevel, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.status.joined = true;
+        // A peer's join may carry data of both ends from now on.
+        data.agreed.others_used |= subflow.shake.join;
+        data.agreed.others_joined |= subflow.shake.join;
+        let (path, server) = (subflow.address.path(), subflow.address.server());
+        ctx.emit(Event::SubflowUp { subflow: subflow.id, path, server });
     }
 }

@@ -22,10 +22,12 @@ pub(crate) mod superpackets;
 
 use crate::config::Config;
 use crate::conn::context::Context;
-use crate::conn::timers::CONNECTION_RTO;
+use crate::conn::liveness::is_reachable;
+use crate::conn::timers::{CONNECTION_RTO, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
 use crate::conn::{ConnectionSpec, Notices};
 use crate::data::closing::TIME_WAIT;
 use crate::data::fallback::{Mode, dsn_in_step, ssn_in_step};
+use crate::data::fastclose::FastClose;
 use crate::data::level::DataLevel;
 use crate::data::memory_limit::MemoryLimit;
 use crate::data::memory_usage::MemoryUsage;
@@ -42,7 +44,7 @@ use crate::tcp::acceptability::{Place, place};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::clock::before;
 use crate::tcp::host_queue;
-use crate::tcp::pending::ControlSegment;
+use crate::tcp::pending::{ControlSegment, Pending};
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use crate::tcp::timer::Timer;
@@ -63,6 +65,13 @@ const NO_FLOW: Flow = Flow {
     live: false,
     loss_interval: 0,
 };
+
+/// What a subflow was before it was closed.
+pub(crate) struct ClosedSubflow {
+    pub(crate) was_joined: bool,
+    /// Observers know that it is down.
+    pub(crate) was_down: bool,
+}
 
 /// The subflows of a connection, and what further ones are opened from.
 pub(crate) struct Paths {
@@ -695,5 +704,225 @@ impl Paths {
             memory.expand(id, cwnd / mss.max(1));
             notices.news = true;
         }
+    }
+
+    /// A probe goes out on every subflow. Returns those that have left as many unanswered as there are.
+    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
+        let mut silent = SubflowSet::EMPTY;
+        for subflow in &mut self.subflows {
+            // What is under way is a question by itself.
+            if !is_reachable(subflow) || !subflow.is_quiet() {
+                continue;
+            }
+            if subflow.pending.unanswered >= Config::KEEP_ALIVES {
+                silent.insert(subflow.id);
+            } else {
+                subflow.pending.unanswered += 1;
+                subflow.pending.add(ControlSegment::WindowProbe);
+            }
+        }
+        silent
+    }
+
+    /// The subflow at `index` carries MP_FASTCLOSE, and nothing else.
+    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
+        let subflow = &mut self.subflows[index];
+        subflow.tx.abandon();
+        subflow.timers.clear_all();
+        subflow.pending = Pending::only(ControlSegment::FastClose);
+        // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
+        // retransmissions would hold the connection for eight.
+        subflow.rtt.clear_backoff();
+        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        FastClose { carrier: subflow.id, retries: 0 }
+    }
+
+    /// No RST has come within a timeout: MP_FASTCLOSE goes out again.
+    pub(crate) fn repeat_fast_close(&mut self, now: Time, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.rtt.back_off();
+        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        subflow.pending.add(ControlSegment::FastClose);
+    }
+
+    /// Everything that the subflow at `index` has sent and not seen acknowledged is to be sent again.
+    pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, index: usize) {
+        for sent in self.subflows[index].tx.iter() {
+            data.queue.queue_reinjection(sent.data());
+        }
+    }
+
+    /// Ends the subflow at `index` at once, and tells the peer by a RST if `tell_peer` is set. Returns `None`
+    /// if it was closed.
+    pub(crate) fn close(&mut self, index: usize, tell_peer: bool) -> Option<ClosedSubflow> {
+        let subflow = &mut self.subflows[index];
+        if subflow.state == State::Closed {
+            return None;
+        }
+        let closed = ClosedSubflow {
+            was_joined: subflow.status.joined,
+            was_down: subflow.state == State::TimeWait,
+        };
+        subflow.pending = Pending::default();
+        subflow.pending.set(ControlSegment::Rst, tell_peer);
+        subflow.step(Step::Aborted);
+        subflow.status.joined = false;
+        Some(closed)
+    }
+
+    /// Room in the send buffer for `len` bytes more, and whether that is too little. Where memory is short,
+    /// the send buffer is no larger than `limit` says; if it is counted in memory, the sum of the subflows'
+    /// buffers bounds it.
+    pub(crate) fn room_to_write(
+        &self,
+        config: &Config,
+        data: &mut DataLevel,
+        limit: Option<MemoryLimit>,
+        len: u64,
+    ) -> (u64, bool) {
+        let occupied = data.queue.occupied();
+        if data.queue.counts_memory() {
+            let open = self.subflows.iter().filter(|it| it.status.joined && it.state.sends_data());
+            let Some(memory) = data.queue.memory() else { return (0, true) };
+            let total = memory.total(open.map(|it| it.id));
+            let room = memory.room(len, occupied, total);
+            return (room, len > room);
+        }
+        let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
+        let room = most.min(config.sndbuf).saturating_sub(occupied);
+        (len.min(room), len > room)
+    }
+
+    /// The reader has taken data: tells the peer of a window that opened well (RFC 9293 section
+    /// 3.8.6.2.2).
+    pub(crate) fn after_read(
+        &mut self,
+        config: &Config,
+        data: &mut DataLevel,
+        limit: Option<MemoryLimit>,
+    ) {
+        self.acknowledge_drained(data);
+        let (told, now) = (data.recv.advertised(), data.window_to_tell(limit));
+        let step = (2 * self.mss()).min(config.rcvbuf / 2);
+        if told < step && now >= told + step {
+            for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
+                subflow.pending.ack = true;
+            }
+        }
+    }
+
+    /// Gives memory back of subflows on which nothing is under way, and nothing was sent since `before`.
+    pub(crate) fn give_back(&mut self, before: Time) {
+        self.subflows.shrink_to_fit();
+        for subflow in &mut self.subflows {
+            // What a retransmission was good for is known a timeout after it, if ever.
+            if subflow.last_send + subflow.rtt.rto() < before {
+                subflow.forget_recovery();
+            }
+            subflow.timers.give_back();
+            subflow.tx.give_back();
+            subflow.rx.give_back();
+            subflow.host_queue.take_if(|queue| queue.bytes() == 0);
+        }
+    }
+
+    /// Whether both ends have taken leave on every subflow; TIME-WAIT counts if `gone` says so.
+    pub(crate) fn all_gone(&self, gone: impl Fn(State) -> bool) -> bool {
+        self.subflows.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst))
+    }
+
+    /// Whether every subflow is closed or only waits for its peer, and has nothing else to send than an
+    /// acknowledgement.
+    pub(crate) fn all_wait(&self) -> bool {
+        let waits = |s: &Subflow| match s.state {
+            State::Closed | State::TimeWait => true,
+            State::FinWait2 => s.timers.is_set(Timer::TimeWait),
+            _ => false,
+        };
+        self.subflows.iter().all(|s| waits(s) && !s.pending.urgent())
+    }
+
+    /// A timeout of the subflow at `index` whose handshake is complete. Returns whether it is given up.
+    pub(crate) fn on_data_timeout(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &DataLevel,
+        index: usize,
+    ) -> bool {
+        let (now, frto) = (ctx.now, data.plain());
+        let subflow = &self.subflows[index];
+        ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.rtt.rto() });
+        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
+        self.report_window(ctx, index, WindowCause::Timeout);
+        self.probe_smaller_size(config, data, now, index);
+        let rtt = &self.subflows[index].rtt;
+        match data.closing.done() {
+            true => rtt.retransmitted_for() >= FIN_TIME,
+            false => rtt.backoff() > DATA_RETRIES,
+        }
+    }
+
+    /// The third ACK with our HMAC was not answered: it goes out again. Returns whether the subflow is given
+    /// up.
+    pub(crate) fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
+        let subflow = &mut self.subflows[index];
+        subflow.rtt.back_off();
+        let again = now + subflow.rtt.rto();
+        subflow.timers.set(Timer::Rto, again);
+        subflow.pending.add(ControlSegment::JoinAck);
+        subflow.shake.retries += 1;
+        subflow.shake.retries > SYN_RETRIES
+    }
+
+    /// A SYN or SYN/ACK was not answered: it goes out again. Returns false if the subflow is given up; `alone`
+    /// tells that no other is left.
+    pub(crate) fn repeat_syn(
+        &mut self,
+        spec: &ConnectionSpec,
+        data: &DataLevel,
+        index: usize,
+        alone: bool,
+    ) -> bool {
+        let rounds = {
+            let subflow = &mut self.subflows[index];
+            subflow.rtt.back_off();
+            subflow.shake.retries = subflow.shake.retries.saturating_add(1);
+            if subflow.shake.join && data.closing.done() && !alone {
+                // Nothing is left that it could be used for.
+                return false;
+            }
+            self.rounds_dialled(spec)
+        };
+        let subflow = &mut self.subflows[index];
+        let dials = subflow.shake.initiator;
+        let patient = subflow.shake.join && dials && spec.config.probe.is_some();
+        let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
+        if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
+            return false;
+        }
+        subflow.pending.add(ControlSegment::Syn);
+        true
+    }
+
+    /// Whether the subflow at `index` is the first one of a client that still dials. A join may have taken the
+    /// place of a first subflow that is gone.
+    pub(crate) fn is_dialling(&self, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        index == 0 && !subflow.shake.join && subflow.state == State::SynSent && self.client
+    }
+
+    /// Whether a subflow has nothing at all to send; notes the progress of the others
+    /// (`__mptcp_retrans` of Linux).
+    pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
+        let mut idle = false;
+        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
+            if subflow.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
+                idle = true;
+            } else if let Some(memory) = data.queue.memory() {
+                memory.note_progress(subflow.id, subflow.rtt.sampled_at());
+            }
+        }
+        idle
     }
 }

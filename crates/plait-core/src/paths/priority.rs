@@ -2,9 +2,10 @@
 
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
+use crate::error::Error;
 use crate::paths::Paths;
 use crate::paths::addresses::Addresses;
-use plait_base::SubflowId;
+use plait_base::{PathId, SubflowId};
 use plait_wire::Mptcp;
 
 impl Addresses {
@@ -22,5 +23,36 @@ impl Paths {
         if let Some(first) = first.filter(|first| first.status.backup) {
             self.addresses.signal_priority(first.id, true);
         }
+    }
+
+    /// Asks the peer to send on the established subflows of `path` only where no other works, or
+    /// again as on others; this end does the same. Returns whether anything changes.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub(crate) fn set_backup(
+        &mut self,
+        data: &DataLevel,
+        path: PathId,
+        backup: bool,
+    ) -> Result<bool, Error> {
+        data.uses_multipath()?;
+        if data.agreed.mode != Mode::Multipath {
+            return Err(Error::PlainTcp);
+        }
+        let (mut found, mut changed) = (false, false);
+        for subflow in &mut self.subflows {
+            let open = subflow.status.joined && subflow.state.synchronised();
+            if !open || subflow.address.path() != path {
+                continue;
+            }
+            found = true;
+            if subflow.status.backup != backup {
+                subflow.status.backup = backup;
+                self.addresses.signal_priority(subflow.id, backup);
+                changed = true;
+            }
+        }
+        if found { Ok(changed) } else { Err(Error::NoSubflow(path)) }
     }
 }

@@ -1,11 +1,13 @@
 //! TODO.
 
 use crate::config::Dial;
-use crate::conn::ConnectionSpec;
+use crate::conn::{ConnectionSpec, Notices};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
+use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
-use plait_base::{Dsn, PathId};
+use crate::tcp::subflow::{Address, Handshake};
+use plait_base::{Dsn, PathId, SubflowId};
 
 impl Paths {
     /// How many paths an unanswered first SYN goes to in turn, at least one.
@@ -37,5 +39,35 @@ impl Paths {
         let unknown = !data.agreed.peer_dss_seen && data.queue.una() == Dsn::ZERO;
         let early = !data.plain() || first.state == State::SynSent;
         unknown && early && !first.shake.join && first.address.path() == path
+    }
+
+    /// The path on which an unanswered first SYN goes out next, if there is another.
+    pub(crate) fn next_path(&self, spec: &ConnectionSpec) -> Option<PathId> {
+        let here = self.subflows[0].address.path();
+        let count = spec.paths.len();
+        let position = spec.paths.iter().position(|config| config.path == here)?;
+        let mut others = (1..count).map(|step| spec.paths[(position + step) % count].path);
+        others.find(|next| !self.addresses.removals.is_gone(*next))
+    }
+
+    /// The connection begins again at `address`, with `shake`.
+    pub(crate) fn redial(
+        &mut self,
+        spec: &ConnectionSpec,
+        notices: &mut Notices,
+        address: Address,
+        shake: Handshake,
+    ) {
+        self.subflows.clear();
+        self.add_subflow(spec, notices, SubflowId(0), address, State::SynSent, shake);
+        // Each round over all paths waits twice as long as the one before.
+        self.dials = self.dials.saturating_add(1);
+        let rounds = self.rounds_dialled(spec);
+        let subflow = &mut self.subflows[0];
+        for _ in 0..rounds {
+            subflow.rtt.back_off();
+        }
+        subflow.pending.add(ControlSegment::Syn);
+        self.start_from(spec, address);
     }
 }

@@ -11,6 +11,7 @@ use crate::paths::Paths;
 use crate::sched::views::{Stale, Views};
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use plait_base::{DataRange, Span, Ssn, SubflowId, SubflowSet, Time};
 use plait_sched::{
     CaState, ConnectionView, Decision, Effect, Needs, Notice, Reason, Scheduler, SubflowView, View,
@@ -104,6 +105,12 @@ impl Scheduling {
             block: None,
             last_wait: None,
         }
+    }
+
+    /// Gives the memory of views back, which are made anew when somebody looks.
+    pub(crate) fn give_back(&mut self) {
+        self.views.list = Vec::new();
+        self.views.stale = Stale::ALL;
     }
 
     /// Something happened that can change the scheduler's answer, whatever it was.

@@ -1,1 +1,0 @@
-//! What is told of a decision where somebody wants to know everything.
