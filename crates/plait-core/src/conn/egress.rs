@@ -9,13 +9,11 @@ use crate::event::{Carry, Event};
 use crate::paths::control::Control;
 use crate::planted::{Planted, planted};
 use crate::sched::{Order, SAFETY_WAIT, Todo};
-use crate::segments::{Content, Report, Transmit};
+use crate::segments::{Report, Transmit};
 use crate::tcp::send::Sent;
 use crate::tcp::subflow::Subflow;
-use alloc::boxed::Box;
 use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_sched::Decision;
-use plait_wire::{Flags, Segment};
 
 /// Which kinds of segments may be found; one look at every subflow tells, and sending changes
 /// nothing about it but that a kind runs out.
@@ -253,28 +251,14 @@ impl Connection {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data, carry });
         self.scheduling.on_sent(subflow);
-        let mut segment = self.data_segment(ctx, index, seq, data);
+        let Connection { spec, data: level, paths, .. } = self;
+        let mut segment = paths.data_segment(ctx, &spec.config, level, index, (seq, data));
         if self.tells_infinite(index) {
             self.paths.tell_infinite(&self.spec.config, &self.data, &mut segment);
         }
         let report = Report { conn: ctx.log.speaker, subflow };
         let report = if self.spec.config.tsq { Some(report) } else { None };
         Transmit { path: self.paths.subflows[index].address.path(), segment, report, cut: 0 }
-    }
-
-    /// The segment that carries `data` from the subflow's `seq` on.
-    #[inline(always)]
-    fn data_segment(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        seq: Ssn,
-        data: DataRange,
-    ) -> Box<Segment> {
-        let payload = self.data.queue.payload(data);
-        let mapping = (!self.data.sends_plain()).then_some(data);
-        let content = Content { seq, flags: Flags::PSH, payload, mapping };
-        self.paths.build_segment(ctx, &self.spec.config, &mut self.data, index, content)
     }
 
     /// Sends `first` and as much of what follows as the subflow has been granted.
@@ -289,7 +273,7 @@ impl Connection {
         self.await_data_ack(ctx.now);
         let Connection { spec, data, paths, scheduling, .. } = self;
         let range = scheduling.grow(ctx, &spec.config, data, paths, index, first);
-        let segment = self.data_segment(ctx, index, seq, range);
+        let segment = paths.data_segment(ctx, &spec.config, data, index, (seq, range));
         if range.len() > first.len() {
             self.paths.remember_superpacket(index, seq, range, &segment);
         }
@@ -300,7 +284,10 @@ impl Connection {
     /// Whether data segments of the subflow at `index` still tell the infinite mapping.
     fn tells_infinite(&mut self, index: usize) -> bool {
         if self.data.agreed.stops_telling(self.paths.subflows[index].tx.una()) {
-            self.settle_fallback(index);
+            let Connection { spec, data, paths, scheduling, notices, .. } = self;
+            if paths.settle_fallback(&spec.config, data, notices, index) {
+                scheduling.on_subflows_changed();
+            }
         }
         self.data.agreed.is_telling()
     }

@@ -3,8 +3,9 @@
 use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::conn::timers::ConnectionTimers;
-use crate::data::fallback::{Mode, dsn_in_step};
+use crate::data::fallback::Mode;
 use crate::event::{Event, SizeCause};
+use crate::paths::ResetMeans;
 use crate::paths::opening::{Others, SynAck, ThirdAck};
 use crate::paths::receiving::Taken;
 use crate::planted::{Planted, planted};
@@ -12,7 +13,7 @@ use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::pending::Cause;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
-use plait_base::{Dsn, Ssn, SubflowId, Time};
+use plait_base::{Dsn, Ssn, SubflowId};
 use plait_sched::Notice;
 use plait_wire::{Flags, Mptcp, ResetReason, Segment};
 
@@ -49,39 +50,6 @@ impl Connection {
             return;
         }
         self.on_synchronised(ctx, index, segment);
-    }
-
-    #[cold]
-    fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let subflow = &self.paths.subflows[index];
-        let acceptable = match subflow.state {
-            State::SynSent => {
-                segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
-            }
-            // RFC 5961 section 3.2: only the exact sequence number resets.
-            _ => segment.seq == subflow.shake.peer_wire(subflow.rx.nxt()),
-        };
-        if acceptable && self.paths.never_known_to_peer(&self.data, index) {
-            self.redial_here(ctx, index);
-        } else if acceptable && self.data.is_fast_close(segment.options.mptcp.as_deref()) {
-            self.kill_subflow(ctx, index, false);
-            self.on_fast_close(ctx);
-        } else if acceptable && self.paths.is_forgotten(&self.timers, index, segment) {
-            self.on_no_subflow_timeout(ctx);
-        } else if acceptable {
-            let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
-            if segment.options.mptcp.as_deref().is_some_and(|it| it.all().contains(&meddled)) {
-                self.paths.joins.bar(self.paths.subflows[index].address.path());
-            }
-            self.kill_subflow(ctx, index, false);
-        } else if subflow.state.synchronised() {
-            // A challenge for what lies in the window; the rest is dropped in silence.
-            let ahead = segment.seq.wrapping_sub(subflow.shake.peer_wire(subflow.rx.nxt()));
-            let inside = u64::from(ahead) < self.data.recv.window();
-            if inside {
-                self.paths.challenge(ctx, index);
-            }
-        }
     }
 
     fn on_synchronised(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
@@ -129,10 +97,13 @@ impl Connection {
         let edge = self.data.acknowledged_data(segment, ack);
         self.on_acknowledgements(ctx, index, segment, ack, edge);
         self.on_payload(ctx, index, segment, seq);
-        if segment.flags.has(Flags::FIN) {
-            self.on_fin(ctx, index, seq + u64::from(segment.payload.len()));
-        } else if let Some(seq) = self.paths.subflows[index].rx.fin_due() {
-            self.on_fin(ctx, index, seq);
+        let fin = match segment.flags.has(Flags::FIN) {
+            true => Some(seq + u64::from(segment.payload.len())),
+            false => self.paths.subflows[index].rx.fin_due(),
+        };
+        if let Some(seq) = fin {
+            let Connection { spec, data, paths, notices, .. } = self;
+            paths.on_fin(ctx, &spec.config, data, notices, index, seq);
         }
     }
 
@@ -186,7 +157,8 @@ impl Connection {
                     let fall = self.paths.weigh_wrong_checksum(&self.data, index, dsn);
                     self.fall(ctx, index, fall);
                 }
-                self.after_data(ctx.now, index, before);
+                let Connection { spec, data, paths, notices, .. } = self;
+                paths.after_data(&spec.config, data, notices, ctx.now, (index, before));
             }
             Taken::Contradiction => {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
@@ -194,33 +166,6 @@ impl Connection {
             Taken::Distrusted => {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Middlebox));
             }
-        }
-    }
-
-    /// Data was taken in, and it may be more than `before` that can be read.
-    #[inline(always)]
-    pub(super) fn after_data(&mut self, now: Time, index: usize, before: Dsn) {
-        if self.data.recv.nxt() > before {
-            self.notices.news = true;
-            self.paths.retune(&mut self.data, now);
-            if self.data.recv.finished() {
-                // The last bytes before a DATA_FIN that came ahead of them.
-                self.on_peer_finished(now);
-                self.paths.subflows[index].pending.ack = true;
-            }
-        }
-    }
-
-    #[cold]
-    fn on_fin(&mut self, ctx: &mut Context<'_>, index: usize, seq: Ssn) {
-        let plain = self.data.receives_plain();
-        let taken = self.paths.take_fin_of_peer(ctx, &mut self.notices, index, seq);
-        if taken
-            && plain
-            && let Some(end) = dsn_in_step(seq)
-        {
-            self.data.recv.set_fin(end);
-            self.on_peer_finished(ctx.now);
         }
     }
 
@@ -272,27 +217,15 @@ impl Connection {
         // Somebody may wait for the connection to fall quiet.
         self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
         if effects.fin_acked {
-            self.on_subflow_fin_acked(ctx, index);
+            let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
+            notices.changed = true;
+            paths.on_fin_acked(ctx, &spec.config, data, timers, notices, index);
+            scheduling.wake();
         }
         self.scheduling.on_acked(SubflowId(index as u8));
         if self.data.queue.counts_memory() {
             self.paths.expand_send_memory(&mut self.data, &mut self.notices, index);
         }
-    }
-
-    #[cold]
-    fn on_subflow_fin_acked(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
-        notices.changed = true;
-        paths.on_leave(ctx, notices, index, Step::FinAcked);
-        if data.sends_plain() {
-            data.on_fin_acked(notices);
-        }
-        paths.arm_fin_wait(&spec.config, data, ctx.now);
-        // Our FIN came after the DATA_FINs, beside our DATA_ACK.
-        data.closing.settle();
-        timers.arm_release(ctx, &spec.config, data);
-        scheduling.wake();
     }
 
     /// Acknowledgement of the data below `edge`, and the window beside it.
@@ -319,28 +252,6 @@ impl Connection {
         if freed > 0 || opened {
             scheduling.on_data();
         }
-    }
-
-    /// From here on segments have at most `size` payload bytes, if there is a new size. The path of the
-    /// subflow at `index` lets no more through.
-    pub(super) fn lower_size(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        size: Option<u64>,
-        cause: SizeCause,
-    ) {
-        let Some(size) = size else { return };
-        match cause {
-            SizeCause::TooBig => ctx.sizes.lowered_as_told += 1,
-            SizeCause::BlackHole => ctx.sizes.lowered_by_hole += 1,
-        }
-        self.paths.lower_size(size);
-        self.data.queue.cut_to(size);
-        self.data.queue.unassign_all();
-        self.scheduling.wake();
-        let subflow = SubflowId(index as u8);
-        ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
     }
 
     /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
@@ -494,6 +405,36 @@ impl Connection {
     ) {
         if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
             self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+        }
+    }
+
+    /// From here on segments are shorter, if there is a new size ([`Paths::lower_size`]).
+    fn lower_size(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        size: Option<u64>,
+        cause: SizeCause,
+    ) {
+        if let Some(size) = size {
+            self.paths.lower_size(ctx, &mut self.data, index, size, cause);
+            self.scheduling.wake();
+        }
+    }
+
+    #[cold]
+    fn on_reset(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
+        let alone = self.timers.awaits_subflow();
+        match self.paths.weigh_reset(&self.data, index, segment, alone) {
+            ResetMeans::Nothing => {}
+            ResetMeans::Challenge => self.paths.challenge(ctx, index),
+            ResetMeans::Redial => self.redial_here(ctx, index),
+            ResetMeans::FastClose => {
+                self.kill_subflow(ctx, index, false);
+                self.on_fast_close(ctx);
+            }
+            ResetMeans::Forgotten => self.on_no_subflow_timeout(ctx),
+            ResetMeans::Gone => self.kill_subflow(ctx, index, false),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What must hold after every event (`--check` and every test that drives a connection).
 
-use crate::config::KernelBuffers;
+use crate::config::{Config, KernelBuffers};
 use crate::conn::Connection;
+use crate::conn::timers::ConnectionTimers;
+use crate::data::level::DataLevel;
+use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
@@ -12,9 +15,34 @@ use alloc::vec::Vec;
 use plait_base::{Dsn, SubflowId, SubflowSet};
 use plait_sched::QueueView;
 
+/// What the invariants look at.
+struct Books<'a> {
+    config: &'a Config,
+    data: &'a DataLevel,
+    paths: &'a Paths,
+    timers: &'a ConnectionTimers,
+}
+
 impl Connection {
+    fn books(&self) -> Books<'_> {
+        let Connection { spec, data, paths, timers, .. } = self;
+        Books { config: &spec.config, data, paths, timers }
+    }
+
     /// The first invariant that does not hold, in words.
     pub(crate) fn violation(&self) -> Option<String> {
+        self.books().violation()
+    }
+
+    /// What a connection waits for without a timer ([`Books::stall`]).
+    pub(crate) fn stall(&self) -> Option<String> {
+        self.books().stall()
+    }
+}
+
+impl Books<'_> {
+    /// The first invariant that does not hold, in words.
+    fn violation(&self) -> Option<String> {
         self.unacknowledged_data_is_carried()
             .or_else(|| self.silent_data_is_queued())
             .or_else(|| self.what_waits_has_a_timer())
@@ -46,7 +74,7 @@ impl Connection {
     fn silent_data_is_queued(&self) -> Option<String> {
         let live = self.paths.live();
         // By the kernel's rule it stays there until the timer of the data level expires.
-        let stays = self.spec.config.kernel_rules.keep_data;
+        let stays = self.config.kernel_rules.keep_data;
         if self.data.plain() || live.is_empty() || stays {
             return None;
         }
@@ -102,7 +130,7 @@ impl Connection {
     ///
     /// Data, the end of the data, a subflow that has to close and a released connection depend on the
     /// peer. An open connection without data and one whose application still reads do not.
-    pub(crate) fn stall(&self) -> Option<String> {
+    fn stall(&self) -> Option<String> {
         let is_closing = |s: &Subflow| match s.state {
             State::Closed => false,
             State::Established | State::CloseWait => self.data.closing.done(),
@@ -172,7 +200,7 @@ impl Connection {
             let (nxt, end) = (self.data.queue.nxt(), self.data.window.end());
             return Some(format!("data sent up to {nxt}, the window ends at {end}"));
         }
-        let config = &self.spec.config;
+        let config = self.config;
         // Linux sizes a buffer for each subflow, in memory.
         let kernels = |it: KernelBuffers| it.most_sndbuf.saturating_mul(SubflowId::MAX as u64);
         if self.data.queue.occupied() > config.kernel_buffers.map_or(config.sndbuf, kernels) {

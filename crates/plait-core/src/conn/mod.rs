@@ -14,16 +14,18 @@ pub(crate) mod timers;
 use crate::config::{Config, PathConfig};
 use crate::conn::context::Context;
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::fallback::{FallbackCause, Mode, Receiving};
+use crate::data::fallback::FallbackCause;
 use crate::data::level::DataLevel;
 use crate::data::memory_limit::MemoryLimit;
+use crate::data::reassembly::Reassembly;
+use crate::data::send_queue::SendQueue;
 use crate::endpoint::Remnant;
 use crate::error::Error;
 use crate::event::Event;
 use crate::paths::Paths;
 use crate::paths::early_join::EarlyJoin;
 use crate::paths::fallback::{Back, Fall};
-use crate::paths::handshake::{Asks, Opening, listen_syn};
+use crate::paths::handshake::Opening;
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
 use crate::stats::ConnectionStats;
@@ -36,7 +38,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 use egress::Rounds;
-use plait_base::{Dsn, PathId, Slim, SubflowId, SubflowSet, Time};
+use plait_base::{PathId, Slim, SubflowId, SubflowSet, Time};
 use plait_cc::Algorithm;
 use plait_sched::{Notice, Scheduler};
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
@@ -194,129 +196,6 @@ impl Connection {
             Fall::Reset(cause) => self.reset_subflow(ctx, index, cause),
             Fall::Back(back) => self.fall_back(ctx, index, back),
         }
-    }
-
-    #[cold]
-    fn fall_back(&mut self, ctx: &mut Context<'_>, index: usize, back: Back) {
-        self.data.note_fallback(ctx, &mut self.notices, back.cause);
-        self.paths.joins.waiting.clear();
-        self.paths.addresses.begin(self.paths.addresses.first);
-        self.timers.clear(Awaited::Address);
-        // No other subflow is to be there (R54).
-        for other in (0..self.paths.subflows.len()).filter(|other| *other != index) {
-            self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
-        }
-        if let Some(dsn) = back.fail {
-            self.data.agreed.receiving = Receiving::Failing { dsn, retries: 0 };
-            let subflow = &mut self.paths.subflows[index];
-            subflow.pending.add(ControlSegment::Fail);
-            self.timers.set(Awaited::Fail, ctx.now + subflow.rtt.rto());
-        }
-        if back.receive {
-            self.receive_plain(ctx, index);
-        }
-        if back.whole {
-            (self.data.agreed.mode, self.notices.changed) = (Mode::Plain, true);
-            self.size_segments(index);
-        }
-        let subflow = &mut self.paths.subflows[index];
-        if let Some(tell) = back.tell {
-            subflow.pending.set(ControlSegment::Infinite, tell);
-        }
-        let until = subflow.tx.nxt() + 1;
-        if back.send && self.data.agreed.send_plain(self.data.queue.una(), until) {
-            self.scheduling.wake();
-            self.settle_fallback(index);
-        }
-    }
-
-    fn receive_plain(&mut self, ctx: &mut Context<'_>, index: usize) {
-        if !self.data.agreed.receive_plain() {
-            return;
-        }
-        self.timers.clear(Awaited::Fail);
-        if self.paths.release_unverified(ctx, &mut self.data, index) {
-            self.notices.news = true;
-            if self.data.recv.finished() {
-                self.on_peer_finished(ctx.now);
-            }
-        }
-        self.settle_fallback(index);
-    }
-
-    fn settle_fallback(&mut self, index: usize) {
-        if self.data.sends_plain() && self.data.receives_plain() {
-            (self.data.agreed.mode, self.notices.changed) = (Mode::Plain, true);
-            // While segments tell the infinite mapping they have no room for more data.
-            if self.data.agreed.has_told() {
-                self.size_segments(index);
-            }
-        }
-    }
-
-    /// A connection with its first subflow.
-    pub(crate) fn open(
-        spec: Arc<ConnectionSpec>,
-        key: Key,
-        opening: &Opening<'_>,
-        ctx: &mut Context<'_>,
-    ) -> Connection {
-        let client = matches!(opening, Opening::Active { .. });
-        let mut conn = Connection::new(spec, client, ctx.now, key);
-        let mut shake = Handshake {
-            iss: ctx.first_sequence(&conn.spec.config),
-            initiator: client,
-            sent_at: ctx.now,
-            ..Handshake::default()
-        };
-        match opening {
-            Opening::Active { address } => {
-                conn.data.agreed.peer_dss_seen = false;
-                conn.paths.start_from(&conn.spec, *address);
-                conn.paths.add_subflow(
-                    &conn.spec,
-                    &mut conn.notices,
-                    SubflowId(0),
-                    *address,
-                    State::SynSent,
-                    shake,
-                );
-                let path = conn.spec.paths.iter().find(|config| config.path == address.path());
-                conn.paths.subflows[0].status.backup = path.is_some_and(|config| config.backup);
-                conn.paths.subflows[0].pending.add(ControlSegment::Syn);
-                conn.start_joins(ctx);
-            }
-            Opening::Passive { address, syn, after } => {
-                if let Some(after) = after {
-                    // Beyond what the last conversation used (RFC 9293 section 3.6.1).
-                    shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
-                }
-                conn.answer_syn(ctx, *address, syn, shake);
-            }
-            Opening::Stateless { address, syn, iss } => {
-                (shake.iss, shake.sent_at) = (*iss, Time::NEVER);
-                conn.answer_syn(ctx, *address, syn, shake);
-            }
-        }
-        conn
-    }
-
-    /// The first subflow of a server, whose SYN/ACK is to be sent.
-    fn answer_syn(
-        &mut self,
-        ctx: &mut Context<'_>,
-        address: Address,
-        syn: &Segment,
-        shake: Handshake,
-    ) {
-        let Connection { spec, data, paths, notices, .. } = self;
-        paths.answer_syn(spec, notices, address, syn, shake);
-        data.agreed.peer_dss_seen = false;
-        data.window.update(Dsn::ZERO, u64::from(syn.window));
-        if listen_syn(syn) != Asks::Multipath {
-            data.start_plain(ctx, &spec.config, notices, FallbackCause::Syn);
-        }
-        data.agree_on_checksums(syn);
     }
 
     /// Returns the SYN/ACK of a connection that has just been opened, and makes the connection one
@@ -579,13 +458,6 @@ impl Connection {
         timers.arm_release(ctx, &spec.config, data);
     }
 
-    /// The peer's data has ended and all of it is here.
-    fn on_peer_finished(&mut self, now: Time) {
-        if self.data.on_peer_finished(&mut self.notices) {
-            self.paths.arm_fin_wait(&self.spec.config, &self.data, now);
-        }
-    }
-
     /// No more data from this end.
     pub(crate) fn finish(&mut self, now: Time) {
         self.data.closing.asked = true;
@@ -609,7 +481,7 @@ impl Connection {
     /// Throws away what nobody reads.
     pub(crate) fn discard(&mut self) {
         if self.data.recv.readable() > 0 {
-            self.skip(None, u64::MAX);
+            self.read(None, |recv| recv.skip(u64::MAX));
         }
         self.notices.news = false;
     }
@@ -672,98 +544,6 @@ impl Connection {
         !self.timers.awaits_subflow() && self.paths.all_gone(|state| state == State::Closed)
     }
 
-    /// State and counters.
-    pub(crate) fn stats(&self) -> ConnectionStats {
-        let subflows = self.paths.subflow_stats();
-        ConnectionStats {
-            state: self.state(),
-            multipath: self.data.speaks_multipath(),
-            fallback: self.data.fallback_cause(),
-            readable: self.data.readable(),
-            unacked: self.data.unacked(),
-            segment_payload: self.paths.mss(),
-            subflows_ready: self.paths.subflows_ready(&self.spec, &self.data),
-            initial_window_at: self.paths.initial_window_at(&self.spec.config, &self.data),
-            waits: self.timers.awaits_subflow(),
-            timed_out: self.data.timed_out(),
-            over: self.is_over(),
-            subflows,
-        }
-    }
-
-    /// The state as the connection's user sees it.
-    pub(crate) fn state(&self) -> ConnectionState {
-        if self.data.closing.failed {
-            ConnectionState::Failed
-        } else if self.data.closing.done() {
-            ConnectionState::Closed
-        } else if self.data.recv.finished() && self.data.recv.readable() == 0 {
-            ConnectionState::PeerDone
-        } else if self.paths.subflows.iter().any(|s| s.state.synchronised() && !s.shake.join)
-            || self.data.agreed.mode == Mode::Multipath
-        {
-            ConnectionState::Open
-        } else {
-            ConnectionState::Connecting
-        }
-    }
-
-    /// Takes `len` pattern bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_pattern(&mut self, ctx: &Context<'_>, len: u64) -> Result<u64, Error> {
-        let taken = self.room_for(ctx.memory_limit, len)?;
-        if taken > 0 {
-            self.data.queue.write_pattern(taken);
-            self.on_written(ctx.now);
-        }
-        Ok(taken)
-    }
-
-    /// Takes real bytes into the send buffer, as far as there is room.
-    pub(crate) fn write_bytes(&mut self, ctx: &Context<'_>, bytes: &[u8]) -> Result<usize, Error> {
-        let taken = self.room_for(ctx.memory_limit, bytes.len() as u64)? as usize;
-        if taken > 0 {
-            self.data.queue.write_bytes(&bytes[..taken]);
-            self.on_written(ctx.now);
-        }
-        Ok(taken)
-    }
-
-    fn on_written(&mut self, now: Time) {
-        self.scheduling.on_data();
-        self.timers.arm_user_timeout(&self.spec.config, &self.data, now);
-    }
-
-    fn room_for(&mut self, limit: Option<MemoryLimit>, len: u64) -> Result<u64, Error> {
-        if self.data.closing.failed {
-            return Err(Error::Failed);
-        }
-        if self.data.closing.asked {
-            return Err(Error::Finished);
-        }
-        let Connection { spec, data, paths, scheduling, .. } = self;
-        let (room, blocked) = paths.room_to_write(&spec.config, data, limit, len);
-        scheduling.app_blocked = blocked;
-        Ok(room)
-    }
-
-    /// Reads up to `max` bytes without looking at them.
-    pub(crate) fn skip(&mut self, limit: Option<MemoryLimit>, max: u64) -> u64 {
-        let taken = self.data.recv.skip(max);
-        if taken > 0 {
-            self.paths.after_read(&self.spec.config, &mut self.data, limit);
-        }
-        taken
-    }
-
-    /// Reads real bytes.
-    pub(crate) fn read_bytes(&mut self, limit: Option<MemoryLimit>, buffer: &mut [u8]) -> usize {
-        let taken = self.data.recv.read(buffer);
-        if taken > 0 {
-            self.paths.after_read(&self.spec.config, &mut self.data, limit);
-        }
-        taken
-    }
-
     /// Whether something happened that its user was not told yet.
     pub(crate) const fn has_news(&self) -> bool {
         self.notices.news
@@ -795,5 +575,97 @@ impl Connection {
             self.timers.give_back();
             self.paths.give_back(before);
         }
+    }
+
+    /// A connection with its first subflow.
+    pub(crate) fn open(
+        spec: Arc<ConnectionSpec>,
+        key: Key,
+        opening: &Opening<'_>,
+        ctx: &mut Context<'_>,
+    ) -> Connection {
+        let client = matches!(opening, Opening::Active { .. });
+        let mut conn = Connection::new(spec, client, ctx.now, key);
+        let Connection { spec, data, paths, notices, .. } = &mut conn;
+        paths.open(ctx, spec, data, notices, opening);
+        conn.start_joins(ctx);
+        conn
+    }
+
+    #[cold]
+    fn fall_back(&mut self, ctx: &mut Context<'_>, index: usize, back: Back) {
+        self.data.note_fallback(ctx, &mut self.notices, back.cause);
+        self.paths.forget_others();
+        self.timers.clear(Awaited::Address);
+        // No other subflow is to be there (R54).
+        for other in (0..self.paths.subflows.len()).filter(|other| *other != index) {
+            self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
+        }
+        let Connection { spec, data, paths, timers, notices, .. } = self;
+        let fallen = paths.step_back(ctx, &spec.config, data, timers, notices, (index, back));
+        if fallen.resized {
+            self.scheduling.on_subflows_changed();
+        }
+        if fallen.sends {
+            self.scheduling.wake();
+        }
+    }
+
+    /// The peer's data has ended and all of it is here.
+    fn on_peer_finished(&mut self, now: Time) {
+        let Connection { spec, data, paths, notices, .. } = self;
+        paths.on_peer_finished(&spec.config, data, notices, now);
+    }
+
+    /// State and counters.
+    pub(crate) fn stats(&self) -> ConnectionStats {
+        ConnectionStats {
+            state: self.state(),
+            waits: self.timers.awaits_subflow(),
+            over: self.is_over(),
+            ..self.paths.stats(&self.spec, &self.data)
+        }
+    }
+
+    /// The state as the connection's user sees it.
+    pub(crate) fn state(&self) -> ConnectionState {
+        let has_first = |s: &Subflow| s.state.synchronised() && !s.shake.join;
+        self.data.state(|| self.paths.subflows.iter().any(has_first))
+    }
+
+    /// Writes up to `len` bytes into the send buffer, as far as there is room: `write` appends as many as it
+    /// is told.
+    ///
+    /// # Errors
+    /// If this end has finished or the connection has failed.
+    pub(crate) fn write(
+        &mut self,
+        ctx: &Context<'_>,
+        len: u64,
+        write: impl FnOnce(&mut SendQueue, u64),
+    ) -> Result<u64, Error> {
+        let Connection { spec, data, paths, scheduling, timers, .. } = self;
+        data.closing.takes_data()?;
+        let (room, blocked) = paths.room_to_write(&spec.config, data, ctx.memory_limit, len);
+        scheduling.app_blocked = blocked;
+        if room > 0 {
+            write(&mut data.queue, room);
+            scheduling.on_data();
+            timers.arm_user_timeout(&spec.config, data, ctx.now);
+        }
+        Ok(room)
+    }
+
+    /// Reads by `read`, which returns how many bytes it has taken.
+    pub(crate) fn read(
+        &mut self,
+        limit: Option<MemoryLimit>,
+        read: impl FnOnce(&mut Reassembly) -> u64,
+    ) -> u64 {
+        let taken = read(&mut self.data.recv);
+        if taken > 0 {
+            self.paths.after_read(&self.spec.config, &mut self.data, limit);
+        }
+        taken
     }
 }

@@ -4,16 +4,15 @@ use crate::conn::Connection;
 use crate::conn::context::Context;
 use crate::conn::liveness::Life;
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::data::fallback::{FallbackCause, Mode, dsn_in_step};
+use crate::data::fallback::{FallbackCause, Mode};
 use crate::data::fastclose::MAX_FASTCLOSE_RETRIES;
-use crate::data::send_memory::PIECE_BYTES;
 use crate::paths::fallback::Fall;
 use crate::planted::{Planted, planted};
 use crate::stats::TimedOut;
-use crate::tcp::pending::{Cause, ControlSegment};
+use crate::tcp::pending::Cause;
 use crate::tcp::state::{State, Step};
 use crate::tcp::timer::Timer;
-use plait_base::{DataRange, Dsn, Slim, SubflowId, Time};
+use plait_base::{Slim, SubflowId, Time};
 use plait_wire::ResetReason;
 
 impl Connection {
@@ -38,32 +37,6 @@ impl Connection {
         self.timers.on_looked();
     }
 
-    fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
-        match timer {
-            Timer::Rto => self.on_rto(ctx, index),
-            Timer::Tail => self.paths.subflows[index].pending.add(ControlSegment::TailProbe),
-            Timer::Ack => self.paths.subflows[index].pending.ack = true,
-            Timer::TimeWait => self.on_wait_over(ctx, index),
-            Timer::Reorder => {
-                self.paths.on_reorder(ctx, index);
-                self.scheduling.wake();
-            }
-            Timer::Probe => self.paths.on_probe_timer(ctx, &self.spec.config, &self.data, index),
-            Timer::HostQueue => {
-                if self.paths.on_host_queue_timer(ctx.now, index) {
-                    self.scheduling.wake();
-                }
-            }
-            Timer::Pace => {
-                let subflow = &mut self.paths.subflows[index];
-                if let Some(pacer) = &mut subflow.pacer {
-                    pacer.release();
-                }
-                self.scheduling.on_released(subflow.id);
-            }
-        }
-    }
-
     fn on_connection_timers(&mut self, ctx: &mut Context<'_>) {
         if self.data.closing.failed {
             self.timers = ConnectionTimers::new();
@@ -73,7 +46,10 @@ impl Connection {
             self.scheduling.wake();
         }
         if self.timers.take_due(Awaited::Fail, ctx.now) {
-            self.on_fail_timeout(ctx);
+            let failed = self.paths.repeat_fail(ctx.now, &mut self.data, &mut self.timers);
+            if let Some((index, dsn)) = failed {
+                self.reset_subflow(ctx, index, Cause::Failed(dsn));
+            }
         }
         if self.timers.take_due(Awaited::Rejoin, ctx.now) {
             self.start_joins(ctx);
@@ -99,81 +75,13 @@ impl Connection {
             self.paths.set_address_timer(&mut self.timers);
         }
         if self.timers.take_due(Awaited::WindowProbe, ctx.now) {
-            let repeats = self.timers.probe_backoff;
+            self.paths.probe_window(self.timers.probe_backoff);
             self.timers.probe_backoff += 1;
             self.scheduling.small_segments = true;
-            if let Some(index) = self.paths.signal_path(repeats) {
-                self.paths.subflows[index].pending.add(ControlSegment::WindowProbe);
-            }
             self.scheduling.wake();
         }
         if self.timers.take_due(Awaited::Retransmission, ctx.now) {
             self.on_connection_rto(ctx);
-        }
-    }
-
-    /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
-    /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does.
-    fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
-        self.on_data_ack_overdue(ctx);
-        if self.data.sends_plain() {
-            return;
-        }
-        // A peer that has fallen back takes the same bytes on the same subflow for new ones.
-        let again = self.spec.config.kernel_rules.data_timer && !self.data.is_in_doubt();
-        if again && !self.data.queue.is_drained() {
-            return self.send_again_when_idle(ctx.now);
-        }
-        self.timers.backoff += 1;
-        let fin_pending = self.data.closing.fin_sent && !self.data.closing.fin_acked;
-        if fin_pending && self.data.queue.is_drained() {
-            self.data.closing.fin_due = !planted(Planted::DataFinOnce);
-        }
-        let head = self.data.queue.sent().next().map(|sent| sent.range);
-        if let Some(range) = head
-            && self.paths.live().len() > 1
-        {
-            self.data.queue.queue_reinjection(range);
-            self.scheduling.wake();
-        }
-        if self.data.queue.una() < self.data.queue.nxt() || fin_pending {
-            self.timers
-                .arm_retransmission(ctx.now, self.paths.longest_rto(&self.spec.config, &self.data));
-        }
-    }
-
-    /// No infinite mapping has come.
-    fn on_fail_timeout(&mut self, ctx: &mut Context<'_>) {
-        let Some((index, dsn, again)) = self.paths.repeat_fail(&mut self.data) else { return };
-        match again {
-            Some(timeouts) => {
-                let wait = self.paths.subflows[index].rtt.rto().times(timeouts);
-                self.timers.set(Awaited::Fail, ctx.now + wait);
-            }
-            None => self.reset_subflow(ctx, index, Cause::Failed(dsn)),
-        }
-    }
-
-    /// Nothing was DATA_ACKed for long: where acknowledgements came without a DSS, those have to
-    /// do.
-    fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
-        let timeouts = self.timers.retries();
-        let Some((index, fall)) = self.paths.weigh_overdue_ack(&self.data, timeouts) else {
-            return;
-        };
-        self.fall(ctx, index, fall);
-        if !matches!(fall, Fall::Back(_)) {
-            return;
-        }
-        if let Some(end) = self.paths.unsaid_end(&self.data, index) {
-            self.receive_plain(ctx, index);
-            self.data.recv.set_fin(end);
-            self.on_peer_finished(ctx.now);
-        }
-        let edge = dsn_in_step(self.paths.subflows[index].tx.una()).unwrap_or(Dsn::ZERO);
-        if self.data.queue.on_data_ack(edge.min(self.data.queue.nxt())) > 0 {
-            self.timers.on_data_progress(&self.spec.config, &self.data, &self.paths, ctx.now);
-            self.notices.news = true;
         }
     }
 
@@ -297,18 +205,41 @@ impl Connection {
         self.abort(ctx);
     }
 
-    /// The rest of the first piece of data that is not DATA_ACKed goes out again if a subflow has nothing
-    /// at all to send; else the timer starts afresh (`__mptcp_retrans` of Linux).
-    fn send_again_when_idle(&mut self, now: Time) {
-        if self.paths.any_idle(&mut self.data) {
-            let una = self.data.queue.una();
-            let piece = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
-            self.data.queue.queue_reinjection(piece);
-            self.scheduling.wake();
+    fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
+        let Connection { spec, data, paths, scheduling, .. } = self;
+        paths.on_timer(ctx, &spec.config, data, index, timer);
+        match timer {
+            Timer::Rto => self.on_rto(ctx, index),
+            Timer::TimeWait => self.on_wait_over(ctx, index),
+            Timer::Reorder => scheduling.wake(),
+            Timer::HostQueue if paths.on_host_queue_timer(ctx.now, index) => scheduling.wake(),
+            Timer::Pace => scheduling.on_released(SubflowId(index as u8)),
+            Timer::HostQueue | Timer::Tail | Timer::Ack | Timer::Probe => {}
         }
-        if self.data.queue.una() < self.data.queue.nxt() {
-            let longest = self.paths.longest_rto(&self.spec.config, &self.data);
-            self.timers.arm_retransmission(now, longest);
+    }
+
+    /// Nothing was DATA_ACKed for longer than every subflow's timeout.
+    fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
+        self.on_data_ack_overdue(ctx);
+        let Connection { spec, data, paths, scheduling, timers, .. } = self;
+        if !data.sends_plain() && timers.on_data_timeout(&spec.config, data, paths, ctx.now) {
+            scheduling.wake();
+        }
+    }
+
+    /// Nothing was DATA_ACKed for long: where acknowledgements came without a DSS, those have to
+    /// do.
+    fn on_data_ack_overdue(&mut self, ctx: &mut Context<'_>) {
+        let timeouts = self.timers.retries();
+        let Some((index, fall)) = self.paths.weigh_overdue_ack(&self.data, timeouts) else {
+            return;
+        };
+        self.fall(ctx, index, fall);
+        if matches!(fall, Fall::Back(_)) {
+            let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
+            if paths.follow_peer(ctx, &spec.config, data, timers, notices, index) {
+                scheduling.on_subflows_changed();
+            }
         }
     }
 }

@@ -6,11 +6,12 @@ use crate::conn::liveness::{
     LOOKS_PER_TIMEOUT, LastHeard, Life, PeerLiveness, Taken, is_reachable,
 };
 use crate::data::level::DataLevel;
+use crate::data::send_memory::PIECE_BYTES;
 use crate::paths::Paths;
 use crate::planted::{Planted, planted};
 use crate::tcp::timer::Timers;
 use core::ops::{Deref, DerefMut};
-use plait_base::{Span, Time};
+use plait_base::{DataRange, Span, Time};
 
 /// SYNs of a join before the path is given up (Linux: six retransmissions).
 pub(crate) const SYN_RETRIES: u8 = 6;
@@ -229,6 +230,42 @@ impl ConnectionTimers {
             (heard.sum, heard.probes) = (paths.heard(), heard.probes + 1);
         }
         self.set(Awaited::KeepAlive, now + idle.min(Config::KEEP_ALIVE_INTERVAL));
+    }
+
+    /// Nothing was DATA_ACKed for longer than every subflow's timeout: the first range goes out
+    /// again on another subflow (RFC 8684 section 3.3.6), or the DATA_FIN does. Returns whether there is
+    /// something to send.
+    pub(crate) fn on_data_timeout(
+        &mut self,
+        config: &Config,
+        data: &mut DataLevel,
+        paths: &Paths,
+        now: Time,
+    ) -> bool {
+        // A peer that has fallen back takes the same bytes on the same subflow for new ones.
+        let again = config.kernel_rules.data_timer && !data.is_in_doubt();
+        let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
+        let piece = if again && !data.queue.is_drained() {
+            // If a subflow has nothing at all to send, the rest of the first piece goes out again; else the
+            // timer starts afresh (`__mptcp_retrans` of Linux).
+            let una = data.queue.una();
+            let rest = DataRange::with_len(una, PIECE_BYTES - una.get() % PIECE_BYTES);
+            paths.any_idle(data).then_some(rest)
+        } else {
+            self.backoff += 1;
+            if fin_pending && data.queue.is_drained() {
+                data.closing.fin_due = !planted(Planted::DataFinOnce);
+            }
+            let head = data.queue.sent().next().map(|sent| sent.range);
+            head.filter(|_| paths.live().len() > 1)
+        };
+        if let Some(range) = piece {
+            data.queue.queue_reinjection(range);
+        }
+        if data.queue.una() < data.queue.nxt() || fin_pending {
+            self.arm_retransmission(now, paths.longest_rto(config, data));
+        }
+        piece.is_some()
     }
 }
 

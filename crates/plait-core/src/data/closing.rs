@@ -4,6 +4,7 @@
 use crate::conn::Notices;
 use crate::data::fastclose::FastClose;
 use crate::data::level::DataLevel;
+use crate::error::Error;
 use crate::stats::TimedOut;
 use plait_base::{Dsn, Slim, Span};
 use plait_wire::Dss;
@@ -38,6 +39,18 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
+    /// Whether data may be written.
+    ///
+    /// # Errors
+    /// If this end has finished or the connection has failed.
+    pub(crate) const fn takes_data(&self) -> Result<(), Error> {
+        match self {
+            Closing { failed: true, .. } => Err(Error::Failed),
+            Closing { asked: true, .. } => Err(Error::Finished),
+            _ => Ok(()),
+        }
+    }
+
     /// Both directions have ended.
     pub(crate) const fn done(&self) -> bool {
         self.fin_acked && self.peer_finished

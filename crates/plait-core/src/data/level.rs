@@ -2,6 +2,7 @@
 //! ends. It knows of no subflow.
 
 use crate::config::Config;
+use crate::conn::ConnectionState;
 use crate::conn::liveness::Taken;
 use crate::data::closing::Closing;
 use crate::data::fallback::{Agreement, FallbackCause, Mode};
@@ -178,5 +179,20 @@ impl DataLevel {
         // What was told of the end is to be told anew as well.
         (self.closing.fin_sent, self.closing.fin_due) = (false, false);
         self.window = SendWindow::new();
+    }
+
+    /// The state as the connection's user sees it; `is_up` tells whether the first subflow is established.
+    pub(crate) fn state(&self, is_up: impl FnOnce() -> bool) -> ConnectionState {
+        if self.closing.failed {
+            ConnectionState::Failed
+        } else if self.closing.done() {
+            ConnectionState::Closed
+        } else if self.recv.finished() && self.recv.readable() == 0 {
+            ConnectionState::PeerDone
+        } else if self.agreed.mode == Mode::Multipath || is_up() {
+            ConnectionState::Open
+        } else {
+            ConnectionState::Connecting
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::conn::context::Context;
 use crate::conn::{Connection, ConnectionState};
+use crate::data::reassembly::Reassembly;
+use crate::data::send_queue::SendQueue;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::stats::{ConnectionStats, Progress, Totals};
@@ -77,7 +79,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
     pub fn write(&mut self, now: Time, id: ConnId, len: u64) -> Result<u64, Error> {
-        self.ask(now, id, |conn, ctx| conn.write_pattern(ctx, len))?
+        self.ask(now, id, |conn, ctx| conn.write(ctx, len, |queue, len| queue.write_pattern(len)))?
     }
 
     /// Writes real bytes. Returns how many the send buffer took; none if it is full.
@@ -85,7 +87,9 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`], [`Error::Failed`], and [`Error::Finished`] after [`Endpoint::finish`].
     pub fn write_bytes(&mut self, now: Time, id: ConnId, bytes: &[u8]) -> Result<usize, Error> {
-        self.ask(now, id, |conn, ctx| conn.write_bytes(ctx, bytes))?
+        let write = |queue: &mut SendQueue, len: u64| queue.write_bytes(&bytes[..len as usize]);
+        let taken = self.ask(now, id, |conn, ctx| conn.write(ctx, bytes.len() as u64, write))??;
+        Ok(taken as usize)
     }
 
     /// Reads up to `max` bytes without looking at them. Returns how many there were.
@@ -93,7 +97,7 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn skip(&mut self, now: Time, id: ConnId, max: u64) -> Result<u64, Error> {
-        self.ask(now, id, |conn, ctx| conn.skip(ctx.memory_limit, max))
+        self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit, |recv| recv.skip(max)))
     }
 
     /// Reads real bytes into `buffer`. Returns how many there were.
@@ -101,7 +105,9 @@ impl Endpoint {
     /// # Errors
     /// [`Error::UnknownConnection`].
     pub fn read(&mut self, now: Time, id: ConnId, buffer: &mut [u8]) -> Result<usize, Error> {
-        self.ask(now, id, |conn, ctx| conn.read_bytes(ctx.memory_limit, buffer))
+        let read = |recv: &mut Reassembly| recv.read(buffer) as u64;
+        let taken = self.ask(now, id, |conn, ctx| conn.read(ctx.memory_limit, read))?;
+        Ok(taken as usize)
     }
 
     /// Ends this end's data. The data written so far is still delivered.

@@ -4,8 +4,10 @@
 //! These functions only decide. The connection carries out what follows, because other subflows, the
 //! scheduler and timers take part.
 
-use crate::conn::ConnectionSpec;
+use crate::config::Config;
 use crate::conn::context::Context;
+use crate::conn::timers::{Awaited, ConnectionTimers};
+use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::{
     BARE_ACKS, FAIL_RETRIES, FallbackCause, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending,
     dsn_in_step,
@@ -14,7 +16,7 @@ use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
-use plait_base::{Dsn, Ssn, SubflowRange};
+use plait_base::{Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Flags, Mapping, Payload, ResetReason, Segment};
 
 /// What follows from a finding.
@@ -26,6 +28,15 @@ pub(crate) enum Fall {
     Reset(Cause),
     /// The connection falls back on this subflow.
     Back(Back),
+}
+
+/// What a step back to plain TCP has changed for the scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fallen {
+    /// The size of segments.
+    pub(crate) resized: bool,
+    /// Our data goes without mappings from now on.
+    pub(crate) sends: bool,
 }
 
 /// A step back to plain TCP.
@@ -180,24 +191,6 @@ impl Paths {
         Fall::Back(Back { fail: Some(dsn), ..Back::new(FallbackCause::Checksum) })
     }
 
-    /// No infinite mapping has come in time. Returns the subflow on which MP_FAIL is to be told again, and
-    /// how many of its timeouts are waited for then; with `None` for these it is reset, for the mapping with
-    /// the DSN.
-    pub(crate) fn repeat_fail(
-        &mut self,
-        data: &mut DataLevel,
-    ) -> Option<(usize, Dsn, Option<u64>)> {
-        let Receiving::Failing { dsn, retries } = &mut data.agreed.receiving else { return None };
-        let (dsn, again) = (*dsn, *retries < FAIL_RETRIES);
-        *retries += 1;
-        let wait = 1 << *retries;
-        let index = self.subflows.iter().position(|s| s.state != State::Closed)?;
-        if again {
-            self.subflows[index].pending.add(ControlSegment::Fail);
-        }
-        Some((index, dsn, again.then_some(wait)))
-    }
-
     /// MP_FAIL: a checksum of ours was wrong at the peer. It is answered with an infinite mapping,
     /// and with MP_FAIL for the other direction.
     pub(crate) fn weigh_mp_fail(&mut self, data: &DataLevel, index: usize, dsn: Dsn) -> Fall {
@@ -246,5 +239,140 @@ impl Paths {
         };
         let limit = usize::from(spec.config.plain_after);
         limit > 0 && asked >= limit
+    }
+
+    /// Forgets what further subflows would be opened from.
+    pub(crate) fn forget_others(&mut self) {
+        self.joins.waiting.clear();
+        self.addresses.begin(self.addresses.first);
+    }
+
+    /// Takes a step back to plain TCP on the only subflow that is left. Returns what has
+    /// changed for the scheduler.
+    pub(crate) fn step_back(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        notices: &mut Notices,
+        (index, back): (usize, Back),
+    ) -> Fallen {
+        if let Some(dsn) = back.fail {
+            data.agreed.receiving = Receiving::Failing { dsn, retries: 0 };
+            let subflow = &mut self.subflows[index];
+            subflow.pending.add(ControlSegment::Fail);
+            timers.set(Awaited::Fail, ctx.now + subflow.rtt.rto());
+        }
+        let mut fallen = Fallen { resized: false, sends: false };
+        if back.receive {
+            fallen.resized |= self.receive_plain(ctx, config, data, timers, notices, index);
+        }
+        if back.whole {
+            (data.agreed.mode, notices.changed) = (Mode::Plain, true);
+            self.size_segments(config, data, index);
+            fallen.resized = true;
+        }
+        let subflow = &mut self.subflows[index];
+        if let Some(tell) = back.tell {
+            subflow.pending.set(ControlSegment::Infinite, tell);
+        }
+        let until = subflow.tx.nxt() + 1;
+        if back.send && data.agreed.send_plain(data.queue.una(), until) {
+            fallen.resized |= self.settle_fallback(config, data, notices, index);
+            fallen.sends = true;
+        }
+        fallen
+    }
+
+    /// Data of the peer needs no mappings any more. Returns whether the size of segments may have changed.
+    pub(crate) fn receive_plain(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        notices: &mut Notices,
+        index: usize,
+    ) -> bool {
+        if !data.agreed.receive_plain() {
+            return false;
+        }
+        timers.clear(Awaited::Fail);
+        if self.release_unverified(ctx, data, index) {
+            notices.news = true;
+            if data.recv.finished() {
+                self.on_peer_finished(config, data, notices, ctx.now);
+            }
+        }
+        self.settle_fallback(config, data, notices, index)
+    }
+
+    /// The connection is plain TCP once neither direction has mappings. Returns whether the size of segments
+    /// may have changed.
+    pub(crate) fn settle_fallback(
+        &mut self,
+        config: &Config,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+    ) -> bool {
+        if !data.sends_plain() || !data.receives_plain() {
+            return false;
+        }
+        (data.agreed.mode, notices.changed) = (Mode::Plain, true);
+        // While segments tell the infinite mapping they have no room for more data.
+        let told = data.agreed.has_told();
+        if told {
+            self.size_segments(config, data, index);
+        }
+        told
+    }
+
+    /// The peer has fallen back alone: its acknowledgements on the subflow at `index` count for the data, and
+    /// so does a FIN that came without a DATA_FIN. Returns whether the size of segments may have changed.
+    pub(crate) fn follow_peer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        notices: &mut Notices,
+        index: usize,
+    ) -> bool {
+        let mut resized = false;
+        if let Some(end) = self.unsaid_end(data, index) {
+            resized = self.receive_plain(ctx, config, data, timers, notices, index);
+            data.recv.set_fin(end);
+            self.on_peer_finished(config, data, notices, ctx.now);
+        }
+        let edge = dsn_in_step(self.subflows[index].tx.una()).unwrap_or(Dsn::ZERO);
+        if data.queue.on_data_ack(edge.min(data.queue.nxt())) > 0 {
+            timers.on_data_progress(config, data, self, ctx.now);
+            notices.news = true;
+        }
+        resized
+    }
+
+    /// No infinite mapping has come in time: MP_FAIL goes out again. Returns the subflow that is to be reset
+    /// in its place after enough of them, for the mapping with the DSN.
+    pub(crate) fn repeat_fail(
+        &mut self,
+        now: Time,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+    ) -> Option<(usize, Dsn)> {
+        let Receiving::Failing { dsn, retries } = &mut data.agreed.receiving else { return None };
+        let (dsn, again) = (*dsn, *retries < FAIL_RETRIES);
+        *retries += 1;
+        let timeouts = 1 << *retries;
+        let index = self.subflows.iter().position(|s| s.state != State::Closed)?;
+        if !again {
+            return Some((index, dsn));
+        }
+        let subflow = &mut self.subflows[index];
+        subflow.pending.add(ControlSegment::Fail);
+        timers.set(Awaited::Fail, now + subflow.rtt.rto().times(timeouts));
+        None
     }
 }

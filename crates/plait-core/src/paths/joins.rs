@@ -2,7 +2,6 @@
 
 use crate::config::{JoinTiming, PathConfig};
 use crate::conn::context::Context;
-use crate::conn::timers::ConnectionTimers;
 use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
@@ -149,17 +148,12 @@ impl Paths {
     }
 
     /// The peer refuses a join, for it does not know the connection any more.
-    pub(crate) fn is_forgotten(
-        &self,
-        timers: &ConnectionTimers,
-        index: usize,
-        reset: &Segment,
-    ) -> bool {
+    pub(crate) fn is_forgotten(&self, index: usize, reset: &Segment) -> bool {
         let subflow = &self.subflows[index];
         let refused = Mptcp::Reset { reason: ResetReason::Mptcp, transient: false };
         let told = reset.options.mptcp.as_deref();
         let for_good = told.is_some_and(|option| option.all().contains(&refused));
-        timers.awaits_subflow() && subflow.shake.join && subflow.state == State::SynSent && for_good
+        subflow.shake.join && subflow.state == State::SynSent && for_good
     }
 
     /// Takes a slot for a subflow: that of a closed one, or a new one.

@@ -8,6 +8,7 @@ pub(crate) mod challenges;
 pub(crate) mod control;
 pub(crate) mod early_join;
 pub(crate) mod fallback;
+pub(crate) mod fast_path;
 pub(crate) mod handshake;
 pub(crate) mod joins;
 pub(crate) mod opening;
@@ -23,8 +24,10 @@ pub(crate) mod superpackets;
 use crate::config::Config;
 use crate::conn::context::Context;
 use crate::conn::liveness::is_reachable;
-use crate::conn::timers::{CONNECTION_RTO, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
-use crate::conn::{ConnectionSpec, Notices};
+use crate::conn::timers::{
+    CONNECTION_RTO, ConnectionTimers, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES,
+};
+use crate::conn::{ConnectionSpec, ConnectionState, Notices};
 use crate::data::closing::TIME_WAIT;
 use crate::data::fallback::{Mode, dsn_in_step, ssn_in_step};
 use crate::data::fastclose::FastClose;
@@ -39,7 +42,7 @@ use crate::paths::challenges::Challenges;
 use crate::paths::joins::Joins;
 use crate::planted::{Planted, planted};
 use crate::segments::Transmit;
-use crate::stats::{Progress, SubflowStats, Totals};
+use crate::stats::{ConnectionStats, Progress, SubflowStats, Totals};
 use crate::tcp::acceptability::{Place, place};
 use crate::tcp::ack_processing::AckEffects;
 use crate::tcp::clock::before;
@@ -53,7 +56,7 @@ use alloc::vec::Vec;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowId, SubflowRange, SubflowSet, Time};
 use plait_cc::{Flow, Flows};
 use plait_sched::SentRange;
-use plait_wire::{Dss, Mptcp, Segment};
+use plait_wire::{Dss, Flags, Mptcp, ResetReason, Segment};
 
 /// Fills the places of flows that are not there.
 const NO_FLOW: Flow = Flow {
@@ -65,6 +68,22 @@ const NO_FLOW: Flow = Flow {
     live: false,
     loss_interval: 0,
 };
+
+/// What a reset means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ResetMeans {
+    Nothing,
+    /// It may be forged: the peer is asked.
+    Challenge,
+    /// The peer's user knows nothing of the connection: it begins again.
+    Redial,
+    /// The peer ends the connection.
+    FastClose,
+    /// The peer does not know the connection any more.
+    Forgotten,
+    /// The subflow is gone.
+    Gone,
+}
 
 /// What a subflow was before it was closed.
 pub(crate) struct ClosedSubflow {
@@ -924,5 +943,174 @@ impl Paths {
             }
         }
         idle
+    }
+
+    /// The peer's data has ended and all of it is here.
+    pub(crate) fn on_peer_finished(
+        &mut self,
+        config: &Config,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        now: Time,
+    ) {
+        if data.on_peer_finished(notices) {
+            self.arm_fin_wait(config, data, now);
+        }
+    }
+
+    /// State and counters, as far as subflows and data tell.
+    pub(crate) fn stats(&self, spec: &ConnectionSpec, data: &DataLevel) -> ConnectionStats {
+        ConnectionStats {
+            state: ConnectionState::Connecting,
+            multipath: data.speaks_multipath(),
+            fallback: data.fallback_cause(),
+            readable: data.readable(),
+            unacked: data.unacked(),
+            segment_payload: self.mss(),
+            subflows_ready: self.subflows_ready(spec, data),
+            initial_window_at: self.initial_window_at(&spec.config, data),
+            waits: false,
+            timed_out: data.timed_out(),
+            over: false,
+            subflows: self.subflow_stats(),
+        }
+    }
+
+    /// The timer of a subflow that concerns it alone has expired.
+    pub(crate) fn on_timer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &DataLevel,
+        index: usize,
+        timer: Timer,
+    ) {
+        let subflow = &mut self.subflows[index];
+        match timer {
+            Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
+            Timer::Ack => subflow.pending.ack = true,
+            Timer::Reorder => self.on_reorder(ctx, index),
+            Timer::Probe => self.on_probe_timer(ctx, config, data, index),
+            Timer::Pace => {
+                if let Some(pacer) = &mut subflow.pacer {
+                    pacer.release();
+                }
+            }
+            Timer::Rto | Timer::TimeWait | Timer::HostQueue => {}
+        }
+    }
+
+    /// The peer's window is closed: asks for it, for the time `repeats` again.
+    pub(crate) fn probe_window(&mut self, repeats: u32) {
+        if let Some(index) = self.signal_path(repeats) {
+            self.subflows[index].pending.add(ControlSegment::WindowProbe);
+        }
+    }
+
+    /// Our FIN on the subflow at `index` was acknowledged.
+    #[cold]
+    pub(crate) fn on_fin_acked(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        notices: &mut Notices,
+        index: usize,
+    ) {
+        self.on_leave(ctx, notices, index, Step::FinAcked);
+        if data.sends_plain() {
+            data.on_fin_acked(notices);
+        }
+        self.arm_fin_wait(config, data, ctx.now);
+        // Our FIN came after the DATA_FINs, beside our DATA_ACK.
+        data.closing.settle();
+        timers.arm_release(ctx, config, data);
+    }
+
+    /// The peer's FIN at `seq` of the subflow at `index`. For plain TCP its data ends with it.
+    #[cold]
+    pub(crate) fn on_fin(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+        seq: Ssn,
+    ) {
+        let subflow = &mut self.subflows[index];
+        subflow.pending.ack = true;
+        if !subflow.rx.take_fin(seq) {
+            return;
+        }
+        self.on_leave(ctx, notices, index, Step::FinReceived);
+        if data.receives_plain()
+            && let Some(end) = dsn_in_step(seq)
+        {
+            data.recv.set_fin(end);
+            self.on_peer_finished(config, data, notices, ctx.now);
+        }
+    }
+
+    /// Data was taken in on the subflow at `index`, and it may be more than `before` that can be read.
+    #[inline(always)]
+    pub(crate) fn after_data(
+        &mut self,
+        config: &Config,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        now: Time,
+        (index, before): (usize, Dsn),
+    ) {
+        if data.recv.nxt() > before {
+            notices.news = true;
+            self.retune(data, now);
+            if data.recv.finished() {
+                // The last bytes before a DATA_FIN that came ahead of them.
+                self.on_peer_finished(config, data, notices, now);
+                self.subflows[index].pending.ack = true;
+            }
+        }
+    }
+
+    /// What a reset on the subflow at `index` means; `alone` tells that no other is left.
+    pub(crate) fn weigh_reset(
+        &mut self,
+        data: &DataLevel,
+        index: usize,
+        segment: &Segment,
+        alone: bool,
+    ) -> ResetMeans {
+        let subflow = &self.subflows[index];
+        let next = subflow.shake.peer_wire(subflow.rx.nxt());
+        let acceptable = match subflow.state {
+            State::SynSent => {
+                segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
+            }
+            // RFC 5961 section 3.2: only the exact sequence number resets.
+            _ => segment.seq == next,
+        };
+        let option = segment.options.mptcp.as_deref();
+        if !acceptable {
+            // A challenge for what lies in the window; the rest is dropped in silence.
+            let ahead = u64::from(segment.seq.wrapping_sub(next));
+            let inside = subflow.state.synchronised() && ahead < data.recv.window();
+            return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
+        }
+        if self.never_known_to_peer(data, index) {
+            return ResetMeans::Redial;
+        }
+        if data.is_fast_close(option) {
+            return ResetMeans::FastClose;
+        }
+        if alone && self.is_forgotten(index, segment) {
+            return ResetMeans::Forgotten;
+        }
+        let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
+        if option.is_some_and(|it| it.all().contains(&meddled)) {
+            self.joins.bar(self.subflows[index].address.path());
+        }
+        ResetMeans::Gone
     }
 }

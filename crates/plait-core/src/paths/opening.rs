@@ -7,12 +7,12 @@ use crate::data::fallback::{FallbackCause, Mode};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::paths::early_join::EarlyJoin;
-use crate::paths::handshake::take_syn;
+use crate::paths::handshake::{Asks, Opening, listen_syn, take_syn};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use crate::tcp::timer::Timer;
-use plait_base::{SubflowId, SubflowSet, Time};
+use plait_base::{Dsn, SubflowId, SubflowSet, Time};
 use plait_wire::{Flags, JoinSyn, MpCapable, Mptcp, Segment, join_hmac};
 
 /// What a SYN/ACK leads to.
@@ -51,7 +51,7 @@ pub(crate) enum ThirdAck {
 
 impl Paths {
     /// The first subflow of a server, whose SYN/ACK is to be sent.
-    pub(crate) fn answer_syn(
+    fn answer_syn(
         &mut self,
         spec: &ConnectionSpec,
         notices: &mut Notices,
@@ -293,6 +293,50 @@ impl Paths {
             Others::Dropped => s.shake.join,
         };
         self.subflows.iter().filter(ends).map(|s| s.id).collect()
+    }
+
+    /// Opens the first subflow of a connection.
+    pub(crate) fn open(
+        &mut self,
+        ctx: &mut Context<'_>,
+        spec: &ConnectionSpec,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        opening: &Opening<'_>,
+    ) {
+        let mut shake = Handshake {
+            iss: ctx.first_sequence(&spec.config),
+            initiator: self.client,
+            sent_at: ctx.now,
+            ..Handshake::default()
+        };
+        let (address, syn) = match opening {
+            Opening::Active { address } => {
+                self.start_from(spec, *address);
+                self.add_subflow(spec, notices, SubflowId(0), *address, State::SynSent, shake);
+                let path = spec.paths.iter().find(|config| config.path == address.path());
+                self.subflows[0].status.backup = path.is_some_and(|config| config.backup);
+                self.subflows[0].pending.add(ControlSegment::Syn);
+                return;
+            }
+            Opening::Passive { address, syn, after } => {
+                if let Some(after) = after {
+                    // Beyond what the last conversation used (RFC 9293 section 3.6.1).
+                    shake.iss = after.wrapping_add(1 + (shake.iss >> 2));
+                }
+                (*address, *syn)
+            }
+            Opening::Stateless { address, syn, iss } => {
+                (shake.iss, shake.sent_at) = (*iss, Time::NEVER);
+                (*address, *syn)
+            }
+        };
+        self.answer_syn(spec, notices, address, syn, shake);
+        data.window.update(Dsn::ZERO, u64::from(syn.window));
+        if listen_syn(syn) != Asks::Multipath {
+            data.start_plain(ctx, &spec.config, notices, FallbackCause::Syn);
+        }
+        data.agree_on_checksums(syn);
     }
 }
 

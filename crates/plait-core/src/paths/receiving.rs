@@ -1,13 +1,12 @@
 //! What a segment carries, taken in by its subflow: data with its mapping, and the end of the subflow.
 
-use crate::conn::Notices;
 use crate::conn::context::Context;
 use crate::data::fallback::{MAX_UNMAPPED_SEGMENTS, Mode};
 use crate::data::level::DataLevel;
 use crate::data::verifier::{Noted, Verifier};
 use crate::event::{Detail, Event};
 use crate::paths::Paths;
-use crate::tcp::state::{State, Step};
+use crate::tcp::state::State;
 use alloc::boxed::Box;
 use plait_base::{DataRange, Dsn, Ssn, SubflowRange, Time};
 use plait_wire::{Dss, Flags, Payload, Segment};
@@ -164,24 +163,6 @@ impl Paths {
     /// The DSN of a mapping on the subflow at `index` whose checksum was wrong.
     pub(crate) fn failed_checksum(&self, index: usize) -> Option<Dsn> {
         self.subflows[index].verifier.as_ref()?.failed()
-    }
-
-    /// Takes in a FIN at `seq`. Returns whether it is in order.
-    #[cold]
-    pub(crate) fn take_fin_of_peer(
-        &mut self,
-        ctx: &mut Context<'_>,
-        notices: &mut Notices,
-        index: usize,
-        seq: Ssn,
-    ) -> bool {
-        let subflow = &mut self.subflows[index];
-        subflow.pending.ack = true;
-        let taken = subflow.rx.take_fin(seq);
-        if taken {
-            self.on_leave(ctx, notices, index, Step::FinReceived);
-        }
-        taken
     }
 
     /// Adapts the receive window to what the reader has taken.

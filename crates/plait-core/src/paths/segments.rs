@@ -12,7 +12,7 @@ use crate::segments::{Content, Transmit, syn_segment};
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use alloc::boxed::Box;
-use plait_base::{Dsn, Ssn, SubflowId, Time};
+use plait_base::{DataRange, Dsn, Ssn, SubflowId, Time};
 use plait_wire::{DataAck, Dss, Flags, Mapping, Mptcp, Options, Payload, Segment, Timestamps};
 
 impl Paths {
@@ -272,5 +272,21 @@ impl Paths {
         let mut transmit = self.build_ack(ctx, config, data, index, seq, Flags::default());
         data.tell_data_fin(&mut transmit.segment);
         transmit
+    }
+
+    /// The segment that carries `range` from `seq` of the subflow at `index` on.
+    #[inline(always)]
+    pub(crate) fn data_segment(
+        &mut self,
+        ctx: &mut Context<'_>,
+        config: &Config,
+        data: &mut DataLevel,
+        index: usize,
+        (seq, range): (Ssn, DataRange),
+    ) -> Box<Segment> {
+        let payload = data.queue.payload(range);
+        let mapping = (!data.sends_plain()).then_some(range);
+        let content = Content { seq, flags: Flags::PSH, payload, mapping };
+        self.build_segment(ctx, config, data, index, content)
     }
 }

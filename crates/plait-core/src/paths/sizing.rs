@@ -6,7 +6,9 @@
 //! stays: a search upwards would cost segments, and 1,200 bytes in place of 1,500 cost 1.5 %.
 
 use crate::config::Config;
+use crate::conn::context::Context;
 use crate::data::level::DataLevel;
+use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
 use crate::sched::views::KEYS_OVER_DSS;
 use crate::tcp::pmtu_black_hole::Verdict;
@@ -132,8 +134,19 @@ impl Paths {
 
     /// From here on segments have at most `size` payload bytes, and what is under way is cut to that,
     /// should it have to be sent again. It is no sign of congestion (RFC 8899 section 3): windows keep
-    /// their bytes.
-    pub(crate) fn lower_size(&mut self, size: u64) {
+    /// their bytes. The path of the subflow at `index` lets no more through.
+    pub(crate) fn lower_size(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        index: usize,
+        size: u64,
+        cause: SizeCause,
+    ) {
+        match cause {
+            SizeCause::TooBig => ctx.sizes.lowered_as_told += 1,
+            SizeCause::BlackHole => ctx.sizes.lowered_by_hole += 1,
+        }
         self.mss = size as u32;
         self.narrowed = true;
         for subflow in &mut self.subflows {
@@ -141,5 +154,9 @@ impl Paths {
             subflow.cc.resize(size as u32);
             subflow.reset_black_hole();
         }
+        data.queue.cut_to(size);
+        data.queue.unassign_all();
+        let subflow = self.subflows[index].id;
+        ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
     }
 }
