@@ -100,8 +100,8 @@ impl Connection {
     /// SYNs, resets and probes.
     #[cold]
     fn poll_control(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Connection { spec, data, paths, notices, .. } = self;
-        match paths.next_control(ctx, spec, data, notices)? {
+        let Connection { data, paths, notices, .. } = self;
+        match paths.next_control(ctx, data, notices)? {
             Control::Ready(transmit) => Some(transmit),
             Control::Again { index, sent, carry } => Some(self.resend(ctx, index, &sent, carry)),
         }
@@ -126,7 +126,7 @@ impl Connection {
         self.paths.note_resent(ctx.now, index, sent, carry);
         if fin {
             self.scheduling.on_sent(SubflowId(index as u8));
-            return self.paths.build_fin(ctx, &self.spec.config, &mut self.data, index, seq);
+            return self.paths.build_fin(ctx, &mut self.data, index, seq);
         }
         let dsn = if planted(Planted::WrongMapping) { self.data.queue.una() } else { dsn };
         let data = DataRange::with_len(dsn, u64::from(len));
@@ -161,20 +161,20 @@ impl Connection {
 
     /// Asks the scheduler what is to be sent; `None` if nothing is for now.
     fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
-        let Connection { spec, data, paths, scheduling, timers, rounds, .. } = self;
-        let config = &spec.config;
-        let granted = scheduling.take_granted(ctx, config, data, paths);
+        let Connection { data, paths, scheduling, timers, rounds, .. } = self;
+        let _config = &paths.spec.config;
+        let granted = scheduling.take_granted(ctx, data, paths);
         if granted.is_some() {
             return granted;
         }
         if rounds.idle {
-            scheduling.validate_idle(ctx, config, data, paths);
+            scheduling.validate_idle(ctx, data, paths);
         }
-        match scheduling.decide(ctx, config, data, paths) {
+        match scheduling.decide(ctx, data, paths) {
             Todo::Send(decision) => return Some(decision),
             Todo::Wait { on, window_closed } => {
                 if window_closed {
-                    timers.arm_window_probe(config, data, paths, ctx.now);
+                    timers.arm_window_probe(data, paths, ctx.now);
                 }
                 if let Some(subflow) = on.and_then(|id| paths.subflows.get(id.index())) {
                     timers.set(Awaited::Safety, ctx.now + subflow.rtt.rto().max(SAFETY_WAIT));
@@ -188,18 +188,18 @@ impl Connection {
     /// Sends what was assigned ahead to a subflow that has room now.
     #[inline(never)]
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Connection { spec, data, paths, scheduling, .. } = self;
-        let (index, range) = scheduling.next_assigned(ctx.now, &spec.config, data, paths)?;
+        let Connection { data, paths, scheduling, .. } = self;
+        let (index, range) = scheduling.next_assigned(ctx.now, data, paths)?;
         Some(self.send_range(ctx, index, range, Carry::New))
     }
 
     fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
-        let Connection { spec, data, paths, scheduling, .. } = self;
+        let Connection { data, paths, scheduling, .. } = self;
         let Order { subflow, range, carry, whole } = scheduling.take_order(data, decision)?;
         let index = subflow.index();
         if whole
-            && spec.config.superpacket > 0
-            && paths.may_grow(&spec.config, data, index, range, scheduling.segment_size())
+            && paths.spec.config.superpacket > 0
+            && paths.may_grow(data, index, range, scheduling.segment_size())
             && !self.tells_infinite(index)
         {
             return Some(self.send_superpacket(ctx, index, range));
@@ -223,7 +223,7 @@ impl Connection {
         {
             memory.note_short(SubflowId(index as u8), seq + data.len());
         }
-        if self.spec.config.kernel_rules.reduce_unused {
+        if self.paths.spec.config.kernel_rules.reduce_unused {
             self.scheduling.validate_window(ctx, &mut self.data, &mut self.paths, index);
         }
         self.await_data_ack(ctx.now);
@@ -234,7 +234,7 @@ impl Connection {
     #[inline(always)]
     fn await_data_ack(&mut self, now: Time) {
         if !self.timers.is_set(Awaited::Retransmission) {
-            let longest = self.paths.longest_rto(&self.spec.config, &self.data);
+            let longest = self.paths.longest_rto(&self.data);
             self.timers.arm_retransmission(now, longest);
         }
     }
@@ -251,13 +251,13 @@ impl Connection {
         let subflow = SubflowId(index as u8);
         ctx.emit(Event::DataSent { subflow, data, carry });
         self.scheduling.on_sent(subflow);
-        let Connection { spec, data: level, paths, .. } = self;
-        let mut segment = paths.data_segment(ctx, &spec.config, level, index, (seq, data));
+        let Connection { data: level, paths, .. } = self;
+        let mut segment = paths.data_segment(ctx, level, index, (seq, data));
         if self.tells_infinite(index) {
-            self.paths.tell_infinite(&self.spec.config, &self.data, &mut segment);
+            self.paths.tell_infinite(&self.data, &mut segment);
         }
         let report = Report { conn: ctx.log.speaker, subflow };
-        let report = if self.spec.config.tsq { Some(report) } else { None };
+        let report = if self.paths.spec.config.tsq { Some(report) } else { None };
         Transmit { path: self.paths.subflows[index].address.path(), segment, report, cut: 0 }
     }
 
@@ -271,9 +271,9 @@ impl Connection {
     ) -> Transmit {
         let seq = self.scheduling.note_sent(ctx, &mut self.paths, index, first);
         self.await_data_ack(ctx.now);
-        let Connection { spec, data, paths, scheduling, .. } = self;
-        let range = scheduling.grow(ctx, &spec.config, data, paths, index, first);
-        let segment = paths.data_segment(ctx, &spec.config, data, index, (seq, range));
+        let Connection { data, paths, scheduling, .. } = self;
+        let range = scheduling.grow(ctx, data, paths, index, first);
+        let segment = paths.data_segment(ctx, data, index, (seq, range));
         if range.len() > first.len() {
             self.paths.remember_superpacket(index, seq, range, &segment);
         }
@@ -284,8 +284,8 @@ impl Connection {
     /// Whether data segments of the subflow at `index` still tell the infinite mapping.
     fn tells_infinite(&mut self, index: usize) -> bool {
         if self.data.agreed.stops_telling(self.paths.subflows[index].tx.una()) {
-            let Connection { spec, data, paths, scheduling, notices, .. } = self;
-            if paths.settle_fallback(&spec.config, data, notices, index) {
+            let Connection { data, paths, scheduling, notices, .. } = self;
+            if paths.settle_fallback(data, notices, index) {
                 scheduling.on_subflows_changed();
             }
         }
@@ -295,32 +295,32 @@ impl Connection {
     /// The end: DATA_FIN, then a FIN on each subflow.
     #[inline(never)]
     fn poll_end(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Connection { spec, data, paths, scheduling, timers, .. } = self;
-        let config = &spec.config;
+        let Connection { data, paths, scheduling, timers, .. } = self;
+        let _config = &paths.spec.config;
         if data.owes_data_fin() {
             let repeats = if data.closing.fin_sent { timers.retries() } else { 0 };
             if let Some(index) = paths.signal_path(repeats) {
                 // Our keys go first: beside a DATA_FIN there is no room for them.
-                let keys = paths.ack_option(config, data, index, None, None).is_some();
+                let keys = paths.ack_option(data, index, None, None).is_some();
                 if keys && !data.closing.keys_told {
                     data.closing.keys_told = true;
-                    return Some(paths.pure_ack(ctx, config, data, index));
+                    return Some(paths.pure_ack(ctx, data, index));
                 }
                 data.closing.on_fin_signalled();
-                timers.arm_retransmission(ctx.now, paths.longest_rto(config, data));
-                return Some(paths.build_data_fin(ctx, config, data, timers.retries(), index));
+                timers.arm_retransmission(ctx.now, paths.longest_rto(data));
+                return Some(paths.build_data_fin(ctx, data, timers.retries(), index));
             }
         }
         let (index, seq) = paths.take_fin(ctx.now, data)?;
         scheduling.on_subflows_changed();
-        Some(paths.build_fin(ctx, config, data, index, seq))
+        Some(paths.build_fin(ctx, data, index, seq))
     }
 
     /// The next signal about addresses and priorities.
     #[cold]
     fn poll_signal(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Connection { spec, data, paths, rounds, .. } = self;
-        let transmit = paths.next_signal(ctx, &spec.config, data);
+        let Connection { data, paths, rounds, .. } = self;
+        let transmit = paths.next_signal(ctx, data);
         rounds.known &= transmit.is_none();
         transmit
     }
@@ -328,7 +328,7 @@ impl Connection {
     fn poll_ack(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let ack_pending = |s: &Subflow| s.pending.ack && s.state.synchronised();
         let index = self.paths.subflows.iter().position(ack_pending)?;
-        let transmit = self.paths.pure_ack(ctx, &self.spec.config, &mut self.data, index);
+        let transmit = self.paths.pure_ack(ctx, &mut self.data, index);
         self.rounds.spent = !self.paths.subflows[index..].iter().any(ack_pending);
         Some(transmit)
     }

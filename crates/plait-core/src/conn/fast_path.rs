@@ -25,7 +25,7 @@ impl Connection {
             return false;
         };
         let alone = segment.flags.0 & TELLING == Flags::ACK.0 && segment.options.mptcp.is_none();
-        if !alone || !self.data.is_settled(&self.spec.config) {
+        if !alone || !self.data.is_settled(&self.paths.spec.config) {
             return false;
         }
         let subflow = &self.paths.subflows[index];
@@ -47,14 +47,14 @@ impl Connection {
                 true
             }
             Some(map) => {
-                let Connection { spec, data, paths, notices, .. } = self;
+                let Connection { data, paths, notices, .. } = self;
                 if !paths.tells_no_news(data, index, segment, value as u32) {
                     return false;
                 }
                 let Some(before) = paths.take_next(ctx, data, index, segment, map) else {
                     return false;
                 };
-                paths.after_data(&spec.config, data, notices, ctx.now, (index, before));
+                paths.after_data(data, notices, ctx.now, (index, before));
                 true
             }
             None => false,

@@ -56,13 +56,13 @@ impl Connection {
         let subflow = &mut self.paths.subflows[index];
         let seq = subflow.shake.peer_seq(segment.seq, subflow.rx.nxt());
         let ack = subflow.shake.own_seq(segment.ack, subflow.tx.una());
-        if !self.paths.is_acceptable(ctx, &self.spec.config, &self.data, index, segment, seq, ack) {
+        if !self.paths.is_acceptable(ctx, &self.data, index, segment, seq, ack) {
             return;
         }
         let subflow = &mut self.paths.subflows[index];
         let revived = core::mem::take(&mut subflow.status.pf);
         if core::mem::take(&mut subflow.pending.unanswered) > 0 {
-            self.timers.listen_anew(&self.spec.config, &self.paths, ctx.now);
+            self.timers.listen_anew(&self.paths, ctx.now);
         }
         let subflow = &mut self.paths.subflows[index];
         let proven =
@@ -102,8 +102,8 @@ impl Connection {
             false => self.paths.subflows[index].rx.fin_due(),
         };
         if let Some(seq) = fin {
-            let Connection { spec, data, paths, notices, .. } = self;
-            paths.on_fin(ctx, &spec.config, data, notices, index, seq);
+            let Connection { data, paths, notices, .. } = self;
+            paths.on_fin(ctx, data, notices, index, seq);
         }
     }
 
@@ -119,8 +119,8 @@ impl Connection {
             }
             Mptcp::RemoveAddr(ids) => self.on_remove_addr(ctx, ids),
             Mptcp::AddAddr(add) => {
-                let Connection { spec, data, paths, timers, .. } = self;
-                if paths.on_add_addr(ctx, spec, data, timers, (index, add)) {
+                let Connection { data, paths, timers, .. } = self;
+                if paths.on_add_addr(ctx, data, timers, (index, add)) {
                     self.start_joins(ctx);
                 }
             }
@@ -157,8 +157,8 @@ impl Connection {
                     let fall = self.paths.weigh_wrong_checksum(&self.data, index, dsn);
                     self.fall(ctx, index, fall);
                 }
-                let Connection { spec, data, paths, notices, .. } = self;
-                paths.after_data(&spec.config, data, notices, ctx.now, (index, before));
+                let Connection { data, paths, notices, .. } = self;
+                paths.after_data(data, notices, ctx.now, (index, before));
             }
             Taken::Contradiction => {
                 self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Mptcp));
@@ -181,7 +181,7 @@ impl Connection {
         edge: Option<Dsn>,
     ) {
         let old = self.data.queue.una();
-        if self.spec.config.subflow_windows && self.paths.update_window(index, segment, ack) {
+        if self.paths.spec.config.subflow_windows && self.paths.update_window(index, segment, ack) {
             self.scheduling.on_released(SubflowId(index as u8));
         }
         if let Some(effects) = self.paths.take_ack(ctx.now, index, segment, ack) {
@@ -195,9 +195,9 @@ impl Connection {
             ctx.emit(Event::DataAcked { old, new });
             if self.scheduling.needs.data_acks {
                 let edge = self.data.queue.last_edge();
-                let Connection { spec, data, paths, scheduling, .. } = self;
+                let Connection { data, paths, scheduling, .. } = self;
                 let notice = Notice::DataAck { old, new, edge };
-                scheduling.notify(ctx, &spec.config, data, paths, notice);
+                scheduling.notify(ctx, data, paths, notice);
             }
         }
     }
@@ -208,8 +208,8 @@ impl Connection {
             self.paths.withdraw_reinjections(&mut self.data, index);
         }
         if effects.longest > 0 {
-            let Connection { spec, data, paths, .. } = self;
-            let size = paths.size_after_delivery(&spec.config, data, index, effects.longest);
+            let Connection { data, paths, .. } = self;
+            let size = paths.size_after_delivery(data, index, effects.longest);
             self.lower_size(ctx, index, size, SizeCause::BlackHole);
         }
         self.paths.settle_ack(&mut self.data, index);
@@ -217,9 +217,9 @@ impl Connection {
         // Somebody may wait for the connection to fall quiet.
         self.notices.news |= subflow.is_quiet() && self.data.queue.is_drained();
         if effects.fin_acked {
-            let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
+            let Connection { data, paths, scheduling, timers, notices, .. } = self;
             notices.changed = true;
-            paths.on_fin_acked(ctx, &spec.config, data, timers, notices, index);
+            paths.on_fin_acked(ctx, data, timers, notices, index);
             scheduling.wake();
         }
         self.scheduling.on_acked(SubflowId(index as u8));
@@ -231,19 +231,19 @@ impl Connection {
     /// Acknowledgement of the data below `edge`, and the window beside it.
     #[inline(always)]
     fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
-        let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
+        let Connection { data, paths, scheduling, timers, notices, .. } = self;
         let fin = data.data_fin_edge();
         if edge > fin.unwrap_or(data.queue.nxt()) {
             return;
         }
         if fin == Some(edge) && !data.sends_plain() && data.on_fin_acked(notices) {
-            paths.arm_fin_wait(&spec.config, data, ctx.now);
+            paths.arm_fin_wait(data, ctx.now);
         }
         let freed = data.queue.on_data_ack(edge);
         let window = u64::from(segment.window) << paths.subflows[index].shake.peer_scale;
         let opened = data.window.update(edge, window);
         if freed > 0 {
-            timers.on_data_progress(&spec.config, data, paths, ctx.now);
+            timers.on_data_progress(data, paths, ctx.now);
             let waited_for = scheduling.app_blocked || data.queue.is_drained();
             if waited_for && !planted(Planted::LostWakeUp) {
                 notices.news = true;
@@ -264,8 +264,8 @@ impl Connection {
         seq: u32,
         mtu: u32,
     ) -> bool {
-        let Connection { spec, data, paths, .. } = self;
-        let Some((seq, size)) = paths.size_as_told(&spec.config, data, index, (seq, mtu)) else {
+        let Connection { data, paths, .. } = self;
+        let Some((seq, size)) = paths.size_as_told(data, index, (seq, mtu)) else {
             return false;
         };
         if size < paths.mss() {
@@ -279,18 +279,18 @@ impl Connection {
     /// SYN-SENT: only the SYN/ACK to our SYN counts.
     #[cold]
     fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
-        let Connection { spec, data, paths, notices, .. } = self;
-        let others = match paths.read_syn_ack(ctx, spec, data, notices, index, segment) {
+        let Connection { data, paths, notices, .. } = self;
+        let others = match paths.read_syn_ack(ctx, data, notices, index, segment) {
             SynAck::Ignored => return,
             SynAck::Refused => return self.kill_subflow(ctx, index, true),
             SynAck::Taken(others) => others,
         };
         let ending = self.paths.ending(others);
         self.kill_subflows(ctx, ending, others == Others::Dropped);
-        self.paths.establish(&self.spec.config, index, segment);
+        self.paths.establish(index, segment);
         let is_join = self.paths.subflows[index].shake.join;
         if !is_join {
-            self.data.judge(&self.spec.config, &mut self.notices);
+            self.data.judge(&self.paths.spec.config, &mut self.notices);
         }
         self.paths.on_handshake_answered(ctx.now, index);
         self.size_segments(index);
@@ -313,7 +313,7 @@ impl Connection {
     /// SYN-RECEIVED: the third ACK. Returns whether the segment is to be read further.
     #[cold]
     fn on_syn_received(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) -> bool {
-        let Connection { spec, data, paths, notices, .. } = self;
+        let Connection { data, paths, notices, .. } = self;
         let initiator = paths.subflows[index].shake.initiator;
         if segment.flags.has(Flags::SYN.with(Flags::ACK)) && initiator {
             if paths.on_simultaneous_syn_ack(index, segment) {
@@ -321,7 +321,7 @@ impl Connection {
             }
             return false;
         }
-        match paths.read_third_ack(ctx, &spec.config, data, notices, index, segment) {
+        match paths.read_third_ack(ctx, data, notices, index, segment) {
             ThirdAck::Ignored => return false,
             ThirdAck::Refused => {
                 self.kill_subflow(ctx, index, true);
@@ -358,7 +358,7 @@ impl Connection {
 
     /// Begins again on the path of the subflow at `index`.
     fn redial_here(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let size = self.paths.size_after_lost_start(&self.spec.config, &self.data);
+        let size = self.paths.size_after_lost_start(&self.data);
         self.lower_size(ctx, index, size, SizeCause::BlackHole);
         let here = self.paths.subflows[index].address;
         let local_port = ctx.take_port();

@@ -25,8 +25,8 @@ struct Books<'a> {
 
 impl Connection {
     fn books(&self) -> Books<'_> {
-        let Connection { spec, data, paths, timers, .. } = self;
-        Books { config: &spec.config, data, paths, timers }
+        let Connection { data, paths, timers, .. } = self;
+        Books { config: &paths.spec.config, data, paths, timers }
     }
 
     /// The first invariant that does not hold, in words.

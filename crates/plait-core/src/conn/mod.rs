@@ -89,7 +89,6 @@ pub enum ConnectionState {
 }
 
 pub(crate) struct Connection {
-    pub(crate) spec: Arc<ConnectionSpec>,
     data: DataLevel,
     paths: Paths,
     scheduling: Scheduling,
@@ -111,12 +110,11 @@ impl Connection {
     fn new(spec: Arc<ConnectionSpec>, client: bool, now: Time, key: Key) -> Connection {
         Connection {
             data: DataLevel::new(&spec.config, key),
-            paths: Paths::new(&spec.config, client),
             scheduling: Scheduling::new((spec.scheduler)(), now),
+            paths: Paths::new(spec, client),
             timers: ConnectionTimers::new(),
             rounds: Rounds::default(),
             notices: Notices { news: false, changed: true },
-            spec,
         }
     }
 
@@ -132,18 +130,18 @@ impl Connection {
 
     /// Lets segments go to the subflows in strict turn (`on`), or hands over to a fresh scheduler.
     pub(crate) fn set_warm_up(&mut self, on: bool) {
-        self.scheduling.set_warm_up(on, || (self.spec.scheduler)());
+        self.scheduling.set_warm_up(on, || (self.paths.spec.scheduler)());
     }
 
     /// Sets every window to its initial value; thresholds stay.
     pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
-        self.paths.reset_windows(ctx, &self.spec.config);
+        self.paths.reset_windows(ctx);
         self.scheduling.on_subflows_changed();
     }
 
     /// Why a join at `address` is not taken: the option of the reset.
     pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
-        self.paths.refuses_join(&self.spec.config, now, address)
+        self.paths.refuses_join(now, address)
     }
 
     /// A SYN comes for a subflow in TIME-WAIT ([`Paths::reuse_time_wait`]).
@@ -158,7 +156,7 @@ impl Connection {
 
     /// The size of segments follows from the handshake of the subflow at `index`.
     fn size_segments(&mut self, index: usize) {
-        self.paths.size_segments(&self.spec.config, &self.data, index);
+        self.paths.size_segments(&self.data, index);
         self.scheduling.on_subflows_changed();
     }
 
@@ -167,7 +165,7 @@ impl Connection {
         &mut self,
         ctx: &mut Context<'_>,
     ) -> Vec<(Address, Remnant, Option<Transmit>)> {
-        self.paths.remnants(ctx, &self.spec.config, &mut self.data)
+        self.paths.remnants(ctx, &mut self.data)
     }
 
     pub(crate) fn is_client(&self) -> bool {
@@ -202,7 +200,7 @@ impl Connection {
     /// that has sent it.
     pub(crate) fn take_syn_ack(&mut self, now: Time) -> Transmit {
         self.paths.subflows[0].pending.take(ControlSegment::Syn);
-        self.paths.build_syn(&self.spec, &mut self.data, now, 0)
+        self.paths.build_syn(&mut self.data, now, 0)
     }
 
     /// A SYN with MP_JOIN for this connection (RFC 8684 section 3.2), which was admitted. Returns false if
@@ -219,16 +217,16 @@ impl Connection {
             self.kill_subflow(ctx, index, false);
         }
         let Some(id) = self.paths.take_slot(&mut self.data) else { return false };
-        let Connection { spec, paths, notices, .. } = self;
-        paths.answer_join(ctx, spec, notices, (id, address), (syn, join));
+        let Connection { paths, notices, .. } = self;
+        paths.answer_join(ctx, notices, (id, address), (syn, join));
         true
     }
 
     /// Takes over a join that came before this connection was there.
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
         let Some(id) = self.paths.take_slot(&mut self.data) else { return };
-        let Connection { spec, paths, notices, .. } = self;
-        if let Some(answer) = paths.adopt(ctx.now, spec, notices, id, early) {
+        let Connection { paths, notices, .. } = self;
+        if let Some(answer) = paths.adopt(ctx.now, notices, id, early) {
             self.handle(ctx, id.index(), &answer);
         }
     }
@@ -244,10 +242,10 @@ impl Connection {
 
     /// A subflow is gone. What it carried is for the others.
     fn kill_subflow(&mut self, ctx: &mut Context<'_>, index: usize, tell_peer: bool) {
-        let Connection { spec, data, paths, timers, notices, .. } = self;
+        let Connection { data, paths, timers, notices, .. } = self;
         let Some(closed) = paths.close(index, tell_peer) else { return };
         notices.changed = true;
-        paths.rejoin_later(spec, data, timers, ctx.now, index, closed.was_joined);
+        paths.rejoin_later(data, timers, ctx.now, index, closed.was_joined);
         self.reinject_outstanding(index);
         self.paths.subflows[index].tx.abandon();
         self.data.queue.reinject_orphans(self.paths.carriers());
@@ -263,12 +261,12 @@ impl Connection {
 
     /// A subflow is gone, perhaps the last one: then the connection waits for another one, or is over.
     fn on_subflow_gone(&mut self, now: Time) {
-        let Connection { spec, data, paths, timers, notices, .. } = self;
+        let Connection { data, paths, timers, notices, .. } = self;
         if paths.has_subflow() || timers.awaits_subflow() {
             return;
         }
-        if paths.may_await_subflow(spec, data) {
-            timers.set(Awaited::NoSubflow, now + spec.config.close_timeout);
+        if paths.may_await_subflow(data) {
+            timers.set(Awaited::NoSubflow, now + paths.spec.config.close_timeout);
         } else if data.closing.done() {
             data.closing.settle();
         } else if paths.subflows.iter().all(|s| s.state == State::Closed) {
@@ -309,8 +307,8 @@ impl Connection {
             let closing = &mut self.data.closing;
             closing.fin_due |= closing.fin_sent && !closing.fin_acked;
         }
-        let Connection { spec, data, paths, timers, .. } = self;
-        timers.arm_keep_alive(&spec.config, paths, ctx.now);
+        let Connection { data, paths, timers, .. } = self;
+        timers.arm_keep_alive(paths, ctx.now);
         paths.on_up(ctx, data, index);
         // What the failed ones hold can go here now.
         for other in 0..self.paths.subflows.len() {
@@ -325,22 +323,22 @@ impl Connection {
     /// The set of live subflows changed, and perhaps one began: what was assigned ahead was planned for
     /// another set.
     fn notify_subflows(&mut self, ctx: &mut Context<'_>, began: Option<SubflowId>) {
-        let Connection { spec, data, paths, scheduling, .. } = self;
+        let Connection { data, paths, scheduling, .. } = self;
         // Linux leaves data with its subflow as long as that can send it.
         let strands = |it: &Subflow| !it.state.sends_data() && data.queue.assigned(it.id) > 0;
-        if !spec.config.kernel_rules.keep_data || paths.subflows.iter().any(strands) {
+        if !paths.spec.config.kernel_rules.keep_data || paths.subflows.iter().any(strands) {
             data.queue.unassign_all();
         }
         let live = paths.live();
         scheduling.wake();
         let notice = Notice::SubflowsChanged { live, began };
-        scheduling.notify(ctx, &spec.config, data, paths, notice);
+        scheduling.notify(ctx, data, paths, notice);
     }
 
     /// Starts the joins whose time has come.
     fn start_joins(&mut self, ctx: &mut Context<'_>) {
-        let Connection { spec, data, paths, timers, notices, .. } = self;
-        paths.start_joins(ctx, spec, data, notices, timers.awaits_subflow());
+        let Connection { data, paths, timers, notices, .. } = self;
+        paths.start_joins(ctx, data, notices, timers.awaits_subflow());
     }
 
     /// Asks the peer to send on the established subflows of `path` only where no other works, or
@@ -371,8 +369,8 @@ impl Connection {
         port: Option<u16>,
     ) -> Result<(), Error> {
         let number = self.paths.announceable(ctx, &self.data, address)?;
-        if !self.spec.addresses.contains(&address) {
-            Arc::make_mut(&mut self.spec).addresses.push(address);
+        if !self.paths.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.paths.spec).addresses.push(address);
         }
         let Connection { paths, data, timers, .. } = self;
         paths.announce(ctx.now, data, timers, (number, address, port));
@@ -381,7 +379,7 @@ impl Connection {
 
     /// The handshake is complete: the client is told of this end's further addresses.
     fn announce_all(&mut self, ctx: &mut Context<'_>) {
-        let spec = Arc::clone(&self.spec);
+        let spec = Arc::clone(&self.paths.spec);
         for address in &spec.addresses {
             // One that cannot be announced on this connection is left out.
             self.announce(ctx, *address, None).ok();
@@ -396,8 +394,8 @@ impl Connection {
         let unknown = Error::NotAnnounced(address);
         let number = ctx.directory.number(address).filter(|_| !self.paths.client).ok_or(unknown)?;
         let id = self.paths.addresses.take_back(address).ok_or(unknown)?;
-        if self.spec.addresses.contains(&address) {
-            Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
+        if self.paths.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.paths.spec).addresses.retain(|own| *own != address);
         }
         let ending = self.paths.to_server(number);
         self.kill_subflows(ctx, ending, false);
@@ -418,7 +416,7 @@ impl Connection {
         }
         let ending = self.paths.stranded(path, dialling);
         self.kill_subflows(ctx, ending, false);
-        self.paths.tell_lost(&self.spec, &self.data, path);
+        self.paths.tell_lost(&self.data, path);
         if self.timers.awaits_subflow() {
             self.start_joins(ctx);
         }
@@ -426,7 +424,7 @@ impl Connection {
 
     /// The client has an address on `path` again: its subflows are opened anew.
     pub(crate) fn regain_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
-        if self.paths.regain(&self.spec, &self.data, path) {
+        if self.paths.regain(&self.data, path) {
             self.start_joins(ctx);
         }
     }
@@ -434,7 +432,7 @@ impl Connection {
     /// The first subflow's SYN stays unanswered: where there is another path, the next attempt
     /// starts there.
     fn try_next_path(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Some(path) = self.paths.next_path(&self.spec) else { return false };
+        let Some(path) = self.paths.next_path() else { return false };
         let local_port = ctx.take_port();
         let here = self.paths.subflows[0].address;
         self.redial_on(ctx, here.on_path(path).at_port(local_port));
@@ -445,23 +443,23 @@ impl Connection {
     /// anew. As with any client that dials again, the peer's user may yet see the first attempt
     /// too, if its segments were only late: then it is a connection that is reset.
     fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
-        let Connection { spec, data, paths, timers, notices, .. } = self;
+        let Connection { data, paths, timers, notices, .. } = self;
         let shake = Handshake {
-            iss: ctx.first_sequence(&spec.config),
+            iss: ctx.first_sequence(&paths.spec.config),
             initiator: true,
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        data.restart(&spec.config, ctx.unique_key());
+        data.restart(&paths.spec.config, ctx.unique_key());
         *timers = ConnectionTimers::new();
-        paths.redial(spec, notices, address, shake);
-        timers.arm_release(ctx, &spec.config, data);
+        paths.redial(notices, address, shake);
+        timers.arm_release(ctx, &paths.spec.config, data);
     }
 
     /// No more data from this end.
     pub(crate) fn finish(&mut self, now: Time) {
         self.data.closing.asked = true;
-        self.timers.arm_user_timeout(&self.spec.config, &self.data, now);
+        self.timers.arm_user_timeout(&self.paths.spec.config, &self.data, now);
         self.scheduling.app_blocked = false;
         self.scheduling.wake();
     }
@@ -473,7 +471,7 @@ impl Connection {
             self.data.closing.released = Slim::some(self.data.queue.una());
             self.notices.changed = true;
             self.finish(ctx.now);
-            self.timers.arm_release(ctx, &self.spec.config, &self.data);
+            self.timers.arm_release(ctx, &self.paths.spec.config, &self.data);
         }
         first
     }
@@ -586,8 +584,8 @@ impl Connection {
     ) -> Connection {
         let client = matches!(opening, Opening::Active { .. });
         let mut conn = Connection::new(spec, client, ctx.now, key);
-        let Connection { spec, data, paths, notices, .. } = &mut conn;
-        paths.open(ctx, spec, data, notices, opening);
+        let Connection { data, paths, notices, .. } = &mut conn;
+        paths.open(ctx, data, notices, opening);
         conn.start_joins(ctx);
         conn
     }
@@ -601,8 +599,8 @@ impl Connection {
         for other in (0..self.paths.subflows.len()).filter(|other| *other != index) {
             self.reset_subflow(ctx, other, Cause::Reason(ResetReason::Unspecified));
         }
-        let Connection { spec, data, paths, timers, notices, .. } = self;
-        let fallen = paths.step_back(ctx, &spec.config, data, timers, notices, (index, back));
+        let Connection { data, paths, timers, notices, .. } = self;
+        let fallen = paths.step_back(ctx, data, timers, notices, (index, back));
         if fallen.resized {
             self.scheduling.on_subflows_changed();
         }
@@ -613,8 +611,8 @@ impl Connection {
 
     /// The peer's data has ended and all of it is here.
     fn on_peer_finished(&mut self, now: Time) {
-        let Connection { spec, data, paths, notices, .. } = self;
-        paths.on_peer_finished(&spec.config, data, notices, now);
+        let Connection { data, paths, notices, .. } = self;
+        paths.on_peer_finished(data, notices, now);
     }
 
     /// State and counters.
@@ -623,7 +621,7 @@ impl Connection {
             state: self.state(),
             waits: self.timers.awaits_subflow(),
             over: self.is_over(),
-            ..self.paths.stats(&self.spec, &self.data)
+            ..self.paths.stats(&self.data)
         }
     }
 
@@ -644,14 +642,14 @@ impl Connection {
         len: u64,
         write: impl FnOnce(&mut SendQueue, u64),
     ) -> Result<u64, Error> {
-        let Connection { spec, data, paths, scheduling, timers, .. } = self;
+        let Connection { data, paths, scheduling, timers, .. } = self;
         data.closing.takes_data()?;
-        let (room, blocked) = paths.room_to_write(&spec.config, data, ctx.memory_limit, len);
+        let (room, blocked) = paths.room_to_write(data, ctx.memory_limit, len);
         scheduling.app_blocked = blocked;
         if room > 0 {
             write(&mut data.queue, room);
             scheduling.on_data();
-            timers.arm_user_timeout(&spec.config, data, ctx.now);
+            timers.arm_user_timeout(&paths.spec.config, data, ctx.now);
         }
         Ok(room)
     }
@@ -664,7 +662,7 @@ impl Connection {
     ) -> u64 {
         let taken = read(&mut self.data.recv);
         if taken > 0 {
-            self.paths.after_read(&self.spec.config, &mut self.data, limit);
+            self.paths.after_read(&mut self.data, limit);
         }
         taken
     }

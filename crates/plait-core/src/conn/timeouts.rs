@@ -61,7 +61,7 @@ impl Connection {
             return self.on_release_timer(ctx);
         }
         if self.timers.take_due(Awaited::UserTimeout, ctx.now)
-            && self.timers.user_timeout_expired(&self.spec.config, &self.data, ctx.now)
+            && self.timers.user_timeout_expired(&self.paths.spec.config, &self.data, ctx.now)
         {
             return self.give_up_on_peer(ctx, TimedOut::User);
         }
@@ -102,14 +102,14 @@ impl Connection {
         if subflow.is_quiet() {
             return;
         }
-        let Connection { spec, data, paths, .. } = self;
-        if paths.on_data_timeout(ctx, &spec.config, data, index) {
+        let Connection { data, paths, .. } = self;
+        if paths.on_data_timeout(ctx, data, index) {
             return self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Performance));
         }
-        paths.arm_path_probe(&spec.config, data, ctx.now, index);
+        paths.arm_path_probe(data, ctx.now, index);
         // With another subflow at hand, what is stuck here goes there (schedulers 4.12).
         let others = paths.subflows.iter().filter(|s| s.status.joined).count() > 1;
-        if others && !spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
+        if others && !paths.spec.config.kernel_rules.keep_data && !planted(Planted::NoReinjection) {
             self.reinject_outstanding(index);
         }
         self.notify_subflows(ctx, None);
@@ -118,18 +118,18 @@ impl Connection {
 
     fn on_syn_timeout(&mut self, ctx: &mut Context<'_>, index: usize) {
         let alone = self.timers.awaits_subflow();
-        if !self.paths.repeat_syn(&self.spec, &self.data, index, alone) {
+        if !self.paths.repeat_syn(&self.data, index, alone) {
             return self.kill_subflow(ctx, index, false);
         }
         if !self.paths.is_dialling(index) {
             return;
         }
         let offered = self.data.agreed.mode == Mode::Offered;
-        if offered && self.paths.finds_silence(&self.spec) {
-            let Connection { spec, data, notices, .. } = self;
-            data.start_plain(ctx, &spec.config, notices, FallbackCause::Silence);
+        if offered && self.paths.finds_silence() {
+            let Connection { data, paths, notices, .. } = self;
+            data.start_plain(ctx, &paths.spec.config, notices, FallbackCause::Silence);
         }
-        if self.paths.ways_to_dial(&self.spec) > 1 {
+        if self.paths.ways_to_dial() > 1 {
             self.try_next_path(ctx);
         }
     }
@@ -179,7 +179,7 @@ impl Connection {
             // Each subflow has a timer of its own.
         } else if self.data.closing.released.value().is_some_and(|before| before < una) {
             self.data.closing.released = Slim::some(una);
-            self.timers.arm_release(ctx, &self.spec.config, &self.data);
+            self.timers.arm_release(ctx, &self.paths.spec.config, &self.data);
         } else {
             self.abort(ctx);
         }
@@ -188,12 +188,12 @@ impl Connection {
     /// Looks whether the peer is still there, and asks where nothing tells. Returns true if it was asked
     /// often enough.
     fn is_peer_dead(&mut self, ctx: &mut Context<'_>) -> bool {
-        let Connection { spec, data, paths, timers, .. } = self;
-        let life = timers.keep_alive_expired(&spec.config, data, paths, ctx.now);
+        let Connection { data, paths, timers, .. } = self;
+        let life = timers.keep_alive_expired(data, paths, ctx.now);
         if life == Life::Asked {
             let silent = paths.ask_for_life();
             self.reset_subflows(ctx, silent, ResetReason::Performance);
-            self.timers.on_asked_for_life(&self.spec.config, &self.paths, ctx.now);
+            self.timers.on_asked_for_life(&self.paths, ctx.now);
         }
         life == Life::Over
     }
@@ -206,8 +206,8 @@ impl Connection {
     }
 
     fn on_timer(&mut self, ctx: &mut Context<'_>, index: usize, timer: Timer) {
-        let Connection { spec, data, paths, scheduling, .. } = self;
-        paths.on_timer(ctx, &spec.config, data, index, timer);
+        let Connection { data, paths, scheduling, .. } = self;
+        paths.on_timer(ctx, data, index, timer);
         match timer {
             Timer::Rto => self.on_rto(ctx, index),
             Timer::TimeWait => self.on_wait_over(ctx, index),
@@ -221,8 +221,8 @@ impl Connection {
     /// Nothing was DATA_ACKed for longer than every subflow's timeout.
     fn on_connection_rto(&mut self, ctx: &mut Context<'_>) {
         self.on_data_ack_overdue(ctx);
-        let Connection { spec, data, paths, scheduling, timers, .. } = self;
-        if !data.sends_plain() && timers.on_data_timeout(&spec.config, data, paths, ctx.now) {
+        let Connection { data, paths, scheduling, timers, .. } = self;
+        if !data.sends_plain() && timers.on_data_timeout(data, paths, ctx.now) {
             scheduling.wake();
         }
     }
@@ -236,8 +236,8 @@ impl Connection {
         };
         self.fall(ctx, index, fall);
         if matches!(fall, Fall::Back(_)) {
-            let Connection { spec, data, paths, scheduling, timers, notices, .. } = self;
-            if paths.follow_peer(ctx, &spec.config, data, timers, notices, index) {
+            let Connection { data, paths, scheduling, timers, notices, .. } = self;
+            if paths.follow_peer(ctx, data, timers, notices, index) {
                 scheduling.on_subflows_changed();
             }
         }

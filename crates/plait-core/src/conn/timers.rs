@@ -105,17 +105,17 @@ impl ConnectionTimers {
         self.set(Awaited::UserTimeout, now + timeout.over(LOOKS_PER_TIMEOUT));
     }
 
-    pub(crate) fn listen_anew(&mut self, config: &Config, paths: &Paths, now: Time) {
-        let Some(idle) = config.keep_alive else { return };
+    pub(crate) fn listen_anew(&mut self, paths: &Paths, now: Time) {
+        let Some(idle) = paths.spec.config.keep_alive else { return };
         let sum = paths.heard();
         *self.liveness.heard() = Some(LastHeard { since: now, sum, probes: 0 });
         self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
     }
 
     /// The connection can be used from now on.
-    pub(crate) fn arm_keep_alive(&mut self, config: &Config, paths: &Paths, now: Time) {
+    pub(crate) fn arm_keep_alive(&mut self, paths: &Paths, now: Time) {
         if !self.is_set(Awaited::KeepAlive) {
-            self.listen_anew(config, paths, now);
+            self.listen_anew(paths, now);
         }
     }
 
@@ -125,36 +125,24 @@ impl ConnectionTimers {
     }
 
     /// The window is closed: ask for it, ever less often (RFC 9293 section 3.8.6.1).
-    pub(crate) fn arm_window_probe(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-        paths: &Paths,
-        now: Time,
-    ) {
+    pub(crate) fn arm_window_probe(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
         let nothing_under_way = paths.subflows.iter().all(|s| s.tx.is_empty());
         let due = nothing_under_way && !planted(Planted::NoWindowProbe);
         if due && !self.is_set(Awaited::WindowProbe) {
-            let wait = paths.longest_rto(config, data).times(1 << self.probe_backoff.min(8));
+            let wait = paths.longest_rto(data).times(1 << self.probe_backoff.min(8));
             self.set(Awaited::WindowProbe, now + wait.min(Span::from_secs(120)));
         }
     }
 
     /// DATA_ACK moved: the connection's retransmission timer starts afresh.
-    pub(crate) fn on_data_progress(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-        paths: &Paths,
-        now: Time,
-    ) {
+    pub(crate) fn on_data_progress(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
         self.backoff = 0;
         self.clear(Awaited::Retransmission);
         self.probe_backoff = 0;
         self.clear(Awaited::WindowProbe);
         let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
         if data.queue.una() < data.queue.nxt() || fin_pending {
-            self.arm_retransmission(now, paths.longest_rto(config, data));
+            self.arm_retransmission(now, paths.longest_rto(data));
         }
     }
 
@@ -195,12 +183,12 @@ impl ConnectionTimers {
     /// Looks whether the peer is still there, and has it asked where nothing tells.
     pub(crate) fn keep_alive_expired(
         &mut self,
-        config: &Config,
         data: &DataLevel,
         paths: &Paths,
         now: Time,
     ) -> Life {
-        let (Some(idle), Some(heard)) = (config.keep_alive, *self.liveness.heard()) else {
+        let (Some(idle), Some(heard)) = (paths.spec.config.keep_alive, *self.liveness.heard())
+        else {
             return Life::Assumed;
         };
         if data.closing.done() {
@@ -212,7 +200,7 @@ impl ConnectionTimers {
         let under_way = data.has_to_take() && paths.subflows.iter().any(|it| !it.is_quiet());
         let alone = !paths.subflows.iter().any(is_reachable);
         if under_way || alone || paths.heard() != heard.sum {
-            self.listen_anew(config, paths, now);
+            self.listen_anew(paths, now);
         } else if now < heard.since + idle {
             self.set(Awaited::KeepAlive, now + idle.over(LOOKS_PER_TIMEOUT));
         } else if heard.probes >= Config::KEEP_ALIVES {
@@ -224,8 +212,8 @@ impl ConnectionTimers {
     }
 
     /// The peer was asked for a sign of life. None of that was its doing.
-    pub(crate) fn on_asked_for_life(&mut self, config: &Config, paths: &Paths, now: Time) {
-        let idle = config.keep_alive.unwrap_or_default();
+    pub(crate) fn on_asked_for_life(&mut self, paths: &Paths, now: Time) {
+        let idle = paths.spec.config.keep_alive.unwrap_or_default();
         if let Some(heard) = self.liveness.heard() {
             (heard.sum, heard.probes) = (paths.heard(), heard.probes + 1);
         }
@@ -237,13 +225,12 @@ impl ConnectionTimers {
     /// something to send.
     pub(crate) fn on_data_timeout(
         &mut self,
-        config: &Config,
         data: &mut DataLevel,
         paths: &Paths,
         now: Time,
     ) -> bool {
         // A peer that has fallen back takes the same bytes on the same subflow for new ones.
-        let again = config.kernel_rules.data_timer && !data.is_in_doubt();
+        let again = paths.spec.config.kernel_rules.data_timer && !data.is_in_doubt();
         let fin_pending = data.closing.fin_sent && !data.closing.fin_acked;
         let piece = if again && !data.queue.is_drained() {
             // If a subflow has nothing at all to send, the rest of the first piece goes out again; else the
@@ -263,7 +250,7 @@ impl ConnectionTimers {
             data.queue.queue_reinjection(range);
         }
         if data.queue.una() < data.queue.nxt() || fin_pending {
-            self.arm_retransmission(now, paths.longest_rto(config, data));
+            self.arm_retransmission(now, paths.longest_rto(data));
         }
         piece.is_some()
     }

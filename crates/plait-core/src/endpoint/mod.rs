@@ -283,7 +283,7 @@ impl Endpoint {
         conn.on_touched();
         let changed = conn.take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
-            self.mp_capable_blackhole.learn(now, swallowed, conn.spec.config.plain_for);
+            self.mp_capable_blackhole.learn(now, swallowed, conn.paths().spec.config.plain_for);
         }
         if self.check && self.violation.is_none() {
             self.violation = conn.violation();

@@ -1,6 +1,5 @@
 //! TODO.
 
-use crate::config::Config;
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
@@ -15,14 +14,13 @@ impl Paths {
     pub(crate) fn is_acceptable(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &DataLevel,
         index: usize,
         segment: &Segment,
         seq: Ssn,
         ack: Ssn,
     ) -> bool {
-        let place = self.place(config, data, index, seq, u64::from(segment.seq_len()));
+        let place = self.place(data, index, seq, u64::from(segment.seq_len()));
         let subflow = &mut self.subflows[index];
         // RFC 5961 section 5.2: what was never sent, or further behind than a window ever was.
         let credible = ack <= subflow.tx.nxt()

@@ -2,7 +2,6 @@
 //! section 3.4.1).
 
 use crate::config::Config;
-use crate::conn::ConnectionSpec;
 use crate::conn::context::Context;
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::fallback::Mode;
@@ -157,7 +156,7 @@ impl Paths {
 
     /// The identifier of our own address of a conversation: zero for that of the first subflow, and
     /// for every other one a number of its own (RFC 8684 section 3.2).
-    pub(crate) fn own_id(&self, spec: &ConnectionSpec, address: Address) -> u8 {
+    pub(crate) fn own_id(&self, address: Address) -> u8 {
         let first = self.addresses.first;
         if !self.client {
             return self.server_id(address.server());
@@ -165,7 +164,7 @@ impl Paths {
         if address.path() == first.path() {
             return 0;
         }
-        let place = spec.paths.iter().position(|config| config.path == address.path());
+        let place = self.spec.paths.iter().position(|config| config.path == address.path());
         place.map_or(u8::MAX, |place| place as u8 + 1)
     }
 
@@ -182,7 +181,6 @@ impl Paths {
     pub(crate) fn learn(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         id: u8,
         address: IpAddr,
         port: Option<u16>,
@@ -194,7 +192,7 @@ impl Paths {
         if in_use && !same {
             return None;
         }
-        let limit = usize::from(config.peer_addresses);
+        let limit = usize::from(self.spec.config.peer_addresses);
         if known.is_none() && self.addresses.peers.len() >= limit {
             return None;
         }
@@ -208,11 +206,11 @@ impl Paths {
     }
 
     /// No further subflow can be opened: the only address known denies it.
-    pub(crate) fn has_no_address_to_join(&self, config: &Config) -> bool {
+    pub(crate) fn has_no_address_to_join(&self) -> bool {
         if self.client {
             self.addresses.first_denied && self.addresses.peers().next().is_none()
         } else {
-            config.deny_joins && !self.addresses.has_announced()
+            self.spec.config.deny_joins && !self.addresses.has_announced()
         }
     }
 
@@ -288,7 +286,6 @@ impl Paths {
     pub(crate) fn on_add_addr(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         data: &DataLevel,
         timers: &mut ConnectionTimers,
         (index, add): (usize, &AddAddr),
@@ -310,14 +307,14 @@ impl Paths {
         if !self.client || !can_be_joined(address) {
             return false;
         }
-        let Some(number) = self.learn(ctx, &spec.config, id, address, port) else { return false };
+        let Some(number) = self.learn(ctx, id, address, port) else { return false };
         let here = |address: Address| {
             address.server() == number && port.is_none_or(|port| port == address.remote_port)
         };
         let waiting = self.joins.waiting.iter().any(|target| target.server == number);
         let new = !waiting && !self.open_addresses().any(here);
         if new {
-            self.joins.waiting.extend(self.joins_to(spec, number, port));
+            self.joins.waiting.extend(self.joins_to(number, port));
         }
         new
     }

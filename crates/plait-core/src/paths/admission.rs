@@ -1,7 +1,6 @@
 //! Whether a peer may add a subflow: the denial of the first address (flag C of RFC 8684 section
 //! 3.1), and limits.
 
-use crate::config::Config;
 use crate::paths::Paths;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Subflow};
@@ -56,18 +55,13 @@ impl Paths {
     }
 
     /// Why a join at `address` is not taken: the option of the reset.
-    pub(crate) fn refuses_join(
-        &mut self,
-        config: &Config,
-        now: Time,
-        address: Address,
-    ) -> Option<Mptcp> {
+    pub(crate) fn refuses_join(&mut self, now: Time, address: Address) -> Option<Mptcp> {
         let first = self.addresses.first;
         let own = |it: Address| match self.client {
             true => (it.path().0, it.local_port),
             false => (u32::from(it.server().0), it.local_port),
         };
-        if config.deny_joins && own(address) == own(first) {
+        if self.spec.config.deny_joins && own(address) == own(first) {
             return Some(DENIED);
         }
         let room = self.has_room() || self.half_open_joins().next().is_some();

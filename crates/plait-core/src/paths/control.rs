@@ -1,8 +1,7 @@
 //! What a subflow has to say beside data: handshakes, resets, probes, signals and its end.
 
-use crate::config::Config;
+use crate::conn::Notices;
 use crate::conn::context::Context;
-use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Carry;
@@ -22,11 +21,10 @@ impl Paths {
     pub(crate) fn next_control(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         data: &mut DataLevel,
         notices: &mut Notices,
     ) -> Option<Control> {
-        let config = &spec.config;
+        let _config = &self.spec.config;
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
             if !subflow.pending.urgent() {
@@ -38,7 +36,7 @@ impl Paths {
                 return Some(Control::Ready(self.build_rst(data, index)));
             }
             if subflow.pending.take(ControlSegment::FastClose) {
-                return Some(Control::Ready(self.build_fast_close(ctx, config, data, index)));
+                return Some(Control::Ready(self.build_fast_close(ctx, data, index)));
             }
             if let Some(seq) = subflow.pending.take_unacceptable_ack() {
                 return Some(Control::Ready(self.build_stray_rst(data, index, seq)));
@@ -46,20 +44,20 @@ impl Paths {
             if subflow.pending.has(ControlSegment::Fail)
                 || subflow.pending.has(ControlSegment::Infinite)
             {
-                return Some(Control::Ready(self.build_fallback_signal(ctx, config, data, index)));
+                return Some(Control::Ready(self.build_fallback_signal(ctx, data, index)));
             }
             if subflow.pending.take(ControlSegment::Syn) {
-                let again = ctx.now + self.syn_retry(spec, data, index);
+                let again = ctx.now + self.syn_retry(data, index);
                 self.subflows[index].timers.set(Timer::Rto, again);
-                return Some(Control::Ready(self.build_syn(spec, data, ctx.now, index)));
+                return Some(Control::Ready(self.build_syn(data, ctx.now, index)));
             }
             if subflow.pending.take(ControlSegment::JoinAck) {
-                return Some(Control::Ready(self.pure_ack(ctx, config, data, index)));
+                return Some(Control::Ready(self.pure_ack(ctx, data, index)));
             }
             if subflow.pending.take(ControlSegment::WindowProbe) {
                 // One below the left edge: the peer answers with its window and takes nothing.
                 let seq = subflow.tx.una().before();
-                let probe = self.build_ack(ctx, config, data, index, seq, Flags::default());
+                let probe = self.build_ack(ctx, data, index, seq, Flags::default());
                 return Some(Control::Ready(probe));
             }
             if subflow.pending.take(ControlSegment::PathProbe)
@@ -110,7 +108,6 @@ impl Paths {
     pub(crate) fn next_signal(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
     ) -> Option<Transmit> {
         let Paths { subflows, addresses, .. } = self;
@@ -126,13 +123,12 @@ impl Paths {
         let wanted = place(addresses.signals.first()?);
         let index = wanted.or_else(|| self.best_for_signal())?;
         // The keys or the proof of a handshake take the place for now.
-        if data.agreed.mode != Mode::Multipath
-            || self.ack_option(config, data, index, None, None).is_some()
+        if data.agreed.mode != Mode::Multipath || self.ack_option(data, index, None, None).is_some()
         {
             return None;
         }
         let signal = self.addresses.signals.remove(0)?;
-        let mut transmit = self.pure_ack(ctx, config, data, index);
+        let mut transmit = self.pure_ack(ctx, data, index);
         let options = &mut transmit.segment.options;
         options.mptcp = Some(Box::new(signal.option));
         // A DATA_ACK that finds no room is told on its own.

@@ -4,10 +4,9 @@
 //! These functions only decide. The connection carries out what follows, because other subflows, the
 //! scheduler and timers take part.
 
-use crate::config::Config;
+use crate::conn::Notices;
 use crate::conn::context::Context;
 use crate::conn::timers::{Awaited, ConnectionTimers};
-use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::{
     BARE_ACKS, FAIL_RETRIES, FallbackCause, MAX_TIMEOUTS_WITHOUT_DSS, Mode, Receiving, Sending,
     dsn_in_step,
@@ -231,13 +230,13 @@ impl Paths {
     }
 
     /// Whether our first SYN has stayed unanswered so often that the next one is to have no MP_CAPABLE.
-    pub(crate) fn finds_silence(&self, spec: &ConnectionSpec) -> bool {
-        let paths = self.ways_to_dial(spec);
+    pub(crate) fn finds_silence(&self) -> bool {
+        let paths = self.ways_to_dial();
         let asked = match paths {
             1 => usize::from(self.subflows[0].shake.retries),
             _ => (usize::from(self.dials) + 1) / paths,
         };
-        let limit = usize::from(spec.config.plain_after);
+        let limit = usize::from(self.spec.config.plain_after);
         limit > 0 && asked >= limit
     }
 
@@ -252,7 +251,6 @@ impl Paths {
     pub(crate) fn step_back(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
         notices: &mut Notices,
@@ -266,11 +264,11 @@ impl Paths {
         }
         let mut fallen = Fallen { resized: false, sends: false };
         if back.receive {
-            fallen.resized |= self.receive_plain(ctx, config, data, timers, notices, index);
+            fallen.resized |= self.receive_plain(ctx, data, timers, notices, index);
         }
         if back.whole {
             (data.agreed.mode, notices.changed) = (Mode::Plain, true);
-            self.size_segments(config, data, index);
+            self.size_segments(data, index);
             fallen.resized = true;
         }
         let subflow = &mut self.subflows[index];
@@ -279,7 +277,7 @@ impl Paths {
         }
         let until = subflow.tx.nxt() + 1;
         if back.send && data.agreed.send_plain(data.queue.una(), until) {
-            fallen.resized |= self.settle_fallback(config, data, notices, index);
+            fallen.resized |= self.settle_fallback(data, notices, index);
             fallen.sends = true;
         }
         fallen
@@ -289,7 +287,6 @@ impl Paths {
     pub(crate) fn receive_plain(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
         notices: &mut Notices,
@@ -302,17 +299,16 @@ impl Paths {
         if self.release_unverified(ctx, data, index) {
             notices.news = true;
             if data.recv.finished() {
-                self.on_peer_finished(config, data, notices, ctx.now);
+                self.on_peer_finished(data, notices, ctx.now);
             }
         }
-        self.settle_fallback(config, data, notices, index)
+        self.settle_fallback(data, notices, index)
     }
 
     /// The connection is plain TCP once neither direction has mappings. Returns whether the size of segments
     /// may have changed.
     pub(crate) fn settle_fallback(
         &mut self,
-        config: &Config,
         data: &mut DataLevel,
         notices: &mut Notices,
         index: usize,
@@ -324,7 +320,7 @@ impl Paths {
         // While segments tell the infinite mapping they have no room for more data.
         let told = data.agreed.has_told();
         if told {
-            self.size_segments(config, data, index);
+            self.size_segments(data, index);
         }
         told
     }
@@ -334,7 +330,6 @@ impl Paths {
     pub(crate) fn follow_peer(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
         notices: &mut Notices,
@@ -342,13 +337,13 @@ impl Paths {
     ) -> bool {
         let mut resized = false;
         if let Some(end) = self.unsaid_end(data, index) {
-            resized = self.receive_plain(ctx, config, data, timers, notices, index);
+            resized = self.receive_plain(ctx, data, timers, notices, index);
             data.recv.set_fin(end);
-            self.on_peer_finished(config, data, notices, ctx.now);
+            self.on_peer_finished(data, notices, ctx.now);
         }
         let edge = dsn_in_step(self.subflows[index].tx.una()).unwrap_or(Dsn::ZERO);
         if data.queue.on_data_ack(edge.min(data.queue.nxt())) > 0 {
-            timers.on_data_progress(config, data, self, ctx.now);
+            timers.on_data_progress(data, self, ctx.now);
             notices.news = true;
         }
         resized

@@ -1,7 +1,5 @@
 //! MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1 and 3.2), each on TCP's three-way handshake.
 
-use crate::config::Config;
-use crate::conn::ConnectionSpec;
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
@@ -58,22 +56,17 @@ pub(crate) fn take_syn(shake: &mut Handshake, syn: &Segment, unsaid_mss: u16) {
 
 impl Paths {
     /// The MPTCP option of our SYN or SYN/ACK.
-    pub(crate) fn syn_option(
-        &self,
-        spec: &ConnectionSpec,
-        data: &DataLevel,
-        index: usize,
-    ) -> Option<Mptcp> {
+    pub(crate) fn syn_option(&self, data: &DataLevel, index: usize) -> Option<Mptcp> {
         let subflow = &self.subflows[index];
         let shake = &subflow.shake;
-        let path = spec.paths.iter().find(|config| config.path == subflow.address.path());
+        let path = self.spec.paths.iter().find(|config| config.path == subflow.address.path());
         let backup = path.is_some_and(|config| config.backup);
-        let address_id = self.own_id(spec, subflow.address);
+        let address_id = self.own_id(subflow.address);
         match (shake.join, shake.initiator) {
             _ if data.plain() => None,
             (false, initiator) => Some(Mptcp::Capable(MpCapable {
                 checksum_required: data.agreed.checksums,
-                joins_denied: spec.config.deny_joins,
+                joins_denied: self.spec.config.deny_joins,
                 sender_key: (!initiator).then_some(data.keys.local),
                 receiver_key: None,
                 data_len: None,
@@ -109,7 +102,6 @@ impl Paths {
     #[cold]
     pub(crate) fn ack_option(
         &self,
-        config: &Config,
         data: &DataLevel,
         index: usize,
         data_len: Option<u16>,
@@ -123,7 +115,7 @@ impl Paths {
         }
         Some(Mptcp::Capable(MpCapable {
             checksum_required: data.agreed.checksums,
-            joins_denied: config.deny_joins,
+            joins_denied: self.spec.config.deny_joins,
             sender_key: Some(data.keys.local),
             receiver_key: Some(peer),
             data_len,
@@ -135,7 +127,6 @@ impl Paths {
     /// has no key exchange for it, so the connection is plain TCP; a join is not made this way.
     pub(crate) fn on_simultaneous_syn(
         &mut self,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
         syn: &Segment,
@@ -145,7 +136,7 @@ impl Paths {
             return;
         }
         data.agreed.mode = Mode::Plain;
-        take_syn(&mut subflow.shake, syn, config.unsaid_mss);
+        take_syn(&mut subflow.shake, syn, self.spec.config.unsaid_mss);
         subflow.step(Step::SynCrossed);
         subflow.pending.add(ControlSegment::Syn);
         data.window.update(Dsn::ZERO, u64::from(syn.window));

@@ -1,8 +1,8 @@
 //! Further subflows: which are to be opened, and when.
 
 use crate::config::{JoinTiming, PathConfig};
+use crate::conn::Notices;
 use crate::conn::context::Context;
-use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::event::Event;
@@ -69,15 +69,10 @@ impl Joins {
 
 impl Paths {
     /// The subflows to an address of the peer: from every path, as many as asked for.
-    pub(crate) fn joins_to(
-        &self,
-        spec: &ConnectionSpec,
-        server: ServerAddress,
-        port: Option<u16>,
-    ) -> Vec<Target> {
+    pub(crate) fn joins_to(&self, server: ServerAddress, port: Option<u16>) -> Vec<Target> {
         let port = port.unwrap_or(self.addresses.first.remote_port);
-        let each = usize::from(spec.config.subflows.max(1));
-        let targets = spec.paths.iter().flat_map(|config| {
+        let each = usize::from(self.spec.config.subflows.max(1));
+        let targets = self.spec.paths.iter().flat_map(|config| {
             let target = Target { path: config.path, server, port, backup: config.backup };
             core::iter::repeat_n(target, each)
         });
@@ -85,18 +80,18 @@ impl Paths {
     }
 
     /// Every subflow that may be opened now, those that are open included.
-    pub(crate) fn all_targets(&self, spec: &ConnectionSpec) -> Vec<Target> {
-        let mut targets = self.joins_to(spec, self.addresses.first.server(), None);
+    pub(crate) fn all_targets(&self) -> Vec<Target> {
+        let mut targets = self.joins_to(self.addresses.first.server(), None);
         for known in self.addresses.peers() {
-            targets.extend(self.joins_to(spec, known.number, known.port));
+            targets.extend(self.joins_to(known.number, known.port));
         }
         targets.retain(|target| self.may_join(target.path, target.server));
         targets
     }
 
     /// Those of them that are neither open nor waiting to be.
-    pub(crate) fn missing_targets(&self, spec: &ConnectionSpec) -> Vec<Target> {
-        let mut missing = self.all_targets(spec);
+    pub(crate) fn missing_targets(&self) -> Vec<Target> {
+        let mut missing = self.all_targets();
         let mut strike = |path, server, port| {
             let known = |it: &Target| (it.path, it.server, it.port) == (path, server, port);
             if let Some(at) = missing.iter().position(known) {
@@ -110,22 +105,22 @@ impl Paths {
     }
 
     /// Every subflow that the connection will have carries data.
-    pub(crate) fn subflows_ready(&self, spec: &ConnectionSpec, data: &DataLevel) -> bool {
-        let each = usize::from(spec.config.subflows.max(1));
-        let to_address = spec.paths.len().max(1) * each;
-        let denied = self.addresses.first_denied || spec.config.deny_joins;
+    pub(crate) fn subflows_ready(&self, data: &DataLevel) -> bool {
+        let each = usize::from(self.spec.config.subflows.max(1));
+        let to_address = self.spec.paths.len().max(1) * each;
+        let denied = self.addresses.first_denied || self.spec.config.deny_joins;
         let to_first = if denied { 1 } else { to_address };
-        let all = to_first + to_address * spec.addresses.len();
+        let all = to_first + to_address * self.spec.addresses.len();
         let expected = if data.falls_back() { 1 } else { all.min(SubflowId::MAX) };
         self.subflows.iter().filter(|s| s.status.joined).count() >= expected
     }
 
     /// The addresses of the first subflow are known, and with them what is to be joined.
-    pub(crate) fn start_from(&mut self, spec: &ConnectionSpec, address: Address) {
+    pub(crate) fn start_from(&mut self, address: Address) {
         self.addresses.begin(address);
         self.joins = if self.client {
-            let each = spec.config.subflows;
-            let mut joins = Joins::after_first(&spec.paths, address, each);
+            let each = self.spec.config.subflows;
+            let mut joins = Joins::after_first(&self.spec.paths, address, each);
             joins.waiting.retain(|target| !self.addresses.removals.is_gone(target.path));
             joins
         } else {
@@ -135,15 +130,15 @@ impl Paths {
 
     /// Whether the connection outlives its last subflow: both ends have the keys, and neither has
     /// given it up.
-    pub(crate) fn may_await_subflow(&self, spec: &ConnectionSpec, data: &DataLevel) -> bool {
+    pub(crate) fn may_await_subflow(&self, data: &DataLevel) -> bool {
         let agreed =
             data.agreed.mode == Mode::Multipath && data.keys.peer.is_some() && !data.falls_back();
         let known = !self.client || data.agreed.peer_dss_seen;
-        let kept = spec.config.close_timeout > Span::ZERO;
+        let kept = self.spec.config.close_timeout > Span::ZERO;
         // A client whose paths are all barred has nowhere to open one.
         let barred = |config: &PathConfig| self.joins.is_barred(config.path);
-        let hopeless = self.client && spec.paths.iter().all(barred)
-            || self.has_no_address_to_join(&spec.config);
+        let hopeless =
+            self.client && self.spec.paths.iter().all(barred) || self.has_no_address_to_join();
         agreed && known && kept && !hopeless && !data.closing.failed && !data.closing.settled()
     }
 
@@ -170,7 +165,6 @@ impl Paths {
     pub(crate) fn start_joins(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         data: &mut DataLevel,
         notices: &mut Notices,
         alone: bool,
@@ -180,7 +174,7 @@ impl Paths {
         if !self.client || self.joins.waiting.is_empty() || over {
             return;
         }
-        let timing = spec.config.join;
+        let timing = self.spec.config.join;
         // RFC 8684 section 3.2 has the client wait for the peer's first DSS. Where the first path
         // has fallen silent before it came, another path is the only way on: the peer refuses the
         // join if it does not know the connection.
@@ -199,7 +193,7 @@ impl Paths {
         let mut opened = 0;
         for target in &later {
             let Some(id) = self.take_slot(data) else { break };
-            self.join(ctx, spec, notices, id, *target);
+            self.join(ctx, notices, id, *target);
             opened += 1;
         }
         // Where there is no slot they wait for one.
@@ -211,7 +205,6 @@ impl Paths {
     fn join(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         notices: &mut Notices,
         id: SubflowId,
         target: Target,
@@ -219,14 +212,14 @@ impl Paths {
         let Target { path, server, port, backup } = target;
         let address = Address::new(path, server, ctx.take_port(), port);
         let shake = Handshake {
-            iss: ctx.first_sequence(&spec.config),
+            iss: ctx.first_sequence(&self.spec.config),
             nonce: ctx.entropy.bits() as u32,
             join: true,
             initiator: true,
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        self.add_subflow(spec, notices, id, address, State::SynSent, shake);
+        self.add_subflow(notices, id, address, State::SynSent, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.backup = backup;
         subflow.pending.add(ControlSegment::Syn);

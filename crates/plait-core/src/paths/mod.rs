@@ -52,6 +52,7 @@ use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{Address, Handshake, Subflow};
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use plait_base::{DataRange, Dsn, Span, Ssn, SubflowId, SubflowRange, SubflowSet, Time};
 use plait_cc::{Flow, Flows};
@@ -94,6 +95,8 @@ pub(crate) struct ClosedSubflow {
 
 /// The subflows of a connection, and what further ones are opened from.
 pub(crate) struct Paths {
+    /// What the connection is made from: its settings, and the addresses of both ends.
+    pub(crate) spec: Arc<ConnectionSpec>,
     /// This end dialled.
     pub(crate) client: bool,
     pub(crate) subflows: Vec<Subflow>,
@@ -118,15 +121,17 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    pub(crate) fn new(config: &Config, client: bool) -> Paths {
+    pub(crate) fn new(spec: Arc<ConnectionSpec>, client: bool) -> Paths {
+        let mss = spec.config.segment_payload() as u32;
         Paths {
+            spec,
             client,
             subflows: Vec::new(),
             replaced: None,
             joins: Joins::default(),
             addresses: Addresses::default(),
-            mss: config.segment_payload() as u32,
-            ack_unit: config.segment_payload() as u32,
+            mss,
+            ack_unit: mss,
             challenges: Challenges::default(),
             admission: Allowance::default(),
             dials: 0,
@@ -322,32 +327,33 @@ impl Paths {
     }
 
     /// Whether small queues, pacing or windows of their own make subflows wait.
-    pub(crate) fn holds_back(&self, config: &Config) -> bool {
-        let config = config;
-        config.tsq || config.pacing.is_some() || config.subflow_windows
+    pub(crate) fn holds_back(&self) -> bool {
+        let _config = &self.spec.config;
+        self.spec.config.tsq
+            || self.spec.config.pacing.is_some()
+            || self.spec.config.subflow_windows
     }
 
     /// Whether `subflow` waits for the host's queue, for its release time or for its window.
     #[inline]
-    pub(crate) fn held_back(&self, config: &Config, subflow: &Subflow) -> bool {
+    pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
         subflow.is_paced()
-            || config.tsq && subflow.tsq_blocked(self.mss())
-            || config.subflow_windows && subflow.exceeds_window(self.mss())
+            || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
+            || self.spec.config.subflow_windows && subflow.exceeds_window(self.mss())
     }
 
     pub(crate) fn add_subflow(
         &mut self,
-        spec: &ConnectionSpec,
         notices: &mut Notices,
         id: SubflowId,
         address: Address,
         state: State,
         shake: Handshake,
     ) {
-        let algorithm = (spec.controller)(address.path());
-        let known = spec.paths.iter().find(|known| known.path == address.path());
+        let algorithm = (self.spec.controller)(address.path());
+        let known = self.spec.paths.iter().find(|known| known.path == address.path());
         let remembered = known.and_then(|known| known.ssthresh);
-        let config = &spec.config;
+        let config = &self.spec.config;
         let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
         if self.narrowed {
             subflow.cc.resize(self.mss);
@@ -415,8 +421,8 @@ impl Paths {
     }
 
     /// Sets every window to its initial value; thresholds stay.
-    pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>, config: &Config) {
-        let initial = u64::from(config.initial_window) * self.mss();
+    pub(crate) fn reset_windows(&mut self, ctx: &mut Context<'_>) {
+        let initial = u64::from(self.spec.config.initial_window) * self.mss();
         for subflow in &mut self.subflows {
             subflow.cc.set_cwnd(initial);
             ctx.log.emit(Event::Window {
@@ -453,15 +459,8 @@ impl Paths {
     }
 
     /// Whether `len` sequence numbers from `seq` on may come on the subflow at `index`.
-    pub(crate) fn place(
-        &self,
-        config: &Config,
-        data: &DataLevel,
-        index: usize,
-        seq: Ssn,
-        len: u64,
-    ) -> Place {
-        let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(config));
+    pub(crate) fn place(&self, data: &DataLevel, index: usize, seq: Ssn, len: u64) -> Place {
+        let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(&self.spec.config));
         let edge = match data.agreed.mode {
             Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
             _ => nxt + reach,
@@ -476,11 +475,11 @@ impl Paths {
 
     /// Limits how long subflows in FIN-WAIT-2 wait for the peer's FIN once both directions have ended:
     /// the peer has nothing more to send there, and its FIN may be lost for good.
-    pub(crate) fn arm_fin_wait(&mut self, config: &Config, data: &DataLevel, now: Time) {
+    pub(crate) fn arm_fin_wait(&mut self, data: &DataLevel, now: Time) {
         if !data.closing.done() {
             return;
         }
-        let until = now + config.fin_timeout;
+        let until = now + self.spec.config.fin_timeout;
         for subflow in &mut self.subflows {
             if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
                 subflow.timers.set(Timer::TimeWait, until);
@@ -625,8 +624,8 @@ impl Paths {
     }
 
     /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
-    pub(crate) fn longest_rto(&self, config: &Config, data: &DataLevel) -> Span {
-        if config.kernel_rules.data_timer
+    pub(crate) fn longest_rto(&self, data: &DataLevel) -> Span {
+        if self.spec.config.kernel_rules.data_timer
             && let Some(timeout) = data.queue.data_timeout()
         {
             return timeout;
@@ -662,8 +661,8 @@ impl Paths {
 
     /// From when on the next send finds every congestion window back at its initial value; `None`
     /// while data is under way, [`Time::NEVER`] where idling alone will not bring them there.
-    pub(crate) fn initial_window_at(&self, config: &Config, data: &DataLevel) -> Option<Time> {
-        let mode = config.idle_restart;
+    pub(crate) fn initial_window_at(&self, data: &DataLevel) -> Option<Time> {
+        let mode = self.spec.config.idle_restart;
         let mut latest = Time::ZERO;
         for subflow in self.subflows.iter().filter(|s| s.status.joined) {
             if !subflow.is_quiet() {
@@ -684,7 +683,6 @@ impl Paths {
     pub(crate) fn remnants(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
     ) -> Vec<(Address, Remnant, Option<Transmit>)> {
         let mut remnants = Vec::new();
@@ -695,7 +693,7 @@ impl Paths {
             }
             let until = self.subflows[index].timers.at(Timer::TimeWait);
             let ack_pending = self.subflows[index].pending.ack;
-            let last = self.pure_ack(ctx, config, data, index);
+            let last = self.pure_ack(ctx, data, index);
             let half_closed = state == State::FinWait2;
             let remnant = Remnant::new(&last.segment, clock, half_closed, until);
             remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
@@ -794,7 +792,6 @@ impl Paths {
     /// buffers bounds it.
     pub(crate) fn room_to_write(
         &self,
-        config: &Config,
         data: &mut DataLevel,
         limit: Option<MemoryLimit>,
         len: u64,
@@ -808,21 +805,16 @@ impl Paths {
             return (room, len > room);
         }
         let most = limit.map_or(u64::MAX, |limit| self.sendable(data, limit));
-        let room = most.min(config.sndbuf).saturating_sub(occupied);
+        let room = most.min(self.spec.config.sndbuf).saturating_sub(occupied);
         (len.min(room), len > room)
     }
 
     /// The reader has taken data: tells the peer of a window that opened well (RFC 9293 section
     /// 3.8.6.2.2).
-    pub(crate) fn after_read(
-        &mut self,
-        config: &Config,
-        data: &mut DataLevel,
-        limit: Option<MemoryLimit>,
-    ) {
+    pub(crate) fn after_read(&mut self, data: &mut DataLevel, limit: Option<MemoryLimit>) {
         self.acknowledge_drained(data);
         let (told, now) = (data.recv.advertised(), data.window_to_tell(limit));
-        let step = (2 * self.mss()).min(config.rcvbuf / 2);
+        let step = (2 * self.mss()).min(self.spec.config.rcvbuf / 2);
         if told < step && now >= told + step {
             for subflow in self.subflows.iter_mut().filter(|s| s.state.synchronised()) {
                 subflow.pending.ack = true;
@@ -865,7 +857,6 @@ impl Paths {
     pub(crate) fn on_data_timeout(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &DataLevel,
         index: usize,
     ) -> bool {
@@ -874,7 +865,7 @@ impl Paths {
         ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.rtt.rto() });
         self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
         self.report_window(ctx, index, WindowCause::Timeout);
-        self.probe_smaller_size(config, data, now, index);
+        self.probe_smaller_size(data, now, index);
         let rtt = &self.subflows[index].rtt;
         match data.closing.done() {
             true => rtt.retransmitted_for() >= FIN_TIME,
@@ -896,13 +887,7 @@ impl Paths {
 
     /// A SYN or SYN/ACK was not answered: it goes out again. Returns false if the subflow is given up; `alone`
     /// tells that no other is left.
-    pub(crate) fn repeat_syn(
-        &mut self,
-        spec: &ConnectionSpec,
-        data: &DataLevel,
-        index: usize,
-        alone: bool,
-    ) -> bool {
+    pub(crate) fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
         let rounds = {
             let subflow = &mut self.subflows[index];
             subflow.rtt.back_off();
@@ -911,11 +896,11 @@ impl Paths {
                 // Nothing is left that it could be used for.
                 return false;
             }
-            self.rounds_dialled(spec)
+            self.rounds_dialled()
         };
         let subflow = &mut self.subflows[index];
         let dials = subflow.shake.initiator;
-        let patient = subflow.shake.join && dials && spec.config.probe.is_some();
+        let patient = subflow.shake.join && dials && self.spec.config.probe.is_some();
         let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
         if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return false;
@@ -948,18 +933,17 @@ impl Paths {
     /// The peer's data has ended and all of it is here.
     pub(crate) fn on_peer_finished(
         &mut self,
-        config: &Config,
         data: &mut DataLevel,
         notices: &mut Notices,
         now: Time,
     ) {
         if data.on_peer_finished(notices) {
-            self.arm_fin_wait(config, data, now);
+            self.arm_fin_wait(data, now);
         }
     }
 
     /// State and counters, as far as subflows and data tell.
-    pub(crate) fn stats(&self, spec: &ConnectionSpec, data: &DataLevel) -> ConnectionStats {
+    pub(crate) fn stats(&self, data: &DataLevel) -> ConnectionStats {
         ConnectionStats {
             state: ConnectionState::Connecting,
             multipath: data.speaks_multipath(),
@@ -967,8 +951,8 @@ impl Paths {
             readable: data.readable(),
             unacked: data.unacked(),
             segment_payload: self.mss(),
-            subflows_ready: self.subflows_ready(spec, data),
-            initial_window_at: self.initial_window_at(&spec.config, data),
+            subflows_ready: self.subflows_ready(data),
+            initial_window_at: self.initial_window_at(data),
             waits: false,
             timed_out: data.timed_out(),
             over: false,
@@ -980,7 +964,6 @@ impl Paths {
     pub(crate) fn on_timer(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &DataLevel,
         index: usize,
         timer: Timer,
@@ -990,7 +973,7 @@ impl Paths {
             Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
             Timer::Ack => subflow.pending.ack = true,
             Timer::Reorder => self.on_reorder(ctx, index),
-            Timer::Probe => self.on_probe_timer(ctx, config, data, index),
+            Timer::Probe => self.on_probe_timer(ctx, data, index),
             Timer::Pace => {
                 if let Some(pacer) = &mut subflow.pacer {
                     pacer.release();
@@ -1012,7 +995,6 @@ impl Paths {
     pub(crate) fn on_fin_acked(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         timers: &mut ConnectionTimers,
         notices: &mut Notices,
@@ -1022,10 +1004,10 @@ impl Paths {
         if data.sends_plain() {
             data.on_fin_acked(notices);
         }
-        self.arm_fin_wait(config, data, ctx.now);
+        self.arm_fin_wait(data, ctx.now);
         // Our FIN came after the DATA_FINs, beside our DATA_ACK.
         data.closing.settle();
-        timers.arm_release(ctx, config, data);
+        timers.arm_release(ctx, &self.spec.config, data);
     }
 
     /// The peer's FIN at `seq` of the subflow at `index`. For plain TCP its data ends with it.
@@ -1033,7 +1015,6 @@ impl Paths {
     pub(crate) fn on_fin(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         notices: &mut Notices,
         index: usize,
@@ -1049,7 +1030,7 @@ impl Paths {
             && let Some(end) = dsn_in_step(seq)
         {
             data.recv.set_fin(end);
-            self.on_peer_finished(config, data, notices, ctx.now);
+            self.on_peer_finished(data, notices, ctx.now);
         }
     }
 
@@ -1057,7 +1038,6 @@ impl Paths {
     #[inline(always)]
     pub(crate) fn after_data(
         &mut self,
-        config: &Config,
         data: &mut DataLevel,
         notices: &mut Notices,
         now: Time,
@@ -1068,7 +1048,7 @@ impl Paths {
             self.retune(data, now);
             if data.recv.finished() {
                 // The last bytes before a DATA_FIN that came ahead of them.
-                self.on_peer_finished(config, data, notices, now);
+                self.on_peer_finished(data, notices, now);
                 self.subflows[index].pending.ack = true;
             }
         }

@@ -1,8 +1,8 @@
 //! The handshake of a subflow: what each segment of it says, and what the subflow becomes.
 
-use crate::config::{Config, JoinTiming};
+use crate::config::JoinTiming;
+use crate::conn::Notices;
 use crate::conn::context::Context;
-use crate::conn::{ConnectionSpec, Notices};
 use crate::data::fallback::{FallbackCause, Mode};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
@@ -53,15 +53,14 @@ impl Paths {
     /// The first subflow of a server, whose SYN/ACK is to be sent.
     fn answer_syn(
         &mut self,
-        spec: &ConnectionSpec,
         notices: &mut Notices,
         address: Address,
         syn: &Segment,
         mut shake: Handshake,
     ) {
-        take_syn(&mut shake, syn, spec.config.unsaid_mss);
-        self.start_from(spec, address);
-        self.add_subflow(spec, notices, SubflowId(0), address, State::SynReceived, shake);
+        take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
+        self.start_from(address);
+        self.add_subflow(notices, SubflowId(0), address, State::SynReceived, shake);
         self.subflows[0].pending.add(ControlSegment::Syn);
         if denies_joins(syn) {
             self.deny_first_address();
@@ -72,13 +71,12 @@ impl Paths {
     pub(crate) fn answer_join(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         notices: &mut Notices,
         (id, address): (SubflowId, Address),
         (syn, join): (&Segment, &JoinSyn),
     ) {
         let mut shake = Handshake {
-            iss: ctx.first_sequence(&spec.config),
+            iss: ctx.first_sequence(&self.spec.config),
             nonce: ctx.entropy.bits() as u32,
             peer_nonce: join.nonce,
             peer_id: join.address_id,
@@ -86,8 +84,8 @@ impl Paths {
             sent_at: ctx.now,
             ..Handshake::default()
         };
-        take_syn(&mut shake, syn, spec.config.unsaid_mss);
-        self.add_subflow(spec, notices, id, address, State::SynReceived, shake);
+        take_syn(&mut shake, syn, self.spec.config.unsaid_mss);
+        self.add_subflow(notices, id, address, State::SynReceived, shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.peer_backup = join.backup;
         subflow.pending.add(ControlSegment::Syn);
@@ -97,12 +95,11 @@ impl Paths {
     pub(crate) fn adopt(
         &mut self,
         now: Time,
-        spec: &ConnectionSpec,
         notices: &mut Notices,
         id: SubflowId,
         early: EarlyJoin,
     ) -> Option<Segment> {
-        self.add_subflow(spec, notices, id, early.address, State::SynReceived, early.shake);
+        self.add_subflow(notices, id, early.address, State::SynReceived, early.shake);
         let subflow = &mut self.subflows[id.index()];
         subflow.status.peer_backup = early.backup;
         subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
@@ -114,7 +111,6 @@ impl Paths {
     pub(crate) fn read_syn_ack(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         data: &mut DataLevel,
         notices: &mut Notices,
         index: usize,
@@ -131,7 +127,7 @@ impl Paths {
             return SynAck::Ignored;
         }
         if !segment.flags.has(Flags::ACK) {
-            self.on_simultaneous_syn(&spec.config, data, index, segment);
+            self.on_simultaneous_syn(data, index, segment);
             return SynAck::Ignored;
         }
         if subflow.shake.join && data.keys.peer.is_none() {
@@ -143,7 +139,7 @@ impl Paths {
             (false, Some(Mptcp::Capable(MpCapable { sender_key: Some(key), .. })))
                 if data.agreed.mode == Mode::Offered =>
             {
-                data.keys.set_peer(*key, spec.config.offsets.idsn);
+                data.keys.set_peer(*key, self.spec.config.offsets.idsn);
                 data.agreed.mode = Mode::Multipath;
                 data.agree_on_checksums(segment);
                 if denies_joins(segment) {
@@ -154,7 +150,7 @@ impl Paths {
             }
             (false, _) => {
                 if data.agreed.mode == Mode::Offered {
-                    data.start_plain(ctx, &spec.config, notices, FallbackCause::SynAck);
+                    data.start_plain(ctx, &self.spec.config, notices, FallbackCause::SynAck);
                 }
                 data.agreed.mode = Mode::Plain;
                 self.joins.early_answers.clear();
@@ -165,7 +161,7 @@ impl Paths {
                 subflow.shake.peer_nonce = answer.nonce;
                 subflow.shake.peer_id = answer.address_id;
                 let own_nonce = subflow.shake.nonce;
-                let simultaneous = spec.config.join == JoinTiming::Simultaneous;
+                let simultaneous = self.spec.config.join == JoinTiming::Simultaneous;
                 let authentic = simultaneous && answer.hmac == 0
                     || data.keys.peer.is_some_and(|peer| {
                         join_hmac(peer, data.keys.local, answer.nonce, own_nonce)
@@ -178,9 +174,9 @@ impl Paths {
     }
 
     /// A SYN/ACK was taken: the subflow is established, and our third ACK goes out.
-    pub(crate) fn establish(&mut self, config: &Config, index: usize, segment: &Segment) {
+    pub(crate) fn establish(&mut self, index: usize, segment: &Segment) {
         let subflow = &mut self.subflows[index];
-        take_syn(&mut subflow.shake, segment, config.unsaid_mss);
+        take_syn(&mut subflow.shake, segment, self.spec.config.unsaid_mss);
         subflow.step(Step::Established);
         subflow.pending.ack = true;
     }
@@ -190,7 +186,6 @@ impl Paths {
     pub(crate) fn read_third_ack(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         notices: &mut Notices,
         index: usize,
@@ -219,14 +214,14 @@ impl Paths {
                 let Some(key) = capable.sender_key.filter(|_| echoed) else {
                     return ThirdAck::Ignored;
                 };
-                data.keys.set_peer(key, config.offsets.idsn);
+                data.keys.set_peer(key, self.spec.config.offsets.idsn);
                 data.agreed.mode = Mode::Multipath;
                 ThirdAck::TakenWithKey
             }
             // A later segment that overtook the one with the keys; it will come again.
             (false, _) if offered && segment.options.dss.is_some() => ThirdAck::Ignored,
             (false, _) if offered => {
-                data.start_plain(ctx, config, notices, FallbackCause::ThirdAck);
+                data.start_plain(ctx, &self.spec.config, notices, FallbackCause::ThirdAck);
                 ThirdAck::Taken
             }
             (false, _) => {
@@ -299,22 +294,21 @@ impl Paths {
     pub(crate) fn open(
         &mut self,
         ctx: &mut Context<'_>,
-        spec: &ConnectionSpec,
         data: &mut DataLevel,
         notices: &mut Notices,
         opening: &Opening<'_>,
     ) {
         let mut shake = Handshake {
-            iss: ctx.first_sequence(&spec.config),
+            iss: ctx.first_sequence(&self.spec.config),
             initiator: self.client,
             sent_at: ctx.now,
             ..Handshake::default()
         };
         let (address, syn) = match opening {
             Opening::Active { address } => {
-                self.start_from(spec, *address);
-                self.add_subflow(spec, notices, SubflowId(0), *address, State::SynSent, shake);
-                let path = spec.paths.iter().find(|config| config.path == address.path());
+                self.start_from(*address);
+                self.add_subflow(notices, SubflowId(0), *address, State::SynSent, shake);
+                let path = self.spec.paths.iter().find(|config| config.path == address.path());
                 self.subflows[0].status.backup = path.is_some_and(|config| config.backup);
                 self.subflows[0].pending.add(ControlSegment::Syn);
                 return;
@@ -331,10 +325,10 @@ impl Paths {
                 (*address, *syn)
             }
         };
-        self.answer_syn(spec, notices, address, syn, shake);
+        self.answer_syn(notices, address, syn, shake);
         data.window.update(Dsn::ZERO, u64::from(syn.window));
         if listen_syn(syn) != Asks::Multipath {
-            data.start_plain(ctx, &spec.config, notices, FallbackCause::Syn);
+            data.start_plain(ctx, &self.spec.config, notices, FallbackCause::Syn);
         }
         data.agree_on_checksums(syn);
     }

@@ -3,7 +3,6 @@
 //! goes on doubling.
 
 use crate::config::{Config, PathConfig};
-use crate::conn::ConnectionSpec;
 use crate::conn::context::Context;
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::level::DataLevel;
@@ -27,32 +26,20 @@ pub(crate) fn interval(base: Span, count: u16) -> Span {
 
 impl Paths {
     /// A subflow has fallen silent: probe it until something comes.
-    pub(crate) fn arm_path_probe(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-        now: Time,
-        index: usize,
-    ) {
-        let Some(base) = data.probe_interval(config) else { return };
+    pub(crate) fn arm_path_probe(&mut self, data: &DataLevel, now: Time, index: usize) {
+        let Some(base) = data.probe_interval(&self.spec.config) else { return };
         let subflow = &mut self.subflows[index];
         if !subflow.timers.is_set(Timer::Probe) {
             subflow.timers.set(Timer::Probe, now + interval(base, subflow.status.probes));
         }
     }
 
-    pub(crate) fn on_probe_timer(
-        &mut self,
-        ctx: &mut Context<'_>,
-        config: &Config,
-        data: &DataLevel,
-        index: usize,
-    ) {
+    pub(crate) fn on_probe_timer(&mut self, ctx: &mut Context<'_>, data: &DataLevel, index: usize) {
         let subflow = &mut self.subflows[index];
         if subflow.status.pf && !subflow.is_quiet() {
             subflow.status.probes = subflow.status.probes.saturating_add(1);
             subflow.pending.add(ControlSegment::PathProbe);
-            self.arm_path_probe(config, data, ctx.now, index);
+            self.arm_path_probe(data, ctx.now, index);
         } else {
             subflow.status.probes = 0;
         }
@@ -60,10 +47,10 @@ impl Paths {
 
     /// When a SYN of ours counts as unanswered: by the timeout. That of a join goes out again no later
     /// than a probe would, and the very first gives way to another path sooner.
-    pub(crate) fn syn_retry(&self, spec: &ConnectionSpec, data: &DataLevel, index: usize) -> Span {
+    pub(crate) fn syn_retry(&self, data: &DataLevel, index: usize) -> Span {
         let subflow = &self.subflows[index];
         let rto = subflow.rtt.rto();
-        let Some(base) = data.probe_interval(&spec.config).filter(|_| subflow.shake.initiator)
+        let Some(base) = data.probe_interval(&self.spec.config).filter(|_| subflow.shake.initiator)
         else {
             return rto;
         };
@@ -71,7 +58,7 @@ impl Paths {
             return rto.min(interval(base, u16::from(subflow.shake.retries)));
         }
         let first = self.dials == 0 && subflow.shake.retries == 0;
-        if first && self.ways_to_dial(spec) > 1 {
+        if first && self.ways_to_dial() > 1 {
             rto.min(Config::CONNECTION_ATTEMPT_DELAY)
         } else {
             rto
@@ -81,7 +68,6 @@ impl Paths {
     /// A subflow of ours is gone: it is opened anew, ever less often while others live.
     pub(crate) fn rejoin_later(
         &mut self,
-        spec: &ConnectionSpec,
         data: &DataLevel,
         timers: &mut ConnectionTimers,
         now: Time,
@@ -89,14 +75,14 @@ impl Paths {
         was_joined: bool,
     ) {
         let last = !self.has_subflow();
-        let base = match data.probe_interval(&spec.config) {
+        let base = match data.probe_interval(&self.spec.config) {
             Some(base) => base,
             // The last one is needed even by those who send no probes.
             None if last => Config::PROBE,
             None => return,
         };
         let over = match last {
-            true => !self.may_await_subflow(spec, data),
+            true => !self.may_await_subflow(data),
             false => data.closing.failed || data.closing.asked || data.closing.peer_finished,
         };
         let foreign = !self.subflows[index].shake.initiator && !was_joined;
@@ -111,13 +97,13 @@ impl Paths {
         let barred = self.joins.is_barred(path) || !self.may_join(path, server);
         let before = self.joins.waiting.len();
         if !unannounced && !barred {
-            let config = spec.paths.iter().find(|config| config.path == path);
+            let config = self.spec.paths.iter().find(|config| config.path == path);
             let target = |config: &PathConfig| Target { path, server, port, backup: config.backup };
             self.joins.waiting.extend(config.map(target));
         }
         if last {
             // Those that were not opened anew while others lived are needed now.
-            let mut missing = self.missing_targets(spec);
+            let mut missing = self.missing_targets();
             missing.retain(|target| !(unannounced && target.server == server));
             self.joins.waiting.extend(missing);
             self.joins.rejoins = 0;

@@ -1,7 +1,7 @@
 //! TODO.
 
 use crate::config::Dial;
-use crate::conn::{ConnectionSpec, Notices};
+use crate::conn::Notices;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
@@ -11,16 +11,16 @@ use plait_base::{Dsn, PathId, SubflowId};
 
 impl Paths {
     /// How many paths an unanswered first SYN goes to in turn, at least one.
-    pub(crate) fn ways_to_dial(&self, spec: &ConnectionSpec) -> usize {
-        match spec.config.dial {
-            Dial::Any => spec.paths.len().max(1),
+    pub(crate) fn ways_to_dial(&self) -> usize {
+        match self.spec.config.dial {
+            Dial::Any => self.spec.paths.len().max(1),
             Dial::Primary => 1,
         }
     }
 
     /// How often they have all been tried.
-    pub(crate) fn rounds_dialled(&self, spec: &ConnectionSpec) -> usize {
-        usize::from(self.dials) / self.ways_to_dial(spec)
+    pub(crate) fn rounds_dialled(&self) -> usize {
+        usize::from(self.dials) / self.ways_to_dial()
     }
 
     /// The peer refuses a join, and nothing was ever heard of it but its SYN/ACK: it did not get
@@ -42,32 +42,26 @@ impl Paths {
     }
 
     /// The path on which an unanswered first SYN goes out next, if there is another.
-    pub(crate) fn next_path(&self, spec: &ConnectionSpec) -> Option<PathId> {
+    pub(crate) fn next_path(&self) -> Option<PathId> {
         let here = self.subflows[0].address.path();
-        let count = spec.paths.len();
-        let position = spec.paths.iter().position(|config| config.path == here)?;
-        let mut others = (1..count).map(|step| spec.paths[(position + step) % count].path);
+        let count = self.spec.paths.len();
+        let position = self.spec.paths.iter().position(|config| config.path == here)?;
+        let mut others = (1..count).map(|step| self.spec.paths[(position + step) % count].path);
         others.find(|next| !self.addresses.removals.is_gone(*next))
     }
 
     /// The connection begins again at `address`, with `shake`.
-    pub(crate) fn redial(
-        &mut self,
-        spec: &ConnectionSpec,
-        notices: &mut Notices,
-        address: Address,
-        shake: Handshake,
-    ) {
+    pub(crate) fn redial(&mut self, notices: &mut Notices, address: Address, shake: Handshake) {
         self.subflows.clear();
-        self.add_subflow(spec, notices, SubflowId(0), address, State::SynSent, shake);
+        self.add_subflow(notices, SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the one before.
         self.dials = self.dials.saturating_add(1);
-        let rounds = self.rounds_dialled(spec);
+        let rounds = self.rounds_dialled();
         let subflow = &mut self.subflows[0];
         for _ in 0..rounds {
             subflow.rtt.back_off();
         }
         subflow.pending.add(ControlSegment::Syn);
-        self.start_from(spec, address);
+        self.start_from(address);
     }
 }

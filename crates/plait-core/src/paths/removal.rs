@@ -1,6 +1,5 @@
 //! Addresses that go away and come back: REMOVE_ADDR (RFC 8684 section 3.4.2).
 
-use crate::conn::ConnectionSpec;
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
@@ -75,26 +74,26 @@ impl Paths {
     }
 
     /// Tells the peer that the address on `path` is gone.
-    pub(crate) fn tell_lost(&mut self, spec: &ConnectionSpec, data: &DataLevel, path: PathId) {
+    pub(crate) fn tell_lost(&mut self, data: &DataLevel, path: PathId) {
         if data.agreed.mode == Mode::Multipath {
-            let id = self.own_id(spec, self.addresses.first.on_path(path));
+            let id = self.own_id(self.addresses.first.on_path(path));
             self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
         }
     }
 
     /// The client has an address on `path` again: its subflows are to be opened anew. Returns whether there
     /// are any.
-    pub(crate) fn regain(&mut self, spec: &ConnectionSpec, data: &DataLevel, path: PathId) -> bool {
+    pub(crate) fn regain(&mut self, data: &DataLevel, path: PathId) -> bool {
         if !self.addresses.removals.is_gone(path) {
             return false;
         }
         self.addresses.removals.gone.retain(|gone| *gone != path);
-        let id = self.own_id(spec, self.addresses.first.on_path(path));
+        let id = self.own_id(self.addresses.first.on_path(path));
         self.addresses.forget_signal(&Mptcp::RemoveAddr([id].into()));
         if data.plain() || data.closing.failed || self.dials_on(data, path) {
             return false;
         }
-        let targets = self.all_targets(spec);
+        let targets = self.all_targets();
         self.joins.waiting.extend(targets.into_iter().filter(|target| target.path == path));
         self.joins.rejoins = 0;
         true

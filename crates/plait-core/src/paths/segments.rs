@@ -1,7 +1,5 @@
 //! Builds the segments of a subflow: the fields and options that each kind carries.
 
-use crate::config::Config;
-use crate::conn::ConnectionSpec;
 use crate::conn::context::Context;
 use crate::data::fallback::Mode;
 use crate::data::level::DataLevel;
@@ -44,29 +42,22 @@ impl Paths {
     }
 
     /// SYN or SYN/ACK, according to the state.
-    pub(crate) fn build_syn(
-        &mut self,
-        spec: &ConnectionSpec,
-        data: &mut DataLevel,
-        now: Time,
-        index: usize,
-    ) -> Transmit {
-        let scale = scale_for(spec.config.rcvbuf);
-        let mptcp = self.syn_option(spec, data, index);
+    pub(crate) fn build_syn(&mut self, data: &mut DataLevel, now: Time, index: usize) -> Transmit {
+        let scale = scale_for(self.spec.config.rcvbuf);
+        let mptcp = self.syn_option(data, index);
         let window = data.recv.window().min(0xffff);
         data.recv.on_advertised(window);
         let subflow = &mut self.subflows[index];
         let answer = subflow.state == State::SynReceived;
         subflow.shake.own_scale = if answer && !subflow.shake.offer.scale { 0 } else { scale };
         let (shake, address) = (&subflow.shake, subflow.address);
-        syn_segment(&spec.config, shake, address, answer, window, now, mptcp)
+        syn_segment(&self.spec.config, shake, address, answer, window, now, mptcp)
     }
 
     /// A segment with `content`, and everything an acknowledgement tells.
     pub(crate) fn build_segment(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
         content: Content,
@@ -76,7 +67,7 @@ impl Paths {
         let multipath =
             data.agreed.mode == Mode::Multipath && !(receives_plain && mapping.is_none());
         let mut window = data.window_to_tell(ctx.memory_limit);
-        if config.kernel_buffers.is_some() {
+        if self.spec.config.kernel_buffers.is_some() {
             window = data.recv.window_of(SubflowId(index as u8), window);
         }
         let scale = self.subflows[index].shake.own_scale;
@@ -97,7 +88,7 @@ impl Paths {
         let options = &mut segment.options;
         if has_dss {
             // Linux sends all 64 bits of both numbers.
-            let long = config.kernel_buffers.is_some();
+            let long = self.spec.config.kernel_buffers.is_some();
             let wire = |number: u64| if long { number } else { number & 0xffff_ffff };
             let data_ack = DataAck { value: wire(data_ack), long };
             let dss = options.dss.insert(Dss::default());
@@ -115,13 +106,13 @@ impl Paths {
         if signals && (!has_dss || mapping.is_none()) {
             let data_len =
                 mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
-            options.mptcp = self.ack_option(config, data, index, data_len, checksum).map(Box::new);
+            options.mptcp = self.ack_option(data, index, data_len, checksum).map(Box::new);
         }
         let tells = {
             let subflow = &self.subflows[index];
             subflow.shake.offer.sack && subflow.rx.has_sack()
         };
-        let packet = if tells { self.most_packet(config, data) } else { 0 };
+        let packet = if tells { self.most_packet(data) } else { 0 };
         let subflow = &mut self.subflows[index];
         if subflow.shake.offer.timestamps {
             let (value, echo) = (subflow.clock.at(ctx.now), subflow.shake.ts_recent);
@@ -157,14 +148,13 @@ impl Paths {
     pub(crate) fn build_ack(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
         seq: Ssn,
         flags: Flags,
     ) -> Transmit {
         let content = Content::bare(seq, flags);
-        let segment = self.build_segment(ctx, config, data, index, content);
+        let segment = self.build_segment(ctx, data, index, content);
         Transmit { path: self.subflows[index].address.path(), segment, report: None, cut: 0 }
     }
 
@@ -172,23 +162,21 @@ impl Paths {
     pub(crate) fn pure_ack(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
     ) -> Transmit {
         let seq = self.subflows[index].tx.nxt();
-        self.build_ack(ctx, config, data, index, seq, Flags::default())
+        self.build_ack(ctx, data, index, seq, Flags::default())
     }
 
     /// An ACK that tells the peer by its own key that the connection is over.
     pub(crate) fn build_fast_close(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
     ) -> Transmit {
-        let mut transmit = self.pure_ack(ctx, config, data, index);
+        let mut transmit = self.pure_ack(ctx, data, index);
         let options = &mut transmit.segment.options;
         options.mptcp = data.keys.peer.map(|key| Box::new(Mptcp::FastClose(key)));
         options.give_way();
@@ -199,14 +187,13 @@ impl Paths {
     pub(crate) fn build_fallback_signal(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
     ) -> Transmit {
         let subflow = &mut self.subflows[index];
         let fail = subflow.pending.take(ControlSegment::Fail);
         let infinite = subflow.pending.take(ControlSegment::Infinite);
-        let mut transmit = self.pure_ack(ctx, config, data, index);
+        let mut transmit = self.pure_ack(ctx, data, index);
         let options = &mut transmit.segment.options;
         if fail {
             options.mptcp = Some(Box::new(Mptcp::Fail(data.keys.theirs.wire(data.failed_dsn()))));
@@ -223,10 +210,10 @@ impl Paths {
 
     /// Puts the infinite mapping on a segment with data; SACK blocks give way, and our keys, which a
     /// peer that fell back has no use for.
-    pub(crate) fn tell_infinite(&self, config: &Config, data: &DataLevel, segment: &mut Segment) {
+    pub(crate) fn tell_infinite(&self, data: &DataLevel, segment: &mut Segment) {
         let mapping = Some(data.infinite_mapping());
         segment.options.dss.get_or_insert_default().mapping = mapping;
-        let most = self.most_packet(config, data);
+        let most = self.most_packet(data);
         while segment.options.sack.count() > 0
             && (!segment.options.fits() || segment.ip_len() > most)
         {
@@ -242,12 +229,11 @@ impl Paths {
     pub(crate) fn build_fin(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
         seq: Ssn,
     ) -> Transmit {
-        let mut transmit = self.build_ack(ctx, config, data, index, seq, Flags::FIN);
+        let mut transmit = self.build_ack(ctx, data, index, seq, Flags::FIN);
         if data.sends_plain() && !data.receives_plain() && data.at_end() {
             data.tell_data_fin(&mut transmit.segment);
         }
@@ -258,7 +244,6 @@ impl Paths {
     pub(crate) fn build_data_fin(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         retries: u32,
         index: usize,
@@ -269,7 +254,7 @@ impl Paths {
         let old = retries > 0 && retries.is_multiple_of(2) && !data.agreed.others_used;
         let again = u64::from(old);
         let seq = self.subflows[index].tx.nxt() - again;
-        let mut transmit = self.build_ack(ctx, config, data, index, seq, Flags::default());
+        let mut transmit = self.build_ack(ctx, data, index, seq, Flags::default());
         data.tell_data_fin(&mut transmit.segment);
         transmit
     }
@@ -279,7 +264,6 @@ impl Paths {
     pub(crate) fn data_segment(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         index: usize,
         (seq, range): (Ssn, DataRange),
@@ -287,6 +271,6 @@ impl Paths {
         let payload = data.queue.payload(range);
         let mapping = (!data.sends_plain()).then_some(range);
         let content = Content { seq, flags: Flags::PSH, payload, mapping };
-        self.build_segment(ctx, config, data, index, content)
+        self.build_segment(ctx, data, index, content)
     }
 }

@@ -24,12 +24,13 @@ impl Paths {
     /// What our MTU and the peer's MSS, which counts no options (RFC 6691), leave for data on the
     /// subflow at `index`. Plain TCP has no DSS to leave room for, and no other subflow, and counts its
     /// window in such segments; else the least of all subflows counts.
-    pub(crate) fn size_segments(&mut self, config: &Config, data: &DataLevel, index: usize) {
-        let config = config;
+    pub(crate) fn size_segments(&mut self, data: &DataLevel, index: usize) {
+        let _config = &self.spec.config;
         let mss = u64::from(self.subflows[index].shake.offer.mss);
-        let left =
-            |room: u64| config.room_for_data(room).min(mss.saturating_sub(room)).max(1) as u32;
-        let usual = left(config.option_bytes());
+        let left = |room: u64| {
+            self.spec.config.room_for_data(room).min(mss.saturating_sub(room)).max(1) as u32
+        };
+        let usual = left(self.spec.config.option_bytes());
         self.mss = match data.plain() && !self.narrowed {
             true => left(Config::PLAIN_OPTIONS),
             false => self.mss.min(usual),
@@ -41,39 +42,33 @@ impl Paths {
     }
 
     /// The longest IP packet, in bytes, that the size of segments allows.
-    pub(crate) fn most_packet(&self, config: &Config, data: &DataLevel) -> u32 {
-        let most = self.mss() + 40 + data.data_options(config);
-        u32::try_from(most).unwrap_or(u32::MAX).min(config.mtu)
+    pub(crate) fn most_packet(&self, data: &DataLevel) -> u32 {
+        let most = self.mss() + 40 + data.data_options(&self.spec.config);
+        u32::try_from(most).unwrap_or(u32::MAX).min(self.spec.config.mtu)
     }
 
     /// The size that is left where the present one does not pass; `None` where it is the least.
-    pub(crate) fn size_below(&self, config: &Config, data: &DataLevel) -> Option<u64> {
-        let steps =
-            [Config::BASE_PACKET, Config::LEAST_PACKET].map(|it| data.payload_within(config, it));
+    pub(crate) fn size_below(&self, data: &DataLevel) -> Option<u64> {
+        let steps = [Config::BASE_PACKET, Config::LEAST_PACKET]
+            .map(|it| data.payload_within(&self.spec.config, it));
         steps.into_iter().find(|size| *size < self.mss())
     }
 
     /// The subflow at `index` has just had a timeout. From the second in a row on, the segment at its
     /// left edge goes out in pieces: one that passes everywhere, and others that pass nearly
     /// everywhere. Together they are as long as the one.
-    pub(crate) fn probe_smaller_size(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-        now: Time,
-        index: usize,
-    ) {
+    pub(crate) fn probe_smaller_size(&mut self, data: &DataLevel, now: Time, index: usize) {
         let subflow = &self.subflows[index];
         let due = subflow.rtt.backoff() >= SHORT_SEGMENTS_AFTER_TIMEOUTS
             || subflow.black_hole().is_likely();
-        let least = data.payload_within(config, Config::LEAST_PACKET);
+        let least = data.payload_within(&self.spec.config, Config::LEAST_PACKET);
         let long = |len: u32| u64::from(len) > least;
         let is_long = subflow.tx.first().is_some_and(|head| !head.fin && long(head.len));
-        let allowed = config.black_holes && self.size_below(config, data).is_some();
+        let allowed = self.spec.config.black_holes && self.size_below(data).is_some();
         if !due || !is_long || !allowed {
             return;
         }
-        let base = data.payload_within(config, Config::BASE_PACKET) as u32;
+        let base = data.payload_within(&self.spec.config, Config::BASE_PACKET) as u32;
         let small = least.saturating_sub(KEYS_BYTES).max(1) as u32;
         self.subflows[index].tx.cut_first(small, base.min(self.mss));
         self.subflows[index].probe_black_hole(now);
@@ -83,14 +78,11 @@ impl Paths {
     /// connection begins again. The second time that long segments are lost between short ones they
     /// are taken to be too long: returns the size that is left.
     #[cold]
-    pub(crate) fn size_after_lost_start(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-    ) -> Option<u64> {
+    pub(crate) fn size_after_lost_start(&mut self, data: &DataLevel) -> Option<u64> {
         self.unheard = self.unheard.saturating_add(1);
-        let allowed = config.black_holes && data.queue.nxt() > Dsn::ZERO && self.unheard > 1;
-        self.size_below(config, data).filter(|_| allowed)
+        let allowed =
+            self.spec.config.black_holes && data.queue.nxt() > Dsn::ZERO && self.unheard > 1;
+        self.size_below(data).filter(|_| allowed)
     }
 
     /// Segments of at most `longest` payload bytes were delivered that were sent since the path of
@@ -98,17 +90,16 @@ impl Paths {
     #[cold]
     pub(crate) fn size_after_delivery(
         &mut self,
-        config: &Config,
         data: &DataLevel,
         index: usize,
         longest: u32,
     ) -> Option<u64> {
-        let below = self.size_below(config, data)?;
+        let below = self.size_below(data)?;
         let detector = self.subflows[index].black_hole_mut()?;
         let Verdict::BlackHole(passed) = detector.on_delivered(longest, below as u32) else {
             return None;
         };
-        let least = data.payload_within(config, Config::LEAST_PACKET);
+        let least = data.payload_within(&self.spec.config, Config::LEAST_PACKET);
         Some(if u64::from(passed) > least { below } else { least.min(below) })
     }
 
@@ -119,7 +110,6 @@ impl Paths {
     #[cold]
     pub(crate) fn size_as_told(
         &self,
-        config: &Config,
         data: &DataLevel,
         index: usize,
         (seq, mtu): (u32, u32),
@@ -129,7 +119,8 @@ impl Paths {
         let seq = subflow.shake.own_seq(seq, una);
         let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
         let believed = under_way && mtu >= Config::LEAST_MTU;
-        believed.then(|| (seq, data.payload_within(config, mtu.max(Config::LEAST_PACKET))))
+        believed
+            .then(|| (seq, data.payload_within(&self.spec.config, mtu.max(Config::LEAST_PACKET))))
     }
 
     /// From here on segments have at most `size` payload bytes, and what is under way is cut to that,

@@ -5,7 +5,6 @@
 //! options; it is told again beside whatever of it is sent again, for Linux refuses a narrower one
 //! within it.
 
-use crate::config::Config;
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
 use crate::tcp::mappings::SuperpacketMapping;
@@ -18,13 +17,12 @@ impl Paths {
     /// `full`, and goes with a mapping of its own, or without any, and no other option beside it.
     pub(crate) fn may_grow(
         &self,
-        config: &Config,
         data: &DataLevel,
         index: usize,
         first: DataRange,
         full: u64,
     ) -> bool {
-        let counted = config.tsq || config.pacing.is_some();
+        let counted = self.spec.config.tsq || self.spec.config.pacing.is_some();
         let whole = first.len() == full && first.start > Dsn::ZERO;
         whole && !counted && !self.has_ack_option(data, index)
     }

@@ -58,7 +58,6 @@ pub(crate) struct Order {
 /// What a decision may look at: the settings, the data level and the subflows.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub(crate) config: &'a Config,
     pub(crate) data: &'a DataLevel,
     pub(crate) paths: &'a Paths,
 }
@@ -168,7 +167,7 @@ impl Scheduling {
         now: Time,
         f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R,
     ) -> R {
-        let (mss, tsq) = (self.views.segment_size() as u32, seen.paths.holds_back(seen.config));
+        let (mss, tsq) = (self.views.segment_size() as u32, seen.paths.holds_back());
         let reinject =
             seen.data.queue.next_reinjection().map(|next| seen.paths.beside_silence(next));
         let DataLevel { queue, window, .. } = seen.data;
@@ -186,8 +185,8 @@ impl Scheduling {
                 unsent: queue.unsent(),
                 reinject,
                 app_blocked: *app_blocked,
-                sndbuf_free: seen.config.sndbuf.saturating_sub(queue.occupied()),
-                sndbuf: seen.config.sndbuf,
+                sndbuf_free: seen.paths.spec.config.sndbuf.saturating_sub(queue.occupied()),
+                sndbuf: seen.paths.spec.config.sndbuf,
             },
             subflows: &views.list,
             queue: &*queue,
@@ -200,14 +199,13 @@ impl Scheduling {
     pub(crate) fn notify(
         &mut self,
         ctx: &Context<'_>,
-        config: &Config,
         data: &DataLevel,
         paths: &mut Paths,
         notice: Notice,
     ) {
         if self.warm_up.is_none() {
-            self.refresh_views(config, data, paths, ctx.now);
-            let seen = Seen { config, data, paths };
+            self.refresh_views(data, paths, ctx.now);
+            let seen = Seen { data, paths };
             self.with_view(seen, ctx.now, |deciding, view| {
                 deciding.scheduler.on_notice(view, notice);
             });
@@ -228,20 +226,19 @@ impl Scheduling {
     pub(crate) fn decide(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         paths: &mut Paths,
     ) -> Todo {
         while self.due {
-            self.refresh_views(config, data, paths, ctx.now);
-            debug_assert!(self.views_are_fresh(Seen { config, data, paths }));
+            self.refresh_views(data, paths, ctx.now);
+            debug_assert!(self.views_are_fresh(Seen { data, paths }));
             if self.views.list.is_empty() {
                 self.due = false;
                 break;
             }
-            self.withdraw_plan(ctx.now, config, data, paths);
+            self.withdraw_plan(ctx.now, data, paths);
             self.decisions += 1;
-            let seen = Seen { config, data, paths };
+            let seen = Seen { data, paths };
             if self.is_full(ctx, seen) {
                 #[cfg(debug_assertions)]
                 self.confirm(ctx, seen, |it| matches!(it, Decision::Wait { on: None, .. }));
@@ -251,14 +248,14 @@ impl Scheduling {
                 self.note_block(ctx, Some(block));
                 break;
             }
-            if config.kernel_rules.data_timer && data.queue.unsent() > 0 {
+            if paths.spec.config.kernel_rules.data_timer && data.queue.unsent() > 0 {
                 paths.note_data_timeout(data, ctx.now);
             }
             let explained = ctx.log.detail == Detail::Everything;
-            let decision = self.ask(ctx, Seen { config, data, paths }, explained);
+            let decision = self.ask(ctx, Seen { data, paths }, explained);
             self.apply_effects(ctx, paths);
             if explained {
-                self.tell_decision(ctx, Seen { config, data, paths }, decision);
+                self.tell_decision(ctx, Seen { data, paths }, decision);
             }
             match decision {
                 Decision::Send { subflow, what, grant, reason } => {
@@ -266,22 +263,22 @@ impl Scheduling {
                     if what == (What::New { offset: 0 }) {
                         // With small queues another subflow becomes free as time passes: then the
                         // answer for the next segment may be another.
-                        let further = if config.tsq { 0 } else { grant };
+                        let further = if paths.spec.config.tsq { 0 } else { grant };
                         let bytes = further.saturating_sub(self.views.segment_size());
                         self.grant = Grant { subflow, bytes, reason };
                     }
                     return Todo::Send(decision);
                 }
-                Decision::Assign { .. } => self.take_plan(ctx, config, data, paths),
+                Decision::Assign { .. } => self.take_plan(ctx, data, paths),
                 Decision::Wait { on, reason } => {
-                    self.on_wait(ctx, Seen { config, data, paths }, reason);
+                    self.on_wait(ctx, Seen { data, paths }, reason);
                     let window_closed = reason == Reason::SendWindow;
                     if window_closed {
-                        self.notify(ctx, config, data, paths, Notice::WindowLimited);
+                        self.notify(ctx, data, paths, Notice::WindowLimited);
                     }
                     return Todo::Wait { on, window_closed };
                 }
-                Decision::Idle => self.on_idle(ctx, config, data, paths),
+                Decision::Idle => self.on_idle(ctx, data, paths),
             }
         }
         Todo::Nothing
@@ -289,20 +286,14 @@ impl Scheduling {
 
     /// Takes back what was assigned ahead if a subflow has recovered from a timeout or lost its rank since:
     /// it was planned for others.
-    fn withdraw_plan(
-        &mut self,
-        now: Time,
-        config: &Config,
-        data: &mut DataLevel,
-        paths: &mut Paths,
-    ) {
+    fn withdraw_plan(&mut self, now: Time, data: &mut DataLevel, paths: &mut Paths) {
         if data.queue.has_plan()
-            && !config.kernel_rules.keep_data
-            && self.candidates(Seen { config, data, paths }, now) != self.assigned_among
+            && !paths.spec.config.kernel_rules.keep_data
+            && self.candidates(Seen { data, paths }, now) != self.assigned_among
         {
             data.queue.unassign_all();
             self.views.stale.all = true;
-            self.refresh_views(config, data, paths, now);
+            self.refresh_views(data, paths, now);
         }
     }
 
@@ -312,14 +303,8 @@ impl Scheduling {
     }
 
     #[inline(never)]
-    fn take_plan(
-        &mut self,
-        ctx: &Context<'_>,
-        config: &Config,
-        data: &mut DataLevel,
-        paths: &Paths,
-    ) {
-        self.assigned_among = self.candidates(Seen { config, data, paths }, ctx.now);
+    fn take_plan(&mut self, ctx: &Context<'_>, data: &mut DataLevel, paths: &Paths) {
+        self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);
         let touched = data.queue.assign_all(&ctx.outcome.plan);
         self.views.stale.sent.0 |= touched.0;
         // A plan that assigns nothing would be asked for for ever.
@@ -338,18 +323,12 @@ impl Scheduling {
     }
 
     #[inline(never)]
-    fn on_idle(
-        &mut self,
-        ctx: &mut Context<'_>,
-        config: &Config,
-        data: &DataLevel,
-        paths: &mut Paths,
-    ) {
+    fn on_idle(&mut self, ctx: &mut Context<'_>, data: &DataLevel, paths: &mut Paths) {
         self.due = false;
-        let stalled = self.app_blocked && !self.usable(Seen { config, data, paths }).is_empty();
+        let stalled = self.app_blocked && !self.usable(Seen { data, paths }).is_empty();
         self.note_block(ctx, stalled.then_some(Block::SendBuffer));
         if stalled {
-            self.notify(ctx, config, data, paths, Notice::WindowLimited);
+            self.notify(ctx, data, paths, Notice::WindowLimited);
         }
     }
 
@@ -359,7 +338,6 @@ impl Scheduling {
     pub(crate) fn take_granted(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &DataLevel,
         paths: &mut Paths,
     ) -> Option<Decision> {
@@ -368,10 +346,9 @@ impl Scheduling {
         if bytes < grant {
             return None;
         }
-        let takes =
-            |it: &Subflow| it.cwnd() >= it.tx.inflight() + grant && !paths.held_back(config, it);
+        let takes = |it: &Subflow| it.cwnd() >= it.tx.inflight() + grant && !paths.held_back(it);
         let same = ctx.log.detail != Detail::Everything
-            && self.next_segment_size(Seen { config, data, paths }) == grant
+            && self.next_segment_size(Seen { data, paths }) == grant
             && data.queue.unsent() >= grant
             && data.queue.nxt() + grant <= data.window.end()
             && !data.queue.has_plan()
@@ -389,8 +366,8 @@ impl Scheduling {
                 Decision::Send { subflow, what, reason, .. } => Some((subflow, what, reason)),
                 _ => None,
             };
-            self.refresh_views(config, data, paths, ctx.now);
-            let seen = Seen { config, data, paths };
+            self.refresh_views(data, paths, ctx.now);
+            let seen = Seen { data, paths };
             self.confirm(ctx, seen, |it| alike(it) == alike(decision));
         }
         Some(decision)
@@ -401,12 +378,11 @@ impl Scheduling {
     pub(crate) fn take_granted_to(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &DataLevel,
         paths: &mut Paths,
         subflow: SubflowId,
     ) -> bool {
-        self.grant.subflow == subflow && self.take_granted(ctx, config, data, paths).is_some()
+        self.grant.subflow == subflow && self.take_granted(ctx, data, paths).is_some()
     }
 
     pub(crate) fn ask(
@@ -463,14 +439,14 @@ impl Scheduling {
 
     pub(crate) fn usable(&self, seen: Seen<'_>) -> SubflowSet {
         let len = seen.data.queue.unsent().clamp(1, self.views.segment_size().max(1));
-        let tsq = seen.paths.holds_back(seen.config);
+        let tsq = seen.paths.holds_back();
         self.views.list.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
     }
 
     /// Whether any subflow can take the next segment.
     pub(crate) fn takes_more(&self, seen: Seen<'_>) -> bool {
         let len = seen.data.queue.unsent().min(self.views.segment_size());
-        let tsq = seen.paths.holds_back(seen.config);
+        let tsq = seen.paths.holds_back();
         self.views.list.iter().any(|it| it.usable(len, tsq))
     }
 
@@ -542,25 +518,24 @@ impl Scheduling {
     pub(crate) fn next_assigned(
         &mut self,
         now: Time,
-        config: &Config,
         data: &mut DataLevel,
         paths: &mut Paths,
     ) -> Option<(usize, DataRange)> {
-        let mss = self.next_segment_size(Seen { config, data, paths });
+        let mss = self.next_segment_size(Seen { data, paths });
         for index in 0..paths.subflows.len() {
             let id = paths.subflows[index].id;
             let Some(range) = data.queue.next_assigned(id, mss) else { continue };
-            if config.tsq {
+            if paths.spec.config.tsq {
                 paths.subflows[index].drain_host_queue(now);
             }
             let subflow = &paths.subflows[index];
             let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
             // Linux leaves data with its subflow whatever happens there.
-            let stays = config.kernel_rules.keep_data;
+            let stays = paths.spec.config.kernel_rules.keep_data;
             let well = stays || !subflow.status.pf && data.ca(subflow) != CaState::Loss;
             let live = subflow.state.sends_data() && subflow.status.joined && well;
-            let held = paths.held_back(config, subflow)
-                || self.waits_to_grow(config, data, subflow, range);
+            let held = paths.held_back(subflow)
+                || self.waits_to_grow(&paths.spec.config, data, subflow, range);
             if live && room && !held && range.end <= data.window.end() {
                 data.queue.take_assigned(range, id);
                 return Some((index, range));
@@ -621,18 +596,18 @@ impl Scheduling {
     pub(crate) fn grow(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         paths: &mut Paths,
         index: usize,
         first: DataRange,
     ) -> DataRange {
         let (id, cut) = (SubflowId(index as u8), first.len());
-        let most = u64::from(config.superpacket).min(data.queue.in_one_piece(first.start));
+        let most =
+            u64::from(paths.spec.config.superpacket).min(data.queue.in_one_piece(first.start));
         let mut range = first;
         while range.len() + cut <= most
             && data.queue.first_unsent(cut) == Some(DataRange::with_len(range.end, cut))
-            && self.take_granted_to(ctx, config, data, paths, id)
+            && self.take_granted_to(ctx, data, paths, id)
             && let Some(next) = data.queue.take_new(0, cut, id)
         {
             self.note_sent(ctx, paths, index, next);

@@ -1,6 +1,5 @@
 //! What a scheduler sees of the subflows, kept up to date with as little work as may be.
 
-use crate::config::Config;
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::Event;
@@ -96,7 +95,7 @@ impl Scheduling {
             min_rtt: subflow.rtt.min(),
             rtt_at: subflow.rtt.sampled_at(),
             rto: subflow.rtt.rto(),
-            tsq_blocked: seen.paths.held_back(seen.config, subflow),
+            tsq_blocked: seen.paths.held_back(subflow),
             rec_cwnd: subflow.status.rec_cwnd,
             pacing_rate: match subflow.rtt.srtt() {
                 _ if !self.needs.pacing_rate => 0,
@@ -117,29 +116,19 @@ impl Scheduling {
     }
 
     #[inline(never)]
-    pub(crate) fn refresh_all_views(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-        paths: &mut Paths,
-        now: Time,
-    ) {
+    pub(crate) fn refresh_all_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let mut views = core::mem::take(&mut self.views.list);
         self.views.unseen = true;
         views.clear();
         views.reserve_exact(paths.subflows.len());
         for index in 0..paths.subflows.len() {
-            if config.tsq {
+            if paths.spec.config.tsq {
                 paths.subflows[index].drain_host_queue(now);
             }
             let subflow = &paths.subflows[index];
             if subflow.status.joined && subflow.state.synchronised() {
                 let mss = self.views.common.segment_size;
-                views.push(self.subflow_view(
-                    Seen { config, data, paths },
-                    &paths.subflows[index],
-                    mss,
-                ));
+                views.push(self.subflow_view(Seen { data, paths }, &paths.subflows[index], mss));
             }
         }
         self.views.list = views;
@@ -147,21 +136,15 @@ impl Scheduling {
 
     /// Brings the views of the subflows that carry data up to date.
     #[inline(always)]
-    pub(crate) fn refresh_views(
-        &mut self,
-        config: &Config,
-        data: &DataLevel,
-        paths: &mut Paths,
-        now: Time,
-    ) {
+    pub(crate) fn refresh_views(&mut self, data: &DataLevel, paths: &mut Paths, now: Time) {
         let common = Common {
-            segment_size: self.next_segment_size(Seen { config, data, paths }) as u32,
+            segment_size: self.next_segment_size(Seen { data, paths }) as u32,
             plain: data.sends_plain(),
         };
         let stale = core::mem::replace(&mut self.views.stale, Stale::NOTHING);
-        if stale.all || config.tsq || self.views.common != common {
+        if stale.all || paths.spec.config.tsq || self.views.common != common {
             self.views.common = common;
-            return self.refresh_all_views(config, data, paths, now);
+            return self.refresh_all_views(data, paths, now);
         }
         if (stale.acked.0 | stale.sent.0) == 0 {
             return;
@@ -176,10 +159,10 @@ impl Scheduling {
             }
             left.remove(id);
             if stale.acked.contains(id) {
-                self.renew(Seen { config, data, paths }, view, common.segment_size);
+                self.renew(Seen { data, paths }, view, common.segment_size);
             } else {
                 let subflow = &paths.subflows[id.index()];
-                let held = paths.held_back(config, subflow);
+                let held = paths.held_back(subflow);
                 view.cwnd = subflow.uncapped_cwnd();
                 view.inflight = subflow.tx.inflight();
                 view.outstanding = subflow.tx.outstanding();
@@ -207,11 +190,10 @@ impl Scheduling {
     pub(crate) fn validate_idle(
         &mut self,
         ctx: &mut Context<'_>,
-        config: &Config,
         data: &mut DataLevel,
         paths: &mut Paths,
     ) {
-        let mode = config.idle_restart;
+        let mode = paths.spec.config.idle_restart;
         for subflow in &mut paths.subflows {
             if !subflow.status.joined || !subflow.is_quiet() || subflow.last_send == Time::ZERO {
                 continue;
