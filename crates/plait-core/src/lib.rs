@@ -28,7 +28,7 @@ pub use config::{
     ReduceFrom, RtoMode, StartOffsets,
 };
 pub use conn::context::Entropy;
-pub use conn::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
+pub use conn::spec::{ConnectionSpec, ConnectionState, ControllerFactory, SchedulerFactory};
 pub use data::fallback::FallbackCause;
 pub use data::memory_limit::MemoryLimit;
 pub use endpoint::{Endpoint, MemoryReport};

@@ -1,4 +1,4 @@
-//! Building segments: the fields and options that each kind carries.
+//! Segments on their way out, and what SYNs carry.
 
 use crate::config::Config;
 use crate::data::window::scale_for;

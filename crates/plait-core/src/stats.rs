@@ -1,6 +1,6 @@
 //! State and counters of a connection, for its user and for reports.
 
-use crate::conn::ConnectionState;
+use crate::conn::spec::ConnectionState;
 use crate::data::fallback::FallbackCause;
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;

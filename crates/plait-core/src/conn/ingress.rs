@@ -5,7 +5,7 @@ use crate::conn::context::Context;
 use crate::conn::timers::ConnectionTimers;
 use crate::data::fallback::Mode;
 use crate::event::{Event, SizeCause};
-use crate::paths::ResetMeans;
+use crate::paths::ending::ResetMeans;
 use crate::paths::opening::{Others, SynAck, ThirdAck};
 use crate::paths::receiving::Taken;
 use crate::planted::{Planted, planted};

@@ -8,11 +8,12 @@ mod fast_path;
 mod ingress;
 mod invariants;
 pub(crate) mod liveness;
+pub(crate) mod spec;
 mod timeouts;
 pub(crate) mod timers;
 
-use crate::config::{Config, PathConfig};
 use crate::conn::context::Context;
+use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::conn::timers::{Awaited, ConnectionTimers};
 use crate::data::fallback::FallbackCause;
 use crate::data::level::DataLevel;
@@ -32,61 +33,13 @@ use crate::stats::ConnectionStats;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake, Subflow};
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::net::IpAddr;
 use egress::Rounds;
 use plait_base::{PathId, Slim, SubflowId, SubflowSet, Time};
-use plait_cc::Algorithm;
-use plait_sched::{Notice, Scheduler};
+use plait_sched::Notice;
 use plait_wire::{Key, Mptcp, ResetReason, Segment};
-
-/// Makes the scheduler of a connection.
-pub type SchedulerFactory = Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>;
-/// Makes the congestion controller of a subflow on a path.
-pub type ControllerFactory = Arc<dyn Fn(PathId) -> Box<dyn Algorithm> + Send + Sync>;
-
-/// All that a connection is made from.
-#[derive(Clone)]
-pub struct ConnectionSpec {
-    /// Settings.
-    pub config: Config,
-    /// Its paths in order of preference; the connection starts on the first.
-    pub paths: Vec<PathConfig>,
-    /// Its scheduler.
-    pub scheduler: SchedulerFactory,
-    /// Its congestion controllers.
-    pub controller: ControllerFactory,
-    /// Further addresses of the end that listens. It tells the client of them (ADD_ADDR, RFC 8684
-    /// section 3.4.1), and the client joins each from all its paths.
-    pub addresses: Vec<IpAddr>,
-}
-
-impl fmt::Debug for ConnectionSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectionSpec")
-            .field("config", &self.config)
-            .field("paths", &self.paths)
-            .finish_non_exhaustive()
-    }
-}
-
-/// State of a connection as its user sees it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ConnectionState {
-    /// The handshake is under way.
-    Connecting,
-    /// Data may flow.
-    Open,
-    /// The peer's data has ended and all of it was read.
-    PeerDone,
-    /// Both directions have ended in order.
-    Closed,
-    /// Reset, or given up.
-    Failed,
-}
 
 pub(crate) struct Connection {
     data: DataLevel,

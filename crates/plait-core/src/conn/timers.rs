@@ -1,4 +1,4 @@
-//! What happens when time passes.
+//! The timers of a connection as a whole: what is awaited, how long, and how often.
 
 use crate::config::Config;
 use crate::conn::context::Context;

@@ -1,4 +1,4 @@
-//! TODO.
+//! Mappings and their checksums, written and read (DSS: RFC 8684 sections 3.3.1 and 3.7).
 
 use crate::data::fallback::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;

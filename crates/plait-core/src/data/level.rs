@@ -2,8 +2,8 @@
 //! ends. It knows of no subflow.
 
 use crate::config::Config;
-use crate::conn::ConnectionState;
 use crate::conn::liveness::Taken;
+use crate::conn::spec::ConnectionState;
 use crate::data::closing::Closing;
 use crate::data::fallback::{Agreement, FallbackCause, Mode};
 use crate::data::keys::Keys;

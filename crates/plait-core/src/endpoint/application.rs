@@ -1,7 +1,8 @@
 //! What an application asks of its connections: data in and out, their state, their end.
 
+use crate::conn::Connection;
 use crate::conn::context::Context;
-use crate::conn::{Connection, ConnectionState};
+use crate::conn::spec::ConnectionState;
 use crate::data::reassembly::Reassembly;
 use crate::data::send_queue::SendQueue;
 use crate::endpoint::Endpoint;

@@ -1,7 +1,8 @@
 //! Segments that belong to no connection yet: SYNs, joins that come early, and strays.
 
 use crate::JoinTiming;
-use crate::conn::{Connection, ConnectionSpec, ConnectionState};
+use crate::conn::Connection;
+use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::endpoint::cookies::Client;
 use crate::endpoint::{Endpoint, MAX_EARLY_JOINS};
 use crate::paths::admission::{DENIED, LIMIT_REACHED};

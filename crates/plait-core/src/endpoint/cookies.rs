@@ -12,7 +12,7 @@
 //! secret.
 
 use crate::conn::context::Context;
-use crate::conn::{ConnectionSpec, ConnectionState};
+use crate::conn::spec::{ConnectionSpec, ConnectionState};
 use crate::endpoint::{Endpoint, Known};
 use crate::paths::handshake::{Asks, Opening, listen_syn};
 use crate::tcp::subflow::Address;

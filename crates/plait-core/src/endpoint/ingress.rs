@@ -1,6 +1,6 @@
 //! Segments that arrive: to which conversation each belongs.
 
-use crate::conn::ConnectionState;
+use crate::conn::spec::ConnectionState;
 use crate::endpoint::cookies::Client;
 use crate::endpoint::{Endpoint, Known};
 use crate::tcp::subflow::Address;

@@ -14,9 +14,10 @@ mod remnants;
 mod shrink_idle;
 mod wakes;
 
+use crate::conn::Connection;
 use crate::conn::audit::Audit;
 use crate::conn::context::{Context, Entropy, Shared};
-use crate::conn::{Connection, ConnectionSpec};
+use crate::conn::spec::ConnectionSpec;
 use crate::error::Error;
 use crate::event::{Detail, Event};
 use crate::paths::admission::Allowance;
@@ -34,14 +35,15 @@ use alloc::vec::Vec;
 use cookies::Cookies;
 use core::fmt;
 use core::net::IpAddr;
-pub(crate) use directory::{Directory, InUse};
-pub use memory::MemoryReport;
 use mp_capable_blackhole::MpCapableBlackhole;
 use plait_base::{ConnId, PathId, ServerAddress, Time};
 use plait_wire::Segment;
 use records::{Record, Records};
-pub(crate) use remnants::Remnant;
 use remnants::Remnants;
+
+pub(crate) use directory::{Directory, InUse};
+pub use memory::MemoryReport;
+pub(crate) use remnants::Remnant;
 
 /// Joins that came before the connection they name (at most this many are kept).
 const MAX_EARLY_JOINS: usize = 16;

@@ -1,9 +1,11 @@
-//! TODO.
+//! Which segments of the peer are read: those that lie in the window, with a fresh timestamp; the others may
+//! be answered by a challenge ACK (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323).
 
 use crate::conn::context::Context;
+use crate::data::fallback::{Mode, ssn_in_step};
 use crate::data::level::DataLevel;
 use crate::paths::Paths;
-use crate::tcp::acceptability::Place;
+use crate::tcp::acceptability::{Place, place};
 use crate::tcp::clock::before;
 use plait_base::{Ssn, SubflowRange};
 use plait_wire::Segment;
@@ -45,5 +47,22 @@ impl Paths {
             subflow.shake.ts_recent = stamp.value;
         }
         true
+    }
+
+    /// Whether `len` sequence numbers from `seq` on may come on the subflow at `index`.
+    pub(crate) fn place(&self, data: &DataLevel, index: usize, seq: Ssn, len: u64) -> Place {
+        let (nxt, reach) = (self.subflows[index].rx.nxt(), data.reach(&self.spec.config));
+        let edge = match data.agreed.mode {
+            Mode::Plain => ssn_in_step(data.recv.right_edge()).max(nxt),
+            _ => nxt + reach,
+        };
+        place(seq, len, nxt, edge, reach)
+    }
+
+    /// A segment that the peer may have to know of is answered, within the limit of challenges
+    /// (RFC 5961 section 7).
+    pub(crate) fn challenge(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let may = self.challenges.take(ctx);
+        self.subflows[index].pending.ack |= may;
     }
 }

@@ -1,5 +1,6 @@
 //! What a segment acknowledges of its subflow's sequence numbers.
 
+use crate::conn::Notices;
 use crate::conn::context::Context;
 use crate::data::level::DataLevel;
 use crate::event::{Event, WindowCause};
@@ -104,6 +105,56 @@ impl Paths {
         let subflow = &mut self.subflows[index];
         if let Some(mappings) = &mut subflow.mappings {
             mappings.on_acked(subflow.tx.una());
+        }
+    }
+
+    /// A timeout expired too soon: what the subflow has in flight need not go by another.
+    pub(crate) fn withdraw_reinjections(&mut self, data: &mut DataLevel, index: usize) {
+        self.subflows[index].reset_black_hole();
+        let subflow = &self.subflows[index];
+        for sent in subflow.tx.iter().filter(|sent| !sent.fin) {
+            data.queue.mark_carried(sent.data(), subflow.id);
+        }
+    }
+
+    /// While F-RTO holds retransmissions back, new data goes out; where there is none to send,
+    /// retransmissions go on (RFC 5682 section 3.1 step 2b).
+    pub(crate) fn continue_frto(&mut self, data: &DataLevel, index: usize) {
+        let subflow = &mut self.subflows[index];
+        if subflow.spurious_recovery.holds_retransmissions() {
+            let room = data.window.end() > data.queue.nxt();
+            if data.queue.unsent() == 0 || !room {
+                subflow.spurious_recovery.give_up_frto();
+            }
+        }
+    }
+
+    /// A writer waits and the window of a subflow is not full: the subflow gets more send memory
+    /// (`tcp_should_expand_sndbuf` of Linux). In congestion avoidance it is never full for long, because
+    /// Linux waits for room for two segments (`tcp_tso_should_defer`).
+    #[cold]
+    pub(crate) fn expand_send_memory(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+    ) {
+        let subflow = &self.subflows[index];
+        let (id, cwnd, mss) = (subflow.id, subflow.cwnd(), u64::from(self.mss));
+        let planned = subflow.tx.inflight() + data.queue.assigned(id);
+        let avoidance = !subflow.cc.in_slow_start();
+        if let Some(memory) = data.queue.memory().filter(|memory| memory.waits())
+            && (avoidance || planned + mss <= cwnd)
+        {
+            memory.expand(id, cwnd / mss.max(1));
+            notices.news = true;
+        }
+    }
+
+    /// Everything that the subflow at `index` has sent and not seen acknowledged is to be sent again.
+    pub(crate) fn reinject_outstanding(&self, data: &mut DataLevel, index: usize) {
+        for sent in self.subflows[index].tx.iter() {
+            data.queue.queue_reinjection(sent.data());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Joins that come before the key they are proven with
 //! ([`JoinTiming::Simultaneous`](crate::JoinTiming::Simultaneous)).
 
-use crate::conn::ConnectionSpec;
 use crate::conn::context::Context;
+use crate::conn::spec::ConnectionSpec;
 use crate::data::window::scale_for;
 use crate::paths::handshake::take_syn;
 use crate::segments::{Transmit, syn_segment};

@@ -1,15 +1,16 @@
 //! What a segment carries, taken in by its subflow: data with its mapping, and the end of the subflow.
 
+use crate::conn::Notices;
 use crate::conn::context::Context;
-use crate::data::fallback::{MAX_UNMAPPED_SEGMENTS, Mode};
+use crate::data::fallback::{MAX_UNMAPPED_SEGMENTS, Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::{Noted, Verifier};
 use crate::event::{Detail, Event};
 use crate::paths::Paths;
 use crate::tcp::state::State;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Dsn, Ssn, SubflowRange, Time};
-use plait_wire::{Dss, Flags, Payload, Segment};
+use plait_base::{DataRange, Dsn, Span, Ssn, SubflowRange, Time};
+use plait_wire::{Dss, Flags, Mptcp, Payload, Segment};
 
 impl Paths {
     /// Takes in the payload of a segment whose first byte is `seq` of the subflow at `index`.
@@ -172,6 +173,79 @@ impl Paths {
             let longest = self.subflows.iter().filter_map(|it| it.rtt.srtt()).max();
             let (mss, subflows) = (u64::from(self.mss), self.subflows.len());
             data.recv.retune(now, longest.unwrap_or_default(), mss, subflows);
+        }
+    }
+
+    /// The range of data that the payload carries, if it is told.
+    pub(crate) fn mapped(
+        &self,
+        data: &DataLevel,
+        index: usize,
+        segment: &Segment,
+        seq: Ssn,
+    ) -> Option<Dsn> {
+        match data.agreed.mode {
+            _ if data.receives_plain() => dsn_in_step(seq),
+            Mode::Offered => None,
+            Mode::Multipath | Mode::Plain => {
+                if let Some(Mptcp::Capable(capable)) = segment.options.mptcp.as_deref()
+                    && capable.data_len.is_some()
+                    && !self.subflows[index].shake.join
+                {
+                    return dsn_in_step(seq);
+                }
+                let range = SubflowRange::with_len(seq, u64::from(segment.payload.len()));
+                let mapped = match &segment.options.dss {
+                    Some(Dss { mapping: Some(map), data_fin, .. }) => {
+                        data.read_mapping(map, *data_fin, seq)?
+                    }
+                    // A middlebox has cut it from the segment that told the mapping.
+                    _ => self.subflows[index].mapping_of(range)?,
+                };
+                if !mapped.seq.covers(range) {
+                    return None;
+                }
+                mapped.dsn.checked_add(seq.checked_sub(mapped.seq.start)?)
+            }
+        }
+    }
+
+    /// Notes a segment for a buffer that is counted in memory.
+    #[inline(always)]
+    pub(crate) fn note_memory(
+        &mut self,
+        data: &mut DataLevel,
+        now: Time,
+        index: usize,
+        segment: &Segment,
+    ) {
+        let Some(memory) = data.recv.memory() else { return };
+        let subflow = &mut self.subflows[index];
+        let echo = segment.options.timestamps.map_or(0, |stamps| stamps.echo);
+        let age = subflow.clock.at(now).wrapping_sub(echo);
+        let len = u64::from(segment.payload.len());
+        if memory.on_segment(subflow.id, len, echo, Span::from_millis(u64::from(age))) {
+            subflow.rx.acknowledge_soon();
+        }
+    }
+
+    /// Data was taken in on the subflow at `index`, and it may be more than `before` that can be read.
+    #[inline(always)]
+    pub(crate) fn after_data(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        now: Time,
+        (index, before): (usize, Dsn),
+    ) {
+        if data.recv.nxt() > before {
+            notices.news = true;
+            self.retune(data, now);
+            if data.recv.finished() {
+                // The last bytes before a DATA_FIN that came ahead of them.
+                self.on_peer_finished(data, notices, now);
+                self.subflows[index].pending.ack = true;
+            }
         }
     }
 }

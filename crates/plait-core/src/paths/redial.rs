@@ -1,4 +1,4 @@
-//! TODO.
+//! A connection whose first handshake leads nowhere begins again on another path.
 
 use crate::config::Dial;
 use crate::conn::Notices;

@@ -1,4 +1,4 @@
-//! TODO.
+//! What is told of a decision if somebody wants to know everything.
 
 use crate::conn::context::Context;
 use crate::event::Event;

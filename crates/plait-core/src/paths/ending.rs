@@ -1,0 +1,256 @@
+//! How subflows end: FINs in both directions, resets, MP_FASTCLOSE, TIME-WAIT.
+
+use crate::conn::Notices;
+use crate::conn::context::Context;
+use crate::conn::timers::ConnectionTimers;
+use crate::data::closing::TIME_WAIT;
+use crate::data::fallback::dsn_in_step;
+use crate::data::fastclose::FastClose;
+use crate::data::level::DataLevel;
+use crate::endpoint::Remnant;
+use crate::event::Event;
+use crate::paths::Paths;
+use crate::planted::{Planted, planted};
+use crate::segments::Transmit;
+use crate::tcp::clock::before;
+use crate::tcp::pending::{ControlSegment, Pending};
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Subflow};
+use crate::tcp::timer::Timer;
+use alloc::vec::Vec;
+use plait_base::{Ssn, Time};
+use plait_wire::{Flags, Mptcp, ResetReason, Segment};
+
+impl Paths {
+    /// A FIN has come or was acknowledged on the subflow at `index`.
+    pub(crate) fn on_leave(
+        &mut self,
+        ctx: &mut Context<'_>,
+        notices: &mut Notices,
+        index: usize,
+        step: Step,
+    ) {
+        notices.changed = true;
+        let subflow = &mut self.subflows[index];
+        let before = subflow.state;
+        subflow.step(step);
+        if subflow.state == State::TimeWait {
+            subflow.timers.clear_all();
+            subflow.timers.set(Timer::TimeWait, ctx.now + TIME_WAIT);
+        }
+        // Both ends have taken leave on it.
+        let gone = |state| matches!(state, State::Closed | State::TimeWait);
+        if gone(subflow.state) && !gone(before) && subflow.status.joined {
+            ctx.emit(Event::SubflowDown { subflow: subflow.id });
+        }
+    }
+
+    /// A SYN comes for a subflow in TIME-WAIT. Where it cannot belong to the old conversation, for
+    /// its timestamp or else its sequence number is newer, the address is free (RFC 6191 section
+    /// 2): tells the sequence number after the last one that was used.
+    pub(crate) fn reuse_time_wait(
+        &mut self,
+        notices: &mut Notices,
+        address: Address,
+        syn: &Segment,
+    ) -> Option<u32> {
+        let at_rest = |s: &&mut Subflow| s.address == address && s.state == State::TimeWait;
+        let subflow = self.subflows.iter_mut().find(at_rest)?;
+        let expected = subflow.shake.peer_wire(subflow.rx.nxt());
+        let beyond = syn.seq != expected && before(expected, syn.seq);
+        let stamps = syn.options.timestamps.filter(|_| subflow.shake.offer.timestamps);
+        let newer = stamps.map_or(beyond, |stamps| {
+            let known = subflow.shake.ts_recent;
+            before(known, stamps.value) || known == stamps.value && beyond
+        });
+        if !newer {
+            return None;
+        }
+        subflow.step(Step::WaitOver);
+        notices.changed = true;
+        Some(subflow.shake.wire(subflow.tx.nxt()))
+    }
+
+    /// Limits how long subflows in FIN-WAIT-2 wait for the peer's FIN once both directions have ended:
+    /// the peer has nothing more to send there, and its FIN may be lost for good.
+    pub(crate) fn arm_fin_wait(&mut self, data: &DataLevel, now: Time) {
+        if !data.closing.done() {
+            return;
+        }
+        let until = now + self.spec.config.fin_timeout;
+        for subflow in &mut self.subflows {
+            if subflow.state == State::FinWait2 && !subflow.timers.is_set(Timer::TimeWait) {
+                subflow.timers.set(Timer::TimeWait, until);
+            }
+        }
+    }
+
+    /// Whether `subflow` is to send its FIN now.
+    pub(crate) fn owes_fin(&self, data: &DataLevel, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        // A join that is not proven yet has no more than its third ACK to send (RFC 8684 section
+        // 3.2); its timer is that of the proof.
+        let status = subflow.status;
+        if !subflow.state.sends_data() || status.pf || !status.joined {
+            return false;
+        }
+        let early = planted(Planted::FinEarly) && data.closing.fin_sent;
+        if data.sends_plain() { data.at_end() } else { early || data.closing.done() }
+    }
+
+    /// Our FIN on the subflow at `index` was acknowledged.
+    #[cold]
+    pub(crate) fn on_fin_acked(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        timers: &mut ConnectionTimers,
+        notices: &mut Notices,
+        index: usize,
+    ) {
+        self.on_leave(ctx, notices, index, Step::FinAcked);
+        if data.sends_plain() {
+            data.on_fin_acked(notices);
+        }
+        self.arm_fin_wait(data, ctx.now);
+        // Our FIN came after the DATA_FINs, beside our DATA_ACK.
+        data.closing.settle();
+        timers.arm_release(ctx, &self.spec.config, data);
+    }
+
+    /// The peer's FIN at `seq` of the subflow at `index`. For plain TCP its data ends with it.
+    #[cold]
+    pub(crate) fn on_fin(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        index: usize,
+        seq: Ssn,
+    ) {
+        let subflow = &mut self.subflows[index];
+        subflow.pending.ack = true;
+        if !subflow.rx.take_fin(seq) {
+            return;
+        }
+        self.on_leave(ctx, notices, index, Step::FinReceived);
+        if data.receives_plain()
+            && let Some(end) = dsn_in_step(seq)
+        {
+            data.recv.set_fin(end);
+            self.on_peer_finished(data, notices, ctx.now);
+        }
+    }
+
+    /// The peer's data has ended and all of it is here.
+    pub(crate) fn on_peer_finished(
+        &mut self,
+        data: &mut DataLevel,
+        notices: &mut Notices,
+        now: Time,
+    ) {
+        if data.on_peer_finished(notices) {
+            self.arm_fin_wait(data, now);
+        }
+    }
+
+    /// What a reset on the subflow at `index` means; `alone` tells that no other is left.
+    pub(crate) fn weigh_reset(
+        &mut self,
+        data: &DataLevel,
+        index: usize,
+        segment: &Segment,
+        alone: bool,
+    ) -> ResetMeans {
+        let subflow = &self.subflows[index];
+        let next = subflow.shake.peer_wire(subflow.rx.nxt());
+        let acceptable = match subflow.state {
+            State::SynSent => {
+                segment.flags.has(Flags::ACK) && segment.ack == subflow.shake.iss.wrapping_add(1)
+            }
+            // RFC 5961 section 3.2: only the exact sequence number resets.
+            _ => segment.seq == next,
+        };
+        let option = segment.options.mptcp.as_deref();
+        if !acceptable {
+            // A challenge for what lies in the window; the rest is dropped in silence.
+            let ahead = u64::from(segment.seq.wrapping_sub(next));
+            let inside = subflow.state.synchronised() && ahead < data.recv.window();
+            return if inside { ResetMeans::Challenge } else { ResetMeans::Nothing };
+        }
+        if self.never_known_to_peer(data, index) {
+            return ResetMeans::Redial;
+        }
+        if data.is_fast_close(option) {
+            return ResetMeans::FastClose;
+        }
+        if alone && self.is_forgotten(index, segment) {
+            return ResetMeans::Forgotten;
+        }
+        let meddled = Mptcp::Reset { reason: ResetReason::Middlebox, transient: false };
+        if option.is_some_and(|it| it.all().contains(&meddled)) {
+            self.joins.bar(self.subflows[index].address.path());
+        }
+        ResetMeans::Gone
+    }
+
+    /// The subflow at `index` carries MP_FASTCLOSE, and nothing else.
+    pub(crate) fn begin_fast_close(&mut self, now: Time, index: usize) -> FastClose {
+        let subflow = &mut self.subflows[index];
+        subflow.tx.abandon();
+        subflow.timers.clear_all();
+        subflow.pending = Pending::only(ControlSegment::FastClose);
+        // The timeout of data that was never acknowledged may have grown to two minutes. With it, the
+        // retransmissions would hold the connection for eight.
+        subflow.rtt.clear_backoff();
+        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        FastClose { carrier: subflow.id, retries: 0 }
+    }
+
+    /// No RST has come within a timeout: MP_FASTCLOSE goes out again.
+    pub(crate) fn repeat_fast_close(&mut self, now: Time, index: usize) {
+        let subflow = &mut self.subflows[index];
+        subflow.rtt.back_off();
+        subflow.timers.set(Timer::Rto, now + subflow.rtt.rto());
+        subflow.pending.add(ControlSegment::FastClose);
+    }
+
+    /// What has to be kept of the subflows that wait, each with the acknowledgement that it may still
+    /// have to send now.
+    pub(crate) fn remnants(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+    ) -> Vec<(Address, Remnant, Option<Transmit>)> {
+        let mut remnants = Vec::new();
+        for index in 0..self.subflows.len() {
+            let Subflow { state, address, clock, .. } = self.subflows[index];
+            if state == State::Closed {
+                continue;
+            }
+            let until = self.subflows[index].timers.at(Timer::TimeWait);
+            let ack_pending = self.subflows[index].pending.ack;
+            let last = self.pure_ack(ctx, data, index);
+            let half_closed = state == State::FinWait2;
+            let remnant = Remnant::new(&last.segment, clock, half_closed, until);
+            remnants.push((address, remnant, Some(last).filter(|_| ack_pending)));
+        }
+        remnants
+    }
+}
+
+/// What a reset means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ResetMeans {
+    Nothing,
+    /// It may be forged: the peer is asked.
+    Challenge,
+    /// The peer's user knows nothing of the connection: it begins again.
+    Redial,
+    /// The peer ends the connection.
+    FastClose,
+    /// The peer does not know the connection any more.
+    Forgotten,
+    /// The subflow is gone.
+    Gone,
+}

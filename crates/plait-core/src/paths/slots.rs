@@ -1,0 +1,141 @@
+//! The slots of subflows: which are open, which belongs to an address, which is free.
+
+use crate::conn::Notices;
+use crate::paths::Paths;
+use crate::tcp::pending::{ControlSegment, Pending};
+use crate::tcp::state::{State, Step};
+use crate::tcp::subflow::{Address, Handshake, Subflow};
+use crate::tcp::timer::Timer;
+use plait_base::{SubflowId, SubflowSet};
+
+impl Paths {
+    /// A slot for a subflow: that of a closed one, or a new one.
+    pub(crate) fn free_slot(&self) -> Option<SubflowId> {
+        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
+        let index = self.subflows.iter().position(free).unwrap_or(self.subflows.len());
+        (index < SubflowId::MAX).then_some(SubflowId(index as u8))
+    }
+
+    /// Index of the subflow that `address` belongs to, `likely` as a rule.
+    #[inline(always)]
+    pub(crate) fn find(&self, address: Address, likely: u8) -> Option<usize> {
+        let is_open = |s: &Subflow| s.state != State::Closed || s.pending.has(ControlSegment::Rst);
+        let open = |s: &Subflow| s.address == address && is_open(s);
+        let index = usize::from(likely);
+        let first = self.subflows.iter().take(index).all(|s| s.address != address);
+        if first && self.subflows.get(index).is_some_and(open) {
+            return Some(index);
+        }
+        self.subflows.iter().position(open)
+    }
+
+    /// The subflows that are not closed, and their addresses.
+    pub(crate) fn open_subflows(&self) -> impl Iterator<Item = (SubflowId, Address)> + '_ {
+        self.subflows.iter().filter(|s| s.state != State::Closed).map(|s| (s.id, s.address))
+    }
+
+    /// The addresses of the subflows that are not closed.
+    pub(crate) fn open_addresses(&self) -> impl Iterator<Item = Address> + '_ {
+        self.open_subflows().map(|(_, address)| address)
+    }
+
+    /// Whether there is a slot for a subflow.
+    pub(crate) fn has_room(&self) -> bool {
+        let free = |s: &Subflow| s.state == State::Closed && !s.pending.has(ControlSegment::Rst);
+        self.subflows.len() < SubflowId::MAX || self.subflows.iter().any(free)
+    }
+
+    /// Whether a subflow has come through its handshake and is not closed.
+    pub(crate) fn has_subflow(&self) -> bool {
+        self.subflows.iter().any(|s| s.state.synchronised())
+    }
+
+    pub(crate) fn add_subflow(
+        &mut self,
+        notices: &mut Notices,
+        id: SubflowId,
+        address: Address,
+        state: State,
+        shake: Handshake,
+    ) {
+        let algorithm = (self.spec.controller)(address.path());
+        let known = self.spec.paths.iter().find(|known| known.path == address.path());
+        let remembered = known.and_then(|known| known.ssthresh);
+        let config = &self.spec.config;
+        let mut subflow = Subflow::new(id, address, state, shake, config, remembered, algorithm);
+        if self.narrowed {
+            subflow.cc.resize(self.mss);
+        }
+        notices.changed = true;
+        match self.subflows.get_mut(id.index()) {
+            Some(slot) => {
+                self.replaced.get_or_insert_default().add_subflow(slot);
+                *slot = subflow;
+            }
+            None => {
+                self.subflows.reserve_exact(1);
+                self.subflows.push(subflow);
+            }
+        }
+    }
+
+    /// Ends the subflow at `index` at once, and tells the peer by a RST if `tell_peer` is set. Returns `None`
+    /// if it was closed.
+    pub(crate) fn close(&mut self, index: usize, tell_peer: bool) -> Option<ClosedSubflow> {
+        let subflow = &mut self.subflows[index];
+        if subflow.state == State::Closed {
+            return None;
+        }
+        let closed = ClosedSubflow {
+            was_joined: subflow.status.joined,
+            was_down: subflow.state == State::TimeWait,
+        };
+        subflow.pending = Pending::default();
+        subflow.pending.set(ControlSegment::Rst, tell_peer);
+        subflow.step(Step::Aborted);
+        subflow.status.joined = false;
+        Some(closed)
+    }
+
+    pub(crate) fn live(&self) -> SubflowSet {
+        let live = |s: &&Subflow| s.state.synchronised() && s.status.joined && !s.status.pf;
+        self.subflows.iter().filter(live).map(|s| s.id).collect()
+    }
+
+    /// The subflows that are trusted with the data they carry: those that are open, without the
+    /// silent ones while another lives.
+    pub(crate) fn carriers(&self) -> SubflowSet {
+        let spoken = |s: &&Subflow| !s.status.pf || self.live().is_empty();
+        let open = self.subflows.iter().filter(|s| s.state != State::Closed);
+        open.filter(spoken).map(|s| s.id).collect()
+    }
+
+    /// The port at which the connection's server listens.
+    pub(crate) fn service_port(&self) -> Option<u16> {
+        let address = self.subflows.first()?.address;
+        Some(if self.client { address.remote_port } else { address.local_port })
+    }
+
+    /// Whether both ends have taken leave on every subflow; TIME-WAIT counts if `gone` says so.
+    pub(crate) fn all_gone(&self, gone: impl Fn(State) -> bool) -> bool {
+        self.subflows.iter().all(|s| gone(s.state) && !s.pending.has(ControlSegment::Rst))
+    }
+
+    /// Whether every subflow is closed or only waits for its peer, and has nothing else to send than an
+    /// acknowledgement.
+    pub(crate) fn all_wait(&self) -> bool {
+        let waits = |s: &Subflow| match s.state {
+            State::Closed | State::TimeWait => true,
+            State::FinWait2 => s.timers.is_set(Timer::TimeWait),
+            _ => false,
+        };
+        self.subflows.iter().all(|s| waits(s) && !s.pending.urgent())
+    }
+}
+
+/// What a subflow was before it was closed.
+pub(crate) struct ClosedSubflow {
+    pub(crate) was_joined: bool,
+    /// Observers know that it is down.
+    pub(crate) was_down: bool,
+}

@@ -1,0 +1,206 @@
+//! Timers of a subflow that expire, and what goes out again then.
+
+use crate::config::Config;
+use crate::conn::context::Context;
+use crate::conn::liveness::is_reachable;
+use crate::conn::timers::{DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES};
+use crate::data::level::DataLevel;
+use crate::event::{Event, WindowCause};
+use crate::paths::Paths;
+use crate::tcp::ack_processing::AckEffects;
+use crate::tcp::host_queue;
+use crate::tcp::pending::ControlSegment;
+use crate::tcp::state::State;
+use crate::tcp::subflow::Subflow;
+use crate::tcp::timer::Timer;
+use plait_base::{Span, SubflowId, SubflowSet, Time};
+
+impl Paths {
+    /// A timeout of the subflow at `index` whose handshake is complete. Returns whether it is given up.
+    pub(crate) fn on_data_timeout(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        index: usize,
+    ) -> bool {
+        let (now, frto) = (ctx.now, data.plain());
+        let subflow = &self.subflows[index];
+        ctx.emit(Event::Timeout { subflow: subflow.id, rto: subflow.rtt.rto() });
+        self.with_flows(index, |subflow, flows| subflow.on_timeout(now, flows, frto));
+        self.report_window(ctx, index, WindowCause::Timeout);
+        self.probe_smaller_size(data, now, index);
+        let rtt = &self.subflows[index].rtt;
+        match data.closing.done() {
+            true => rtt.retransmitted_for() >= FIN_TIME,
+            false => rtt.backoff() > DATA_RETRIES,
+        }
+    }
+
+    /// The third ACK with our HMAC was not answered: it goes out again. Returns whether the subflow is given
+    /// up.
+    pub(crate) fn repeat_proof(&mut self, now: Time, index: usize) -> bool {
+        let subflow = &mut self.subflows[index];
+        subflow.rtt.back_off();
+        let again = now + subflow.rtt.rto();
+        subflow.timers.set(Timer::Rto, again);
+        subflow.pending.add(ControlSegment::JoinAck);
+        subflow.shake.retries += 1;
+        subflow.shake.retries > SYN_RETRIES
+    }
+
+    /// A SYN or SYN/ACK was not answered: it goes out again. Returns false if the subflow is given up; `alone`
+    /// tells that no other is left.
+    pub(crate) fn repeat_syn(&mut self, data: &DataLevel, index: usize, alone: bool) -> bool {
+        let rounds = {
+            let subflow = &mut self.subflows[index];
+            subflow.rtt.back_off();
+            subflow.shake.retries = subflow.shake.retries.saturating_add(1);
+            if subflow.shake.join && data.closing.done() && !alone {
+                // Nothing is left that it could be used for.
+                return false;
+            }
+            self.rounds_dialled()
+        };
+        let subflow = &mut self.subflows[index];
+        let dials = subflow.shake.initiator;
+        let patient = subflow.shake.join && dials && self.spec.config.probe.is_some();
+        let most = if dials { SYN_RETRIES } else { SYN_ACK_RETRIES };
+        if subflow.shake.retries > most && !patient || rounds > usize::from(SYN_RETRIES) {
+            return false;
+        }
+        subflow.pending.add(ControlSegment::Syn);
+        true
+    }
+
+    /// Whether the subflow at `index` is the first one of a client that still dials. A join may have taken the
+    /// place of a first subflow that is gone.
+    pub(crate) fn is_dialling(&self, index: usize) -> bool {
+        let subflow = &self.subflows[index];
+        index == 0 && !subflow.shake.join && subflow.state == State::SynSent && self.client
+    }
+
+    /// Whether a subflow has nothing at all to send; notes the progress of the others
+    /// (`__mptcp_retrans` of Linux).
+    pub(crate) fn any_idle(&self, data: &mut DataLevel) -> bool {
+        let mut idle = false;
+        for subflow in self.subflows.iter().filter(|it| it.state.sends_data() && it.status.joined) {
+            if subflow.tx.is_empty() && data.queue.assigned(subflow.id) == 0 {
+                idle = true;
+            } else if let Some(memory) = data.queue.memory() {
+                memory.note_progress(subflow.id, subflow.rtt.sampled_at());
+            }
+        }
+        idle
+    }
+
+    /// The timer of a subflow that concerns it alone has expired.
+    pub(crate) fn on_timer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        index: usize,
+        timer: Timer,
+    ) {
+        let subflow = &mut self.subflows[index];
+        match timer {
+            Timer::Tail => subflow.pending.add(ControlSegment::TailProbe),
+            Timer::Ack => subflow.pending.ack = true,
+            Timer::Reorder => self.on_reorder(ctx, index),
+            Timer::Probe => self.on_probe_timer(ctx, data, index),
+            Timer::Pace => {
+                if let Some(pacer) = &mut subflow.pacer {
+                    pacer.release();
+                }
+            }
+            Timer::Rto | Timer::TimeWait | Timer::HostQueue => {}
+        }
+    }
+
+    /// The peer's window is closed: asks for it, for the time `repeats` again.
+    pub(crate) fn probe_window(&mut self, repeats: u32) {
+        if let Some(index) = self.signal_path(repeats) {
+            self.subflows[index].pending.add(ControlSegment::WindowProbe);
+        }
+    }
+
+    /// The host's queue of the subflow at `index` has drained. Returns whether more may be sent now.
+    pub(crate) fn on_host_queue_timer(&mut self, now: Time, index: usize) -> bool {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        subflow.drain_host_queue(now);
+        match &subflow.host_queue {
+            Some(queue) if subflow.tsq_blocked(mss) => {
+                subflow.timers.set(Timer::HostQueue, queue.next_departure());
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// The time for reordering is over on the subflow at `index`: what has not arrived is lost.
+    pub(crate) fn on_reorder(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let (now, mss) = (ctx.now, self.mss());
+        let mut effects = AckEffects::default();
+        self.with_flows(index, |subflow, flows| subflow.detect_loss(now, flows, mss, &mut effects));
+        if effects.entered_recovery {
+            self.report_window(ctx, index, WindowCause::Loss);
+        }
+    }
+
+    /// Notes when the last timer of a subflow expires, before data is handed out. Linux sends data again,
+    /// on a subflow that is idle, after as long without a DATA_ACK. A subflow has one timer for its tail
+    /// probe, its reordering and its timeout (`mptcp_timeout_from_subflow`, `icsk_pending`); one without
+    /// progress does not count.
+    pub(crate) fn note_data_timeout(&mut self, data: &mut DataLevel, now: Time) {
+        let live = |it: &&Subflow| it.state.sends_data() && it.status.joined;
+        let mut longest = Span::ZERO;
+        for subflow in self.subflows.iter().filter(live) {
+            if data.queue.stands_still(subflow.id) {
+                continue;
+            }
+            let timers = [Timer::Tail, Timer::Reorder, Timer::Rto];
+            let at = timers.map(|timer| subflow.timers.at(timer)).into_iter().min();
+            let left = at.filter(|at| *at != Time::NEVER).map(|at| at.since(now));
+            longest = longest.max(left.unwrap_or_default());
+        }
+        if let Some(memory) = data.queue.memory() {
+            memory.note_timeout(longest);
+        }
+    }
+
+    /// A probe goes out on every subflow. Returns those that have left as many unanswered as there are.
+    pub(crate) fn ask_for_life(&mut self) -> SubflowSet {
+        let mut silent = SubflowSet::EMPTY;
+        for subflow in &mut self.subflows {
+            // What is under way is a question by itself.
+            if !is_reachable(subflow) || !subflow.is_quiet() {
+                continue;
+            }
+            if subflow.pending.unanswered >= Config::KEEP_ALIVES {
+                silent.insert(subflow.id);
+            } else {
+                subflow.pending.unanswered += 1;
+                subflow.pending.add(ControlSegment::WindowProbe);
+            }
+        }
+        silent
+    }
+
+    pub(crate) fn report_window(&self, ctx: &mut Context<'_>, index: usize, cause: WindowCause) {
+        let subflow = &self.subflows[index];
+        let (cwnd, ssthresh) = (subflow.cwnd(), subflow.cc.ssthresh());
+        ctx.emit(Event::Window { subflow: subflow.id, cwnd, ssthresh, cause });
+    }
+
+    /// A segment of `len` payload bytes leaves the host at `departs`.
+    pub(crate) fn on_departure(&mut self, now: Time, id: SubflowId, len: u32, departs: Time) {
+        let mss = self.mss();
+        let Some(subflow) = self.subflows.get_mut(id.index()) else { return };
+        let queue = subflow.host_queue.get_or_insert_default();
+        queue.push(now, departs, host_queue::truesize(len));
+        let next = queue.next_departure();
+        if subflow.tsq_blocked(mss) {
+            subflow.timers.set(Timer::HostQueue, next);
+        }
+    }
+}

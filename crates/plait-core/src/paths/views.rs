@@ -1,0 +1,176 @@
+//! What others read of the subflows: counters, sums and limits, for users, schedulers and buffers.
+
+use crate::conn::spec::ConnectionState;
+use crate::conn::timers::CONNECTION_RTO;
+use crate::data::level::DataLevel;
+use crate::data::memory_limit::MemoryLimit;
+use crate::data::memory_usage::MemoryUsage;
+use crate::paths::Paths;
+use crate::stats::{ConnectionStats, Progress, SubflowStats, Totals};
+use crate::tcp::subflow::Subflow;
+use alloc::vec::Vec;
+use plait_base::{DataRange, Dsn, Span, Ssn, Time};
+use plait_sched::SentRange;
+
+impl Paths {
+    /// What the peer has sent, what it has acknowledged and the time by its clock, on all subflows. A
+    /// segment that changes none of these passes unnoticed, and a probe goes out too early.
+    pub(crate) fn heard(&self) -> u64 {
+        let of = |s: &Subflow| s.rx.nxt().get() + s.tx.una().get() + u64::from(s.shake.ts_recent);
+        self.subflows.iter().map(of).fold(0, u64::wrapping_add)
+    }
+
+    pub(crate) fn subflow_stats(&self) -> Vec<SubflowStats> {
+        let stats = |s: &Subflow| SubflowStats {
+            subflow: s.id,
+            path: s.address.path(),
+            server: s.address.server(),
+            up: s.status.joined && s.state.synchronised(),
+            joined: s.shake.join,
+            carried: s.carried(),
+            potentially_failed: s.status.pf,
+            cwnd: s.cwnd(),
+            ssthresh: s.cc.ssthresh(),
+            inflight: s.tx.inflight(),
+            srtt: s.rtt.srtt(),
+            rto: s.rtt.rto(),
+            retransmissions: s.spurious_recovery.counters.retransmissions,
+            spurious: s.spurious_recovery.counters.spurious,
+            undone: s.spurious_recovery.counters.undone,
+        };
+        self.subflows.iter().map(stats).collect()
+    }
+
+    /// What its subflows have carried, those that are gone included.
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = self.replaced.as_deref().copied().unwrap_or_default();
+        self.subflows.iter().for_each(|subflow| totals.add_subflow(subflow));
+        totals
+    }
+
+    /// State and counters, as far as subflows and data tell.
+    pub(crate) fn stats(&self, data: &DataLevel) -> ConnectionStats {
+        ConnectionStats {
+            state: ConnectionState::Connecting,
+            multipath: data.speaks_multipath(),
+            fallback: data.fallback_cause(),
+            readable: data.readable(),
+            unacked: data.unacked(),
+            segment_payload: self.mss(),
+            subflows_ready: self.subflows_ready(data),
+            initial_window_at: self.initial_window_at(data),
+            waits: false,
+            timed_out: data.timed_out(),
+            over: false,
+            subflows: self.subflow_stats(),
+        }
+    }
+
+    /// How far the data of both directions has come.
+    pub(crate) fn progress(&self, data: &DataLevel) -> Progress {
+        let held = self.subflows.iter().filter_map(|it| it.verifier.as_ref()?.held_to());
+        Progress {
+            acked: data.queue.una(),
+            in_step: data.sends_plain(),
+            arrived: data.recv.nxt(),
+            held: held.fold(data.recv.nxt(), Dsn::max),
+        }
+    }
+
+    /// From when on the next send finds every congestion window back at its initial value; `None`
+    /// while data is under way, [`Time::NEVER`] where idling alone will not bring them there.
+    pub(crate) fn initial_window_at(&self, data: &DataLevel) -> Option<Time> {
+        let mode = self.spec.config.idle_restart;
+        let mut latest = Time::ZERO;
+        for subflow in self.subflows.iter().filter(|s| s.status.joined) {
+            if !subflow.is_quiet() {
+                return None;
+            }
+            let idle = subflow.cc.idle_until_initial(subflow.rtt.base_rto(), mode);
+            latest = latest.max(match idle {
+                Some(idle) => subflow.last_send + idle,
+                None if subflow.cc.cwnd() == subflow.cc.initial_window() => Time::ZERO,
+                None => Time::NEVER,
+            });
+        }
+        data.queue.is_drained().then_some(latest)
+    }
+
+    /// Memory of what has arrived and was not read.
+    pub(crate) fn received(&self, data: &DataLevel) -> MemoryUsage {
+        self.subflows.iter().fold(data.recv.memory_usage(), |sum, it| sum + it.rx.memory_usage())
+    }
+
+    /// How large the send buffer may be: what everybody may hold, or twice what the peer has room for
+    /// and the subflows carry in a round trip. A peer that does not read has no room, and windows of
+    /// subflows to one that does not acknowledge are small.
+    pub(crate) fn sendable(&self, data: &DataLevel, limit: MemoryLimit) -> u64 {
+        let room = data.window.end().saturating_sub(data.queue.una());
+        let windows = self.subflows.iter().filter(|it| it.state.synchronised()).map(|it| it.cwnd());
+        let taken = windows.sum::<u64>().min(room).saturating_mul(2);
+        limit.unsent.max(taken.min(limit.max_unsent))
+    }
+
+    /// Whether data that has arrived at `seq` of a subflow is too much for a connection that may keep
+    /// `most`. What others may wait for is taken as long as the reader keeps up: what can be read, and
+    /// what fills a hole of its subflow, behind which that may be. Everything else is while all that is
+    /// here, with what it lies in, is below twice as much.
+    pub(crate) fn exceeds(
+        &self,
+        data: &DataLevel,
+        most: u64,
+        index: usize,
+        seq: Ssn,
+        range: DataRange,
+    ) -> bool {
+        let rx = &self.subflows[index].rx;
+        let next = seq <= rx.nxt() && (range.start <= data.recv.nxt() || rx.has_hole());
+        let full = self.received(data).taken() >= most.saturating_mul(2);
+        data.recv.is_far(range, most) || full && (!next || data.recv.readable() > 0)
+    }
+
+    /// The longest timeout of a live subflow: until then the data may yet be acknowledged.
+    pub(crate) fn longest_rto(&self, data: &DataLevel) -> Span {
+        if self.spec.config.kernel_rules.data_timer
+            && let Some(timeout) = data.queue.data_timeout()
+        {
+            return timeout;
+        }
+        let live = self.subflows.iter().filter(|s| s.state.synchronised() && s.status.joined);
+        live.map(|s| s.rtt.rto()).max().unwrap_or(CONNECTION_RTO)
+    }
+
+    /// What is to be sent again as a scheduler sees it: where one subflow of a path has fallen silent,
+    /// its siblings there have probably as well, and count as having carried it.
+    pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
+        if self.subflows.len() > 2 {
+            let silent =
+                |path| self.subflows.iter().any(|it| it.status.pf && it.address.path() == path);
+            for subflow in self.subflows.iter().filter(|it| silent(it.address.path())) {
+                next.carried.insert(subflow.id);
+            }
+        }
+        next
+    }
+
+    /// Whether small queues, pacing or windows of their own make subflows wait.
+    pub(crate) fn holds_back(&self) -> bool {
+        let _config = &self.spec.config;
+        self.spec.config.tsq
+            || self.spec.config.pacing.is_some()
+            || self.spec.config.subflow_windows
+    }
+
+    /// Whether `subflow` waits for the host's queue, for its release time or for its window.
+    #[inline]
+    pub(crate) fn held_back(&self, subflow: &Subflow) -> bool {
+        subflow.is_paced()
+            || self.spec.config.tsq && subflow.tsq_blocked(self.mss())
+            || self.spec.config.subflow_windows && subflow.exceeds_window(self.mss())
+    }
+
+    /// Payload bytes of a full segment.
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(self.mss)
+    }
+}

@@ -1,0 +1,167 @@
+//! A question to the scheduler: the view it gets, its answer, and what the answer is checked against.
+
+use crate::conn::context::Context;
+use crate::data::level::DataLevel;
+use crate::event::{Block, Detail, Event, WindowCause};
+use crate::paths::Paths;
+use crate::sched::views::Stale;
+use crate::sched::{Deciding, Scheduling, Seen};
+use plait_base::{SubflowSet, Time};
+use plait_sched::{ConnectionView, Decision, Effect, SubflowView, View, WhenFull};
+
+impl Scheduling {
+    /// Lends the scheduler and a view of the connection to `f`. The subflows' views are those of
+    /// the last [`Scheduling::refresh_views`].
+    pub(crate) fn with_view<R>(
+        &mut self,
+        seen: Seen<'_>,
+        now: Time,
+        f: impl FnOnce(&mut Deciding<'_>, &View<'_>) -> R,
+    ) -> R {
+        let (mss, tsq) = (self.views.segment_size() as u32, seen.paths.holds_back());
+        let reinject =
+            seen.data.queue.next_reinjection().map(|next| seen.paths.beside_silence(next));
+        let DataLevel { queue, window, .. } = seen.data;
+        let Scheduling { scheduler, warm_up, views, app_blocked, started, .. } = self;
+        // Built in place: a copy of what was just written costs more than all the rest.
+        let view = View {
+            now,
+            tsq,
+            connection: ConnectionView {
+                mss,
+                start: *started,
+                snd_una: queue.una(),
+                snd_nxt: queue.nxt(),
+                wnd_end: window.end(),
+                unsent: queue.unsent(),
+                reinject,
+                app_blocked: *app_blocked,
+                sndbuf_free: seen.paths.spec.config.sndbuf.saturating_sub(queue.occupied()),
+                sndbuf: seen.paths.spec.config.sndbuf,
+            },
+            subflows: &views.list,
+            queue: &*queue,
+        };
+        f(&mut Deciding { scheduler: &mut **scheduler, warm_up }, &view)
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        ctx: &mut Context<'_>,
+        seen: Seen<'_>,
+        explained: bool,
+    ) -> Decision {
+        let (now, number) = (ctx.now, self.decisions);
+        let outcome = &mut ctx.outcome;
+        self.views.unseen = false;
+        self.with_view(seen, now, |deciding, view| {
+            outcome.clear();
+            (outcome.explain, outcome.number) = (explained, number);
+            match deciding.warm_up {
+                Some(turns) => turns.schedule(view),
+                None => deciding.scheduler.schedule(view, outcome),
+            }
+        })
+    }
+
+    /// A hash of what the scheduler remembers.
+    #[cfg(debug_assertions)]
+    pub(crate) fn scheduler_state(&self) -> u64 {
+        let mut hash = 0_u64;
+        let mut fold = |it: u64| hash = (hash ^ it).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        self.scheduler.save_state(&mut |name, value| {
+            name.bytes().for_each(|it| fold(u64::from(it)));
+            fold(value.to_bits());
+        });
+        hash
+    }
+
+    /// Asks what need not be asked. The answer must be what was said in its place, and to be asked must
+    /// change nothing: a build without these assertions does not ask.
+    #[cfg(debug_assertions)]
+    pub(crate) fn confirm(
+        &mut self,
+        ctx: &mut Context<'_>,
+        seen: Seen<'_>,
+        wanted: impl Fn(Decision) -> bool,
+    ) {
+        // Some schedulers put the names of what they remember together, which allocates.
+        let before = ctx.checked.then(|| self.scheduler_state());
+        let decision = self.ask(ctx, seen, false);
+        assert!(wanted(decision), "{decision:?} is not what was said in its place");
+        let after = ctx.checked.then(|| self.scheduler_state());
+        assert_eq!(after, before, "to be asked changed the scheduler");
+    }
+
+    pub(crate) fn candidates(&mut self, seen: Seen<'_>, now: Time) -> SubflowSet {
+        self.with_view(seen, now, |_, view| view.candidates())
+    }
+
+    pub(crate) fn usable(&self, seen: Seen<'_>) -> SubflowSet {
+        let len = seen.data.queue.unsent().clamp(1, self.views.segment_size().max(1));
+        let tsq = seen.paths.holds_back();
+        self.views.list.iter().filter(|s| s.usable(len, tsq)).map(|s| s.id).collect()
+    }
+
+    /// Whether any subflow can take the next segment.
+    pub(crate) fn takes_more(&self, seen: Seen<'_>) -> bool {
+        let len = seen.data.queue.unsent().min(self.views.segment_size());
+        let tsq = seen.paths.holds_back();
+        self.views.list.iter().any(|it| it.usable(len, tsq))
+    }
+
+    /// Whether the answer is known without a question: there is new data and nothing else, and no
+    /// subflow can take a segment of it. Whoever listens to decisions hears the scheduler itself.
+    pub(crate) fn is_full(&self, ctx: &Context<'_>, seen: Seen<'_>) -> bool {
+        let known = match self.needs.when_full {
+            WhenFull::Never => true,
+            WhenFull::Anew => !self.views.unseen,
+            WhenFull::Always => false,
+        };
+        known
+            && self.warm_up.is_none()
+            && ctx.log.detail != Detail::Everything
+            && seen.data.queue.unsent() > 0
+            && seen.data.queue.next_reinjection().is_none()
+            && !self.takes_more(seen)
+    }
+
+    pub(crate) fn note_block(&mut self, ctx: &mut Context<'_>, block: Option<Block>) {
+        let before = core::mem::replace(&mut self.block, block);
+        // Full windows come and go with every acknowledgement, and no measure reads them.
+        let wanted = ctx.log.detail == Detail::Everything
+            || [before, block].iter().flatten().any(|cause| cause.is_measured());
+        if before != block && wanted {
+            ctx.emit(Event::Blocked(block));
+        }
+    }
+
+    pub(crate) fn apply_effects(&mut self, ctx: &mut Context<'_>, paths: &mut Paths) {
+        for at in 0..ctx.outcome.effects.len() {
+            let effect = ctx.outcome.effects[at];
+            self.views.stale = Stale::ALL;
+            ctx.emit(Event::Effect(effect));
+            match effect {
+                Effect::Penalise { subflow, cwnd, ssthresh } => {
+                    let Some(subflow) = paths.subflows.get_mut(subflow.index()) else {
+                        continue;
+                    };
+                    subflow.cc.penalise(cwnd, ssthresh);
+                    let (id, cwnd) = (subflow.id, subflow.cwnd());
+                    let cause = WindowCause::Effect;
+                    ctx.emit(Event::Window { subflow: id, cwnd, ssthresh, cause });
+                }
+                Effect::Cap { subflow, bytes } => {
+                    if let Some(subflow) = paths.subflows.get_mut(subflow.index()) {
+                        subflow.status.cap = bytes.unwrap_or(u64::MAX);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether any subflow that carries data is not silent.
+    pub(crate) fn any_alive(&self) -> bool {
+        self.views.list.iter().any(SubflowView::alive)
+    }
+}

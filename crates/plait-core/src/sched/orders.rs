@@ -1,0 +1,229 @@
+//! From a decision to data: what was granted, assigned or chosen is taken out of the send queue.
+
+use crate::config::Config;
+use crate::conn::context::Context;
+use crate::data::level::DataLevel;
+use crate::event::{Carry, Detail, Event};
+use crate::paths::Paths;
+use crate::sched::{Grant, Scheduling, Seen};
+use crate::tcp::subflow::Subflow;
+use plait_base::{DataRange, Ssn, SubflowId, Time};
+use plait_sched::{CaState, Decision, What};
+
+impl Scheduling {
+    /// The next full segment of what was granted: what the scheduler would say again. Whoever listens
+    /// to decisions hears it say so.
+    #[inline(always)]
+    pub(crate) fn take_granted(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        paths: &mut Paths,
+    ) -> Option<Decision> {
+        let Grant { subflow, bytes, reason } = self.grant;
+        let grant = self.views.segment_size();
+        if bytes < grant {
+            return None;
+        }
+        let takes = |it: &Subflow| it.cwnd() >= it.tx.inflight() + grant && !paths.held_back(it);
+        let same = ctx.log.detail != Detail::Everything
+            && self.next_segment_size(Seen { data, paths }) == grant
+            && data.queue.unsent() >= grant
+            && data.queue.nxt() + grant <= data.window.end()
+            && !data.queue.has_plan()
+            && data.queue.next_reinjection().is_none()
+            && paths.subflows.get(subflow.index()).is_some_and(takes);
+        if !same {
+            return None;
+        }
+        self.grant.bytes -= grant;
+        self.decisions += 1;
+        let decision = Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason };
+        #[cfg(debug_assertions)]
+        {
+            let alike = |it: Decision| match it {
+                Decision::Send { subflow, what, reason, .. } => Some((subflow, what, reason)),
+                _ => None,
+            };
+            self.refresh_views(data, paths, ctx.now);
+            let seen = Seen { data, paths };
+            self.confirm(ctx, seen, |it| alike(it) == alike(decision));
+        }
+        Some(decision)
+    }
+
+    /// Takes a full segment of what was granted to `subflow`. Returns false if it was granted no more.
+    #[inline(never)]
+    pub(crate) fn take_granted_to(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        paths: &mut Paths,
+        subflow: SubflowId,
+    ) -> bool {
+        self.grant.subflow == subflow && self.take_granted(ctx, data, paths).is_some()
+    }
+
+    /// Whether Nagle's algorithm holds back `range`, the next that `subflow` was given.
+    pub(crate) fn waits_to_grow(
+        &self,
+        config: &Config,
+        data: &DataLevel,
+        subflow: &Subflow,
+        range: DataRange,
+    ) -> bool {
+        config.kernel_rules.nagle
+            && range.len() < self.segment_size()
+            && data.queue.short_end(subflow.id) > subflow.tx.una()
+            && data.queue.assigned(subflow.id) == range.len()
+    }
+
+    /// The next data that was assigned ahead to a subflow which has room now, and the subflow's index.
+    pub(crate) fn next_assigned(
+        &mut self,
+        now: Time,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+    ) -> Option<(usize, DataRange)> {
+        let mss = self.next_segment_size(Seen { data, paths });
+        for index in 0..paths.subflows.len() {
+            let id = paths.subflows[index].id;
+            let Some(range) = data.queue.next_assigned(id, mss) else { continue };
+            if paths.spec.config.tsq {
+                paths.subflows[index].drain_host_queue(now);
+            }
+            let subflow = &paths.subflows[index];
+            let room = subflow.tx.inflight() + range.len() <= subflow.cwnd();
+            // Linux leaves data with its subflow whatever happens there.
+            let stays = paths.spec.config.kernel_rules.keep_data;
+            let well = stays || !subflow.status.pf && data.ca(subflow) != CaState::Loss;
+            let live = subflow.state.sends_data() && subflow.status.joined && well;
+            let held = paths.held_back(subflow)
+                || self.waits_to_grow(&paths.spec.config, data, subflow, range);
+            if live && room && !held && range.end <= data.window.end() {
+                data.queue.take_assigned(range, id);
+                return Some((index, range));
+            }
+        }
+        None
+    }
+
+    /// Takes the data of a decision out of the queue.
+    pub(crate) fn take_order(&mut self, data: &mut DataLevel, decision: Decision) -> Option<Order> {
+        let Decision::Send { subflow, what, .. } = decision else { return None };
+        let mss = self.segment_size();
+        let (range, carry) = match what {
+            What::New { offset } => (data.queue.take_new(offset, mss, subflow)?, Carry::New),
+            What::Reinject => {
+                let next = data.queue.next_reinjection()?;
+                if next.carried.contains(subflow) {
+                    data.queue.forget_carried(next.range);
+                }
+                (next.range, Carry::Reinjection)
+            }
+            What::Redundant(range) => (data.still_needed(range, mss)?, Carry::Redundant),
+            What::OppRetx(range) => match self.take_waiting(data, range, subflow) {
+                Some(range) => {
+                    return Some(Order { subflow, range, carry: Carry::New, whole: false });
+                }
+                None => (data.still_needed(range, mss)?, Carry::Opportunistic),
+            },
+        };
+        if core::mem::take(&mut self.small_segments) {
+            self.wake();
+        }
+        if carry != Carry::New {
+            data.queue.mark_carried(range, subflow);
+        }
+        if matches!(carry, Carry::Reinjection | Carry::Opportunistic) {
+            data.queue.note_again(range);
+        }
+        Some(Order { subflow, range, carry, whole: carry == Carry::New })
+    }
+
+    /// A full segment goes out for the first time. Returns its sequence number.
+    pub(crate) fn note_sent(
+        &mut self,
+        ctx: &mut Context<'_>,
+        paths: &mut Paths,
+        index: usize,
+        data: DataRange,
+    ) -> Ssn {
+        let (subflow, mss) = (SubflowId(index as u8), paths.mss());
+        ctx.emit(Event::DataSent { subflow, data, carry: Carry::New });
+        self.on_sent(subflow);
+        paths.subflows[index].on_sent(ctx.now, data.start, data.len() as u32, false, mss)
+    }
+
+    /// Takes as much of what follows `first` as the subflow at `index` was granted, up to a superpacket, and
+    /// returns all of it.
+    pub(crate) fn grow(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+        index: usize,
+        first: DataRange,
+    ) -> DataRange {
+        let (id, cut) = (SubflowId(index as u8), first.len());
+        let most =
+            u64::from(paths.spec.config.superpacket).min(data.queue.in_one_piece(first.start));
+        let mut range = first;
+        while range.len() + cut <= most
+            && data.queue.first_unsent(cut) == Some(DataRange::with_len(range.end, cut))
+            && self.take_granted_to(ctx, data, paths, id)
+            && let Some(next) = data.queue.take_new(0, cut, id)
+        {
+            self.note_sent(ctx, paths, index, next);
+            range.end = next.end;
+        }
+        range
+    }
+
+    /// The part of `range` that waited in the queue of another subflow and is `subflow`'s now.
+    #[inline(never)]
+    pub(crate) fn take_waiting(
+        &mut self,
+        data: &mut DataLevel,
+        range: DataRange,
+        subflow: SubflowId,
+    ) -> Option<DataRange> {
+        if range.end > data.window.end() {
+            return None;
+        }
+        let (range, owner) = data.queue.take_waiting(range, subflow)?;
+        self.on_sent(owner);
+        Some(range)
+    }
+
+    #[inline(never)]
+    pub(crate) fn take_plan(&mut self, ctx: &Context<'_>, data: &mut DataLevel, paths: &Paths) {
+        self.assigned_among = self.candidates(Seen { data, paths }, ctx.now);
+        let touched = data.queue.assign_all(&ctx.outcome.plan);
+        self.views.stale.sent.0 |= touched.0;
+        // A plan that assigns nothing would be asked for for ever.
+        self.due = !touched.is_empty();
+    }
+
+    /// Takes back what was assigned ahead if a subflow has recovered from a timeout or lost its rank since:
+    /// it was planned for others.
+    pub(crate) fn withdraw_plan(&mut self, now: Time, data: &mut DataLevel, paths: &mut Paths) {
+        if data.queue.has_plan()
+            && !paths.spec.config.kernel_rules.keep_data
+            && self.candidates(Seen { data, paths }, now) != self.assigned_among
+        {
+            data.queue.unassign_all();
+            self.views.stale.all = true;
+            self.refresh_views(data, paths, now);
+        }
+    }
+}
+
+/// Data that is to go out.
+pub(crate) struct Order {
+    pub(crate) subflow: SubflowId,
+    pub(crate) range: DataRange,
+    pub(crate) carry: Carry,
+    /// More new data may go with it.
+    pub(crate) whole: bool,
+}
