@@ -6,6 +6,7 @@ use crate::conn::context::Context;
 use crate::conn::timers::Awaited;
 use crate::data::fallback::Mode;
 use crate::event::{Carry, Event};
+use crate::paths::Paths;
 use crate::paths::control::Control;
 use crate::planted::{Planted, planted};
 use crate::sched::orders::Order;
@@ -13,7 +14,7 @@ use crate::sched::{SAFETY_WAIT, Todo};
 use crate::segments::{Report, Transmit};
 use crate::tcp::send::Sent;
 use crate::tcp::subflow::Subflow;
-use plait_base::{DataRange, Ssn, SubflowId, Time};
+use plait_base::{DataRange, Ssn, SubflowId};
 use plait_sched::Decision;
 
 /// Which kinds of segments may be found; one look at every subflow tells, and sending changes
@@ -31,23 +32,26 @@ pub(super) struct Rounds {
     pub(super) idle: bool,
 }
 
-impl Connection {
-    /// Something happened: there may be other segments to send than before.
-    pub(crate) fn on_touched(&mut self) {
-        self.rounds.known = false;
-    }
-
+impl Rounds {
+    /// One look at every subflow.
     #[inline(always)]
-    fn look(&mut self) {
+    fn of(paths: &Paths) -> Rounds {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
-        for subflow in &self.paths.subflows {
+        for subflow in &paths.subflows {
             control |= subflow.pending.control_bits();
             lost |= subflow.tx.lost_segments();
             acks |= subflow.pending.ack;
             idle |= subflow.is_quiet();
         }
         let (control, lost) = (control != 0, lost != 0);
-        self.rounds = Rounds { known: true, control, lost, acks, spent: false, idle };
+        Rounds { known: true, control, lost, acks, spent: false, idle }
+    }
+}
+
+impl Connection {
+    /// Something happened: there may be other segments to send than before.
+    pub(crate) fn on_touched(&mut self) {
+        self.rounds.known = false;
     }
 
     /// Whether the segment that was made last is known to be the last one for now.
@@ -58,7 +62,7 @@ impl Connection {
     /// The next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         if !self.rounds.known {
-            self.look();
+            self.rounds = Rounds::of(&self.paths);
         }
         let Rounds { control, lost, acks, .. } = self.rounds;
         let ending = self.data.closing.asked || self.data.closing.peer_finished;
@@ -216,28 +220,13 @@ impl Connection {
         data: DataRange,
         carry: Carry,
     ) -> Transmit {
-        let mss = self.paths.mss();
-        let subflow = &mut self.paths.subflows[index];
-        let seq = subflow.on_sent(ctx.now, data.start, data.len() as u32, false, mss);
-        if data.len() < self.scheduling.segment_size()
-            && let Some(memory) = self.data.queue.memory()
-        {
-            memory.note_short(SubflowId(index as u8), seq + data.len());
-        }
+        let full = self.scheduling.segment_size();
+        let seq = self.paths.note_sent(ctx.now, &mut self.data, index, data, full);
         if self.paths.spec.config.kernel_rules.reduce_unused {
             self.scheduling.validate_window(ctx, &mut self.data, &mut self.paths, index);
         }
-        self.await_data_ack(ctx.now);
+        self.timers.await_data_ack(&self.data, &self.paths, ctx.now);
         self.emit_data(ctx, index, seq, data, carry)
-    }
-
-    /// Data goes out: the timer of the data level runs.
-    #[inline(always)]
-    fn await_data_ack(&mut self, now: Time) {
-        if !self.timers.is_set(Awaited::Retransmission) {
-            let longest = self.paths.longest_rto(&self.data);
-            self.timers.arm_retransmission(now, longest);
-        }
     }
 
     #[inline(always)]
@@ -271,7 +260,7 @@ impl Connection {
         first: DataRange,
     ) -> Transmit {
         let seq = self.scheduling.note_sent(ctx, &mut self.paths, index, first);
-        self.await_data_ack(ctx.now);
+        self.timers.await_data_ack(&self.data, &self.paths, ctx.now);
         let Connection { data, paths, scheduling, .. } = self;
         let range = scheduling.grow(ctx, data, paths, index, first);
         let segment = paths.data_segment(ctx, data, index, (seq, range));

@@ -6,7 +6,7 @@ use crate::conn::timers::ConnectionTimers;
 use crate::data::fallback::Mode;
 use crate::event::{Event, SizeCause};
 use crate::paths::ending::ResetMeans;
-use crate::paths::opening::{Others, SynAck, ThirdAck};
+use crate::paths::opening::{LifeSign, Others, SynAck, ThirdAck};
 use crate::paths::receiving::Taken;
 use crate::planted::{Planted, planted};
 use crate::tcp::ack_processing::AckEffects;
@@ -33,7 +33,11 @@ impl Connection {
             return self.on_reset(ctx, index, segment);
         }
         if self.data.closing.fast.is_some() {
-            return self.on_segment_after_fast_close(ctx, index, segment);
+            // Only the peer's own MP_FASTCLOSE ends the wait.
+            if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
+                self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
+            }
+            return;
         }
         let state = self.paths.subflows[index].state;
         match state {
@@ -59,17 +63,11 @@ impl Connection {
         if !self.paths.is_acceptable(ctx, &self.data, index, segment, seq, ack) {
             return;
         }
-        let subflow = &mut self.paths.subflows[index];
-        let revived = core::mem::take(&mut subflow.status.pf);
-        if core::mem::take(&mut subflow.pending.unanswered) > 0 {
+        let LifeSign { revived, asked, proven } = self.paths.take_life_sign(index);
+        if asked {
             self.timers.listen_anew(&self.paths, ctx.now);
         }
-        let subflow = &mut self.paths.subflows[index];
-        let proven =
-            !subflow.status.joined && subflow.shake.initiator && subflow.state.synchronised();
-        if proven && subflow.shake.join {
-            // The fourth ACK: our HMAC arrived.
-            subflow.timers.clear(Timer::Rto);
+        if proven {
             self.subflow_up(ctx, index);
         } else if revived {
             self.notify_subflows(ctx, None);
@@ -228,54 +226,6 @@ impl Connection {
         }
     }
 
-    /// Acknowledgement of the data below `edge`, and the window beside it.
-    #[inline(always)]
-    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
-        let Connection { data, paths, scheduling, timers, notices, .. } = self;
-        let fin = data.data_fin_edge();
-        if edge > fin.unwrap_or(data.queue.nxt()) {
-            return;
-        }
-        if fin == Some(edge) && !data.sends_plain() && data.on_fin_acked(notices) {
-            paths.arm_fin_wait(data, ctx.now);
-        }
-        let freed = data.queue.on_data_ack(edge);
-        let window = u64::from(segment.window) << paths.subflows[index].shake.peer_scale;
-        let opened = data.window.update(edge, window);
-        if freed > 0 {
-            timers.on_data_progress(data, paths, ctx.now);
-            let waited_for = scheduling.app_blocked || data.queue.is_drained();
-            if waited_for && !planted(Planted::LostWakeUp) {
-                notices.news = true;
-            }
-        }
-        if freed > 0 || opened {
-            scheduling.on_data();
-        }
-    }
-
-    /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
-    /// bytes. Returns whether it is believed ([`Paths::size_as_told`]).
-    #[cold]
-    pub(crate) fn on_too_big(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        seq: u32,
-        mtu: u32,
-    ) -> bool {
-        let Connection { data, paths, .. } = self;
-        let Some((seq, size)) = paths.size_as_told(data, index, (seq, mtu)) else {
-            return false;
-        };
-        if size < paths.mss() {
-            // What followed it met the same hop. It goes again at once: nothing was congested.
-            paths.subflows[index].tx.mark_long_lost(seq, size as u32);
-            self.lower_size(ctx, index, Some(size), SizeCause::TooBig);
-        }
-        true
-    }
-
     /// SYN-SENT: only the SYN/ACK to our SYN counts.
     #[cold]
     fn on_syn_sent(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment) {
@@ -332,7 +282,10 @@ impl Connection {
                 return false;
             }
             ThirdAck::Taken => {}
-            ThirdAck::TakenWithKey => self.announce_all(ctx),
+            ThirdAck::TakenWithKey => {
+                let Connection { data, paths, timers, .. } = self;
+                paths.announce_all(ctx, data, timers);
+            }
         }
         self.paths.subflows[index].step(Step::Established);
         self.subflow_answered(ctx, index);
@@ -396,18 +349,6 @@ impl Connection {
         (self.data.closing.failed, self.notices.news) = (true, true);
     }
 
-    /// A segment that is no RST while ours waits: only the peer's own MP_FASTCLOSE ends the wait.
-    fn on_segment_after_fast_close(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        segment: &Segment,
-    ) {
-        if self.data.is_fast_close(segment.options.mptcp.as_deref()) {
-            self.reset_subflow(ctx, index, Cause::Reason(ResetReason::Unspecified));
-        }
-    }
-
     /// From here on segments are shorter, if there is a new size ([`Paths::lower_size`]).
     fn lower_size(
         &mut self,
@@ -435,6 +376,39 @@ impl Connection {
             }
             ResetMeans::Forgotten => self.on_no_subflow_timeout(ctx),
             ResetMeans::Gone => self.kill_subflow(ctx, index, false),
+        }
+    }
+
+    /// A router says that a segment was too long. Returns whether it is believed ([`Paths::size_as_told`]).
+    #[cold]
+    pub(crate) fn on_too_big(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        seq: u32,
+        mtu: u32,
+    ) -> bool {
+        let size = self.paths.size_as_told(&self.data, index, seq, mtu);
+        self.lower_size(ctx, index, size.flatten(), SizeCause::TooBig);
+        size.is_some()
+    }
+
+    /// Acknowledgement of the data below `edge`, and the window beside it.
+    #[inline(always)]
+    fn on_data_ack(&mut self, ctx: &mut Context<'_>, index: usize, segment: &Segment, edge: Dsn) {
+        let Connection { data, paths, scheduling, timers, notices, .. } = self;
+        let window = u64::from(segment.window) << paths.subflows[index].shake.peer_scale;
+        let Some(acked) = data.take_data_ack(notices, edge, window) else { return };
+        if acked.fin {
+            paths.arm_fin_wait(data, ctx.now);
+        }
+        if acked.freed {
+            timers.on_data_progress(data, paths, ctx.now);
+            let waited_for = scheduling.app_blocked || data.queue.is_drained();
+            notices.news |= waited_for && !planted(Planted::LostWakeUp);
+        }
+        if acked.freed || acked.opened {
+            scheduling.on_data();
         }
     }
 }

@@ -32,7 +32,7 @@ use crate::segments::Transmit;
 use crate::stats::ConnectionStats;
 use crate::tcp::pending::{Cause, ControlSegment};
 use crate::tcp::state::State;
-use crate::tcp::subflow::{Address, Handshake, Subflow};
+use crate::tcp::subflow::{Address, Subflow};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -311,52 +311,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells the client of an address of this end, now or when the handshake is complete.
-    ///
-    /// # Errors
-    /// For a client and for plain TCP, and if there is no number left.
-    pub(crate) fn announce(
-        &mut self,
-        ctx: &mut Context<'_>,
-        address: IpAddr,
-        port: Option<u16>,
-    ) -> Result<(), Error> {
-        let number = self.paths.announceable(ctx, &self.data, address)?;
-        if !self.paths.spec.addresses.contains(&address) {
-            Arc::make_mut(&mut self.paths.spec).addresses.push(address);
-        }
-        let Connection { paths, data, timers, .. } = self;
-        paths.announce(ctx.now, data, timers, (number, address, port));
-        Ok(())
-    }
-
-    /// The handshake is complete: the client is told of this end's further addresses.
-    fn announce_all(&mut self, ctx: &mut Context<'_>) {
-        let spec = Arc::clone(&self.paths.spec);
-        for address in &spec.addresses {
-            // One that cannot be announced on this connection is left out.
-            self.announce(ctx, *address, None).ok();
-        }
-    }
-
-    /// One of this server's announced addresses is gone.
-    ///
-    /// # Errors
-    /// If it was not announced.
-    pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> Result<(), Error> {
-        let unknown = Error::NotAnnounced(address);
-        let number = ctx.directory.number(address).filter(|_| !self.paths.client).ok_or(unknown)?;
-        let id = self.paths.addresses.take_back(address).ok_or(unknown)?;
-        if self.paths.spec.addresses.contains(&address) {
-            Arc::make_mut(&mut self.paths.spec).addresses.retain(|own| *own != address);
-        }
-        let ending = self.paths.to_server(number);
-        self.kill_subflows(ctx, ending, false);
-        self.paths.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
-        self.paths.set_address_timer(&mut self.timers);
-        Ok(())
-    }
-
     /// This client's address on `path` is gone: what it carried goes elsewhere, and the peer is
     /// told on another subflow. Nothing is sent on the path itself.
     pub(crate) fn lose_address(&mut self, ctx: &mut Context<'_>, path: PathId) {
@@ -397,15 +351,10 @@ impl Connection {
     /// too, if its segments were only late: then it is a connection that is reset.
     fn redial_on(&mut self, ctx: &mut Context<'_>, address: Address) {
         let Connection { data, paths, timers, notices, .. } = self;
-        let shake = Handshake {
-            iss: ctx.first_sequence(&paths.spec.config),
-            initiator: true,
-            sent_at: ctx.now,
-            ..Handshake::default()
-        };
+        let iss = ctx.first_sequence(&paths.spec.config);
         data.restart(&paths.spec.config, ctx.unique_key());
         *timers = ConnectionTimers::new();
-        paths.redial(notices, address, shake);
+        paths.redial(ctx.now, notices, address, iss);
         timers.arm_release(ctx, &paths.spec.config, data);
     }
 
@@ -618,5 +567,27 @@ impl Connection {
             self.paths.after_read(&mut self.data, limit);
         }
         taken
+    }
+
+    /// Tells the client of an address of this end ([`Paths::announce`]).
+    pub(crate) fn announce(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: IpAddr,
+        port: Option<u16>,
+    ) -> Result<(), Error> {
+        let Connection { data, paths, timers, .. } = self;
+        paths.announce(ctx, data, timers, (address, port))
+    }
+
+    /// One of this server's announced addresses is gone.
+    ///
+    /// # Errors
+    /// If it was not announced.
+    pub(crate) fn withdraw(&mut self, ctx: &mut Context<'_>, address: IpAddr) -> Result<(), Error> {
+        let ending = self.paths.withdraw(ctx, address)?;
+        self.kill_subflows(ctx, ending, false);
+        self.paths.set_address_timer(&mut self.timers);
+        Ok(())
     }
 }

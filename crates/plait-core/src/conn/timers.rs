@@ -254,6 +254,14 @@ impl ConnectionTimers {
         }
         piece.is_some()
     }
+
+    /// Data goes out: the timer of the data level runs.
+    #[inline(always)]
+    pub(crate) fn await_data_ack(&mut self, data: &DataLevel, paths: &Paths, now: Time) {
+        if !self.is_set(Awaited::Retransmission) {
+            self.arm_retransmission(now, paths.longest_rto(data));
+        }
+    }
 }
 
 impl Deref for ConnectionTimers {

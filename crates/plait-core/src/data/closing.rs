@@ -157,4 +157,32 @@ impl DataLevel {
     pub(crate) const fn timed_out(&self) -> Option<TimedOut> {
         self.closing.timed_out
     }
+
+    /// Takes in the acknowledgement of the data below `edge`, and the window beside it. `None` if nothing was
+    /// sent there.
+    #[inline(always)]
+    pub(crate) fn take_data_ack(
+        &mut self,
+        notices: &mut Notices,
+        edge: Dsn,
+        window: u64,
+    ) -> Option<DataAcked> {
+        let fin = self.data_fin_edge();
+        if edge > fin.unwrap_or(self.queue.nxt()) {
+            return None;
+        }
+        let fin = fin == Some(edge) && !self.sends_plain() && self.on_fin_acked(notices);
+        let freed = self.queue.on_data_ack(edge) > 0;
+        Some(DataAcked { fin, freed, opened: self.window.update(edge, window) })
+    }
+}
+
+/// What a DATA_ACK has changed.
+pub(crate) struct DataAcked {
+    /// Our DATA_FIN is acknowledged.
+    pub(crate) fin: bool,
+    /// Data is.
+    pub(crate) freed: bool,
+    /// The window has opened.
+    pub(crate) opened: bool,
 }

@@ -12,8 +12,9 @@ use crate::paths::removal::Removals;
 use crate::seldom::Seldom;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Address;
+use alloc::sync::Arc;
 use core::net::IpAddr;
-use plait_base::{ServerAddress, SubflowId, Time};
+use plait_base::{ServerAddress, SubflowId, SubflowSet, Time};
 use plait_wire::{AddAddr, Mptcp, add_addr_hmac, add_addr_hmac_matches};
 
 /// Signals that wait for their turn at most; a peer that asks for more has to ask again.
@@ -235,40 +236,6 @@ impl Paths {
         self.set_address_timer(timers);
     }
 
-    /// The number of an address of this end that can be announced.
-    pub(crate) fn announceable(
-        &self,
-        ctx: &mut Context<'_>,
-        data: &DataLevel,
-        address: IpAddr,
-    ) -> Result<ServerAddress, Error> {
-        if self.client {
-            return Err(Error::NotServer);
-        }
-        data.uses_multipath()?;
-        ctx.directory.number(address).ok_or(Error::UnknownAddress(address))
-    }
-
-    /// Tells the client of the address with `number`, if the handshake is complete.
-    pub(crate) fn announce(
-        &mut self,
-        now: Time,
-        data: &DataLevel,
-        timers: &mut ConnectionTimers,
-        (number, address, port): (ServerAddress, IpAddr, Option<u16>),
-    ) {
-        if data.agreed.mode != Mode::Multipath {
-            return;
-        }
-        let id = self.server_id(number);
-        self.addresses.own.retain(|own| own.id != id);
-        let again = now + Config::ADD_ADDR_PERIOD;
-        let own = Announced { id, address, port, again };
-        self.addresses.own.push(own);
-        self.tell_address(data, own);
-        self.set_address_timer(timers);
-    }
-
     /// Announcements that were not echoed go out again.
     pub(crate) fn repeat_announcements(&mut self, now: Time, data: &DataLevel) {
         for at in 0..self.addresses.own.len() {
@@ -317,5 +284,70 @@ impl Paths {
             self.joins.waiting.extend(self.joins_to(number, port));
         }
         new
+    }
+
+    /// Tells the client of an address of this end, now or when the handshake is complete.
+    ///
+    /// # Errors
+    /// For a client and for plain TCP, and if there is no number left.
+    pub(crate) fn announce(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        timers: &mut ConnectionTimers,
+        (address, port): (IpAddr, Option<u16>),
+    ) -> Result<(), Error> {
+        if self.client {
+            return Err(Error::NotServer);
+        }
+        data.uses_multipath()?;
+        let number = ctx.directory.number(address).ok_or(Error::UnknownAddress(address))?;
+        if !self.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.spec).addresses.push(address);
+        }
+        if data.agreed.mode != Mode::Multipath {
+            return Ok(());
+        }
+        let id = self.server_id(number);
+        self.addresses.own.retain(|own| own.id != id);
+        let again = ctx.now + Config::ADD_ADDR_PERIOD;
+        let own = Announced { id, address, port, again };
+        self.addresses.own.push(own);
+        self.tell_address(data, own);
+        self.set_address_timer(timers);
+        Ok(())
+    }
+
+    /// The handshake is complete: the client is told of this end's further addresses.
+    pub(crate) fn announce_all(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &DataLevel,
+        timers: &mut ConnectionTimers,
+    ) {
+        let spec = Arc::clone(&self.spec);
+        for address in &spec.addresses {
+            // One that cannot be announced on this connection is left out.
+            self.announce(ctx, data, timers, (*address, None)).ok();
+        }
+    }
+
+    /// An address of this server is gone: it is announced no more. Returns the subflows that used it.
+    ///
+    /// # Errors
+    /// If it was not announced.
+    pub(crate) fn withdraw(
+        &mut self,
+        ctx: &mut Context<'_>,
+        address: IpAddr,
+    ) -> Result<SubflowSet, Error> {
+        let unknown = Error::NotAnnounced(address);
+        let number = ctx.directory.number(address).filter(|_| !self.client).ok_or(unknown)?;
+        let id = self.addresses.take_back(address).ok_or(unknown)?;
+        if self.spec.addresses.contains(&address) {
+            Arc::make_mut(&mut self.spec).addresses.retain(|own| *own != address);
+        }
+        self.addresses.signal(Mptcp::RemoveAddr([id].into()), None);
+        Ok(self.to_server(number))
     }
 }

@@ -13,7 +13,7 @@ use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
 use crate::tcp::timer::Timer;
 use alloc::boxed::Box;
-use plait_base::{Ssn, SubflowId, Time};
+use plait_base::{DataRange, Ssn, SubflowId, Time};
 use plait_wire::Flags;
 
 impl Paths {
@@ -135,6 +135,28 @@ impl Paths {
         options.give_way();
         self.subflows[index].pending.ack |= options.dss.is_none();
         Some(transmit)
+    }
+
+    /// New data goes out on the subflow at `index`; `full` is the size of a full segment. Returns its
+    /// sequence number.
+    #[inline(always)]
+    pub(crate) fn note_sent(
+        &mut self,
+        now: Time,
+        data: &mut DataLevel,
+        index: usize,
+        range: DataRange,
+        full: u64,
+    ) -> Ssn {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        let seq = subflow.on_sent(now, range.start, range.len() as u32, false, mss);
+        if range.len() < full
+            && let Some(memory) = data.queue.memory()
+        {
+            memory.note_short(subflow.id, seq + range.len());
+        }
+        seq
     }
 }
 

@@ -49,6 +49,16 @@ pub(crate) enum ThirdAck {
     TakenWithKey,
 }
 
+/// What a segment that is read says of its subflow.
+pub(crate) struct LifeSign {
+    /// It was silent.
+    pub(crate) revived: bool,
+    /// It was asked for a sign of life.
+    pub(crate) asked: bool,
+    /// The peer has our proof of a join.
+    pub(crate) proven: bool,
+}
+
 impl Paths {
     /// The first subflow of a server, whose SYN/ACK is to be sent.
     fn answer_syn(
@@ -331,6 +341,22 @@ impl Paths {
             data.start_plain(ctx, &self.spec.config, notices, FallbackCause::Syn);
         }
         data.agree_on_checksums(syn);
+    }
+
+    /// A segment that is read came on the subflow at `index`: the peer lives.
+    pub(crate) fn take_life_sign(&mut self, index: usize) -> LifeSign {
+        let subflow = &mut self.subflows[index];
+        let (shake, up) = (&subflow.shake, subflow.state.synchronised());
+        // The fourth ACK: our HMAC arrived.
+        let proven = !subflow.status.joined && shake.initiator && shake.join && up;
+        if proven {
+            subflow.timers.clear(Timer::Rto);
+        }
+        LifeSign {
+            revived: core::mem::take(&mut subflow.status.pf),
+            asked: core::mem::take(&mut subflow.pending.unanswered) > 0,
+            proven,
+        }
     }
 }
 

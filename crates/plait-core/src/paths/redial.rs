@@ -7,7 +7,7 @@ use crate::paths::Paths;
 use crate::tcp::pending::ControlSegment;
 use crate::tcp::state::State;
 use crate::tcp::subflow::{Address, Handshake};
-use plait_base::{Dsn, PathId, SubflowId};
+use plait_base::{Dsn, PathId, SubflowId, Time};
 
 impl Paths {
     /// How many paths an unanswered first SYN goes to in turn, at least one.
@@ -50,8 +50,9 @@ impl Paths {
         others.find(|next| !self.addresses.removals.is_gone(*next))
     }
 
-    /// The connection begins again at `address`, with `shake`.
-    pub(crate) fn redial(&mut self, notices: &mut Notices, address: Address, shake: Handshake) {
+    /// The connection begins again at `address`, with the initial sequence number `iss`.
+    pub(crate) fn redial(&mut self, now: Time, notices: &mut Notices, address: Address, iss: u32) {
+        let shake = Handshake { iss, initiator: true, sent_at: now, ..Handshake::default() };
         self.subflows.clear();
         self.add_subflow(notices, SubflowId(0), address, State::SynSent, shake);
         // Each round over all paths waits twice as long as the one before.

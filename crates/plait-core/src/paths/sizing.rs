@@ -12,7 +12,7 @@ use crate::event::{Event, SizeCause};
 use crate::paths::Paths;
 use crate::sched::views::KEYS_OVER_DSS;
 use crate::tcp::pmtu_black_hole::Verdict;
-use plait_base::{Dsn, Ssn, Time};
+use plait_base::{Dsn, Time};
 
 /// Timeouts in a row from which on a path is asked with short segments.
 const SHORT_SEGMENTS_AFTER_TIMEOUTS: u32 = 2;
@@ -103,26 +103,6 @@ impl Paths {
         Some(if u64::from(passed) > least { below } else { least.min(below) })
     }
 
-    /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
-    /// bytes. Returns where that is and the size that is left, which may be the present one; `None` if the
-    /// router is not to be believed: nothing in flight begins or goes on there (S10), or no link has such an
-    /// MTU.
-    #[cold]
-    pub(crate) fn size_as_told(
-        &self,
-        data: &DataLevel,
-        index: usize,
-        (seq, mtu): (u32, u32),
-    ) -> Option<(Ssn, u64)> {
-        let subflow = &self.subflows[index];
-        let (una, nxt) = (subflow.tx.una(), subflow.tx.nxt());
-        let seq = subflow.shake.own_seq(seq, una);
-        let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
-        let believed = under_way && mtu >= Config::LEAST_MTU;
-        believed
-            .then(|| (seq, data.payload_within(&self.spec.config, mtu.max(Config::LEAST_PACKET))))
-    }
-
     /// From here on segments have at most `size` payload bytes, and what is under way is cut to that,
     /// should it have to be sent again. It is no sign of congestion (RFC 8899 section 3): windows keep
     /// their bytes. The path of the subflow at `index` lets no more through.
@@ -149,5 +129,33 @@ impl Paths {
         data.queue.unassign_all();
         let subflow = self.subflows[index].id;
         ctx.emit(Event::SegmentSize { subflow, bytes: size, cause });
+    }
+
+    /// A router says that the segment at `seq` of the wire did not fit its next hop, which takes `mtu`
+    /// bytes. `None` if it is not to be believed: nothing in flight begins or goes on there (S10), or no link
+    /// has such an MTU. Otherwise returns the size that is left, if it is smaller than the present one.
+    #[cold]
+    pub(crate) fn size_as_told(
+        &mut self,
+        data: &DataLevel,
+        index: usize,
+        seq: u32,
+        mtu: u32,
+    ) -> Option<Option<u64>> {
+        let mss = self.mss();
+        let subflow = &mut self.subflows[index];
+        let (una, nxt) = (subflow.tx.una(), subflow.tx.nxt());
+        let seq = subflow.shake.own_seq(seq, una);
+        let under_way = subflow.state.synchronised() && (una..nxt).contains(&seq);
+        if !under_way || mtu < Config::LEAST_MTU {
+            return None;
+        }
+        let size = data.payload_within(&self.spec.config, mtu.max(Config::LEAST_PACKET));
+        if size >= mss {
+            return Some(None);
+        }
+        // What followed it met the same hop. It goes again at once: nothing was congested.
+        subflow.tx.mark_long_lost(seq, size as u32);
+        Some(Some(size))
     }
 }
